@@ -285,7 +285,7 @@ impl Crew {
             let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
             select.query_map([], |row| row.get(0))?.collect()
         };
-        // The file does not exist yet, or its dispatcher is starting.
+        // An error means that the file does not exist yet, or that its dispatcher is starting.
         let found: rusqlite::Result<BTreeSet<String>> = read();
         found.unwrap_or_default()
     }

@@ -50,13 +50,14 @@ impl Routes {
         ways
     }
 
-    /// The arguments with which a machine finds every host at the end of its way.
+    /// The value of `--resolve` with which a machine finds every host at the machine's own address of the web.
     pub(crate) fn resolve(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)
     }
 
-    /// Takes the way of a machine away, if that is possible here. Returns the machine's number.
+    /// Removes the address of a machine, and returns the machine's number. `None` if the network is not isolated: then
+    /// nothing can be removed.
     pub(crate) fn remove_route(&mut self, pick: usize) -> Option<usize> {
         let machine = pick % self.addresses.len();
         let (address, faults) = &mut self.addresses[machine];

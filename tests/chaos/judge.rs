@@ -178,7 +178,7 @@ fn url_of(visit: &Visit) -> String {
     format!("http://{}{}", visit.host, visit.path)
 }
 
-/// Whether a visit was for this URL or for the robots.txt of its host, while the site was in trouble.
+/// Whether a visit was for this URL or for the robots.txt of its host, and was not answered with 200.
 fn has_failed(visit: &Visit, url: &str) -> bool {
     let is_of_host = || url.starts_with(&format!("http://{}/", visit.host));
     let is_meant = url_of(visit) == url || (visit.is_robots() && is_of_host());

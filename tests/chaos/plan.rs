@@ -123,7 +123,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of one second: some pauses are shorter, but most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
-    // These faults are so frequent that each round of a fleet has some of both.
+    // These faults are so frequent that nearly every round of a fleet has some of both.
     match (kind, rng.usize(..10)) {
         (Kind::Fleet, 0) => return Fault::Pause(ms),
         (Kind::Fleet, 1) => return Fault::Limit(ms),

@@ -167,7 +167,8 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills every worker that works on this URL, as the out-of-memory killer would. Returns the number of kills.
+/// Kills all workers whenever one of them works on this URL, as the out-of-memory killer might. Returns how often it
+/// did so.
 fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
     while run.exit_status().is_none() {

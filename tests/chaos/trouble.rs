@@ -8,8 +8,8 @@ use webfill_tests::site::{Page, Reply, script, status};
 /// The answer of a site in place of its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Trouble {
-    /// An HTTP error. If it is a server error, robots.txt answers it, too, so nothing may be fetched. If it is a client
-    /// error, robots.txt does not, because a missing robots.txt would allow everything.
+    /// An HTTP error. A server error is also the answer for robots.txt, so nothing may be fetched. A client error is
+    /// not, because a missing robots.txt would allow everything.
     Fails(u16),
     /// A challenge, whoever asks.
     Blocks,

@@ -74,8 +74,8 @@ fn span(visits: &Visits) -> Duration {
     last.duration_since(first)
 }
 
-/// Checks that requests are as far apart as the delay requires. The page right after a robots.txt may follow
-/// immediately.
+/// Checks that the requests together are spread over as much time as the delay requires. The page right after a
+/// robots.txt may follow immediately.
 fn assert_spread(visits: &Visits, delay: Duration) {
     let least = delay * (visits.len() as u32 - 2) - SLACK;
     let span = span(visits);

@@ -199,7 +199,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     site.serve_otherwise(|request| {
-        // The two paths of a pair get the same document.
+        // The path `/again/x` gets the same document as `/x`.
         incompressible(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();

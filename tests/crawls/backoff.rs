@@ -16,10 +16,11 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
-/// Sets the delay of these tests, within which another request of a site may start before its tasks are recalled.
+/// A robots.txt whose delay leaves time to recall the tasks of a site that blocks. At most one more request starts
+/// before its task is recalled.
 const TIME_TO_RECALL: &str = "User-agent: *\nCrawl-delay: 1\n";
 
-/// Checks that every page ended in `ok`, and was answered successfully exactly once.
+/// Checks that this many pages are stored, all with the outcome `ok`.
 fn assert_all_ok(work: &Workplace, pages: usize) {
     let stored = work.stored().pages();
     assert_eq!(stored.len(), pages);

@@ -15,7 +15,8 @@ fn crawl(work: &Workplace) -> Run {
     run.args(["--allow-private-networks", "http://a.example/"])
 }
 
-/// Replaces the value of a flag that the run already has, because no flag may be given twice.
+/// Adds arguments. If the first is a flag that the run already has, its value is replaced, because no flag may be given
+/// twice.
 fn with_arguments(run: Run, args: &[&str]) -> Run {
     let run = run.arg("--allow-private-networks");
     match args {
@@ -28,7 +29,7 @@ fn with_arguments(run: Run, args: &[&str]) -> Run {
     }
 }
 
-/// Checks that the run prints one sentence with all of these parts, in lower case and without a full stop.
+/// Checks that the run prints one sentence, with all of these parts and without a full stop, and no result.
 fn assert_says(run: &Finished, parts: &[&str]) {
     let sentence = run.one_sentence();
     for part in parts {

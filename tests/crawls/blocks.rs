@@ -281,7 +281,7 @@ fn scripts_alone_are_a_block_from_the_second_on() {
     assert_blocked_at_the_second(&web, &sites);
 }
 
-/// Shops redirect to a log-in page, and discontinued goods to another shop. A host redirects to a language.
+/// A shop redirects to a log-in page, to another shop, to a page that asks for consent, and to a host for one language.
 #[test]
 fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     let web = Web::start();

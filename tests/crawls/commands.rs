@@ -1,4 +1,4 @@
-//! The commands other than `crawl`: checks and tests of mappings, and the queries of the reference.
+//! Commands other than `crawl`: checks and tests of mappings, and pruning. Also the queries of the reference.
 
 use std::path::Path;
 

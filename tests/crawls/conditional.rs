@@ -61,7 +61,7 @@ impl Checks {
         crawl.args(["--refresh-after", "0s"]).arg(LIST)
     }
 
-    /// The stored pages by their URLs, without the parts that each check changes.
+    /// The stored pages, sorted by their URLs.
     fn pages(&self) -> Vec<Value> {
         let export = Run::new(["export", "pages", "--store", &self.store]).finish();
         let lines = export.expect_code(0).stdout;

@@ -265,7 +265,7 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Ada"), &json!("a@new.example"))
     );
-    // A person has checked the other value since then, so it stays, wherever it came from.
+    // The third file has a name, which replaces the one that was found on the page.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
     // Emptying the cell withdraws the value that it had.

@@ -128,7 +128,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
-    // For documents without text, the mapping still has a constant value.
+    // A constant value, which a document without text must not get.
     let constant = json!({"name": "price", "processors": [
         {"type": "regex", "parameters": {"pattern": "price (.*)"}},
         {"type": "default", "parameters": {"value": "on request"}}]});

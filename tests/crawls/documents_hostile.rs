@@ -160,7 +160,7 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
-/// The status of a document, and its reason.
+/// The status of a document. Prints the whole document, with its reason.
 fn status_of(work: &Workplace, url: &str) -> String {
     let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
     let document: Value = serde_json::from_str(&work.stored().query_texts(&query)[0]).unwrap();

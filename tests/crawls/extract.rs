@@ -41,7 +41,7 @@ fn change_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &other_mapping());
 }
 
-/// A store with kept bodies, which only the command uses.
+/// A web, a workplace, and the store of their crawl, in which bodies of pages are kept.
 struct Kept {
     web: Web,
     work: Workplace,
@@ -286,7 +286,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     // A later fetch that stores no body leaves the earlier body in place.
     wait_until_older_than_a_second();
     site.serve("/changes", page("Three").field("town", "Oslo"));
-    // The page still has the links of the previous mapping.
+    // The request has no condition, because the page still has the links that the previous mapping read.
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()

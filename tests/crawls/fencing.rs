@@ -60,8 +60,8 @@ impl Crawl {
         }
         let client = fleet.client("feeder");
         let key = client.feed("fenced", &pages);
-        // By now the second page of each site has been requested. No process is stopped before, because a stop could
-        // separate the check of the lease from the request that follows it.
+        // By now, two pages for each site have been requested on average. No process is stopped before, because a stop
+        // could separate the check of the lease from the request that follows it.
         web.log().wait_until("the crawl is under way", |visits| {
             visits.pages().len() >= 2 * SITES
         });
@@ -106,7 +106,7 @@ impl Crawl {
     }
 }
 
-/// The pages of a wide web whose sites ask for a delay.
+/// Serves a wide web whose robots.txt files set a delay. Returns the URLs of its pages.
 fn stocked_web(web: &Web) -> Vec<String> {
     wide_web(web);
     let mut pages = Vec::new();
@@ -126,7 +126,7 @@ fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::CONT);
 }
 
-/// A run with short leases, requests and delays, and enough workers to spread the sites.
+/// A run with this lease, with short requests, and without a delay other than that of robots.txt.
 fn hasty(run: Run, lease: Duration) -> Run {
     run.env("WEBFILL_DISPATCHER_LEASE", seconds(lease))
         .env("WEBFILL_POLITENESS_DELAY", "0")

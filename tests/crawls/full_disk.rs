@@ -1,5 +1,6 @@
-//! A disk that fills up during a crawl, without a configured floor. The crawl ends with its own exit code, everything
-//! that was written stays readable, and once there is room, the same command continues.
+//! A disk that fills up during a crawl. Without a floor, the crawl ends with its own exit code, everything that was
+//! written stays readable, and once there is room, the same command continues. With a floor, the crawl pauses until
+//! there is room.
 
 use std::io::Write;
 use std::path::Path;

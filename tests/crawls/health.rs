@@ -34,7 +34,7 @@ fn new_page(number: usize) -> Page {
     ))
 }
 
-/// Serves old pages up to a number, and pages made by `other` from then on.
+/// Serves old pages with the numbers below [`BEFORE`], and pages made by `other` with that number or a higher one.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
     site.serve_otherwise(move |request| match number(&request.path) {
         number if number < BEFORE => old_page(number).into(),

@@ -210,7 +210,7 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     );
 }
 
-/// The heads are long because of policies, cookies and reports.
+/// Real heads become this long because of policies, cookies and reports.
 #[test]
 fn long_heads_are_read_in_both_versions() {
     for (version, protocol) in [("HTTP/2", "h2"), ("HTTP/1.1", "http/1.1")] {

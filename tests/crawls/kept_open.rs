@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const PAGES: usize = 6;
 
-/// Answers the first `times` requests by a script.
+/// Answers the first `times` requests by a script, and later ones by a page.
 fn fails_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
     let asked = Arc::new(AtomicUsize::new(0));
     site.serve_with(path, move |_| -> Reply {

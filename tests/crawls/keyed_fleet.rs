@@ -63,7 +63,8 @@ impl Fleet {
         made.stdout.trim().to_owned()
     }
 
-    /// Creates such a folder, and adds the key to the dispatcher's list under the folder's name.
+    /// Creates a folder of keys as [`Fleet::new_keys`] does, and adds the public key to the dispatcher's list under the
+    /// folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
         self.keys(&["add", role, name, &key]).expect_code(0);

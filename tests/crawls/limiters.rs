@@ -62,7 +62,8 @@ fn refusals() -> Vec<Refusal> {
     ]
 }
 
-/// Refuses the fourth request, and all requests until the named time is over. Counts those.
+/// Makes a site refuse the fourth request, and all requests until the named time is over. Returns the counter of
+/// refusals.
 fn limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
@@ -106,8 +107,8 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     assert!(early.is_empty(), "asked again before the time: {early:?}");
 }
 
-/// If the header is a mere habit of the server, it costs the page a few retries, but does not cost its site a minute
-/// for each.
+/// A server may send the header out of habit. Then the refused page is retried a few times, but its site does not back
+/// off for a minute each time.
 #[test]
 fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     let web = Web::start();

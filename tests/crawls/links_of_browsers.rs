@@ -147,7 +147,7 @@ fn body(encoding: &str, base: &str, links: &[&str]) -> String {
     format!("<!DOCTYPE html><meta charset={encoding}><title>Links</title>{base}<body>{anchors}")
 }
 
-/// The addresses of the links on the open page, as they are requested.
+/// JavaScript that returns the addresses of the links on the open page, as they are requested.
 const ADDRESSES: &str = "return [...document.links].flatMap(link => {
     try {
         const url = new URL(link.href);
@@ -169,7 +169,7 @@ fn links_are_joined_as_a_browser_joins_them() {
     let site = web.site_at("127.0.0.1");
     let mut paths = Vec::new();
     for (number, encoding) in ENCODINGS.iter().enumerate() {
-        // One page declares its encoding in its markup, the next in its head.
+        // Every page declares its encoding in its markup, and every other page also in its header `Content-Type`.
         let path = format!("/deep/er/encoding-{number}?page=1");
         let kind = match number % 2 {
             0 => String::from("text/html"),

@@ -8,7 +8,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
-/// Runs `webfill mapping test` with the mapping of the tests.
+/// A run of `webfill mapping test` with the mapping of the tests.
 fn try_pages(work: &Workplace, web: &Web, arguments: &[&str]) -> Run {
     let resolve: Vec<String> = web.resolve_args();
     let resolve: Vec<&str> = resolve
@@ -180,7 +180,7 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
     assert_eq!(asked_for(&web), [""; 0]);
 }
 
-/// A mapping that reads the text of a document, and its metadata.
+/// Writes a mapping that reads the text of a document, and its metadata.
 fn papers(work: &Workplace) {
     let step =
         |kind: &str, name: &str, value: &str| json!([{"type": kind, "parameters": {name: value}}]);

@@ -31,7 +31,7 @@ fn gzipped(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements or attributes.
+/// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements, and one with attributes.
 fn kinds() -> Vec<Page> {
     let html = "text/html; charset=utf-8";
     let text = large(&format!(
@@ -40,7 +40,7 @@ fn kinds() -> Vec<Page> {
     ));
     let dense = document(html, large("<p>dense</p>"));
     let attributes = document(html, large("<p a b c d e f g>x"));
-    // This page is twice as long when it is decoded.
+    // This page is almost twice as long when it is decoded.
     let mut latin = large("\u{1}\u{1}\u{1}\u{1} ");
     latin
         .iter_mut()

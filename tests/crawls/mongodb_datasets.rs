@@ -10,8 +10,8 @@ use webfill_tests::workplace::Workplace;
 
 const IDS: i32 = 20;
 
-/// Inserts documents, and serves their pages. Each page has a name, and those of people also a location; documents of
-/// firms have a town, which is not requested.
+/// Inserts documents without a name and a location, and serves their pages. Each page has a name. Pages of people also
+/// have a location; pages of firms have none.
 fn insert(documents: &Documents, web: &Web, kind: &str) {
     web.site(&format!("{kind}.example")).serve_otherwise({
         let kind = kind.to_owned();

@@ -43,7 +43,7 @@ impl Trouble {
         Trouble::over_pages(store, page)
     }
 
-    /// Starts a crawl of so many sites that only full buffers can stop it. `page` creates the page of a path.
+    /// Prepares a crawl of so many sites that only full buffers can stop it. `page` creates the page of a path.
     fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
@@ -241,7 +241,8 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
-/// Operators do this before an upgrade of the server: no member ends, and the members elect another primary.
+/// Operators let the primary step down before they upgrade its server: no member ends, and the members elect another
+/// primary.
 #[needs(mongod)]
 #[test]
 fn a_primary_that_steps_down_holds_nothing_up() {

@@ -15,7 +15,7 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// A query of that page: its collection and its pipeline.
+/// A query of `docs/how-to/progress.md`: its collection and its pipeline.
 struct Query {
     collection: String,
     pipeline: Vec<Document>,
@@ -204,7 +204,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
 #[test]
 fn the_documented_queries_describe_workers_in_mongodb() {
     let (_database, documents) = crawled();
-    // Another crawl and a page from an hour ago must not be counted.
+    // A page from an hour ago must not be counted.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
         "u": [{"$set": {"started_at": {"$dateSubtract": {

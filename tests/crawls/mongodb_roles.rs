@@ -167,7 +167,7 @@ impl Certificates {
     }
 }
 
-/// A run with every feature that reads or writes the store.
+/// A run on this store that also drops old pages and old entries of the log of pages.
 fn eager(run: Run, uri: &str) -> Run {
     run.replace_flag("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
@@ -308,7 +308,7 @@ fn each_role_is_refused_unneeded_commands() {
         server.assert_refused("dispatcher", insert(collection));
         server.assert_refused("reader", doc! {"find": collection});
     }
-    // The dispatcher reads a clock to check that the cache is available.
+    // The dispatcher may read `sites`, because it reads a clock to check that the cache is available.
     server.assert_refused("dispatcher", doc! {"find": "robots"});
     server.assert_refused("dispatcher", insert("bodies"));
     server.assert_refused("supervisor", insert("versions"));

@@ -106,7 +106,7 @@ impl Watched {
         fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default()
     }
 
-    /// Ends all backoffs, as a day does that passes. No process is running now.
+    /// Ends all backoffs, as if a day had passed. No process may be running.
     fn end_backoffs(&self) {
         let file = self.work.path("state/dispatcher.db");
         if file.exists() {
@@ -116,8 +116,8 @@ impl Watched {
         }
     }
 
-    /// Checks that every kind of page went through everything that can happen, except for pages of the sitemap that are
-    /// gone for good.
+    /// Checks that entries and PDFs were reported as new, changed, gone and back, and that every other kind of page was
+    /// reported at least once.
     fn assert_everything_has_happened(&self) {
         for kind in ["new", "changed", "gone", "back"] {
             for page in ["regulator.test/entry", "register.example/entry", "/paper"] {

@@ -21,7 +21,7 @@ fn slow_site(web: &Web) -> Vec<String> {
         .collect()
 }
 
-/// The crawl of this site, started from a state folder.
+/// A crawl of these URLs with a state folder of this name.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
     let run = work.crawl(web).replace_flag("--store", store);
     let run = run.arg("--config").arg(work.short_timeouts());

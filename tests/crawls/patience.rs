@@ -43,7 +43,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
         .arg(work.short_timeouts())
 }
 
-/// Answers that fail, each at a host of its own, which gives it once.
+/// Answers that fail, each with the name of a host that gives it.
 fn failures() -> Vec<(&'static str, Reply)> {
     vec![
         ("s429", status(429).header("retry-after", "1").into()),
@@ -116,7 +116,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
         site.serve_otherwise(move |_| reply.clone());
         urls.push(site.url("/1"));
     }
-    // This robots.txt is unavailable, or available only in an hour.
+    // One robots.txt is unavailable, and the other is available only in an hour.
     let robots = web.site("robots.example");
     robots.serve("/robots.txt", status(503));
     let later = web.site("later.example");

@@ -126,8 +126,7 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
     assert!(!wrong.stderr.contains(SECRET));
 }
 
-/// Crawls a page at a public address and one at a private address through a SOCKS5 proxy. Returns the connections that
-/// the proxy noted.
+/// Crawls a page at a public address and two at a private address through a SOCKS5 proxy. Returns what the proxy noted.
 fn crawl_through_socks(scheme: &str) -> ProxyLog {
     let web = Web::start();
     web.site("public.example").serve("/", page("T"));

@@ -24,7 +24,7 @@ fn crawl(web: &Web, work: &Workplace, url: &str, pages: &str) -> Finished {
         .finish()
 }
 
-/// The text of the first `<tag ...>` element of a file, without inner tags and entities.
+/// The text of the first `<tag ...>` element of a file, without inner tags and with some entities decoded.
 fn first_text(html: &str, tag: &str) -> Option<String> {
     let start = html.find(&format!("<{tag}"))?;
     let inner = html[start..]

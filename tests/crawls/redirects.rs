@@ -193,7 +193,7 @@ fn a_target_in_another_encoding_is_requested_as_it_was_sent() {
     }
 }
 
-/// A page that a browser leaves immediately counts as a redirect. A page for readers stays a page.
+/// A page that sends browsers elsewhere within seconds counts as a redirect. A page for readers stays a page.
 #[test]
 fn a_page_that_only_sends_its_readers_on_is_followed() {
     let web = Web::start();

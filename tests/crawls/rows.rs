@@ -58,7 +58,7 @@ fn lines(store: &str, args: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// The stored rows in the form of [`Ratings::truth`].
+/// The stored rows in the form of [`Ratings::expected_records`].
 fn stored(store: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     for record in lines(store, &["--dataset", "ratings"]) {
@@ -99,7 +99,7 @@ fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
     rows.map(|row| row.unwrap()).collect()
 }
 
-/// These numbers of pages, from MongoDB.
+/// The same numbers as [`progress`], from MongoDB.
 fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
     let query = documented_query("Pages of each list", "js");
     let stages = query.trim().strip_prefix("db.pages.aggregate(").unwrap();

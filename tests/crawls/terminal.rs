@@ -82,7 +82,8 @@ fn steers(text: &str) -> bool {
     text.contains(is_steering)
 }
 
-/// Crawls a page whose whole text tries to control a terminal. Returns commands that show the text.
+/// Serves a page whose whole text tries to control a terminal, and writes seeds and a saved page with such text.
+/// Returns commands that show the text.
 fn commands_about_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
     let site = web.site("evil.example");
     site.serve(

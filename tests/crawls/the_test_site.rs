@@ -1,4 +1,4 @@
-//! Tests of the test site itself: its log and its answers, as a client sees them that uses nothing but sockets.
+//! Tests of the test site itself: its log and its answers, as seen by a client with plain sockets, or by curl.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -36,7 +36,7 @@ impl Watched {
         Watched { web, ..watched }
     }
 
-    /// Creates a watch over such a site on a given web.
+    /// A watch over a list, whose crawl finds all hosts in the given web.
     fn of(web: &Web) -> Watched {
         let resolve: Vec<String> = web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();

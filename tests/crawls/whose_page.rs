@@ -6,7 +6,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "members.example";
 
-/// The number of members in the listing. In the table, every second one has a page of its own.
+/// The number of members in the listing.
 const MEMBERS: usize = 46;
 
 fn name(number: usize) -> String {

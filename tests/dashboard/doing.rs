@@ -19,7 +19,7 @@ fn send(browser: &Browser, field: &str) {
     browser.wait_for("main .message");
 }
 
-/// Earlier messages are no answer to the next action.
+/// Removes earlier messages, so that they are not taken for the result of the next action.
 fn forget_messages(browser: &Browser) {
     let forget = "document.querySelectorAll('main .message').forEach(one => one.remove())";
     browser.run_script(forget, json!([]));
@@ -40,7 +40,7 @@ fn click(browser: &Browser, label: &str) -> String {
     text
 }
 
-/// The audit log contains the action, and that it was done here.
+/// Checks that the audit log contains the action, and that the dashboard performed it.
 fn assert_audited(scene: &Scene, action: &str) {
     wait_for("the audit log has it", || {
         let audit = scene.fleet.audit();
@@ -82,7 +82,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
     });
 }
 
-/// Failed pages with one outcome and of one site, from their list.
+/// Retries all pages of a crawl with one outcome, from their list.
 fn tries_again(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("vereine.example");
     site.serve("/1", page("Doch da"));

@@ -29,7 +29,7 @@ pub(crate) struct Fleet {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
     host: String,
-    /// Another store than a file.
+    /// The URI of the store, unless it is a file of the workplace.
     store: Option<String>,
     tokens: Option<PathBuf>,
     settings: Vec<(String, String)>,
@@ -58,7 +58,7 @@ impl Fleet {
         fleet
     }
 
-    /// The same with TLS.
+    /// Like [`Fleet::with_tokens`], with TLS.
     pub(crate) fn with_tls(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         let certificates = Certificates::make(&[&fleet.host]);
@@ -244,7 +244,7 @@ impl Fleet {
             .expect_code(0);
     }
 
-    /// Feeds requests by the control socket.
+    /// Feeds requests with `webfill feed`.
     pub(crate) fn feed(&self, requests: &[Value]) {
         let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
         let endpoint = format!("tcp://{}:5555", self.host);
@@ -264,7 +264,7 @@ impl Fleet {
         self.feed(&requests);
     }
 
-    /// Waits until the list of crawls has one; the dispatcher stores crawls a moment after they are accepted.
+    /// Waits until the list of crawls contains this one. The dispatcher stores crawls a moment after it accepts them.
     pub(crate) fn wait_until_listed(&self, visitor: &Visitor, crawl_id: &str) {
         let name = format!("{APP} / {crawl_id}");
         wait_for("the crawl is listed", || {

@@ -44,7 +44,7 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// `place`: `HOST:PORT`.
+    /// A visitor of the dashboard at a place, which is `HOST:PORT`.
     pub(crate) fn of(place: &str) -> Visitor {
         Visitor {
             place: place.to_owned(),
@@ -56,7 +56,7 @@ impl Visitor {
         self.ask("GET", path, &[], "")
     }
 
-    /// As [`Visitor::get`], with other headers than a browser's own.
+    /// Like [`Visitor::get`], with additional headers.
     pub(crate) fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         self.ask("GET", path, headers, "")
     }

@@ -56,7 +56,8 @@ pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
     judge(browser, name, Tables::Fit);
 }
 
-/// The same of the mapping editor, whose results have the user's own columns.
+/// Checks the mapping editor in the same way. Its results may scroll sideways, because they have the user's own
+/// columns.
 pub(crate) fn judge_editor(browser: &Browser, name: &str) {
     judge(browser, name, Tables::Scroll);
 }

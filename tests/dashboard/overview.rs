@@ -100,7 +100,8 @@ fn metrics_over_time_outlive_the_dispatcher() {
         })
     };
     let before = noted();
-    // The first value is that of the beginning of the first span, where rates are known.
+    // The last values are checked, because the first ones are for the beginning of the first span, where only rates are
+    // known.
     let last = |list: &Value| list.as_array().and_then(|all| all.last().cloned());
     for figure in [
         last(&before["queued"]),

@@ -248,7 +248,7 @@ fn judge_files(records: &Records) {
         );
         answer.body
     };
-    // The body is in chunks: a line may be broken by their heads, but not a short one.
+    // The body is in chunks, whose heads are not JSON objects and are skipped here.
     let lines = file("jsonl", "&id=z");
     let listed: Vec<Value> = lines
         .lines()
@@ -370,7 +370,7 @@ fn judge_decisions(records: &Records) {
 fn decisions_about_records_are_kept_audited_and_outlive_the_next_crawl() {
     let records = Records::new(None);
     judge_decisions(&records);
-    // What has changed since it was shown is not decided.
+    // An answer has no effect if the record has changed since it was shown.
     let path = "/dashboard/record/people/b-other/cell?field=name";
     let token = records.visitor.get(path).form_token();
     let stale = [
@@ -409,7 +409,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         let id = browser.run_script(script, json!([id, column]));
         id.as_str().unwrap().to_owned()
     };
-    // Keys move and open. The evidence is on the stored copy of the page.
+    // Keys move the focus and open a cell. The evidence is marked in the stored copy of the page.
     browser.run_script(
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
@@ -471,7 +471,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     records.finish();
 }
 
-/// Adds a dataset of `count` records, each with a page.
+/// Adds a dataset of `count` records, each with the URL of a page.
 fn add_dataset(conn: &Connection, name: &str, count: u64) {
     let numbers = format!(
         "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers LIMIT {count})"
@@ -491,7 +491,7 @@ fn add_dataset(conn: &Connection, name: &str, count: u64) {
     .expect("the store takes them");
 }
 
-/// The best of several attempts.
+/// The shortest time that the page took in several attempts.
 fn best(records: &Visitor, path: &str) -> Duration {
     let attempt = |_| {
         let began = Instant::now();
@@ -502,7 +502,7 @@ fn best(records: &Visitor, path: &str) -> Duration {
     (0..7).map(attempt).min().expect("there are some")
 }
 
-/// `RECORDS` sets another number of records.
+/// The environment variable `RECORDS` sets another number of records.
 #[test]
 fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
     let many = std::env::var("RECORDS").ok();
@@ -541,7 +541,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         let limit = 3 * few + Duration::from_millis(20);
         assert!(many <= limit, "`{query}`: {few:?} of few, {many:?} of many");
     }
-    // What cannot be had is said.
+    // The page says so if a dataset has too many records to be sorted.
     let few = visitor.get("/dashboard/records?dataset=few").body;
     let many = visitor.get("/dashboard/records?dataset=many").body;
     assert!(few.contains("sort=age") && !few.contains("cannot be sorted"));
@@ -549,7 +549,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         !many.contains("sort=age") && many.contains("cannot be sorted"),
         "{many}"
     );
-    // A search in vain ends, and says where it is.
+    // A search that finds nothing stops after a while, and reports how far it got.
     let nowhere = visitor
         .get("/dashboard/records?dataset=many&site=nowhere.example")
         .body;

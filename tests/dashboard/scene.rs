@@ -1,6 +1,7 @@
-//! A fleet with content for every view, over a made web of eight sites: ordinary ones, with dead links, blocked, dead,
-//! changed, made by scripts, closed by robots.txt, and slow. Running and ended crawls, sites in trouble, complete and incomplete records,
-//! changes, alerts; with German and very long names, and with texts that try to be markup.
+//! A fleet with content for every view, over eight generated sites: one is ordinary, the others have dead links, block,
+//! are dead, change, are made by scripts, are closed by robots.txt, or are slow. There are running and ended crawls,
+//! sites in trouble, complete and incomplete records, and changes. Some names are German and very long, and some texts
+//! try to be markup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ pub(crate) const BLOCKS: &str = "blocks.example";
 pub(crate) const DEAD: &str = "abgeschaltet.example";
 /// A site whose pages are empty without their scripts.
 pub(crate) const SCRIPTED: &str = "skripte.example";
-/// A site whose robots.txt disallows most of it.
+/// A site whose robots.txt disallows two of its four pages.
 pub(crate) const CLOSED: &str = "privat.example";
 /// Text that would run as markup, reverse a line, or hide.
 pub(crate) const HOSTILE: &str =
@@ -35,7 +36,7 @@ pub(crate) const HOSTILE: &str =
 
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
-    /// The behaviour of `blocks.example`.
+    /// Whether `blocks.example` refuses requests.
     pub(crate) refuses: Arc<AtomicBool>,
 }
 
@@ -145,7 +146,7 @@ impl Scene {
     }
 }
 
-/// The crawled web.
+/// Serves the crawled web. Returns the switch with which `blocks.example` refuses requests.
 fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     let site = fleet.web.site("vereine.example");
     site.serve_otherwise(|request| match request.path.as_str() {
@@ -200,7 +201,7 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     refuses
 }
 
-/// As text of an HTML page.
+/// Escapes a text for an HTML page.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! The pages of tables: whom they show doubts, and who may answer them.
+//! The pages of tables: which visitors see doubts, and which may answer them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -64,7 +64,7 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains("1910"));
     assert_eq!(take(&reader), 403);
-    // A table is no matter of one application.
+    // A table does not belong to a single application.
     let shop = visitor(&place, SHOP);
     let doubts = reader.get("/dashboard/doubts").body;
     assert!(

@@ -135,7 +135,7 @@ fn three_areas_lead_to_every_view() {
             assert_eq!(current.as_deref(), Some("page"), "{label}");
         }
     }
-    // What a list leads to belongs to the list.
+    // In the navigation, the view of a crawl belongs to the list of crawls.
     let body = visitor.get(&format!("/dashboard/crawl/{APP}/monday")).body;
     let here = (
         "/dashboard/crawls".into(),

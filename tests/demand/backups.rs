@@ -59,7 +59,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         let frontier = backup.join("dispatcher.db");
         take_the_mark_off(&frontier);
         fleet.copy_elsewhere(&frontier);
-        // Other programs that open the file leave its wait to the dispatcher.
+        // Other programs that open the copy do not spare the dispatcher its wait.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
         prune.finish().expect_code(0);
@@ -213,7 +213,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     visits.assert_polite(DELAY);
 }
 
-/// The copies are as of a moment ago when the machine is lost, and are started from without another command.
+/// When the machine is lost, the copies are a moment old, and a dispatcher starts from them without another command.
 #[needs(birth_time)]
 #[test]
 fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
@@ -247,14 +247,14 @@ fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
     feed("first");
     fleet.wait_until_done("first");
     feed("second");
-    // Reading the copies would change them.
+    // Copies of the copies are read, because reading would change them.
     let read = |name: &str, sql: &str| -> i64 {
         let folder = fleet.work.path("read");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).expect("a folder");
         for ending in ["", "-wal"] {
             let file = format!("{name}{ending}");
-            // The log may be taken into the file meanwhile.
+            // The write-ahead log may be checkpointed meanwhile.
             let _ = fs::copy(copies.join(&file), folder.join(&file));
         }
         let db = rusqlite::Connection::open(folder.join(name)).expect("a copy");

@@ -237,7 +237,7 @@ fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), Stri
     try_http_at((host, HTTP), head, body)
 }
 
-/// Sends such a request to another port.
+/// Sends an HTTP request to a port of a host. If there is no complete answer, the part of it that came is the error.
 pub(crate) fn try_http_at(
     server: (&str, u16),
     head: &[&str],

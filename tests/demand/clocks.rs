@@ -126,7 +126,7 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let server_s = info["server_time"].as_u64().expect("a time");
     assert!(server_s >= now_s + hour_s - 5, "{info}");
     assert_eq!(fleet.info("later")["state"], "running");
-    // By the new time, this request has expired and is refused. Others are accepted.
+    // By the new time, this request has expired and is refused.
     let refused = fleet.client().ask(&of("past", hour_s / 2));
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
     // Once the clock is set back, the crawl expires later again.

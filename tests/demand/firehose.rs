@@ -96,7 +96,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
     let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
-    // By the extension of its file name, a link to this page would be skipped.
+    // The URL does not end in `.pdf`, because links with this extension are skipped.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
     let firehose = fleet.firehose("crawled.testapp");

@@ -1,5 +1,5 @@
 //! A dispatcher whose disk fills up. Everything that it has confirmed is in its file. With a floor, the fleet pauses
-//! before.
+//! before the disk is full.
 
 use std::path::Path;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::fleet::{Fleet, HTTP, request, wait_for};
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
-/// The digest of [`SHOP`].
+/// Stands for the digest of [`SHOP`], which [`Guarded::list`] puts in its place.
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
 /// A dispatcher with TLS and tokens, and the files that its clients need.
@@ -308,7 +308,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
         settings[2],
     ];
     refuses(&swapped, &["cannot use"]);
-    // The reloads do not lose a client's requests.
+    // The dispatcher that runs still accepts requests.
     assert_eq!(
         guarded
             .fleet
@@ -378,7 +378,7 @@ fn refused_lines_of_a_stream_are_audited() {
     assert_eq!(refused["who"], "shop");
 }
 
-/// Eight clients that send requests without reading take all places of their address, but only for a time.
+/// Clients that send requests without reading the answers take all places of their address, but only for a time.
 #[test]
 fn clients_that_do_not_read_an_answer_lose_their_place() {
     let work = Fleet::unstarted(&[]).work;
@@ -397,7 +397,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");
-            // The remaining requests wait here. There are more than needed.
+            // The socket takes only some of the requests, which are more than enough.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
             // The first answer has begun, so its token is known: this place is not taken away early.
             wait_for("it is answered", || {
@@ -453,7 +453,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
         let answered = ask(&mut late).expect("a place is free");
         assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
     }
-    // The rest of an answer may stand in the way. It only matters that the connection is still there.
+    // The byte that is read may belong to the first answer. It only matters that the connection is still there.
     known
         .write_all(healthz.as_bytes())
         .expect("the connection is kept");

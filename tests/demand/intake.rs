@@ -307,7 +307,7 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
     );
 }
 
-/// Feeds `count` lines through a pipe, and checks the greatest memory use of the processes.
+/// Feeds `count` lines from a file, and checks the greatest memory use of the processes.
 fn stream(count: usize) {
     let fleet = Fleet::dispatcher_only(&[]);
     let file = fleet.work.path("million.jsonl");

@@ -77,7 +77,8 @@ impl Machine {
         self.client().ask(&question)["total_pending"].as_u64()
     }
 
-    /// Runs the lines of a block and compares their output. `after` is called after each line.
+    /// Runs the lines of a block and compares their output. Calls `after` after each line that does not start a command
+    /// in the background.
     pub(crate) fn run(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {

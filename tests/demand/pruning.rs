@@ -126,7 +126,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let refused = client.answer();
     assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
     assert_eq!(refused["error"]["retry"], true, "{refused}");
-    // This prunes all crawls of the application except for the paused one.
+    // This prunes all finished crawls of the application, except for one whose pause is not answered yet.
     let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
     client.send(&prune);
     assert_eq!(client.answer()["total_crawls"], 0);

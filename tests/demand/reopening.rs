@@ -57,7 +57,7 @@ fn retry(crawl_id: &str, more: Value) -> Value {
     retry
 }
 
-/// The outcomes of the stored pages by URL. Each page must be stored once.
+/// The stored pages with their URLs, sorted by URL.
 fn stored(fleet: &Fleet) -> Vec<(String, Value)> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;

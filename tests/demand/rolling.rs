@@ -94,7 +94,7 @@ fn everything_is_replaced_under_load(former: Build) {
         said.contains("all of 6 supervisors and the dispatcher"),
         "{said}"
     );
-    // Repeating a roll is not an error, and a wrong package is noticed.
+    // A roll to the version that runs already is not an error, but it is reported, because the package may be wrong.
     let is_same = former == Build::Today;
     assert_eq!(
         said.contains("reported the same version before"),

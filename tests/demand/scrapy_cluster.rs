@@ -75,7 +75,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The requests in Scrapy Cluster's lines and its replies, in order.
+/// The request and the reply in a block of Scrapy Cluster's lines, as far as it has them.
 #[derive(Default)]
 struct Theirs {
     request: Option<Value>,
@@ -143,8 +143,8 @@ fn every_line_of_the_document_works() {
     machine.shut_down();
 }
 
-/// Checks that `webfill dump` prints such a message: with the same keys and, except for numbers and times, the same
-/// values, and with every key of Scrapy Cluster's message.
+/// Checks that `webfill dump` prints such a message: with the same keys, with the same values except for the time, the
+/// body, the fields and most headers, and with every key of Scrapy Cluster's message.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
     let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();
@@ -178,7 +178,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     }
 }
 
-/// The rows of the table below a heading that begins with `head`.
+/// The rows of the table whose first line begins with `head`.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
     let table = DOCUMENT
         .lines()

@@ -178,7 +178,7 @@ fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
-    // This is behind the snapshot.
+    // This request is fed after the snapshot.
     first.feed(&[request("http://s0.test/2", "after")]);
     assert_continued(&mut first, next, &second, &[("before", 1), ("after", 1)]);
 }
@@ -333,7 +333,7 @@ fn a_folder_of_another_fleet_is_refused() {
     let refused = refused.finish().expect_code(2);
     let stderr = &refused.stderr;
     assert!(stderr.contains("does not continue the journal"), "{stderr}");
-    // Whereas a backup of the one that serves does.
+    // A backup of the dispatcher that serves continues the journal.
     let backup = fleet.back_up();
     let state = fleet.work.path("state/dispatcher-copy");
     std::fs::create_dir_all(&state).expect("a folder");

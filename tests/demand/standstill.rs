@@ -24,7 +24,7 @@ fn dead_host(fleet: &Fleet, name: &str) -> Site {
 }
 
 /// Feeds pages of healthy hosts and waits until they are crawled. With their delay this takes about ten seconds, so the
-/// dead host's clock has passed meanwhile.
+/// backoff of the dead host is over by then.
 fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {

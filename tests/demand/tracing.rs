@@ -163,14 +163,14 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert_eq!(stranger["steps"], json!([]), "{stranger}");
     assert_eq!(stranger["crawls"][0]["state"], "unknown", "{stranger}");
 
-    // Without a dispatcher, the logs and the store still have their part.
+    // Without a dispatcher, the trace still has the steps that the logs and the store know.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
     let reported = fleet.json(&trace);
     assert_eq!(events(&reported), found);
     let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
-    // The dispatcher's file has its part, too, and is only read.
+    // The dispatcher's file, which is only read, shows how the task ended.
     let state = fleet.dispatcher_state.display().to_string();
     let reported = fleet.json(&[&trace[..4], &["--state", &state]].concat());
     let known = &reported["crawls"][0];

@@ -87,7 +87,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
         (fleet.logged("supervisor_joined").len() == 4).then_some(())
     });
     wait_for_pages(&fleet, SITES * PAGES / 2);
-    // The supervisors are upgraded next, one after another.
+    // One supervisor is upgraded next, and a new one joins. The other one stays as it is.
     fleet.drain_supervisor("one");
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
@@ -125,7 +125,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     for _ in 0..3 {
         socket.send(handshake(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
-        // The answer holds no version, the session of the hello, and the versions of the dispatcher.
+        // The answer: no version (0), the session of the hello, the dispatcher's oldest version, and its newest one.
         assert_eq!(answer, [0, 92, 1, 1]);
     }
     let logged = wait_for("it is reported", || {

@@ -28,7 +28,7 @@ struct Fleet {
     host: String,
     dispatcher: Option<Running>,
     supervisors: Vec<Option<Running>>,
-    /// Nobody joins or feeds it without a known key.
+    /// Whether supervisors and clients need a key that the dispatcher knows.
     is_keyed: bool,
 }
 
@@ -59,7 +59,7 @@ impl Fleet {
         fleet
     }
 
-    /// Those of the dispatcher, of two machines and of a client, each in a folder of its own.
+    /// Makes the keys of the dispatcher, of two machines and of a client, each in a folder of its own.
     fn make_keys(&self) {
         self.keys(&["new", "dispatcher"], "keys");
         let members = [
@@ -81,7 +81,7 @@ impl Fleet {
         public.trim().to_owned()
     }
 
-    /// `webfill keys ARGS...` with a folder.
+    /// Runs `webfill keys ARGS...` on a folder. Returns its output.
     fn keys(&self, args: &[&str], folder: &str) -> String {
         let run = Run::new(["keys"]).args(args).arg("--keys");
         run.arg(self.work.path(folder))
@@ -90,7 +90,7 @@ impl Fleet {
             .stdout
     }
 
-    /// With the keys of a folder, if the fleet has keys.
+    /// Adds the keys of a folder to a run, if the fleet has keys.
     fn keyed(&self, run: Run, folder: &str) -> Run {
         match self.is_keyed {
             true => run.arg("--keys").arg(self.work.path(folder)),
@@ -236,7 +236,7 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     let run = fleet.fill().finish().expect_code(0);
     let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
-    // Measured windows: earlier fetches are too old for `--refresh-after 1s` after them.
+    // A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
     std::thread::sleep(Duration::from_millis(1_100));
     let first = fleet.web.visits().pages().len();
     for again in 1..=2 {

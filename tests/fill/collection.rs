@@ -33,7 +33,7 @@ fn documents() -> Vec<Document> {
             "link": url(book),
             "seen": bson::DateTime::from_millis(1_700_000_000_000),
             "note": {"mine": book as i32},
-            // A path to a query: it is read, and never written.
+            // In a query, this name is a path. The member is read, and never written.
             "the.year": if book.is_multiple_of(2) { Bson::Null } else { value(book, 2) },
         };
         for (field, member) in MEMBERS.iter().enumerate() {
@@ -49,7 +49,7 @@ fn documents() -> Vec<Document> {
     (0..books()).map(document).collect()
 }
 
-/// Gaps that may be written.
+/// Whether a line of the evidence is about a filled gap that may be written.
 fn is_filled(line: &&Value) -> bool {
     let column = line["column"].as_str().unwrap();
     line["state"] == "filled" && !column.contains("the.year")
@@ -64,7 +64,7 @@ fn fill(work: &Workplace, web: &Web, database: &Database) -> Run {
         .in_folder(work.path("."))
 }
 
-/// All documents have the values of the pages, and all else as it was.
+/// Checks that all documents have the values of the pages, except for `other_than`, and everything else as it was.
 fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
     assert_eq!(all.len(), books());
     for (book, document) in all.iter().enumerate() {
@@ -107,7 +107,8 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let first = evidence(&work);
     assert_eq!(filled(&first), gaps());
     assert!(work.path("books.doubts.csv").exists());
-    // Its own values are no known ones: the second run has the same evidence, and asks nobody.
+    // Values that the first run wrote do not count as known: the second run has the same evidence, and requests
+    // nothing.
     let (requests, books) = (web.visits().len(), client.all("books"));
     fill(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
@@ -125,7 +126,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_eq!(filled(&evidence(&work)), gaps() - 1);
 }
 
-/// Killed at any moment, the same command comes to the same end.
+/// A run that is killed at any moment is completed by the same command.
 #[needs(mongod)]
 #[test]
 fn a_killed_run_is_resumed() {
@@ -135,7 +136,7 @@ fn a_killed_run_is_resumed() {
     client.run(doc! {"insert": "books", "documents": documents()});
     for moment in 0..12 {
         let running = fill(&work, &web, &database).start();
-        // Twelve moments, whatever is under way then.
+        // The run is killed at twelve different moments, whatever it is doing then.
         std::thread::sleep(Duration::from_millis(60 + 110 * moment));
         for process in running.processes() {
             process.signal(Signal::KILL);

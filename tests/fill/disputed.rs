@@ -8,14 +8,15 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::{evidence, rows, truth};
 
 const THINGS: usize = 24;
-/// Rows that know their maker.
+/// The number of rows that know their maker.
 const KNOWN: usize = 12;
 
 fn maker(thing: usize) -> String {
     truth(thing)[1].clone()
 }
 
-/// The things from 100 on, and the same from 200 on. The pages of `torn` name another maker behind the true one.
+/// Serves the pages of things with the numbers from 100 on, and of the same things from 200 on. The pages with the
+/// numbers in `torn` name another maker behind the true one.
 fn serve(web: &Web, torn: &'static [usize]) {
     web.site("things.example").serve_otherwise(move |request| -> Reply {
         let number = request.path.strip_prefix("/thing/");
@@ -38,7 +39,7 @@ fn serve(web: &Web, torn: &'static [usize]) {
     });
 }
 
-/// `second`: the things that have a second link.
+/// A table of the things. Those in `second` have a second link.
 fn table(second: &[usize]) -> String {
     let mut text = String::from("id,link,second,maker\n");
     for thing in 0..THINGS {
@@ -64,7 +65,7 @@ fn fill(work: &Workplace, web: &Web) -> Run {
         .in_folder(work.path("."))
 }
 
-/// All rows but these have their maker, and the evidence says of these that their pages conflict.
+/// Checks that all rows but the conflicting ones have their maker, and that the evidence calls these conflicting.
 fn assert_all_but(work: &Workplace, conflicting: &[usize]) {
     for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
         let expected = match conflicting.contains(&thing) {

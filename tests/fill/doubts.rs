@@ -115,7 +115,7 @@ fn an_answer_that_is_none_is_refused_in_words() {
     assert!(web.visits().is_empty());
 }
 
-/// The first two doubts of a table, both accepted, and the value of the page in the second one changed.
+/// Accepts the first two doubts of a table, and changes the page's value in the second one. Returns both as they were.
 fn answered(work: &Workplace) -> Vec<Vec<String>> {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut lines: Vec<String> = doubts.lines().map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Few known values: a rule that one or two rows show is used where another kind of anchor confirms it on all pages. Few
-//! different values: that one stands on a page for another thing says nothing.
+//! Few known values: a rule that one or two rows show is used where another kind of anchor confirms it on all pages.
+//! Few different values: a value that appears on a page in another meaning is no evidence.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
@@ -7,7 +7,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{BOOKS, Oddities, books, fill, rows, serve, truth, url};
 
-/// The first `known` books of each site know everything, the others nothing.
+/// A table in which the first `known` books of each site have all values, and the others none.
 fn table(known: usize) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..books() {
@@ -126,7 +126,7 @@ const KITCHENS: [&str; 10] = [
     "Thai",
 ];
 
-/// The description of the first house names a Mexican dish.
+/// Serves the pages of houses. The description of the first one names a Mexican dish.
 fn serve_houses(web: &Web) {
     web.site("houses.example").serve_otherwise(|request| -> Reply {
         let house: Option<usize> = request

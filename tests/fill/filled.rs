@@ -48,7 +48,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
         "{}",
         again.stdout
     );
-    // Each round fetches other pages, which is no news.
+    // Each round fetches other pages, which is not reported.
     assert!(!run.stderr.contains("seeds have changed"), "{}", run.stderr);
     assert_eq!(
         std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
@@ -136,7 +136,7 @@ fn a_table_that_cannot_be_filled_is_refused_in_words() {
     work.write("books.csv", "id,title\nb1,A\nb2,\n");
     let run = fill_as(&work, &web, "books.csv").finish().expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
-    // The folder of books.csv is not that of books.jsonl.
+    // The folder `books.webfill` belongs to books.csv, so books.jsonl cannot use it.
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     fill(&work, &web).finish().expect_code(0);

@@ -1,4 +1,4 @@
-//! Written values fit their column, and the table as it is when they are written.
+//! Values are written in the form of their column, and only into a table that has not changed during the run.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::made_web::{Oddities, evidence, fill, rows, serve, table};
 
 const BOOKS: usize = 30;
 
-/// A site with the sold copies of each book, and a note that a spreadsheet would run for some of them.
+/// Serves a site with the sold copies and the motto of each book. A spreadsheet would run one of the mottos as a
+/// formula.
 fn serve_sales(web: &Web) {
     web.site("sales.example").serve_otherwise(move |request| -> Reply {
         let book: Option<usize> = request
@@ -41,7 +42,7 @@ fn grouped(number: usize) -> String {
     format!("{},{},{}", &digits[..1], &digits[1..4], &digits[4..])
 }
 
-/// All of them have signs in them, and one begins with one.
+/// The motto of a book. All mottos contain a sign of formulas or a bracket, and one begins with `=`.
 fn motto(book: usize) -> String {
     let beginning = ["(a", "b=", "c-", "d+"][book % 4];
     match book {
@@ -72,7 +73,7 @@ fn values_are_written_in_the_form_of_their_column() {
     let run = fill_plainly(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], sold(book).to_string(), "book {book}");
-        // A motto that a spreadsheet would run stays on its page.
+        // A motto that a spreadsheet would run is not filled.
         let expected = if book == 3 {
             String::new()
         } else {
@@ -194,7 +195,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     }
 }
 
-/// How the page of a car writes what the table has in other forms.
+/// The fields of a car: the name, the value as its page writes it, and the value as the table has it.
 fn car(number: usize) -> [(&'static str, String, String); 5] {
     let (city, highway) = (18 + number % 7, 27 + number % 11);
     let (feet, inches) = (4 + number % 3, number % 12);

@@ -77,7 +77,7 @@ impl Filled {
     }
 }
 
-/// The head and the body of an answer; pieces are put together.
+/// Sends a request. Returns the head and the body of the answer, with its chunks joined.
 fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(place).unwrap();
     let mut head = format!(
@@ -128,7 +128,7 @@ fn focused(browser: &Browser) -> String {
     id.as_str().unwrap_or_default().to_owned()
 }
 
-/// The row and the column of a cell of the grid: rows are counted without the header, columns from 0.
+/// The id of a cell in the grid: its row, counted from 1 without the header, and its column, counted from 0.
 fn id_of(line: &Value) -> String {
     let columns = ["id", "link", "title", "author", "year", "publisher", "note"];
     let column = columns.iter().position(|name| line["column"] == *name);
@@ -248,7 +248,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&[enter]);
     wait_for_answers(&browser, &filled, 3);
     browser.wait_for(&format!("#{}.a-edited", id_of(&typed)));
-    // And one is taken back.
+    // An answer is undone.
     let undone = goto("filled", 1);
     browser.press(&[enter]);
     browser.wait_for("#pane #evidence");
@@ -470,7 +470,7 @@ fn a_table_that_is_dropped_is_filled() {
     }
     let text = browser.page_text();
     assert!(text.contains("Fill your first table"), "{text}");
-    // Neither without the token of the page nor outside of the folder.
+    // No file is accepted without the token of the page, or outside of the folder.
     let place = &dashboard.place;
     let origin = format!("http://{place}");
     let token = browser.run_script(

@@ -15,7 +15,7 @@ pub const SITES: [&str; 4] = [
     "press.example",
     "index.example",
 ];
-/// Books of each site.
+/// The number of books of each site.
 pub const BOOKS: usize = 24;
 
 const FIRST: [&str; 12] = [
@@ -40,7 +40,7 @@ const PUBLISHERS: [&str; 7] = [
     "Gorse",
 ];
 
-/// The true values of a book, counted over all sites.
+/// The true values of a book. Books are counted over all sites.
 pub fn truth(book: usize) -> [String; 4] {
     [
         format!(
@@ -119,7 +119,7 @@ pub struct Oddities {
     pub lack_publisher: Vec<usize>,
     /// Books whose page is gone.
     pub gone: Vec<usize>,
-    /// So many pages are still answered; all others are kept waiting.
+    /// The number of requests that are still answered. All later ones are kept waiting.
     pub answers: Option<Arc<AtomicUsize>>,
 }
 

@@ -28,7 +28,7 @@ const MANUALS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// What a page says of its subject.
+/// The values on the page of a module or a command.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -153,7 +153,7 @@ fn table(entries: &[Entry]) -> String {
     text
 }
 
-/// A picture of what is seen of the page, without scrolling.
+/// Takes a picture of the part of the page that is visible without scrolling.
 fn picture(browser: &Browser, name: &str) {
     browser.set_size(1280, 800);
     let path = browser.screenshot_of_window(&format!("readme-{name}"));

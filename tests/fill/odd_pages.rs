@@ -93,7 +93,7 @@ fn fill(
 }
 
 impl Filled {
-    /// Every gap has the value that is expected of its row.
+    /// Checks that every gap has the value that is expected of its row, and that there are no doubts.
     fn assert(&self, case: &str, expected: impl Fn(usize) -> String) {
         for (thing, value) in &self.values {
             assert_eq!(*value, expected(*thing), "{case}: thing {thing}");
@@ -145,12 +145,12 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
     });
 }
 
-/// One of few values.
+/// The maker of a thing, which is one of few.
 fn maker(thing: usize) -> String {
     truth(thing)[3].clone()
 }
 
-/// Pages whose own maker stands in a row of a table, and other things behind it.
+/// The content of a page with the maker of its thing in a row of a table, followed by other things.
 fn with_row(thing: usize, others: &str) -> String {
     let own = match is_odd(thing) {
         true => String::new(),
@@ -185,7 +185,7 @@ fn object(thing: usize, has_maker: bool) -> String {
     format!(r#"{{"@type":"Product",{maker}"name":"{}"}}"#, title(thing))
 }
 
-/// A name, and the part of the page about a thing that shows others.
+/// The name of a layout, and the content of the page of a thing in it.
 type Layout = (&'static str, fn(usize) -> String);
 
 /// Layouts of pages that show other things under the same label, even where their own value is missing.
@@ -304,7 +304,7 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
     };
     let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
     fill(words, capitals).assert("capitals", words);
-    // Nobody knows where the capitals of these are.
+    // The pages do not show which letters of these are capitals.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
     let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
     fill(mixed, capitals).assert("mixed", |_| String::new());

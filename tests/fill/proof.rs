@@ -21,7 +21,8 @@ fn each_filled_value_is_made_again_by_its_chain() {
         .filter(|line| line["state"] == "filled")
         .collect();
     assert_eq!(filled.len(), gaps());
-    // A mapping for each chain that is named, tried on the kept pages by other code than that which filled.
+    // For each chain in the evidence, a mapping with it is run on the kept pages, by other code than that which
+    // filled the gaps.
     let mut by_chain: BTreeMap<String, Vec<&serde_json::Value>> = BTreeMap::new();
     for line in &filled {
         assert!(

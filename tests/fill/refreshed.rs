@@ -14,8 +14,8 @@ const BOOKS: usize = 24;
 /// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
 const SECOND: Duration = Duration::from_millis(1_100);
 
-/// The site's behaviour: mottos of its first day, those of its second day, the same without the page of the first book,
-/// all pages again.
+/// Serves a site whose behaviour depends on the returned day. On day 1, it has its first mottos. From day 2 on, some
+/// are changed. On day 3, the page of the first book fails.
 fn serve(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));
     let today = Arc::clone(&day);
@@ -47,7 +47,7 @@ fn is_gap(book: usize) -> bool {
     book.is_multiple_of(3)
 }
 
-/// Only what the table lacks is changed.
+/// The motto of a book on a day. Only mottos that the table lacks change.
 fn motto(book: usize, day: usize) -> String {
     match is_gap(book) && day > 1 {
         true => format!("Changed motto {}", book * 31),

@@ -1,4 +1,5 @@
-//! `--report`: a page for people. It needs nothing but itself, and says nothing that a page could make it do.
+//! `--report`: an HTML file for people. It loads nothing else, and texts of pages and tables cannot act as markup in
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +63,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
         assert!(!page.contains(markup), "{markup} is in the report");
     }
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    // The same command makes the same page, of the pages that are there.
+    // The same command makes the same report from the pages that it has already fetched.
     let again = Run::new([
         "fill",
         "books.csv",

@@ -65,8 +65,8 @@ fn a_run_that_is_killed_later_is_resumed() {
     killed_after(70);
 }
 
-/// The moment at which a run is killed: it has just begun, all runs have fetched this many pages, or it has begun this
-/// step for the first or the second time.
+/// The moment at which a run is killed: it has just begun, all runs together have fetched this many pages, or it has
+/// begun this step for the first or the second time.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Start,
@@ -131,7 +131,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
             moment.wait(&mut running, &web);
             std::thread::sleep(Duration::from_millis(later));
             moments += 1;
-            // As by a person, who knows one process, or as by a machine that has no memory left.
+            // By turns, all processes are killed, as when a machine runs out of memory, or only the first one, as a
+            // person would.
             match moments % 2 {
                 0 => running.signal(Signal::KILL),
                 _ => running
@@ -147,7 +148,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
         }
     }
     println!("{killed} of {moments} were killed before their end");
-    // A fast machine ends some of the last steps before.
+    // On a fast machine, some runs end before they are killed in one of the last steps.
     assert!(killed * 2 >= moments, "{killed} of {moments}");
     fill(&work, &web).finish().expect_code(0);
     assert_same(&alone, &work);
@@ -157,7 +158,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     assert!(again <= killed * SITES.len(), "{again} again: {counts:#?}");
 }
 
-/// As after a run that was cut short: what few pages show is not all.
+/// The first run stands for one that was cut short: few pages do not show everything.
 #[test]
 fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -45,7 +45,7 @@ impl Dashboard {
         format!("http://{}{path}", self.place)
     }
 
-    /// The status of a form without the token of a page.
+    /// Posts a form without the token of a page. Returns the status line of the answer.
     fn forged(&self, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.place).unwrap();
         let request = format!(
@@ -61,7 +61,7 @@ impl Dashboard {
     }
 }
 
-/// Some known authors and years are wrong, and one of them is markup.
+/// Some known authors are wrong, and one of them is markup.
 pub(super) fn wrong() -> BTreeMap<(usize, usize), String> {
     let known = (0..books()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
     let mut wrong: BTreeMap<(usize, usize), String> = known
@@ -158,7 +158,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     browser.press(&['r']);
     wait_for_answers(&browser, &work, 5);
     is_at(4);
-    // The same without scripts.
+    // A doubt can also be answered without scripts.
     browser.command(
         "Emulation.setScriptExecutionDisabled",
         json!({"value": true}),

@@ -1,5 +1,5 @@
-//! A site of which nothing is known: what other sites of the table teach is filled where it is sure, and asked where it
-//! is not.
+//! A site of which nothing is known: rules learned from the other sites of the table fill its gaps where they are
+//! certain enough, and lead to questions where they are not.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn first_of_unknown() -> usize {
     UNKNOWN * BOOKS
 }
 
-/// Fields that are filled on the unknown site. No value of it is wrong.
+/// The fields that are filled on the unknown site. Checks that no value of the filled table is wrong.
 fn filled_there(work: &Workplace) -> BTreeSet<usize> {
     let mut filled = BTreeSet::new();
     for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
@@ -123,7 +123,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         let few = questions.iter().filter(|(of, _)| of == field);
         assert!(few.count() <= 3, "{questions:?}");
     }
-    // Rejected: it is not proposed again.
+    // After a rejection, the field is not proposed again.
     let field = *fields.first().unwrap();
     let first = questions.iter().find(|(of, _)| *of == field).unwrap();
     answer(&work, std::slice::from_ref(&first.1), "reject");
@@ -135,7 +135,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         questions.iter().all(|(of, _)| *of != field),
         "{questions:?}"
     );
-    // Accepted: known values, from which the field is learned.
+    // Accepted values count as known, and the field is learned from them.
     let other = *fields.last().unwrap();
     let lines: Vec<String> = questions
         .iter()

@@ -23,7 +23,7 @@ const SUPERVISORS: [&str; 2] = ["vm-a", "vm-b"];
 const APP: &str = "failover";
 const CRAWL: &str = "pages";
 
-/// How many pages are fed before each loss: more than are fetched until the next dispatcher serves.
+/// The number of pages that are fed at a time: more than are fetched until the next dispatcher serves.
 const FED: usize = SITES * 60;
 
 /// The next dispatcher must serve within this time.
@@ -41,7 +41,7 @@ enum Loss {
     PowerLost,
     /// Its machine is cut off from all others, and comes back when another one serves.
     Unplugged,
-    /// It is suspended, and continues as a ghost when another one serves.
+    /// Its process is suspended, and resumes when another one serves.
     Suspended,
     /// It is killed together with the primary of the store.
     KilledWithPrimary,
@@ -253,7 +253,7 @@ fn machine(number: usize) -> String {
     format!("10.78.0.{}", number + 1)
 }
 
-/// Loses the dispatcher that serves so often, and prints how long it took until the other one served.
+/// Loses the serving dispatcher this many times, and prints how long it took each time until the other one served.
 pub(crate) fn run(losses: usize) {
     let mut pair = Pair::start();
     let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();

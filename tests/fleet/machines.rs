@@ -215,7 +215,7 @@ impl Client {
         self.request(&json!({"action": "status"}))
     }
 
-    /// The number of sites that each welcome supervisor has.
+    /// The number of sites of each supervisor that is connected and not draining.
     pub(crate) fn sites_by_supervisor(&self) -> BTreeMap<String, u64> {
         let status = self.status().unwrap_or_default();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();

@@ -9,7 +9,7 @@ use webfill_tests::units::Units;
 
 use crate::machines::Client;
 
-/// The unit in which the kernel counts the time of processes.
+/// The number of ticks per second in which the kernel counts the time of processes.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const MIB: f64 = 1_048_576.0;
@@ -69,8 +69,8 @@ fn cpu_s(pid: u32) -> f64 {
     (field(11) + field(12)) / TICKS_PER_SECOND
 }
 
-/// The memory of the processes of each role, as the mean and the largest value: for a process that is alone on its
-/// machine, and with shared pages divided among processes.
+/// The memory of the processes of each role: the mean and the largest peak of a process, including all shared pages,
+/// and the mean with shared pages divided among the processes.
 pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [

@@ -8,7 +8,7 @@ use crate::machines::{Client, Machines, wait_for};
 use crate::metrics::{Counters, memory};
 use crate::witness::{Expected, evaluate};
 
-/// All machines must be welcome within this time after a restart of the dispatcher.
+/// All supervisors must be connected again within this time after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often the dispatcher is restarted.
@@ -43,7 +43,7 @@ struct Run {
     deaths: Vec<Instant>,
 }
 
-/// Runs a fleet by a plan. Panics with all promises that were broken.
+/// Runs a fleet by a plan. Prints the broken promises, and panics if there are any.
 pub(crate) fn run(plan: &Plan) {
     let machines = Machines::new(plan.machines, plan.delay);
     let mut run = Run {
@@ -90,7 +90,7 @@ impl Run {
         self.note_figure(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
     }
 
-    /// Waits until all machines are welcome.
+    /// Waits until the supervisors of all machines are connected and not draining.
     fn wait_for_all(&self, most: Duration) {
         let all = self.machines.names.len();
         wait_for("all are welcome", most, || {
@@ -120,7 +120,7 @@ impl Run {
         });
     }
 
-    /// Waits until each machine has its share of the sites, within a fifth.
+    /// Waits until the number of sites of each machine is within a fifth of the mean.
     fn wait_until_even(&mut self, what: &'static str) {
         let began = Instant::now();
         let mut shares = BTreeMap::new();

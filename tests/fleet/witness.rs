@@ -8,7 +8,8 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
 use crate::load::host;
-/// A busy machine may record a request this part of the delay too late, so that the next one seems too early.
+/// A busy machine may record a request late by up to the delay divided by this number, so that the next request seems
+/// too early.
 const BLUR: u32 = 10;
 
 /// By this time after a death, the tasks of the dead supervisor have been given to others, or back to itself.

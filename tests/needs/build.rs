@@ -6,8 +6,8 @@
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, the one into which `tests/released.sh` builds
 //!   the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
-//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` record their
-//!   installations;
+//!   `tests/office/install.sh`, `tests/parquet/install.sh`, `tests/prometheus/install.sh` and
+//!   `tests/dashboard/install.sh` record their installations;
 //! - an environment variable that names or demands one of these programs.
 //!
 //! Only paths within the checkout are watched, because they exist on every machine. Cargo treats a missing path as

@@ -12,8 +12,8 @@ pub use bridge::Bridge;
 /// An environment variable that is set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";
 
-/// Runs `test` as root of its own namespaces. `name` is the test's path, with which this binary is run again:
-/// `isolated("addresses::some_test", || { ... })`.
+/// Runs `test` as root of its own namespaces. `name` is the path of the test; this binary is run again with only that
+/// test: `run_isolated("addresses::some_test", || { ... })`.
 ///
 /// Panics if the system forbids namespaces, so such tests have the attribute `#[needs(namespaces)]`.
 pub fn run_isolated(name: &str, test: impl FnOnce()) {
@@ -65,7 +65,8 @@ fn isolated_command(unshare: &[&str], name: &str) -> Command {
     inner
 }
 
-/// Makes the kernel soon drop data that a closed connection has not sent yet. By default it delivers them much later.
+/// Makes the kernel soon drop data that a closed connection has not sent yet. By default, it retries for so long that
+/// the data may still arrive much later.
 pub fn give_up_closed_connections() {
     let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
     std::fs::write(file, "1").unwrap_or_else(|error| panic!("cannot write {file}: {error}"));
@@ -133,8 +134,8 @@ impl Network {
         let address = format!("{ITS_END}/24");
         network.run("ip", &["address", "add", &address, "dev", "its"]);
         network.run("ip", &["link", "set", "its", "up"]);
-        // Makes the kernel soon drop data that a closed connection has not sent yet. By default it delivers them much
-        // later.
+        // Makes the kernel soon drop data that a closed connection has not sent yet. By default, it retries for so long
+        // that the data may still arrive much later.
         let file = "/proc/sys/net/ipv4/tcp_orphan_retries";
         network.run("sh", &["-c", &format!("echo 1 > {file}")]);
         network

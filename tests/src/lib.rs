@@ -15,7 +15,7 @@
 //! | [`wall_clock`] | processes whose clock is wrong |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
-//! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
+//! The tests themselves are in the folders beside `src/`, such as `crawls/` and `fleet/`.
 
 pub mod callers;
 pub mod documentation;

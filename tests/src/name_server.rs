@@ -45,8 +45,9 @@ struct Counts {
 }
 
 impl NameServer {
-    /// Starts a server that answers the nth question about a name with `addresses(name, n)`, counted from 0. A question
-    /// for the other address family gets no address and is not counted.
+    /// Starts a server that answers a question about a name with `addresses(name, n)`. `n` is the number of questions,
+    /// about any name, that were answered with an address before. A question without an address of its family is not
+    /// counted.
     ///
     /// Works only in isolation, because it replaces the machine's own name server.
     pub fn start(

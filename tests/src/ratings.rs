@@ -28,7 +28,7 @@ pub struct Ratings {
 }
 
 impl Ratings {
-    /// A site on which every user has 1 to 4 pages of 5 rows.
+    /// A site on which every user has 1 to 4 pages of up to 5 rows.
     pub const fn small(users: usize) -> Ratings {
         Ratings {
             users,
@@ -38,7 +38,7 @@ impl Ratings {
         }
     }
 
-    /// A site on which every user has 1 to 40 pages of 30 rows.
+    /// A site on which every user has 1 to 40 pages of up to 30 rows.
     pub const fn large(users: usize) -> Ratings {
         Ratings {
             users,
@@ -63,7 +63,7 @@ impl Ratings {
     pub fn count(self, user: usize) -> usize {
         match (self.pages_of(user), user % 11) {
             (1, 5..) => 0,
-            // The last page has fewer rows, by a number that depends on the user.
+            // The last page has `user % size` rows fewer than the others.
             (pages, _) => pages * self.size - user % self.size,
         }
     }
@@ -218,7 +218,7 @@ fn page_of_script() -> Page {
     )
 }
 
-/// For each address, how many requests it sent, and how many were refused.
+/// The number of requests from each address, and the number of refused requests from all addresses.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
     asked: Arc<Mutex<HashMap<IpAddr, usize>>>,

@@ -140,7 +140,7 @@ impl Regulator {
         self.entries.insert(format!("http://{host}{path}"), entry);
     }
 
-    /// Adds new pages, one kind after the other.
+    /// Adds one page, of the next kind in turn.
     fn add_some(&mut self) {
         match self.night % 5 {
             0 => self.add(REGULATOR, Kind::Text),
@@ -165,8 +165,8 @@ impl Regulator {
                     self.versions += 1;
                     entry.version = self.versions;
                 }
-                // A page that is missing for one night is not reported. After three, it is reported as gone, and later
-                // as back.
+                // A page that is missing for one night is not reported. One that is missing for three nights is
+                // reported as gone on the second of them, and later as back.
                 2 if number % 3 != 2 => entry.is_there = false,
                 3 if number.is_multiple_of(4) => entry.is_there = true,
                 5 => entry.is_there = true,

@@ -17,7 +17,7 @@ pub struct SocksProxy {
     noted: Arc<Mutex<ProxyLog>>,
 }
 
-/// The input of the proxy's clients.
+/// The addresses that the proxy's clients requested, and their logins.
 #[derive(Debug, Clone, Default)]
 pub struct ProxyLog {
     /// The requested `HOST:PORT` of each connection.

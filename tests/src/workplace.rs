@@ -173,7 +173,7 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files in a folder and its subfolders that other users may read, each with its mode.
+/// The files in a folder and its subfolders that are accessible to other users, each with its mode.
 pub fn files_open_to_others(folder: &Path) -> Vec<String> {
     let files = files_under(folder).into_iter().filter_map(|path| {
         let found = path.symlink_metadata().expect("a file is there");
@@ -217,7 +217,7 @@ pub fn profile_mapping() -> Value {
     })
 }
 
-/// The mapping of the tests, with a second chain for the field `name`.
+/// The mapping of the tests with only the fields `title` and `name`, and with a second chain for `name`.
 pub fn profile_mapping_with_alternative() -> Value {
     let xpath =
         |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);

@@ -46,7 +46,7 @@ const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "searc
 /// A piece of a page's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// The place of the block: the names, ids and classes of the elements around it.
+    /// The place of the block: a hash of the names, ids and classes of the elements around it, or of its path in JSON.
     pub place: u32,
     /// The text in its normal form, ready to compare.
     pub text: String,
@@ -320,8 +320,8 @@ fn for_each_sentence(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Where a long text is split: at the start of its next sentence, or else of its next word, or else anywhere. Only the
-/// beginning of the text is searched.
+/// Where a long text is split: at the start of its second sentence, or else of the last word that begins within
+/// [`LONG_BLOCK_BYTES`], or else anywhere. Only the beginning of the text is searched.
 fn sentence_end(text: &str) -> usize {
     let beginning = &text[..text.floor_char_boundary(4 * LONG_BLOCK_BYTES)];
     let is_end = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?' | b';', b' ']);

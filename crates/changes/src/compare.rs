@@ -69,7 +69,8 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         cancel_free(&mut differing.gone, old.blocks, masks);
         cancel_free(&mut differing.come, new.blocks, masks);
     }
-    // Two pages of the site have shown that this text comes and goes. Another page may have nothing in its place.
+    // Fetches have shown that these texts come and go. The other version may have nothing in their place, so no block
+    // cancels them.
     let is_compared = |block: &&Block| {
         let text = mask_relative_times(&block.text);
         let mut masks = unsteady.iter();
@@ -108,7 +109,7 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     });
 }
 
-/// Removes one block for each block that may differ freely.
+/// For each position where a block may differ freely, removes one differing block near it.
 fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
     if masks.free().is_empty() || differing.is_empty() {
         return;
@@ -228,7 +229,7 @@ mod tests {
         assert!(!found.is_empty());
     }
 
-    /// The differences that are still found on `next` after two fetches moments apart.
+    /// The texts that still count as new on `next` after two fetches moments apart.
     fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };

@@ -222,7 +222,7 @@ impl PageVersions {
         judged
     }
 
-    /// Judges a document that could not be read. It differs from nothing, because it may be damaged for one night
+    /// Judges a document that could not be read. It never counts as changed, because it may be damaged for one night
     /// only.
     fn compare_unread(&mut self, check: &CheckedPage<'_>) -> Option<CheckOutcome> {
         if self.versions.is_empty() {

@@ -1,7 +1,7 @@
 //! The result of checking a page, as it is reported.
 
-/// A check of a page with its verdict. A check that failed has no verdict. Neither has the first check that does not
-/// find the page.
+/// A check of a page with its verdict. Checks without a verdict have no `PageCheck`: for example, checks that failed,
+/// and the first check that does not find the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageCheck {
     pub app_id: String,

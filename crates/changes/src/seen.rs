@@ -10,7 +10,7 @@ use crate::masks;
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 
-/// The most bytes that are stored, measured before compression.
+/// The most bytes of a stored state, measured before compression. A larger state could not be unpacked again.
 const MOST_BYTES: usize = 4 << 20;
 
 const LEVEL: i32 = 3;

@@ -1,10 +1,10 @@
 //! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
-//! Such text is counted night by night. For each block that is new on a page, it is counted how many of the pages
-//! checked since also have it newly, and how many do not. Blocks that are gone are counted in the same way. A block
-//! that appears or disappears on nearly all pages belongs to the site, not to the page. The first pages that show it
-//! are reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages, all of
-//! them are reported. A place where this happened on several nights is not compared any more.
+//! Such text is counted night by night. For each block that is new on a page, the site counts the pages checked since
+//! on which the block is new too, and those on which it is not. Blocks that are gone are counted in the same way. A
+//! block that appears or disappears on nearly all pages belongs to the site, not to the page. The first pages that show
+//! it are reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages,
+//! all of them are reported. A place where this happened on several nights is not compared any more.
 //!
 //! If several pages have shown that something has no meaning, it is not compared on the other pages either: templates
 //! of counters, and times that move with the clock ([`times`](crate::times)).
@@ -26,13 +26,13 @@ const NIGHT_MS: i64 = 20 * 3_600_000;
 /// The fewest pages of a site on which text may belong to the site. On a smaller site, each page is judged alone.
 const FEWEST_PAGES: u32 = 10;
 
-/// On how many pages a block must at least be new or gone to belong to the site.
+/// The fewest pages on which a block must be new or gone to belong to the site.
 const FEWEST: u32 = 5;
 
 /// The same number, for a place that has changed on every page before.
 const FEWEST_AGAIN: u32 = 2;
 
-/// Of this many pages, one may have stayed as it was.
+/// For each page on which a block has not moved, there must be this many on which it has.
 const ONE_OF: u32 = 10;
 
 /// After how many pages without it a block is forgotten.
@@ -53,7 +53,8 @@ const SHOWN_BY: u32 = 2;
 /// The most entries of each kind that are counted.
 const MOST_COUNTED: usize = 1_000;
 
-/// The number of pages with a movement, and the number without it.
+/// The number of pages on which a block has moved, which means that it has appeared or disappeared, and the number of
+/// pages on which it has not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Tally(u32, u32);
 
@@ -79,7 +80,8 @@ pub struct SiteBlocks {
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
     gone: BTreeMap<u64, Tally>,
-    /// The places that have moved on all pages in this night, and for each the number of such nights before.
+    /// The places where blocks have moved on all pages in this night, and for each place the number of such nights
+    /// before.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     moved: BTreeSet<u32>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -143,7 +145,7 @@ impl SiteBlocks {
         }
     }
 
-    /// Whether several pages have now shown the same.
+    /// Counts a page whose two fetches have shown this. Returns whether [`SHOWN_BY`] pages have now shown it.
     fn count_shown(&mut self, what: &str) -> bool {
         let key = hash(what);
         if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
@@ -237,7 +239,7 @@ fn count_moved(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
             Err(_) => tally.1 = tally.1.saturating_add(1),
         }
     }
-    // So there are never more blocks than come from the pages after which one is forgotten.
+    // Blocks of single pages are forgotten after [`FORGOTTEN_AFTER`] pages, which limits the number of tallies.
     tallies.retain(|_, tally| !tally.is_of_single_pages());
     for hash in moved.into_iter().take(MOST_OF_PAGE) {
         tallies.entry(hash).or_insert(Tally(1, 0));

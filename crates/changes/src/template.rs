@@ -8,7 +8,8 @@
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// How many more tokens a hole may take than when it was learned. One more is for numbers such as `1 234 567`.
+/// How many more tokens a hole may take than when it was learned. A hole of numbers may take one more than other holes,
+/// for numbers such as `1 234 567`.
 const MORE_TOKENS: usize = 1;
 const MORE_NUMBERS: usize = 2;
 

@@ -1,8 +1,8 @@
 //! Evidence that the times in a text move as the clock does: a clock that a cache delays, the date of tomorrow's
 //! delivery, a countdown. [`SiteBlocks`](crate::SiteBlocks) counts the evidence and acts on it.
 //!
-//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So if
-//! two checks are a whole number of hours apart, times in round minutes give no evidence.
+//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So if two
+//! checks are about a whole number of hours apart, clock times that are multiples of five minutes give no evidence.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

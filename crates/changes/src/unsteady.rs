@@ -235,7 +235,7 @@ impl Unsteady {
         self.whole.contains(&place)
     }
 
-    /// Whether it has no meaning if the block belongs to other blocks, or has another text.
+    /// Whether a change of the block's row, rank or text has no meaning.
     pub(crate) fn is_unsteady(&self, block: &Block) -> bool {
         let place = block.place;
         let is_form = || {
@@ -255,7 +255,7 @@ impl Unsteady {
         &self.free
     }
 
-    /// A common name for all forms of a block; `None` if it has only one form.
+    /// A common name for all forms of a block; `None` if the text is no known form of a block at this place.
     pub(crate) fn form_name(&self, place: u32, text: &str) -> Option<String> {
         let templates = self.templates.iter().filter(|(at, _)| *at == place);
         let number = templates
@@ -288,7 +288,8 @@ impl Unsteady {
         BlockPosition(place, hash_of(before), hash_of(texts.get(number + 1)))
     }
 
-    /// The neighbours that these blocks have on their page. Only for blocks at places with free blocks.
+    /// The neighbours that these blocks have on their page. Blocks at places without free blocks get neighbours that
+    /// match no others.
     pub(crate) fn neighbours_of(
         &self,
         differing: &[&Block],

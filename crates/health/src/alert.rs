@@ -248,12 +248,12 @@ impl Warning {
     }
 }
 
-/// What a page brought about.
+/// The effect of a page on the alert and warnings of its mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The mapping's alert is raised: see [`MappingHealth::alert`](crate::MappingHealth::alert).
     LayoutChanged,
-    /// The standing alert now covers more fields.
+    /// The standing alert now covers more fields, or a field on pages of more templates.
     MoreFell,
     /// The standing alert was cleared; this is the alert.
     Cleared(Box<Alert>),

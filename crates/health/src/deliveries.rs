@@ -2,9 +2,9 @@
 //!
 //! A task is delivered again when its lease expires, thousands of pages later, and a store may pass one page twice. A
 //! later run of a watch, or a refresh, checks a page again. Its task is delivered again, too, but later, and then the
-//! page counts. This is in memory only. After a restart the position in the store decides, together with the few
-//! pages that each mapping's state remembers. When the states are read again, pages that were not stored are taken
-//! back first, because they come again.
+//! page counts. [`Deliveries`] is in memory only. After a restart, the position in the store decides which pages are
+//! new, together with the few pages that each mapping's state remembers. When the states are read again, pages noted
+//! since they were last stored are forgotten first, because those pages come again.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -9,7 +9,7 @@ use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::recent::push;
 
-/// The number of kept pages from before, and of those from after.
+/// The number of pages kept from before a fall, and of those from after it.
 pub(crate) const KEPT: usize = 20;
 
 /// Once enough complete pages are kept, only one in this many replaces another.

@@ -148,7 +148,8 @@ impl MappingHealth {
         novelty == Novelty::New
     }
 
-    /// Whether a field is missing that is usual on pages of the template, or on all pages if the template is new.
+    /// Whether the page lacks a field that is usual among all pages. Fields that pages of its template often lack do
+    /// not count, unless the template is new.
     fn lacks_usual_field(&self, template: usize, said: &PageEvidence) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {

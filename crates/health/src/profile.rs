@@ -22,8 +22,8 @@ const REMEMBERED: u32 = 2_000;
 /// An index above this means that the values have changed.
 const PSI: f64 = 0.25;
 
-/// A value counts as the same on most pages if more than [`EVERYWHERE`] values of the window equal it, and no value had
-/// a share of [`RARE`] or more before.
+/// A value is reported as that of most pages if more than [`EVERYWHERE`] values of the window equal it, and no value
+/// had a share of [`RARE`] or more before.
 const EVERYWHERE: u32 = WINDOW / 2;
 const RARE: f64 = 0.1;
 
@@ -111,7 +111,7 @@ impl Profile {
         }
     }
 
-    /// Compares the window with the earlier values, and adds it to them.
+    /// Compares the window with the earlier values, and adds it to them if it resembles them.
     fn close_window(&mut self) -> Option<Finding> {
         let window = std::mem::take(&mut self.window);
         let commonest = std::mem::take(&mut self.commonest);
@@ -245,7 +245,7 @@ fn number_of(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// The kind of characters that make up most of a text.
+/// The kind of a text by its characters: the index of its bin.
 fn kind_of(text: &str) -> usize {
     let mut counts = [0_u32; 3];
     let (mut has_markup, mut length) = (false, 0);

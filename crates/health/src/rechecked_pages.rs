@@ -170,7 +170,7 @@ impl RecheckedPages {
         losses
     }
 
-    /// The fields with a value, as bits.
+    /// The fields with a value, as bits. Adds fields that are new, up to [`FIELDS`].
     fn bits(&mut self, values: &Map<String, Value>) -> u64 {
         let mut bits = 0;
         for (name, _) in values.iter().filter(|(_, value)| has_value(value)) {

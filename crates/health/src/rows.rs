@@ -80,8 +80,8 @@ impl PageEvidence {
         }
     }
 
-    /// Like [`PageEvidence::from_fields`], plus a value for each measure for which any row counts, normal or not. These are
-    /// compared when a page is checked repeatedly.
+    /// Like [`PageEvidence::from_fields`], plus a value for each measure of rows that is above 0, normal or not.
+    /// Repeated checks of a page are compared by these values.
     pub(crate) fn from_fields_and_rows(
         fields: &Map<String, Value>,
         of_page: &[RowsOfPage],

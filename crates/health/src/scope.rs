@@ -67,8 +67,8 @@ impl Scope {
         }
     }
 
-    /// Judges which chains served a page that [`note`](Self::note) has judged, except for fields for which `is_judged`
-    /// returns false. Returns the fields whose first chain no longer serves.
+    /// Judges which chains served a page that [`note_page`](Self::note_page) has judged, except for fields for which
+    /// `is_judged` returns false. Returns the fields whose first chain no longer serves.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,
@@ -92,8 +92,8 @@ impl Scope {
         fell
     }
 
-    /// Notes that falls last. A page of a layout founded during a fall is evidence of that, even if it is not judged
-    /// itself.
+    /// Notes that falls persist. A page of a layout founded during a fall is evidence that the fall persists, even if
+    /// the page is not judged itself.
     pub(crate) fn note_lasting_falls(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.current_fall();

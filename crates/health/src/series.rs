@@ -32,13 +32,13 @@ pub fn weight(nth: u32) -> f64 {
 /// The sum is capped at this, so that it can fall again.
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
-/// Up to this many pages the baseline is provisional.
+/// From this many pages on, there is a provisional baseline.
 const PROVISIONAL: f64 = 20.0;
 
 /// After this many pages the baseline is no longer provisional, and after as many again it is computed anew.
 const PAGES: f64 = 100.0;
 
-/// From this many pages on it is said how sure a loss is.
+/// The fewest pages from which the confidence of a loss is computed.
 const LEAST_PAGES: u64 = 20;
 
 /// Counts are halved at this many pages, so that old pages count less.
@@ -62,7 +62,8 @@ pub struct Witness {
     pub number: u64,
     /// The weight of the page, see [`weight`].
     pub weight: f64,
-    /// Whether the page's layout was judged before. If most pages are of known layouts, the layout cannot have changed.
+    /// Whether the page's layout was judged before. If at least a quarter of the pages are of known layouts, the layout
+    /// cannot have changed.
     pub is_known_layout: bool,
 }
 
@@ -104,7 +105,7 @@ pub struct Series {
     since_baseline: f64,
     /// How many pages were judged.
     total: u64,
-    /// Those of them with a value, and how many of the last ones had none: here each page has one vote.
+    /// How many of these pages had a value, and how many of the last ones had none. Here each page has one vote.
     #[serde(default)]
     with_value: u64,
     #[serde(default)]
@@ -323,10 +324,10 @@ impl Series {
         self.empty_in_row
     }
 
-    /// How sure it is that the last pages without a value are no accident: one minus the probability of so many in a
-    /// row, if the share of pages with a value were still what it was at least before. Each page has one vote, so it
-    /// says something long before the sums do, and is wrong more often: pages of one list are alike. So it says nothing
-    /// about fewer than five pages, however rare they were.
+    /// The confidence that the last pages without a value are no accident: one minus the probability of so many in a
+    /// row if the share of pages with a value were still at its lower bound from before. Each page has one vote, so
+    /// this confidence rises long before the sums do, and is wrong more often, because pages of one list are alike.
+    /// There is none for fewer than five such pages in a row.
     pub fn loss_confidence(&self) -> Option<f64> {
         const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);

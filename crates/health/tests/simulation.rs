@@ -23,7 +23,7 @@ fn pages() -> u64 {
 struct Web {
     rng: fastrand::Rng,
     rate: f64,
-    /// The probability that a page has the value exactly if its list says so.
+    /// The probability that a page has or lacks the value as its list does.
     alike: f64,
     source: u64,
     of_list: bool,

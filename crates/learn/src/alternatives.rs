@@ -20,9 +20,9 @@ const MOST: usize = 2;
 /// others.
 const PROVEN: usize = 3;
 
-/// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's, and they agree with
-/// it wherever both read something. Where the best one reads nothing, they read nothing either, unless a known value
-/// proves them right, or [`reads_reliably`] is true.
+/// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's and from each other,
+/// and they agree with the best one almost wherever both read something. Where the best one reads nothing, they read
+/// nothing either, unless a known value proves them right, or [`reads_reliably`] is true.
 pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,

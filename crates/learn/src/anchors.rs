@@ -55,7 +55,8 @@ fn route_within_row(mut route: Route, root: &Root<'_>) -> Route {
     if next["parameters"]["expression"] != "." {
         route.then.insert(0, next);
     }
-    // A cell is found by its header, in whatever way it is read. A part of the cell may still need a class.
+    // A plain path takes over the anchor by which its part of the row was found, such as the header of a cell. A route
+    // with an anchor of its own, such as a class, keeps it.
     if route.anchor == Anchor::Path {
         route.anchor = root.anchor;
     }
@@ -182,8 +183,8 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
     paths.into_iter().map(route).collect()
 }
 
-/// The same route into the first object of this type: others are those of related things, which a page also has if its
-/// own lacks the value.
+/// The same route, but only into the first object of this type. Later objects describe related things, whose values
+/// would be read if the page's own object lacks the value.
 fn of_first_object(route: &Route, kind: &str) -> Route {
     let path = &route.select["parameters"]["expression"];
     Route {
@@ -236,7 +237,7 @@ fn script_route(owner: Option<&str>, key: &str, written: ScriptNotation) -> Rout
     let object = owner.map(|owner| format!(r#"\b{owner}["']?\s*[:=]\s*\{{[^{{}}]*?"#));
     let object = object.unwrap_or_default();
     let pattern = format!(r#"{object}["']?\b{key}["']?\s*[:=]\s*{value}"#);
-    // It reads all that the one without escapes does.
+    // The pattern with escapes matches all that the one without escapes does, so its burden is lower.
     let (then, burden) = match written {
         ScriptNotation::WithEscapes => {
             let decode = json!({"type": "jsonpath", "parameters": {"expression": "$"}});
@@ -273,7 +274,7 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .collect()
 }
 
-/// A route to the target of a link, found by the text of the link if all pages have such a link.
+/// A route to the target of a link, found by the text of the link if this text is a label of the pages.
 fn named_link(
     owner: NodeRef<'_>,
     attribute: &str,

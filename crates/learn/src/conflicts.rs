@@ -29,8 +29,8 @@ pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
     }
 }
 
-/// The fields read the same on all pages, but on some page their known values have nothing in common, as far as these
-/// are probably right.
+/// Whether the fields read the same on all pages although on some page their known values have nothing in common. Known
+/// values that are probably wrong are ignored.
 fn is_conflict(one: &LearnedField, other: &LearnedField) -> bool {
     let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
         return false;

@@ -169,7 +169,7 @@ fn find_day_around_year(
     })
 }
 
-/// Whether a word or number ends here. Chinese and Japanese dates may stand directly between letters.
+/// Whether a word or number begins or ends here. Chinese and Japanese dates may stand directly between letters.
 fn is_word_boundary(text: &str, at: usize) -> bool {
     if !text.is_char_boundary(at) {
         return false;

@@ -67,7 +67,8 @@ impl Group<'_> {
     }
 }
 
-/// Learns a field from what is known about it. Whether it is a list may also be known.
+/// Learns a field from its labels and the places that a person pointed at. `multiple` is whether the field is a list,
+/// if that is known.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,

@@ -7,8 +7,8 @@ use crate::clock::minutes_of_day;
 use crate::dates;
 pub(crate) use webfill_values::collapsed;
 
-/// Folds a text, puts a space after each comma between words, and removes those between a number and its sign: `a,b` and
-/// `a, b` are the same list, `42%` and `42 %` the same share.
+/// Folds a text, puts a space after each comma between words, and removes spaces between a number and its sign: `a,b`
+/// and `a, b` are the same list, `42%` and `42 %` the same share.
 pub fn folded(text: &str) -> String {
     let folded = without_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {
@@ -115,8 +115,8 @@ impl KnownValue {
         differ_by_a_slip(&self.folded, &read.folded) && !self.is_in_other_notation(read)
     }
 
-    /// Whether one of the two texts is a part of the other. A record that was mixed up with another one has nothing in
-    /// common with its page: this one is right, and the chain reads too little or too much.
+    /// Whether one of the two texts is a part of the other. Then the record is right, and the chain reads too little or
+    /// too much: a record that was mixed up with another one has nothing in common with its page.
     pub(crate) fn overlaps(&self, read: &Spelling) -> bool {
         /// In bytes. A shorter text may be part of another one by chance, and a number more so.
         const LEAST: usize = 4;
@@ -136,7 +136,7 @@ impl KnownValue {
     }
 
     /// Whether the read text is this number but for its sign or the zeros before it: pages write `(12)` for `-12`, and
-    /// `1067` for `01067`. No record is wrong then. What was read lacks something.
+    /// `1067` for `01067`. Then the record is not wrong: what was read lacks something.
     pub(crate) fn is_in_other_notation(&self, read: &Spelling) -> bool {
         self.folded != read.folded
             && amount_in(&self.folded).is_some_and(|amount| amount_in(&read.folded) == Some(amount))
@@ -226,11 +226,11 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
         || is_mark(inner('(', ')'))
 }
 
-/// A slip in a shorter text may as well be another value.
+/// In shorter texts, what looks like a slip may as well be another value.
 const LEAST_MISSPELT: usize = 5;
 
-/// Whether two texts differ by one slip of the keyboard: a character that is other, lacking or too much, or two
-/// neighbours in the wrong order.
+/// Whether two texts differ by one slip of the keyboard: a wrong, missing or extra character, or two neighbours in the
+/// wrong order.
 fn differ_by_a_slip(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().min(other.len()) < LEAST_MISSPELT || one.len().abs_diff(other.len()) > 1 {
@@ -268,8 +268,8 @@ fn decoded(value: &str) -> String {
     })
 }
 
-/// Whether a character may part groups of digits beside commas and points: `1'234.50` in Switzerland, `1 234,50` in
-/// France.
+/// Whether a character, other than a comma or point, may separate groups of digits: `1'234.50` in Switzerland, `1
+/// 234,50` in France.
 fn is_group_mark(c: char) -> bool {
     matches!(
         c,
@@ -277,7 +277,7 @@ fn is_group_mark(c: char) -> bool {
     )
 }
 
-/// The text without such marks between at most three digits and three more.
+/// The text without group marks between one to three digits and exactly three more.
 fn without_group_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(is_group_mark) {
         return Cow::Borrowed(text);
@@ -337,7 +337,7 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
     })
 }
 
-/// The number of a text that is nothing else, without its sign and the zeros before it.
+/// The number in a text that contains nothing else, without its sign and leading zeros.
 fn amount_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_digit() || "+-\u{2212}()., ".contains(c);
     let number = number_in(text).filter(|_| text.chars().all(is_part))?;

@@ -19,8 +19,8 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::unions::xpath;
 
-/// The likeliest chains that are examined, those of each kind of anchor in any case, and chains that read most known
-/// values, but not as the first ones.
+/// How many chains are examined: the likeliest ones, the likeliest ones of each kind of anchor, and those that read
+/// known values on most pages, but after other values.
 const MOST_CHAINS: usize = 12;
 const MOST_OF_KIND: usize = 3;
 const MOST_OF_LATER: usize = 8;
@@ -56,7 +56,7 @@ enum Feature {
     Class(String, String),
     Id(String),
     Property(String, String),
-    /// Within such an element.
+    /// Within an element with this tag, one of [`ASIDE`].
     Element(String),
     /// After a heading with this text.
     AfterText(String, String),
@@ -290,7 +290,8 @@ fn is_heading(tag: &str) -> bool {
     matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// The features that are left out: of places that are not known to be right, and of none that is.
+/// The features by which places are left out. Places that are not known to be right have them, and pages keep the known
+/// values that they yield.
 fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> Vec<Feature> {
     let mut chosen: Vec<Feature> = Vec::new();
     while chosen.len() < MOST_CONDITIONS {
@@ -336,7 +337,8 @@ fn read_there(
     }
 }
 
-/// The feature that takes most other values away from pages with a known one, which they all keep.
+/// The feature that removes the most other values from pages with a known value. All these pages keep their known
+/// values.
 fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let labelled: Vec<&PageOfChain> = pages.iter().filter(|page| page.has_label).collect();
     let before: Vec<(usize, usize)> = labelled
@@ -366,8 +368,8 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
     best.map(|(_, feature)| feature.clone())
 }
 
-/// A feature that many pages without a known value have around what is read there, and no page with one: these pages
-/// lack their own value.
+/// A feature of the elements around what is read on many pages without a known value, but around no known value. Such
+/// pages lack a value of their own.
 fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let (labelled, others): (Vec<&PageOfChain>, Vec<&PageOfChain>) =
         pages.iter().partition(|page| page.has_label);

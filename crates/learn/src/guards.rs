@@ -15,14 +15,14 @@ use crate::shape::{self, Lengths};
 /// How many distinct values are needed to show a common form.
 const ENOUGH: usize = 3;
 
-/// The share of values that a pattern must match on pages without known values. It is not all of them, because the
-/// known values may be too few to show all forms.
+/// The share of the values read on all pages that a pattern must match. It is not all of them, because the known values
+/// may be too few to show all forms.
 const MATCHED: f64 = 0.95;
 
-/// How many times as long as the known ones values of codes and numbers may be.
+/// How many times as long as the longest known telephone number others may be.
 const LONGER: f64 = 1.5;
 
-/// How many digits fewer than the known ones values may have, and the fewest digits in any case.
+/// How many digits fewer than the known telephone numbers others may have, and the fewest digits in any case.
 const SHORTER: usize = 3;
 const SHORTEST: usize = 4;
 
@@ -108,7 +108,7 @@ pub(crate) fn against_layout(found: &LearnedField, one: usize, group: &Group<'_>
         .map(|value| value.text.as_str())
         .collect();
     texts.sort_unstable();
-    // On a single page, it may be the value of that page, which others show among their related things.
+    // A text that is read on a single page may be the value of that page, which other pages show among related things.
     texts = texts
         .chunk_by(|a, b| a == b)
         .filter(|same| same.len() > 1)
@@ -172,7 +172,7 @@ fn for_shape(found: &LearnedField, one: usize) -> Option<Guard> {
     };
     let is_phone = |value: &&str| Spelling::new(value).into_phone_digits().is_some();
     let code = match values.iter().all(is_phone) {
-        // Such values are written in many ways, so no pattern is used.
+        // Telephone numbers are written in many ways, so the pattern of codes is not used.
         true => None,
         false => shape::code_pattern(values.iter().copied(), Lengths::Proven),
     };
@@ -216,7 +216,7 @@ fn loose_phone_pattern(values: &[&str]) -> Option<String> {
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
     let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
     let longest = values.iter().map(|value| value.len()).max()?;
-    // Plain numbers of seven digits are not telephone numbers: another page may have a smaller number.
+    // Plain numbers of seven digits need not be telephone numbers: another page may have a smaller number.
     let is_dialled = |value: &&str| {
         value.starts_with(['0', '+']) || value.chars().any(|c| is_mark(c) && !".,".contains(c))
     };

@@ -60,7 +60,7 @@ fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<Joine
         let start = text.find(value.text.as_str());
         spans.extend(start.map(|start| (start, start + value.text.len())));
     }
-    // Most of the known values are not in this text. That it contains two of them is a coincidence.
+    // If most of the known values are not in this text, it contains the others by coincidence.
     if spans.len() < 2 || spans.len() * 2 < wanted.len() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Labels: short texts on most pages of a group that describe the text that follows them.
+//! Labels: short texts on many pages of a group that describe the text that follows them.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -17,7 +17,7 @@ use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
 use crate::url_patterns;
 
 /// Learns a mapping for each group of pages of one site and layout that have known values. `other_urls` are pages of
-/// the sites that are of another kind; no pattern may match them.
+/// the sites that are of another kind; the patterns match as few of them as possible.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ pub(crate) fn parse_page(page: &Page, pages: usize) -> Document {
     }
 }
 
-/// The pages of a group that are used for learning. Those with known values come first.
+/// The pages of a group that are used for learning. Those with the most known values are preferred.
 fn choose_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
@@ -217,7 +217,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
     (reports, doubts)
 }
 
-/// URLs that a group's patterns must not match: pages of other kinds, and of other groups of the site.
+/// URLs that a group's patterns should not match: pages of other kinds, and of other groups of the site.
 pub(crate) fn urls_of_others<'p>(
     pages: &'p [Page],
     groups: &[Vec<usize>],

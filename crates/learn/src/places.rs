@@ -30,7 +30,8 @@ const LONGEST: usize = 4_000;
 /// The longest element that counts as a value. Longer ones are sections.
 const LONGEST_ELEMENT: usize = 1_000;
 
-/// The most places that contain a value among other words, of which one may be more than a word of a sentence.
+/// How many places that contain a value among other words are searched for one where the value is not just a word of a
+/// sentence.
 const MOST_AROUND: usize = 20;
 
 /// Attributes that contain values.
@@ -84,7 +85,8 @@ pub(crate) enum ParsedQuote {
 impl ParsedQuote {
     const ALL: [ParsedQuote; 2] = [ParsedQuote::Double, ParsedQuote::Single];
 
-    /// The regular expression, whose only group is the JSON; in double quotes with them, because it has escapes.
+    /// The regular expression, whose only group is the JSON. If that is in double quotes, the group includes them,
+    /// because the JSON has escapes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             ParsedQuote::Double => r#"JSON\.parse\(\s*("(?:[^"\\\n]|\\.)*")\s*\)"#,
@@ -111,7 +113,7 @@ impl ScriptNotation {
         ScriptNotation::WithEscapes,
     ];
 
-    /// The regular expression, whose only group is the value; one with escapes has its quotes.
+    /// The regular expression, whose only group is the value. For a value with escapes, the group includes the quotes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             ScriptNotation::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
@@ -123,7 +125,7 @@ impl ScriptNotation {
 }
 
 impl PlaceKind<'_> {
-    /// The bytes that the place owns, because pages decide how large it is.
+    /// The bytes that the place owns. They count towards the limit of the page, because pages decide how many they are.
     fn bytes(&self) -> usize {
         match self {
             PlaceKind::Text(_) | PlaceKind::Element(_) | PlaceKind::Attribute(..) => 0,
@@ -508,7 +510,8 @@ impl<'d> Places<'d> {
         found.take(most).collect()
     }
 
-    /// Whether the page contains the value in any spelling. A word of a sentence may be there by chance.
+    /// Whether the page contains the value in any spelling. A word within a sentence does not count, because it may be
+    /// there by chance.
     pub(crate) fn mentions(&self, wanted: &KnownValue) -> bool {
         let has_date = |day: &String| !self.find_containing_date(day, 1).is_empty();
         let is_value = |&(place, start): &(usize, usize)| {
@@ -607,7 +610,7 @@ fn is_bounded(text: &str, start: usize, length: usize) -> bool {
     !joins(before, first) && !joins(last, after)
 }
 
-/// Whether an element has nothing but text, on several lines. The text of one that has other blocks is no value.
+/// Whether an element contains only text, on several lines. The text of an element with other blocks is not a value.
 fn is_text_of_lines(node: NodeRef<'_>) -> bool {
     const WITHIN_LINES: [&str; 14] = [
         "a", "abbr", "b", "em", "font", "i", "small", "span", "strong", "sub", "sup", "time", "u",
@@ -622,7 +625,7 @@ fn is_text_of_lines(node: NodeRef<'_>) -> bool {
     }) && has_lines
 }
 
-/// The objects of a script that are open at a place, read from its beginning on.
+/// The objects of a script that are open at a place. The script is read from its beginning.
 struct OpenObjects<'s> {
     script: &'s str,
     at: usize,

@@ -26,7 +26,7 @@ const LIKELY: f64 = 0.5;
 /// The highest confidence of a field with more than a quarter of its records doubted: its mapping is a draft.
 const MOST_WHERE_DOUBTED: f64 = 0.8;
 
-/// Pages with a value that prove that a name is not specific to one page.
+/// How many pages with a value prove that a name is not specific to one page.
 const READ_BY_NAME: usize = 3;
 
 /// A mapping learned from fewer records is a draft.
@@ -84,8 +84,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     };
     let is_guarded = |one: &usize| guards().all(|guard| guard.keeps_correct_values(found, *one));
     report.processors = Some(chain(best));
-    // Other values are next to a missing one in a row. A chain without a name, or one that filters by shape, may read
-    // one of them.
+    // If a row lacks a value, other values are where it would be. A chain without a name, or one that filters by shape,
+    // may read one of them.
     let is_of_row = group.rows.is_some();
     let of_shape = guard
         .as_ref()
@@ -111,8 +111,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
 /// show that share. Then it is estimated from the number of pages that yield a value, and from how far another kind
 /// of anchor agrees.
 fn confidence(found: &LearnedField, best: usize) -> f64 {
-    // A list's credit is the number of values both read and known, divided by those either read or known. F1 weighs
-    // both alike.
+    // A list's credit is the number of values both read and known, divided by the number of values either read or
+    // known. Here it is converted to F1.
     let share = |credit: f64| match found.multiple {
         true => 2.0 * credit / (1.0 + credit),
         false => credit,
@@ -171,7 +171,7 @@ fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, boo
         })
         .collect();
     match judged.as_slice() {
-        // Of two records, a misspelt one can be read without itself, and the other cannot.
+        // If one of two records is misspelt, only that one can be read by a chain that is found without it.
         [(_, is_read)] if !is_read || found.labels.len() == 1 => Vec::new(),
         _ => judged,
     }
@@ -255,7 +255,7 @@ fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     others.any(|wanted| !page.find_exact(wanted).is_empty())
 }
 
-/// On fewer pages, that two chains read the same says nothing.
+/// On fewer pages than this, it shows nothing if two chains read the same.
 const FEWEST_COMPARED: usize = 5;
 
 fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
@@ -271,12 +271,13 @@ fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<Ca
         .iter()
         .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
-    // The third text of each part is that of other things where a list is shorter, whatever anchors lead to the parts.
+    // A chain that counts positions, such as the third text of each part, reads something else where a list is shorter,
+    // whatever anchors lead to the parts. So agreement with it shows nothing.
     let is_counted = found.multiple && found.candidates[best].counts_positions();
     firsts
         .take(3)
         .map(|&one| {
-            // That neither reads anything on a page is no agreement.
+            // If neither candidate reads anything on a page, that is no agreement.
             let reads = |one: usize, page: usize| !found.readings[one][page].values.is_empty();
             let read: Vec<usize> = (0..pages)
                 .filter(|&page| reads(best, page) || reads(one, page))
@@ -300,8 +301,8 @@ fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<Ca
         .collect()
 }
 
-/// The different values that a chain reads on a page, of those that it does not drop. Forms of one value count once, as
-/// where pages are filled from.
+/// The number of different values that a chain reads on a page and that `accepts` accepts. All forms of one value count
+/// once.
 fn count_distinct(
     found: &LearnedField,
     one: usize,
@@ -437,7 +438,7 @@ fn explain_nothing(found: &LearnedField) -> String {
     )
 }
 
-/// Why it was chosen. `reads` returns whether something is read on a page.
+/// Why the candidate was chosen. `reads` returns whether something is read on a page.
 fn explain_choice(
     found: &LearnedField,
     best: usize,

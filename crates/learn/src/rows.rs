@@ -144,8 +144,8 @@ fn prepare_pages<'d>(
     chosen.iter().zip(documents).map(sheet).collect()
 }
 
-/// The indexes of those records that are on a page. At least two values of the record must be on it, and one of them
-/// must be a text that occurs in few places.
+/// The indexes of those records that are on a page. At least two values of the record, or its only one, must be on the
+/// page, and one of them must be a text that occurs in few places.
 pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// In how many places a value may occur to identify its record.
     const FEW: usize = 4;

@@ -18,7 +18,7 @@ pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
     pub(crate) wanted: Vec<KnownValue>,
-    /// For each of these whether it stands nowhere on the page, as a misspelt one does.
+    /// For each of these values, whether it is nowhere on the page, as a misspelt value is.
     pub(crate) is_unseen: Vec<bool>,
     /// Stated by a person.
     pub(crate) is_certain: bool,
@@ -27,7 +27,8 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// The share of the known values that a reading contains: 1 if it is right.
+    /// How far a reading agrees with the known values: 1 if it is right. For lists, it is the number of values in both
+    /// divided by the number of values in either.
     pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
         if !multiple {
             let first = reading.values.first();
@@ -52,8 +53,8 @@ impl Label {
         }
     }
 
-    /// The same, where a reading that the known value misspells counts nearly as much: a chain that reads it is as
-    /// little there by chance.
+    /// Like [`Label::credit`], but a reading that the known value misspells counts nearly as much as an equal one,
+    /// because a chain reads it by chance just as rarely.
     fn credit_with_slips(&self, reading: &Reading, multiple: bool) -> f64 {
         let exact = self.credit(reading, multiple);
         if exact >= 0.99 || !self.is_unseen.contains(&true) {
@@ -77,13 +78,13 @@ impl Label {
         exact.max(MISSPELT * right.min(found) as f64 / all.max(1) as f64)
     }
 
-    /// Whether the known values are those of a reading but for slips.
+    /// Whether the known values differ from a reading only by slips.
     pub(crate) fn is_misspelt(&self, reading: &Reading, multiple: bool) -> bool {
         self.credit(reading, multiple) < 0.99
             && self.credit_with_slips(reading, multiple) >= MISSPELT
     }
 
-    /// Whether one of the known values is this one but for a slip.
+    /// Whether one of the known values is not on its page and differs from this value only by a slip.
     fn misspells(&self, value: &Spelling) -> bool {
         let wanted = self.wanted.iter().zip(&self.is_unseen);
         let mut unseen = wanted.filter(|(_, is_unseen)| **is_unseen);
@@ -103,7 +104,7 @@ impl Label {
         self.wanted.iter().any(is_it)
     }
 
-    /// The values that were read in addition to the known ones.
+    /// The number of values that were read in addition to the known ones.
     fn surplus(&self, reading: &Reading) -> usize {
         let known = |value| {
             self.wanted
@@ -121,11 +122,11 @@ pub(crate) const MISSPELT: f64 = 0.9;
 /// The weight of the vote that is neither for nor against a candidate.
 const DEFAULT_VOTE: f64 = 0.3;
 
-/// The burden of a chain that reads truncated texts without a known value: more than the usual difference between
-/// anchors.
+/// The burden of a chain that reads truncated texts although no known value is truncated: more than the usual
+/// difference between anchors.
 const CUT_OFF: f64 = 8.0;
 
-/// The share of a vote for a chain that counts positions.
+/// The factor for the vote of a chain that counts positions.
 const COUNTING: f64 = 0.3;
 
 /// Candidates, their readings, and the known values.
@@ -352,8 +353,8 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// Whether a chain reads truncated texts where no value is known. Titles, descriptions and breadcrumbs contain copies
-/// of values, complete only if the values are short.
+/// Whether a chain reads truncated texts although no known value is truncated. Titles, descriptions and breadcrumbs
+/// contain copies of values, complete only if the values are short.
 pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
     let most = if multiple { usize::MAX } else { 1 };
     let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
@@ -361,8 +362,8 @@ pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: boo
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// The labels with known values. Where most of these stand on their pages, the others are probably wrong and left out;
-/// else those that do come first.
+/// The labels with known values. If most of these values are on their pages, the other labels are probably wrong and
+/// left out. Otherwise, the labels whose values are on their pages come first.
 pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);
@@ -373,8 +374,9 @@ pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     seen
 }
 
-/// Whether the known values of some page have nothing in common with those of the first, if possible the first that
-/// stand on their page: two slips of one value differ from each other by more than a slip.
+/// Whether the known values of some page differ entirely from those of the first page, and by more than a slip. The
+/// first page is, if possible, one that contains its values, because two misspellings of one value differ by more than
+/// a slip.
 fn are_varied(labels: &[Label]) -> bool {
     let mut known = trusted_labels(labels).into_iter();
     let Some(first) = known.next() else {
@@ -391,8 +393,8 @@ fn are_varied(labels: &[Label]) -> bool {
     })
 }
 
-/// Whether the same is read on every page, and on at least three: part of the layout. A field with one value reads the
-/// first.
+/// Whether the same is read on every page, of at least three. Then it is a part of the layout. For fields with one
+/// value, only the first value of each page is compared.
 fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     let Some(first) = pages.first().filter(|first| !first.values.is_empty()) else {
         return false;

@@ -1,9 +1,10 @@
-//! Words in sentences: a page with a description has words of all kinds, so that one of them there says little.
+//! Words in sentences: a page with a description has words of all kinds, so it shows little if a known value is one of
+//! them.
 
 /// A shorter text is a name, a label with its value, or a heading.
 const FEWEST_WORDS: usize = 8;
 
-/// Whether the value, which is at this place of the text, is one word of a sentence. One of several words, or with
+/// Whether the value, which is at this place of the text, is one word of a sentence. A value of several words, or with
 /// digits, is seldom in a sentence by chance.
 pub fn is_word_of_sentence(text: &str, start: usize, length: usize) -> bool {
     let value = &text[start..start + length];

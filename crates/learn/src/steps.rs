@@ -9,7 +9,7 @@ pub(crate) struct Step {
     tag: String,
     number: usize,
     of: usize,
-    /// It is the chosen one of a list to choose from.
+    /// Whether the element is the selected option of a list.
     is_selected: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whether or not: records have one of two words, and pages others, or signs.
+//! Yes or no: records have one of two words, and pages have other words or signs.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ const OF_RECORDS: [(&str, &str); 5] = [
     ("oui", "non"),
 ];
 
-/// What pages have in place of them.
+/// The words and signs that pages have instead of these words.
 const YES: &[&str] = &[
     "\u{2713}", "\u{2714}", "\u{2611}", "\u{2705}", "\u{25cf}", "yes", "true", "y", "ja", "oui",
 ];
@@ -20,8 +20,8 @@ const NO: &[&str] = &[
     "no", "false", "n", "nein", "non",
 ];
 
-/// What pages may have in place of this word of a record, and the processor that turns it into the record's two words.
-/// `None` if it is another word.
+/// The words and signs that pages may have instead of this word of a record, and the processor that converts them to
+/// the record's two words. `None` if the word is none of [`OF_RECORDS`].
 pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)> {
     let lower = value.to_lowercase();
     let (yes, no) = OF_RECORDS
@@ -38,7 +38,7 @@ pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)
     Some((words, map))
 }
 
-/// A word with the capitals of another one.
+/// The word, capitalised like the other one.
 fn written_like(word: &str, other: &str) -> String {
     let mut letters = other.chars();
     let has_first = letters.next().is_some_and(char::is_uppercase);

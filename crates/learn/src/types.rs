@@ -26,7 +26,7 @@ pub struct Page {
 /// The statement of a person about a field of one page.
 #[derive(Debug, Clone, Default)]
 pub struct FieldStatement {
-    /// Exactly these are the values. If empty, and `absent` is unset, there is no statement.
+    /// Exactly these are the values. If there are none, the values of `nodes` count.
     pub values: Vec<String>,
     /// The page has no value.
     pub absent: bool,
@@ -134,11 +134,11 @@ pub struct LearnedMapping {
 /// Rows of pages, without their fields.
 #[derive(Debug, Clone, Serialize)]
 pub struct SelectedRows {
-    /// The chain of a rule of rows.
+    /// The chain that selects the rows.
     pub select: Vec<Value>,
     /// The kind of anchor, in words of the documentation.
     pub anchor: String,
-    /// By page, the numbers of the elements in the order of the document.
+    /// For each page, the positions of the rows' first elements in the document.
     pub elements: Vec<Vec<usize>>,
 }
 
@@ -183,14 +183,15 @@ pub struct FieldReport {
     /// `doubted` pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
-    /// How many different values the chosen chain reads on each page by which it was chosen: one, or as many as each of
-    /// three lists or more has. `None`: their number differs. Several instead of one on another page are a sign that the
-    /// first is not the one that is meant, and fewer in a list that some are missing.
+    /// How many different values the chosen chain reads on each page by which it was chosen: one, or for lists the
+    /// number that each of at least three lists has. `None` if the number differs. On another page, several values
+    /// instead of one are a sign that the first is not the right one, and fewer values in a list are a sign that some
+    /// are missing.
     #[serde(skip)]
     pub reads: Option<usize>,
-    /// How many values the chosen chain reads at least on each page by which it was chosen, if it takes the first of
-    /// several different ones. Fewer on another page are a sign that the first is missing there. `None`: one, or their
-    /// number shows nothing.
+    /// The fewest values that the chosen chain reads on any page by which it was chosen, if it takes the first of
+    /// several different ones. Fewer values on another page are a sign that the first is missing there. `None` if the
+    /// fewest is one, or if the number shows nothing.
     #[serde(skip)]
     pub least: Option<usize>,
     /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several
@@ -212,8 +213,8 @@ pub struct CandidateReport {
     pub anchor: String,
     /// URLs of the pages where it reads a known value.
     pub agree: Vec<String>,
-    /// The share of all pages of the group on which it reads the same as the chosen one; 0 if that is a list which is
-    /// read by positions.
+    /// Of the pages where this or the chosen candidate reads something, the share on which both read the same. 0 if
+    /// there are fewer than five such pages, or if the chosen candidate reads a list by positions.
     pub agreement: f64,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Pages of a template have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
 //! name it: a label, classes, a property of linked data. The taught sites show which of their slots hold a field, and
-//! what its values look like ([`profile`]). A slot of the unknown site holds the field with the probability that its
-//! evidence gives ([`evidence`]), beside all other slots and none.
+//! what its values look like ([`profile`]). The evidence for each slot of the unknown site ([`evidence`]) gives the
+//! probability that this slot holds the field, rather than another one or none.
 //!
 //! The taught sites judge this: what the others propose for one of them is compared with what is known there.
 
@@ -18,27 +18,28 @@ use evidence::{Evidence, FieldModel};
 use profile::Profile;
 use slots::{Site, Slot, Value, form, words};
 
-/// Pages of a site that are used.
+/// The most pages of a site that are used.
 const MOST_PAGES: usize = 30;
 
-/// Known pages of a taught site without which nothing is shown.
+/// The fewest pages with known values from which a taught site shows where a field is.
 const LEAST_KNOWN: usize = 2;
 
 /// The share of the known values that a slot has to hold; records may be wrong.
 const HOLDS: f64 = 0.6;
 
-/// Less than this is no proposal.
+/// A slot with a lower confidence is not proposed.
 const LEAST: f64 = 0.5;
 
-/// The highest confidence of a doubtful proposal. A proposal is doubtful if its evidence is of one kind only, or if the
-/// taught sites would be proposed something else than they know. It becomes a question.
+/// The highest confidence of a doubtful proposal. A proposal is doubtful if its evidence is of one kind only, or if a
+/// confident proposal for one of the taught sites differs from what is known there. A doubtful proposal becomes a
+/// question.
 const DOUBTFUL: f64 = 0.9;
 
 /// A field that may be proposed.
 #[derive(Debug, Clone)]
 pub struct ProposedField {
     pub name: String,
-    /// As people call it.
+    /// The name that people use for it.
     pub title: String,
     pub is_list: bool,
 }
@@ -49,7 +50,7 @@ pub struct Proposal {
     pub field: String,
     /// How likely the slot is that of the field.
     pub confidence: f64,
-    /// By page; empty where it says nothing.
+    /// The values for each page; empty where the slot has none.
     pub values: Vec<Vec<String>>,
 }
 
@@ -71,7 +72,7 @@ impl Appearance {
 pub struct Teachers {
     fields: Vec<ProposedField>,
     sites: Vec<TaughtSite>,
-    /// By field: whether what the others propose for a taught site is what is known there.
+    /// For each field, whether the proposals that each taught site gets from the others agree with what is known there.
     confirmed: Vec<bool>,
 }
 
@@ -91,7 +92,7 @@ struct TaughtField {
 }
 
 impl Teachers {
-    /// Takes the pages of some sites, with what is known of them.
+    /// Learns from the pages of some sites, with their known values.
     pub fn new(sites: &[Vec<&Page>], fields: &[ProposedField]) -> Teachers {
         let sites: Vec<TaughtSite> = sites
             .iter()
@@ -108,7 +109,7 @@ impl Teachers {
         teachers
     }
 
-    /// Proposes fields of an unknown site; `wanted` are their places among the fields.
+    /// Proposes fields of an unknown site. `wanted` are their indexes among the fields.
     pub fn propose(&self, pages: &[&Page], wanted: &[usize]) -> Vec<Proposal> {
         let some = &pages[..pages.len().min(MOST_PAGES)];
         let site = Site::from_pages(some);
@@ -143,7 +144,7 @@ impl Teachers {
                 .iter()
                 .map(|values| value_texts(values, is_list))
                 .collect();
-            // Several values on each page where there is one: nobody knows which.
+            // If each page has several values where one is expected, nothing shows which one is right.
             if values.iter().all(Vec::is_empty) {
                 continue;
             }
@@ -161,7 +162,8 @@ impl Teachers {
         proposals
     }
 
-    /// Whether each taught site has the field where the others propose it, if they propose it surely.
+    /// Whether each taught site has the field where the others propose it, as far as they propose it with high
+    /// confidence.
     fn confirms(&self, field: usize) -> bool {
         (0..self.sites.len()).all(|at| {
             let taught = &self.sites[at];
@@ -196,7 +198,7 @@ impl Teachers {
             .map(|slot| Evidence::new(slot, &slot.profile, site.pages, &model))
             .collect();
         let odds: Vec<f64> = evidence.iter().map(|one| one.log_odds().exp()).collect();
-        // 1 is that of no slot.
+        // The odds of no slot at all are 1.
         let all: f64 = 1.0 + odds.iter().sum::<f64>();
         let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b]))?;
         let slot = &site.slots[best];
@@ -314,7 +316,7 @@ impl TaughtField {
     }
 }
 
-/// On how many pages a slot holds what is known; of lists, how far.
+/// How far a slot holds the known values, as the sum of the F1 of all pages.
 fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
         if values.is_empty() || known.is_empty() {
@@ -342,7 +344,7 @@ fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
     }
 }
 
-/// The pages with the most known values.
+/// The pages with the most known fields, at most [`MOST_PAGES`].
 fn best_known<'p>(pages: &[&'p Page]) -> Vec<&'p Page> {
     let mut best = pages.to_vec();
     best.sort_by_key(|page| usize::MAX - page.known.len());

@@ -75,8 +75,8 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         .collect()
 }
 
-/// The pattern without those URLs, if they are few. Many URLs are a kind of their own, which should not be excluded
-/// one by one.
+/// The pattern, changed so that it does not match any of `others`, if it matches only a few of them. Many URLs are a
+/// kind of their own, which should not be excluded one by one.
 fn excluding(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
@@ -259,8 +259,8 @@ fn segment_pattern(all: &[&str], detail: Detail) -> String {
     )
 }
 
-/// The pattern of letters and digits with the marks that all texts share, and of digits at the end if all end in
-/// digits.
+/// The pattern of letters, digits and the marks that any of the texts has, with a digit at the end if all texts end in
+/// one.
 fn pattern_with_marks(all: &[&str]) -> String {
     let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
     let marks: BTreeSet<char> = all
@@ -279,7 +279,8 @@ fn pattern_with_marks(all: &[&str]) -> String {
     }
 }
 
-/// The pattern of the query. Names that all URLs have are required if they distinguish pages.
+/// The pattern of the query. The first name that all URLs have is required if `detail` asks for it, or if the paths do
+/// not distinguish the pages.
 fn query(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()

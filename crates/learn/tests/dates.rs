@@ -6,7 +6,7 @@ use webfill_learn::{Learned, Page, learn};
 
 use crate::made::{page, read, task};
 
-/// A language, its months as they are written in dates, and a date as it is written, with `D`, `M` and `Y`.
+/// A language, the form of its dates with `D`, `M` and `Y`, and its months as they are written in dates.
 const LANGUAGES: &[(&str, &str, &str)] = &[
     (
         "en",

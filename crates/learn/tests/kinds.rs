@@ -1,12 +1,12 @@
-//! Kinds of values: each a column of known values, the pages that show them, and what must be read of the last
-//! page, which nobody has seen before. A wrong value is worse than none.
+//! Kinds of values: each a column of known values, the pages that show them, and what must be read on the last page,
+//! which is not learned from. A wrong value is worse than none.
 
 use serde_json::{Value, json};
 use webfill_learn::{Learned, Page, learn};
 
 use crate::made::{NAMES, page, read, task};
 
-/// The surroundings of a value, where `V` is the value and `N` a number of the page.
+/// A kind of values. In its HTML, `V` stands for the value, and `N` for the number of the page.
 struct Kind {
     name: &'static str,
     html: &'static str,

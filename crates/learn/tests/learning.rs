@@ -96,7 +96,7 @@ fn a_wrong_record_is_no_other_value_of_a_constant_field() {
         vec![("kind", vec![given.to_owned()])]
     });
     assert_eq!(read_last(&learned)["kind"], "Welcome");
-    // One that stands on its page shows that the field varies.
+    // A wrong value that stands on its page shows that the field varies.
     let learned = learn_from(|number| {
         let given = if number == 2 { "town 2" } else { "Welcome" };
         vec![("kind", vec![given.to_owned()])]

@@ -1,6 +1,6 @@
 //! Tests of learning, from made pages.
 //!
-//! One program, because each links all that it tests.
+//! All of them are one program, because each program links everything that it tests.
 
 mod dates;
 mod hostile;

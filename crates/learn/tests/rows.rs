@@ -227,7 +227,7 @@ impl Score {
 /// The known rows of the first two pages.
 const SOME: [&[usize]; 2] = [&[0, 2, 3, 7], &[1, 4]];
 
-/// Learns from some rows of two pages. Judged on the other rows, and on a page that was not seen.
+/// Learns from some rows of two pages. Returns the score on the other rows, and on a page that was not learned from.
 fn learn_and_score(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learned) {
     let pages: Vec<(Page, Vec<Book>)> = (0..3).map(|number| page(layout, number)).collect();
     let is_known = |page: usize, row: usize| match page {

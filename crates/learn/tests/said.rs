@@ -208,7 +208,7 @@ mod pointed {
             assert_eq!(learned.left_out.len(), 5, "{node}");
         }
         let mut pages = pages();
-        // More nodes than the most that are used of a page.
+        // More nodes than are used of one page.
         point(&mut pages[1], "name", &vec!["//*"; 10_000]);
         assert!(learn(&pages, &[], &task()).is_ok());
     }

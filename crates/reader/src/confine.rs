@@ -22,13 +22,13 @@ use seccompiler::{
 
 use crate::limits::Limits;
 
-/// Which of the restrictions the kernel does not support.
+/// Which of the restrictions are in force, as far as that depends on the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confinement {
     pub landlock: bool,
 }
 
-/// Takes access to all files from this thread, and from everything that it starts from now on. Call [`restrict_calls`]
+/// Removes access to all files from this thread and from everything that it starts from now on. Call [`restrict_calls`]
 /// next.
 pub(crate) fn restrict_files() -> io::Result<Confinement> {
     let status = restrict_by_landlock().map_err(io::Error::other)?;

@@ -51,7 +51,7 @@ pub(crate) fn read(kind: Kind, bytes: Vec<u8>, limits: &Limits) -> Report {
         Kind::Xlsx => sheets::read_xlsx(&bytes, most),
         Kind::Xls => sheets::read_xls(bytes, most),
         Kind::Rtf => rtf::read(&bytes, most),
-        // A compound file whose kind of content is unknown.
+        // An encrypted compound file, whose kind of content is unknown.
         Kind::Office => Err(Trouble::Encrypted),
         Kind::Text => Err(Trouble::broken("plain text needs no reader")),
     };

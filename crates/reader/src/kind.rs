@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The beginning of a PDF is searched in this many bytes, as other readers do (ISO 32000-1, annex H).
+/// The beginning of a PDF is searched for in this many bytes, as other readers do (ISO 32000-1, annex H).
 const PDF_BEGINS_WITHIN: usize = 1024;
 
 const PDF: &[u8] = b"%PDF-";
@@ -71,7 +71,8 @@ pub(crate) fn beginning(bytes: &[u8]) -> Option<Beginning> {
     }
 }
 
-/// Whether a body begins as a document at its first byte.
+/// Whether a body begins as a document at its first byte. Before the beginning of a PDF, a byte order mark and white
+/// space are allowed.
 pub fn begins_as_document(bytes: &[u8]) -> bool {
     match beginning(bytes) {
         Some(Beginning::Pdf) => {

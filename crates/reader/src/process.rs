@@ -1,8 +1,8 @@
 //! The process that reads one document: the document on standard input, the report on standard output.
 //!
 //! The process confines itself before it reads the first byte. A panic of a reader is caught and reported. The parent
-//! detects an abort (no memory, no stack), and the end of the time. The process lives for one document, so nothing of
-//! it is left when the next one is read.
+//! detects an abort (no memory, no stack), and the end of the allowed time. The process lives for one document, so
+//! nothing of it is left when the next one is read.
 
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
@@ -18,7 +18,8 @@ use crate::report::{self, NotADocument, Report, Status};
 /// The stack for reading a document. It is large because readers are recursive, and documents nest.
 pub const STACK_BYTES: usize = 64 << 20;
 
-/// The beginnings of Rust's messages on standard error when memory or stack run out, before it aborts.
+/// The beginning of Rust's message on standard error when memory runs out, and a part of its message when the stack
+/// does, before the process aborts.
 pub const OUT_OF_MEMORY: &str = "memory allocation of";
 pub const OUT_OF_STACK: &str = "has overflowed its stack";
 
@@ -28,7 +29,8 @@ pub const OUT_OF_STACK: &str = "has overflowed its stack";
 ///
 /// The process could not be confined, so nothing was read; or its parent has ended.
 pub fn run(limits: Limits) -> io::Result<()> {
-    // Print no messages of panics. The parent judges an abort by its message, and a document must not choose it.
+    // Print no messages of panics. The parent judges an abort by its message, and a document must not be able to choose
+    // that message.
     panic::set_hook(Box::new(|_| {}));
     raise_oom_score();
     confine::limit_resources(&limits, STACK_BYTES as u64)?;

@@ -98,7 +98,7 @@ fn clean(text: &str) -> Option<String> {
 pub struct Report {
     pub kind: Kind,
     pub status: Status,
-    /// Why there is no text, if so.
+    /// Why there is no text, or what is missing from it.
     pub reason: Option<String>,
     pub metadata: Metadata,
     pub text: String,

@@ -27,7 +27,8 @@ impl TextWriter {
         }
     }
 
-    /// Adds running text. Any white space in it counts as one blank.
+    /// Adds running text. Line breaks in it end the line, and other white space counts as one blank, except for
+    /// no-break spaces.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {

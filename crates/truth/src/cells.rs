@@ -1,10 +1,10 @@
 //! How precise each layout is for each field, estimated from few known values.
 //!
 //! Learned chains are not spread evenly: most are almost perfect, some are fair, and some read something else. So a
-//! precision has a mixture of three Beta distributions. The weights of the mixture come from all cells of the table,
-//! and more so from those of the same site and of the same field, above all those of the field whose chains read the
-//! same place. As a result, a cell with two known values counts like its neighbours, and one with a hundred counts by
-//! its own values.
+//! precision has a mixture of three Beta distributions. The weights of the mixture come from all cells of the table.
+//! Cells of the same site or field count more, and cells of the same field whose chains read the same place count most.
+//! As a result, a cell with two known values counts like its neighbours, and one with a hundred counts by its own
+//! values.
 
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
@@ -22,7 +22,7 @@ const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
 /// values, and losing one member on half of the pages could cost only a tenth. So lists have to agree more.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
-/// The weight of these shares, in cells.
+/// The weight of [`SHARES`], in cells.
 const SHARES_WEIGH: f64 = 6.0;
 /// The weight of the table's shares against those of a site or field, in cells.
 const TABLE_WEIGHS: f64 = 3.0;
@@ -38,7 +38,7 @@ pub(crate) struct Cell {
     /// How many readings were compared with the truth, and how many of them are probably right.
     pub trials: f64,
     pub right: f64,
-    /// The probability of each kind before any trial. It is that of layouts that were learned in the same way.
+    /// The probability of each kind before any trial. It depends on how the chain was chosen.
     expected: [f64; 3],
     /// The probability of each kind, given the trials.
     kinds: [f64; 3],
@@ -124,8 +124,9 @@ impl Cell {
 
 /// Computes the probability of each kind for all cells, from their counts.
 ///
-/// A chain is as likely sound as any if it was never tested, no other anchor confirms it, and no other site has its
-/// place. One known value occurs in many places of a page, whatever other fields and sites look like.
+/// A cell keeps its expected kinds if its chain was never tested, no other anchor confirms the chain, and no tested
+/// chain reads the same place. A single known value occurs in many places of a page, so other fields and sites say
+/// nothing about such a chain.
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
     let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
@@ -148,7 +149,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
         }
         let table = normalised(table);
         for (cell, likelihood) in cells.iter_mut().zip(&likelihoods) {
-            // A cell is no evidence for itself.
+            // A cell is no evidence about itself.
             let own = if cell.trials > 0.0 {
                 cell.kinds
             } else {

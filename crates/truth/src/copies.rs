@@ -68,7 +68,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
     votes
 }
 
-/// The share of one site's values that come from the other, times the probability that any of them do.
+/// The expected share of one site's values that come from the other.
 fn dependence(logarithms: [f64; 2]) -> f64 {
     let odds = logarithms.map(|logarithm| PRIOR_ODDS / 2.0 * logarithm.min(600.0).exp());
     (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
@@ -130,8 +130,8 @@ fn probability_without(right: f64, said: f64) -> f64 {
 /// The probabilities that a site states a value if it is true, and if it is not.
 type StatementProbabilities = (f64, f64);
 
-/// Adds the evidence of two sites that state the same value. By the other sites, it is true with the probability
-/// `right`.
+/// Adds the evidence of two sites that state the same value. Judged by the other sites, the value is true with the
+/// probability `right`.
 fn add_agreement(
     pairs: &mut Pairs,
     pair: (u32, u32),

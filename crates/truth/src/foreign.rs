@@ -1,7 +1,7 @@
 //! Pages that belong to another row, because a link led astray or a site has two things under one name.
 //!
 //! A wrong record is wrong in one field, while a foreign page contradicts almost everything that is known about its
-//! row. So the other fields of a page show how likely a reading of it is about its row.
+//! row. So the other fields of a page show how likely it is that a reading on this page is about its row.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::evidence::{FieldShape, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::Model;
 
-/// For each page with known values, the logarithm of the odds that it is foreign.
+/// For each page with known values, the evidence that it is foreign: the logarithm of the likelihood ratio.
 #[derive(Debug)]
 pub(crate) struct Pages {
     odds: BTreeMap<u32, f64>,

@@ -26,8 +26,8 @@ pub struct Judgement {
 pub struct ItemJudgement {
     pub item: u32,
     pub field: u32,
-    /// The values to choose by the pages alone, without the record's own value. It is one value, or those of a list
-    /// that are more probable than not, the most certain first.
+    /// The values to choose by the pages alone, without the record's own value. For a list, these are the values that
+    /// are more probable than not, or else the most probable one, the most certain first. Other fields have one value.
     pub chosen: Vec<JudgedValue>,
     /// The other claimed values, the most probable first.
     pub rejected: Vec<JudgedValue>,
@@ -250,9 +250,9 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
     }
 }
 
-/// The probability that exactly the chosen values of a list are true. It starts from how likely the layout reads a
-/// list correctly. Its odds then change as those of the values do with the evidence on this item: other chains, other
-/// sites, the form of the values.
+/// The probability that exactly the chosen values of a list are true. It starts from the probability that the layout
+/// reads a list correctly. Its odds then change by the same factor as the odds of the values, which the evidence on
+/// this item changes: other chains, other sites, the form of the values.
 fn confidence_of_list(
     index: &Index,
     model: &Model,

@@ -15,7 +15,7 @@ const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
 /// start too low, because from there it does not rise: many wrong records look like a chain that is wrong as often,
 /// and each confirms the other.
 const AT_FIRST: f64 = 0.4;
-/// The weight of these priors in readings, both among right and among wrong ones.
+/// The weight of [`PATTERN_PRIOR`] and of [`FIT_PRIOR`] in readings, both among right and among wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]
@@ -254,7 +254,8 @@ impl Model {
 }
 
 impl Records {
-    /// The probability that a wrong known value is on a page on which this share of the other values of its column is.
+    /// The probability that a wrong known value is on a page that also has this share of the other values of its
+    /// column.
     fn present_if_wrong_at(&self, chance: f32) -> f64 {
         /// Even if all other values of the column are on the page, the search is weak evidence.
         const MOST: f32 = 0.9;

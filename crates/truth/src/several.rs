@@ -1,15 +1,15 @@
 //! Lists: each value of an item is decided separately, as in the Latent Truth Model.
 //!
-//! If a site claims a value, that is evidence for it. The evidence grows with the site's precision, and the more
-//! rarely two sites make the same mistake. If a site reads the item without that value, that is evidence against it,
-//! which grows with the site's recall.
+//! If a site claims a value, that is evidence for it. The evidence grows with the site's precision, and with how rarely
+//! two sites make the same mistake. If a site reads the item without that value, that is evidence against it, which
+//! grows with the site's recall.
 
 use crate::evidence::{Known, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
 /// All claimed values, each with the probability that it is true. If `known` is set, the record is part of the
-/// evidence.
+/// evidence, and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
     let readings = index.readings(item);
     let record = if known { index.known(item) } else { &[] };
@@ -107,7 +107,7 @@ pub(crate) fn expectation_step(
         if index.known(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
-            // If a value is nowhere on the page, the list is not incomplete without it.
+            // If an unread value is nowhere on the page, the list is not incomplete without it, so it is not compared.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {

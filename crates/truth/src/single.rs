@@ -4,7 +4,8 @@ use crate::evidence::Known;
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// The probability of each claimed value. What remains is the probability that none of them is true.
+/// The probability of each claimed value, and of the known one. What remains is the probability that none of them is
+/// true.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub values: Vec<(u32, f64)>,

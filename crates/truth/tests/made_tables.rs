@@ -444,9 +444,9 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     assert!(judged.decide_fill(0, 0, 0.95).fill);
 }
 
-/// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. The wrong values of
-/// the last field are on the pages with the frequency `chance`, as all its values are. Those of the other fields are
-/// not on the pages.
+/// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. All wrong values of
+/// the last field are on their pages, where the share `chance` of the other values of that field is, too. Those of the
+/// other fields are not on the pages.
 fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
@@ -558,8 +558,8 @@ fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
     assert!(!same.decide_fill(1, 0, 0.95).fill);
 }
 
-/// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. Only
-/// the first site knows a single value of its last field, and the chain was chosen by it.
+/// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. The
+/// first site has only one known value of its last field, which is not held out: the chain was chosen by it.
 fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..12 {

@@ -1,8 +1,8 @@
 //! The turns of a dispatcher's core, driven by simulated supervisors.
 //!
 //! The core and the frontier's file are the dispatcher's own. Each supervisor has credit for a thousand tasks, and
-//! answers immediately. Time is simulated, too: a turn is 20 ms, so that every site has its delay of a second. The
-//! pages have no links. Sockets, the encoding of messages and the firehose are not driven.
+//! answers immediately. Time is simulated, too: each turn advances it by 20 ms, and each site has a delay of a second.
+//! The pages have no links. Sockets, the encoding of messages and the firehose are not driven.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Generated sites, one for each way in which pages present values: in tables, lists, cards, sentences, attributes,
 //! linked data, scripts; in English and German; with misleading content next to them.
 //!
-//! The number of a page determines everything. Rows change their order, optional parts are missing on some pages, and
-//! each page also has values of other things.
+//! The layout and the number of a page determine everything. Rows change their order, optional parts are missing on
+//! some pages, and each page also has values of other things.
 
 mod frame;
 mod in_data;

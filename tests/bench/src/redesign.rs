@@ -126,7 +126,7 @@ impl Redesign {
         tree.to_html(self.changes.contains(&Change::Spacing))
     }
 
-    /// The form in the new layout of a value that is a whole text in the old one.
+    /// The new form of a value that is a whole text in the old layout.
     pub fn value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
             true => formats::rewritten(old, &self.choices),

@@ -1,6 +1,7 @@
 //! Judges repairs of mappings that a redesign has broken, whichever program made them.
 //!
-//! A field is *broken* if the mapping reads it half as well as before, or worse. An accepted repair is *right* if the
+//! A field is *broken* if the mapping read it well before, and now reads it less than half as well as that requires
+//! (`RIGHT_BEFORE`). An accepted repair is *right* if the
 //! field is read correctly on the new pages, and *wrong* if it is not. Nothing else counts, so a repair that reads
 //! the true values in another way is right.
 
@@ -222,8 +223,8 @@ fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
     values.flat_map(|values| values.keys().cloned()).collect()
 }
 
-/// The mean F1 of a field over the pages where the truth is known. For a single-valued field, one of several true
-/// values is enough.
+/// The mean F1 of a field over the pages where the truth is known. If a single value is read, it is enough that it is
+/// one of the true ones.
 fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     let known = pages.iter().filter_map(|(read, truth)| {
         let truth = truth.get(field).filter(|truth| !truth.is_empty())?;

@@ -12,7 +12,7 @@ use crate::WAIT;
 /// chromedriver's message when it listens.
 const LISTENS: &str = "was started successfully on port ";
 
-/// A driver in a process group of its own, with its browsers, and its port.
+/// Starts a driver in a process group of its own, to which its browsers also belong. Returns the driver and its port.
 pub(super) fn start_driver() -> (Child, u16) {
     let mut driver = Command::new("chromedriver")
         .args(["--port=0", "--log-level=SEVERE"])
@@ -33,7 +33,7 @@ pub(super) fn start_driver() -> (Child, u16) {
     (driver, port.expect("chromedriver listens"))
 }
 
-/// The value of an answer, or its error.
+/// Sends a command to the driver. Returns the value in the answer, or its error.
 pub(super) fn call(
     port: u16,
     method: &str,

@@ -1,4 +1,4 @@
-//! A person without a mouse, who counts keys.
+//! A user without a mouse, whose steps and keys are counted.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -7,17 +7,17 @@ use serde_json::json;
 
 use crate::{Browser, ENTER, TAB, text_of};
 
-/// So many keys lead to everything on a page, or something is wrong.
+/// The largest number of presses of Tab that may be needed to reach an element of a page.
 const MOST_TABS: usize = 250;
 
-/// The name of what has the focus, as it is read out.
+/// JavaScript that returns the name of the focused element, about as a screen reader reads it out.
 const FOCUSED: &str = "const one = document.activeElement;
     if (!one || one === document.body) return '';
     const labels = [...(one.labels ?? [])].map((label) => label.innerText);
     const own = one.matches('a, button, summary') ? one.innerText : '';
     return [one.getAttribute('aria-label') ?? '', ...labels, own].join(' ').replace(/\\s+/g, ' ').trim()";
 
-/// Whether people see where the focus is.
+/// JavaScript that returns whether the focus is visible.
 const IS_SEEN: &str = "const one = document.activeElement; const style = getComputedStyle(one);
     const box = one.getBoundingClientRect();
     return one.tagName === 'IFRAME' || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2
@@ -49,12 +49,12 @@ impl<'b> Keyboard<'b> {
         self.press(&text.chars().collect::<Vec<_>>());
     }
 
-    /// The name of what has the focus.
+    /// The name of the focused element.
     pub fn focused(&self) -> String {
         text_of(self.browser.run_script(FOCUSED, json!([])))
     }
 
-    /// Presses Tab until something with this in its name has the focus. The focus must be seen at every stop.
+    /// Presses Tab until the name of the focused element contains `name`. The focus must be visible at every stop.
     pub fn tab_to(&self, name: &str) {
         let mut passed = Vec::new();
         while !self.focused().contains(name) {
@@ -70,13 +70,13 @@ impl<'b> Keyboard<'b> {
         }
     }
 
-    /// Passes over the navigation of a page.
+    /// Skips the navigation of a page.
     pub fn skip_to_content(&self) {
         self.tab_to("Skip to content");
         self.press(&[ENTER]);
     }
 
-    /// A step of the job: goes to something and presses Enter.
+    /// Performs a step of the job: moves the focus to the element with this name and presses Enter.
     pub fn enter(&self, name: &str) {
         self.tab_to(name);
         self.press(&[ENTER]);
@@ -91,13 +91,13 @@ impl<'b> Keyboard<'b> {
         });
     }
 
-    /// A step that is a key of its own.
+    /// Performs a step of the job that consists of these keys.
     pub fn step(&self, keys: &[char]) {
         self.press(keys);
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Prints what the job has taken.
+    /// Prints the steps, the keys and the time that the job took.
     pub fn report(&self, job: &str) {
         println!(
             "{job}: {} steps, {} keys, {:.1} s",

@@ -65,7 +65,7 @@ impl Browser {
         Browser::start_with(&[])
     }
 
-    /// With further flags.
+    /// Starts a browser with further flags.
     pub fn start_with(flags: &[&str]) -> Browser {
         let profile = tempfile::tempdir().expect("a folder");
         let (driver, port) = start_driver();
@@ -164,7 +164,7 @@ impl Browser {
         text.as_str().map(|text| text.trim().to_owned())
     }
 
-    /// The same, once the element exists.
+    /// Waits until an element exists, and returns its text as [`Browser::text_at`] does.
     pub fn wait_for_text(&self, selector: &str) -> String {
         self.wait_until(selector, || self.text_at(selector))
     }
@@ -185,14 +185,14 @@ impl Browser {
             let Element(id) = self.find(selector)?;
             let path = format!("{}/element/{id}/click", self.session);
             match call(self.port, "POST", &path, Some(&json!({}))) {
-                // The page has replaced it in the meantime.
+                // The page has replaced the element in the meantime.
                 Err(error) if error.contains("stale element reference") => None,
                 clicked => Some(clicked.unwrap_or_else(|error| panic!("{selector}: {error}"))),
             }
         });
     }
 
-    /// Types into an element.
+    /// Replaces the text in an input element.
     pub fn fill(&self, element: &Element, text: &str) {
         self.post(&format!("/element/{}/clear", element.0), &json!({}));
         let typed = json!({"text": text});
@@ -245,7 +245,7 @@ impl Browser {
         self.post("/goog/cdp/execute", &command)
     }
 
-    /// Whether the system prefers dark pages.
+    /// Sets whether the system prefers dark pages.
     pub fn set_prefers_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": value}]);

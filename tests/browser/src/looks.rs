@@ -1,6 +1,6 @@
-//! Judges an open page as people see it: on four screens, in light and dark. It must be accessible by the rules of WCAG
-//! 2.2 at level AA (axe-core), and whole: nothing is cut off, and nothing but tables within themselves is scrolled
-//! sideways. The pictures are kept for people.
+//! Judges an open page as people see it: on four screens, in light and dark. The page must be accessible by the rules
+//! of WCAG 2.2 at level AA (axe-core). Nothing may be cut off, and only tables may scroll sideways. Screenshots are
+//! kept, so that people can inspect them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Browser;
 
-/// A phone, a small and a usual laptop, a large screen.
+/// The widths of a phone, a small laptop, a usual laptop and a large screen, in pixels.
 pub const WIDTHS: [u32; 4] = [390, 1024, 1440, 2560];
 
 const HEIGHT: u32 = 900;
@@ -17,15 +17,15 @@ const HEIGHT: u32 = 900;
 /// From this width on, no table needs to be scrolled sideways.
 const ROOMY: u32 = 1440;
 
-/// The tags of the rules: those of level AA up to WCAG 2.2, whose newest ones have to be named, and best practices.
+/// The tags of the rules that a light page must meet: WCAG 2.0 to 2.2 at levels A and AA, and best practices.
 const TAGS: &str =
     "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice']";
 
-/// In the dark, only colours are different.
+/// The rules that a dark page must meet. Only its colours differ from those of the light page.
 const COLOURS: &str = "['color-contrast', 'link-in-text-block']";
 
-/// What is cut off: elements that hide a part of their text, and those that reach beyond the screen outside of what
-/// scrolls.
+/// JavaScript that lists what is cut off: elements that hide a part of their text, and elements that reach beyond the
+/// right edge of the screen without being in an area that scrolls.
 const CUT_OFF: &str = "
     const clips = (one) => ['hidden', 'clip'].includes(getComputedStyle(one).overflowX);
     const scrolls = (one) => { for (; one && one !== document.body; one = one.parentElement)
@@ -36,12 +36,13 @@ const CUT_OFF: &str = "
         (clips(one) && getComputedStyle(one).textOverflow !== 'ellipsis' && one.scrollWidth > one.clientWidth + 1)
         || (one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one))).map(name).slice(0, 5);";
 
-/// Tables that have to be scrolled sideways.
+/// JavaScript that lists the tables that have to be scrolled sideways.
 const SIDEWAYS: &str = "
     const name = (one) => `${one.getAttribute('aria-label') ?? one.id}: ${one.scrollWidth} in ${one.clientWidth}`;
     return [...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth + 1).map(name);";
 
-/// Whether a page may have tables that are scrolled sideways on any screen: those of the user's own columns.
+/// Whether the tables of a page fit on large screens, or may scroll sideways on every screen, such as tables with the
+/// user's own columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     Fit,
@@ -99,7 +100,8 @@ fn judge_access(browser: &Browser, what: &str, is_dark: bool) {
     );
 }
 
-/// A page is read by scrolling down, not sideways.
+/// Checks that the page does not have to be scrolled sideways, that nothing is cut off, and that tables fit where they
+/// must.
 fn judge_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
     let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
     assert!(

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use crate::{Browser, text_of};
 
-/// Higher pages are cut.
+/// The largest height of a screenshot, in pixels. Taller pages are cut.
 const MOST_HIGH: u32 = 4_000;
 
-/// A picture of this age is of an earlier run.
+/// A picture that is older than this is from an earlier run.
 const FORMER: Duration = Duration::from_secs(30 * 60);
 
-/// Ends with the frame after the one in which all charts have the width of their places: a change of the window's size
-/// draws them again. A picture of a page whose charts never do, because it has no data, is taken after a second.
+/// JavaScript that waits until all charts are drawn at the width of their places, and for one frame more. A change of
+/// the window's size draws the charts again. Charts without data are never drawn, so it waits for one second at most.
 const PAINTED: &str = "
     const done = arguments[arguments.length - 1];
     const deadline = performance.now() + 1000;
@@ -41,7 +41,7 @@ impl Browser {
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
         let height = size("cssContentSize", "height").min(MOST_HIGH);
-        // The window is made as high as the page: content beyond a window's end is painted without its frames.
+        // The window is made as high as the page, because frames (`iframe`) below the end of a window are not painted.
         let before = *self.size.lock().expect("no test panics in it");
         self.override_size(width, height);
         let path = self.screenshot_of_window(name);
@@ -52,7 +52,8 @@ impl Browser {
         path
     }
 
-    /// The same of the part of the page that is seen without scrolling.
+    /// Stores a picture like [`Browser::screenshot`], but only of the part of the page that is visible without
+    /// scrolling.
     pub fn screenshot_of_window(&self, name: &str) -> PathBuf {
         let folder = screenshots();
         fs::create_dir_all(&folder).expect("our own folder");
@@ -66,7 +67,7 @@ impl Browser {
     }
 }
 
-/// The picture of the run before, for comparison (`compare-screenshots`).
+/// Moves a picture of an earlier run to the folder `former`, for `compare-screenshots`.
 fn keep_former(path: &Path) {
     let written = fs::metadata(path).and_then(|known| known.modified());
     let age = written
@@ -81,7 +82,7 @@ fn keep_former(path: &Path) {
     }
 }
 
-/// In the build folder of the running test.
+/// The folder of the screenshots, in the build folder of the running test.
 fn screenshots() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     let target = test.ancestors().nth(3);

@@ -25,7 +25,7 @@ const LIST: usize = 3;
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// A URL, and the time of an event of it, by the clock of the notes.
+/// A URL, and the time at which something happened to it, by the clock of the notes.
 pub(crate) type Dated = (String, u64);
 
 /// A recorded run to the end of the crawl, from its beginning or from a power loss.
@@ -33,14 +33,14 @@ pub(crate) struct Recording {
     /// The disk at the beginning of the run.
     pub(crate) base: Disk,
     pub(crate) notes: Notes,
-    /// The times at which the answers came that URLs are accepted.
+    /// The accepted URLs, with the times at which the answers came.
     pub(crate) accepted: Vec<Dated>,
-    /// The times at which pages were requested.
+    /// The requested URLs, with the times of the requests.
     pub(crate) requested: Vec<Dated>,
     pub(crate) work: Workplace,
 }
 
-/// The files, relative to the workplace.
+/// The files of the frontier and of the store, relative to the recorded folder.
 pub(crate) const FRONTIER: &str = "dispatcher/dispatcher.db";
 pub(crate) const STORE: &str = "store/store.db";
 

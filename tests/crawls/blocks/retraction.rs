@@ -35,8 +35,8 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     );
 }
 
-/// If no command waits for the end of the site's backoff, pages served before the block end like its other pages,
-/// whether one command fetched all of them or a later one continued. They are listed among the pages that can be
+/// If no command waits for the end of the site's backoff, the short pages served before the block end like its other
+/// pages, whether one command fetched all of them or a later one continued. They are listed among the pages that can be
 /// fetched again.
 #[test]
 fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
@@ -92,7 +92,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
             false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
         }
     });
-    // Record 1 is thus complete because of the block before the other page is requested.
+    // The slow robots.txt delays the other page, so that the block completes record 1 before that page is requested.
     let slow = document("text/plain", "").latency(Duration::from_secs(3));
     other.serve("/robots.txt", slow);
     other.serve_otherwise(|_| page("T").field("name", "Ada").into());

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Serves a page that has, besides its own text, a different one at each fetch.
+/// Serves a page that has, besides its own text, a counter that differs at each fetch.
 fn serve_noisy(watched: &Watched, path: &str, words: &'static str) {
     let fetches = AtomicUsize::new(0);
     watched.site().serve_with(path, move |_| {
@@ -116,8 +116,8 @@ fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool)
     ended
 }
 
-/// Checks that a killed worker's unfinished check leaves no trace: the page is fetched twice again, and compared
-/// without the parts that differ at each fetch.
+/// Checks that an unfinished check leaves no trace after a kill: the page is fetched twice again, and compared without
+/// the parts that differ at each fetch.
 fn knows_what_differs(watched: &Watched) {
     let slowly = json!({"delay": 1.5});
     let visits = || watched.web.visits().pages().len();

@@ -13,7 +13,7 @@ use super::{HOST, Kept};
 /// The number of records. Each has two pages, which are read in the order of the hashes of their URLs.
 const RECORDS: usize = 12;
 
-/// A mapping that reads these fields from elements of a class.
+/// Writes a mapping that reads each of these fields from the elements of a class.
 fn mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
     let field = |(field, class): &(&str, &str)| {
         let expression = format!("//p[@class='{class}']/text()");

@@ -46,7 +46,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     }
 }
 
-/// Otherwise, pages that cannot be stored would be fetched again and again.
+/// If fetching continued, pages that cannot be stored would be fetched again and again.
 #[test]
 fn a_fault_of_this_machine_ends_fetching() {
     let (work, web) = (workplace(), Web::start());

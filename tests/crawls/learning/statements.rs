@@ -6,7 +6,7 @@ use webfill_tests::site::Web;
 use super::made_site::{self, PEOPLE, born, city, name, records, serve, url};
 use super::{learn, report, workplace};
 
-/// The values that a learned mapping reads on all pages of the folder, by URL.
+/// The values that the learned mapping reads for a field on the pages of people, in their order.
 fn read(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
     let mut values = Vec::new();
     for number in 0..PEOPLE {

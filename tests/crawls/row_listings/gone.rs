@@ -36,7 +36,7 @@ fn refresh(work: &Workplace, web: &Web, store: &str) -> Run {
     crawl(work, web, store, &["/list"]).args(["--refresh-after", "0s"])
 }
 
-/// The rows in an export, in the order of their ids.
+/// The ids of the rows in an export, sorted.
 fn rows(store: &str, args: &[&str]) -> Vec<String> {
     let text = export(store, args);
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

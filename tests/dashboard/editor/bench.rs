@@ -11,19 +11,19 @@ use webfill_tests::workplace::Workplace;
 use crate::http::{Answer, Visitor};
 
 pub(super) struct Bench {
-    /// Its process, if it does not belong to a fleet.
+    /// The process of the dashboard, unless it belongs to a fleet.
     dashboard: Option<Running>,
     pub(super) visitor: Visitor,
     pub(super) token: String,
 }
 
 impl Bench {
-    /// Over the mappings of a workplace; `more` are further arguments, such as its store.
+    /// Starts a dashboard over the mappings of a workplace. `more` are further arguments, such as the store.
     pub(super) fn start(work: &Workplace, web: &Web, more: &[&str]) -> Bench {
         Bench::of_process(work, web, more, "0.2")
     }
 
-    /// With another delay between two requests to a site, in seconds.
+    /// Like [`Bench::start`], with another delay between two requests to a site, in seconds.
     pub(super) fn with_delay(work: &Workplace, web: &Web, delay: &str) -> Bench {
         Bench::of_process(work, web, &[], delay)
     }
@@ -76,7 +76,7 @@ impl Bench {
         format!("http://{}{path}", self.visitor.place)
     }
 
-    /// Posts a form. The answer must be a redirect.
+    /// Posts a form. The answer must be a redirect, whose target is returned.
     fn go(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let token = [("token", self.token.as_str())];
         let answer = self.visitor.post(path, &[&token, fields].concat());
@@ -84,7 +84,7 @@ impl Bench {
         answer.header("location").expect("it leads on").to_owned()
     }
 
-    /// The path of a new draft, for an existing mapping or a new one.
+    /// Begins a draft, for an existing mapping or a new one. Returns its path.
     pub(super) fn begin(&self, mapping: &str, name: &str) -> String {
         self.go(
             "/dashboard/editor/new",
@@ -96,7 +96,7 @@ impl Bench {
         self.go("/dashboard/editor/repair", &[("mapping", mapping)])
     }
 
-    /// A request of the page's script: the draft's path, an action, its JSON.
+    /// Sends a request as the page's script does, with the path of the draft, an action and its JSON.
     pub(super) fn ask(&self, draft: &str, action: &str, body: &Value) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [
@@ -115,7 +115,7 @@ impl Bench {
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// The reason of a refusal.
+    /// Like [`Bench::ask`], but it must be refused. Returns the reason.
     pub(super) fn refused(&self, draft: &str, action: &str, body: &Value) -> String {
         let answer = self.ask(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);

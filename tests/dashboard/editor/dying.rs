@@ -18,10 +18,10 @@ use super::bench::{Bench, heading_mapping};
 
 const HOST: &str = "people.example";
 
-/// Takes seconds to read.
+/// The length of a page that takes seconds to read, in bytes.
 const LARGE: usize = 15 << 20;
 
-/// The running job of a dashboard: the reading thread has begun.
+/// The id of the job of a dashboard, once its reading thread has begun.
 fn job_of(dashboard: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{dashboard}/task"))
         .ok()?
@@ -68,7 +68,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     );
     let slow = ended(&|job| send_signal(job, Signal::XCPU));
     assert!(slow.starts_with("it took too long"), "{slow}");
-    // From now on it cannot allocate memory.
+    // From now on, the job cannot allocate memory.
     let large = ended(&|job| {
         let limit = Command::new("prlimit")
             .args(["--as=1", "--pid", &job.to_string()])
@@ -107,7 +107,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;
         wait_for("something was saved", || is_there().then_some(()));
-        // At a different moment each time.
+        // The dashboard is killed at a different moment in each round.
         std::thread::sleep(Duration::from_millis(7 * round));
         send_signal(dashboard, Signal::KILL);
         saving.join().expect_err("its dashboard is gone");

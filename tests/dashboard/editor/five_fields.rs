@@ -36,11 +36,11 @@ const PEOPLE: [[&str; 5]; 4] = [
 
 const MOST_CLICKS: usize = 12;
 
-/// What a person may take of the minute; the rest is for the site and for the program. A slow machine makes the test
-/// slower, never red.
+/// The part of the minute that a person may take; the rest is for the site and the program. A slow machine makes the
+/// test slower, but does not make it fail.
 const MOST_BY_HAND: Duration = Duration::from_secs(30);
 
-/// The pages that the mapping is made on.
+/// The number of pages on which the mapping is made.
 const PAGES: usize = 2;
 
 /// How long a practised person takes, by the keystroke-level model: to move the mouse onto a target and click, to press
@@ -108,7 +108,7 @@ impl Person<'_> {
         });
     }
 
-    /// The names of the columns of the results.
+    /// Waits until the results have columns with these names.
     fn wait_for_columns(&self, names: &[&str]) {
         self.browser.wait_until("the columns", || {
             let shown = columns(self.browser);
@@ -173,7 +173,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     judge(&work);
 }
 
-/// The script.
+/// Performs the script of the how-to.
 fn make_mapping(person: &mut Person<'_>) {
     person.step("Open System, Mapping editor.");
     person.click(".areas li:last-child a");
@@ -210,7 +210,7 @@ fn make_mapping(person: &mut Person<'_>) {
     person.step("Done.");
 }
 
-/// The saved mapping passes its tests, and reads a page that it has not seen.
+/// Checks that the saved mapping passes its tests, and that the golden case of the first page has the right values.
 fn judge(work: &Workplace) {
     for action in ["check", "test"] {
         let mut run = Run::new(["mapping", action]);
@@ -246,7 +246,7 @@ fn judge(work: &Workplace) {
     assert_eq!(fields["website"], "http://ada.example/", "{fields}");
 }
 
-/// A draft with the pages of all people, in a browser.
+/// Runs `use_it` with a draft that has the pages of all people, in a browser.
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
@@ -302,7 +302,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         });
         assert_eq!(head, "Candidates for born");
         assert!(browser.find(".candidate table").is_some());
-        // Another one of them is taken after the reload.
+        // Another candidate is chosen after the reload.
         browser.click_at(".candidate:last-child button[aria-label^='Use candidate']");
         person.wait_for_status("born is read by");
         person.wait_for_columns(&["name", "born"]);
@@ -330,7 +330,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
-    // A crawl needs a mapping, but none of these pages.
+    // A crawl needs a mapping, but here it must not match these pages.
     let field = |name: &str| json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": "h1"}}]});
     let elsewhere = json!({"name": "elsewhere", "url_patterns": [{"type": "host", "pattern": "elsewhere.example"}],
         "fields": [field("wohnort"), field("geboren")]});
@@ -368,7 +368,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         by_hand: Duration::ZERO,
     };
     browser.wait_for("#frame");
-    // Not on the page whose record disagrees.
+    // The value is pointed at on a page whose record agrees.
     let choose = "const choice = document.getElementById('page-choice');
         choice.value = [...choice.options].find((one) => one.text.endsWith('/1')).value;
         choice.dispatchEvent(new Event('change', {bubbles: true}))";
@@ -380,7 +380,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     });
     browser.click_at("tr:nth-child(2) td");
     browser.leave_frames();
-    // Named after the column of the table that knows the value, not after the label.
+    // The field is named after the column of the table that knows the value, not after the label.
     person.wait_for_columns(&["wohnort"]);
     let rows = results(&browser);
     assert_eq!(rows.len(), PEOPLE.len(), "{rows:?}");
@@ -389,7 +389,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         "{rows:?}"
     );
     assert!(rows[1..].iter().all(|row| row[1].contains('✓')), "{rows:?}");
-    // Beside the page: at the same height, to the right.
+    // The results are beside the page: at the same height, to the right.
     let boxes = "return ['frame', 'results'].map((id) => { const box = document.getElementById(id).getBoundingClientRect();
         return [box.left, box.right, box.top, box.bottom]; })";
     let boxes: [[f64; 4]; 2] =
@@ -397,7 +397,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let [frame, results] = boxes;
     assert!(results[0] >= frame[1], "{boxes:?}");
     assert!(results[2] < frame[3] && frame[2] < results[3], "{boxes:?}");
-    // The expression of an XPath is written into most of the width of the form.
+    // The input of an XPath takes most of the width of the form.
     let widths = "const form = document.getElementById('editor').clientWidth;
         return [...document.querySelectorAll('#editor .step input[type=text]')].map((one) => one.clientWidth / form)";
     let widths: Vec<f64> = serde_json::from_value(browser.run_script(widths, json!([]))).unwrap();

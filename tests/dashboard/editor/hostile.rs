@@ -106,7 +106,7 @@ fn a_hostile_page_reaches_nothing() {
     }
     let browser = Browser::start_with(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
     browser.open(&bench.url(&draft));
-    // The editor makes the list anew after each trial.
+    // The editor rebuilds the list of pages after each trial.
     for page in 1..=hostile_pages().len() {
         browser.click_at(&format!("#page-choice option:nth-child({page})"));
         browser.enter_frame(&browser.wait_for("#frame"));
@@ -137,12 +137,12 @@ fn a_hostile_page_reaches_nothing() {
         .collect();
     assert_eq!(of_pages, Vec::<&String>::new());
     assert_eq!(watcher.came(), 0, "somebody came");
-    // The watcher would have noticed.
+    // This visit shows that the watcher notices visitors.
     browser.open(&format!("http://{evil}/"));
     browser.wait_until("the watcher", || (watcher.came() > 0).then_some(()));
 }
 
-/// Even a script that runs in the frame reaches nothing.
+/// Checks that even a script that runs in the frame reaches nothing.
 fn assert_closed(browser: &Browser, evil: &str) {
     let tried = |script: &str| browser.run_script(script, json!([]));
     let denied = "try { SCRIPT; return 'done' } catch (error) { return error.name }";

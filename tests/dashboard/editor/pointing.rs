@@ -63,7 +63,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     browser.click_at("h1.right, h1");
     browser.leave_frames();
     at.use_first_candidate("name");
-    // With keys only: Tab leads into the frame, arrows to the town.
+    // With keys only: arrow keys lead from the page in the frame to the town.
     at.name_field("town");
     browser.run_script(
         "document.getElementById('frame').focus()",
@@ -200,7 +200,7 @@ impl Pointing<'_> {
         assert!(!self.status().contains("to fix"), "{}", self.status());
     }
 
-    /// Walks through the copy by arrow keys until the status within the frame shows this.
+    /// Walks through the copy of the page by arrow keys until the status within the frame begins with `reported`.
     fn walk_to(&self, reported: &str) {
         let browser = self.browser;
         for _ in 0..60 {
@@ -208,7 +208,7 @@ impl Pointing<'_> {
             if here.starts_with(reported) {
                 return;
             }
-            // Into the element with the searched words, otherwise onwards.
+            // The key leads into an element that contains the searched words, and past any other element.
             let holds = here.contains(reported.split(": ").nth(1).unwrap_or_default());
             browser.press(&[if holds || here.is_empty() || here.starts_with("div") {
                 RIGHT

@@ -131,7 +131,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         pages.iter().filter(|page| !is_former(page)).count() >= 3,
         "pages of after: {pages:?}"
     );
-    // More of them, with their earlier values, from the crawl.
+    // Further pages, with their earlier values, come from the crawl.
     bench.done(
         &draft,
         "add",

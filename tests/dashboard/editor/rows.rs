@@ -43,7 +43,7 @@ fn none() -> Value {
     Value::from(Vec::<Value>::new())
 }
 
-/// A person's actions here.
+/// A person's actions in the mapping editor, on rows.
 struct Rows<'b>(&'b Browser);
 
 impl Rows<'_> {

@@ -6,7 +6,7 @@ use webfill_worker::charset::{
 };
 use webfill_worker::retry_after;
 
-/// Seconds; no server is waited for longer.
+/// The longest wait that an answer can require, in seconds.
 const YEAR_S: u64 = 31_536_000;
 
 pub(crate) fn run(input: &[u8]) {

@@ -1,5 +1,5 @@
 //! Pages, read by a mapping that uses every kind of processor. The first byte selects the kind of
-//! page. HTML pages are also read by html5ever's tokenizer, which must give the same tokens.
+//! page. Short HTML pages are also read by html5ever's tokenizer, which must give the same tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::{Url, canonical};
 
-/// The time of one extraction, and of the step after which it notices the deadline.
+/// The deadline of one extraction, counted from its start.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// The longest page that is compared, because the comparison has no time limit.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use webfill_fuzz::{TARGETS, Target, target};
 
-/// For one input. Extraction gives up after two seconds of its own; a busy machine is slower.
+/// The longest time of one input. Extraction gives up after two seconds of its own; a busy machine is slower.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The most that memory may grow when all inputs are read a second time.

@@ -9,8 +9,8 @@ use mongodb::options::ConnectionString;
 
 use crate::{Mongod, wait_for};
 
-/// Names the server that `with-mongod` has started for all tests of a run. A variable of its own, as builds depend on
-/// `MONGODB_URI`, and without the prefix of settings.
+/// The environment variable with the URI of the server that `with-mongod` has started for all tests of a run. It is not
+/// `MONGODB_URI`, because builds depend on that variable, and it does not have the prefix of settings.
 pub const SHARED_SERVER: &str = "SHARED_TEST_MONGOD";
 
 /// A new database for a test. If its server outlives this process, it is dropped with this value.

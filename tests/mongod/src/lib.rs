@@ -1,9 +1,9 @@
 //! Real MongoDB servers for tests and benchmarks. They listen on loopback and end with the process that started them.
 //!
-//! A test that needs a database takes a [`fresh_database`], on the server that `MONGODB_URI` names, or else on the one
-//! that `with-mongod` has started for the whole run, or else on one that this process starts at first use. A test that stops or breaks a server starts one of its own ([`Mongod`]), or
-//! several that form a [`ReplicaSet`]. The program is the `mongod` in the PATH, or else one that
-//! `deploy/install-mongod.sh` fetches into `.cache/mongod`.
+//! A test that needs a database takes a [`fresh_database`]. It is on the server that `MONGODB_URI` names, or else on
+//! the one that `with-mongod` has started for the whole run, or else on one that this process starts at first use. A
+//! test that stops or breaks a server starts one of its own ([`Mongod`]), or several that form a [`ReplicaSet`]. The
+//! program is the `mongod` in the PATH, or else one that `deploy/install-mongod.sh` fetches into `.cache/mongod`.
 //!
 //! Without a server, all of these panic. Tests that use them have the attribute `#[needs(mongod)]`
 //! (`webfill-test-needs`), so they are ignored on a machine without a server. If `CI` or `REQUIRE_MONGOD` is set in the

@@ -64,7 +64,7 @@ impl Mongod {
         mongod
     }
 
-    /// Starts a server at such an address that becomes a member once the set is initiated.
+    /// Starts a server at this address. It becomes a member once the set is initiated.
     pub(crate) fn start_member_at(host: &str) -> Mongod {
         let options = ["--replSet", SET, "--oplogSize", "64"];
         Mongod::start_below(host, &options, &std::env::temp_dir())

@@ -37,8 +37,8 @@ pub(crate) fn read_backoffs(world: &mut World) {
     }
 }
 
-/// Prolongs the backoffs when the dispatcher restarts, because none of them has run while it was down. A probe
-/// that was handed out shortly before the end of a backoff still goes at its time.
+/// Prolongs the backoffs when the dispatcher restarts, because their clocks stand still while it is down. A probe
+/// that was handed out shortly before the end of a backoff is still sent at its original time.
 pub(crate) fn extend_backoffs_after_restart(world: &mut World) {
     let committed_ms = world.backoff.committed_ms;
     let down_ms = world.now_ms - committed_ms;

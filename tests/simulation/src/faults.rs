@@ -96,7 +96,7 @@ impl NetworkPlan {
     }
 }
 
-/// How requests fail on such a machine.
+/// How requests fail on a machine that has lost its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EgressFailure {
     /// The operating system knows no route.

@@ -177,7 +177,7 @@ fn run_with_observer(
     }
 }
 
-/// Runs a world to its end, and returns the faults found.
+/// Runs a world to its end, or until a fault is found. Returns the faults.
 fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<String> {
     let limit_ms = patience_ms(&world.plan);
     while events::step(world) {

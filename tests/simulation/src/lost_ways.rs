@@ -11,7 +11,7 @@ use crate::world::World;
 /// Look-ups that take longer than this are reported to the supervisor.
 const MOMENT_MS: u64 = 500;
 
-/// Takes the way out from a machine. Requests in progress are lost, too.
+/// Cuts a machine off from the web. Requests in progress are lost, too.
 pub(crate) fn lose_egress(world: &mut World, machine: usize, loss: EgressFailure, for_ms: u64) {
     let until_ms = world.now_ms + for_ms;
     world.machines[machine].lost_way = Some((loss, until_ms));

@@ -20,7 +20,7 @@ use crate::world::World;
 /// How many healthy sites must fail, within which time, to show that a machine is offline.
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
-/// For this long, none of the machine's sites must have answered.
+/// A machine counts as offline only if none of its sites has answered for this long.
 const QUIET_MS: u64 = 4_000;
 
 /// The maximum number of probes in a round, and the minimum time between two rounds.
@@ -62,7 +62,8 @@ fn has_no_name(done: &TaskDone) -> bool {
     done.outcome == Outcome::DnsError && !no_route
 }
 
-/// What outcomes show about the machine that they come from.
+/// Reads the attempts of a machine from its outcomes, and notes the machine. `None` if no machine ever loses its way
+/// out.
 pub(crate) fn attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
     if !world.plan.loses_egress() {
         return None;

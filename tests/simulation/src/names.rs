@@ -5,7 +5,7 @@ use webfill_wire::{CrawlKey, Task};
 /// The crawls' ids.
 pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
 
-/// The two servers that the sites of the company share.
+/// The two servers that sites may share: a provider's, and one address (see [`shared_servers`](crate::shared_servers)).
 pub(crate) const SERVERS: [&str; 2] = ["provider", "address"];
 
 pub(crate) fn site_name(number: usize) -> String {

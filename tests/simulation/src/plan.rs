@@ -120,7 +120,8 @@ impl Plan {
     /// pages would end as blocked.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
-        // Restarts give a robots.txt time to use up all of them, and then a page's failure would be the last.
+        // With restarts, a robots.txt that fails for a while may use up the shorter table. The next failure of a page
+        // would then make the site unreachable.
         let most = match self.standbys {
             Some(_) => 2 * MOST_BACKOFFS,
             None => MOST_BACKOFFS,

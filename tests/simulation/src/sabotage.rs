@@ -1,7 +1,8 @@
 //! Deliberate faults, which show that the simulation finds faults. Each disables something that protects sites or
 //! enforces an operator's orders.
 
-/// The deliberate faults. Each has a test in `tests/worlds.rs` with a seed that finds it.
+/// The deliberate faults. Each has a test in `tests/worlds.rs` with a seed that finds it, except for
+/// `NothingIsInherited`: its test is ignored, because no known seed finds it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
     /// Workers start requests without a lease.

@@ -1,4 +1,4 @@
-//! Dispatchers of which one serves and the others stand by, following "A standby takes over" in
+//! Dispatchers of which one serves and the others stand by, following the section "Standby" of
 //! `docs/explanation/decisions.md`. Everything else of the world is as with one dispatcher, and is judged by the same
 //! rules: sites, orders, and the tables, which are read from a file that applies the journal as it is written.
 //!
@@ -77,11 +77,11 @@ pub struct StandbysReport {
     pub ms: u64,
     /// How often a dispatcher began to serve after another one, or after its own death.
     pub takeovers: u64,
-    /// How often a dispatcher found at its record that it was replaced.
+    /// How often a dispatcher noticed, when it added a record, that it was replaced.
     pub ghosts: u64,
     /// How often the answer to a command was lost, or came too late.
     pub lost_answers: u64,
-    /// How many parts of commits never became one.
+    /// The number of commits that are only partly in the journal.
     pub unfinished: u64,
     pub records: u64,
     pub record_bytes: u64,

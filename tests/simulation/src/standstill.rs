@@ -1,9 +1,9 @@
 //! Checks that nothing stands still: if a site is due and the supervisors have credit, something is handed out within
 //! a bounded number of the dispatcher's turns.
 //!
-//! Judged by the database, as another program reads it, and by which supervisors are connected and have credit.
-//! Nothing is judged while it is unclear who may get a task, because a supervisor is silent, leaves or has not come
-//! back, or a machine has lost its way out.
+//! The judgement is based on the database, as another program reads it, and on the connected supervisors and their
+//! credit. Nothing is judged while it is unclear who may get a task, because a supervisor is silent, leaves or has not
+//! come back; nor in worlds in which machines lose their ways out.
 
 use webfill_wire::Lane;
 
@@ -19,7 +19,7 @@ const MOST_CHECKS: u32 = 6;
 /// How long the limits of groups may delay due tasks.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
-/// Judges a turn of the dispatcher. `on_handed_out`: something was handed out in it.
+/// Judges a turn of the dispatcher. `handed_out`: something was handed out in it.
 pub(crate) fn check_standstill(world: &mut World, handed_out: bool) {
     if handed_out || !world.plan.judges_standstill || world.plan.loses_egress() {
         world.standstill = Standstill::default();

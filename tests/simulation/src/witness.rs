@@ -144,8 +144,8 @@ impl DatabaseObserver {
         is_wanted.expect("there is one row")
     }
 
-    /// Whether a further record may come to want the page of a task. A task that was stopped because its records were
-    /// complete is then queued again.
+    /// Whether the page of a task serves several records. If one of them comes after the task was stopped because the
+    /// others were complete, the task is queued again.
     fn serves_several_records(&self, task: i64) -> bool {
         let sql = "SELECT count(*) > 1 FROM task_records WHERE task = ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");

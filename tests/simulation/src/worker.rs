@@ -236,7 +236,7 @@ impl Worker {
         }
     }
 
-    /// Whether a request to the site would be answered soon.
+    /// Whether a request to the site is in progress and was not lost on its way.
     pub(crate) fn will_be_answered_soon(&self, site: usize) -> bool {
         let pending = self
             .runners

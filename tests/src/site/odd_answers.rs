@@ -210,7 +210,7 @@ fn chunks() -> Vec<OddAnswer> {
         case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
         case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
         case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
-        // In these, the end or the content of the framing is unclear.
+        // In these, it is unclear where the body ends or how it is coded.
         case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
         case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
         case(

@@ -163,7 +163,7 @@ impl Script {
         self.step(Step::Send(bytes.into()))
     }
 
-    /// Sends a body in chunked framing, including its last chunk.
+    /// Sends these bytes as one chunk. The empty chunk that ends a body is not sent.
     pub fn send_chunk(self, body: &[u8]) -> Script {
         let mut framed = format!("{:x}\r\n", body.len()).into_bytes();
         framed.extend_from_slice(body);

@@ -38,13 +38,13 @@ impl OddRobots {
     }
 }
 
-/// Rules that all odd files contain somewhere.
+/// The rules in every file that is readable.
 pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
 
 const FETCHED: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["disallowed"];
 const UNKNOWN: &[&str] = &["robots_unreachable"];
-/// The outcomes if neither reading of the file does harm.
+/// The outcomes if no reading of the file does harm.
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
@@ -159,9 +159,9 @@ fn odd_heads() -> Vec<OddRobots> {
     ]
 }
 
-/// Files with a status other than 200. The body has the rules if the status may have one. A status that does not answer
-/// the request makes robots.txt unreachable: read as a file, it would allow everything. 4xx allow everything by RFC
-/// 9309, 2.3.1.3.
+/// Files with a status other than 200. A status that does not answer the request makes robots.txt unreachable, because
+/// its body, read as a file, could allow everything. A 4xx status allows everything (RFC 9309, 2.3.1.3), unless it
+/// means that the client should retry later.
 fn odd_statuses() -> Vec<OddRobots> {
     let with_rules = |code: u16| text(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);

@@ -184,7 +184,8 @@ struct RowMatches {
     known: usize,
 }
 
-/// For each object, its known row: the one with the most values in it, unless another has as many.
+/// Matches each known row with the object that has the most of its values. A row stays without an object if another
+/// object has as many, or if an earlier row has taken the object.
 fn match_rows(sheet: &PreparedPage<'_>, rows: &[Value]) -> RowMatches {
     let list = sheet.list;
     let places: Vec<Places<'_>> = rows

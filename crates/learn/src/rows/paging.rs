@@ -7,7 +7,7 @@ use webfill_urls::Url;
 use super::prepared_page::PreparedPage;
 use crate::anchors::literal;
 
-/// XPaths of links that sites name as leading to the next page, in the order in which they are tried.
+/// XPaths of links that sites mark as leading to the next page, in the order in which they are tried.
 const BY_NAME: [&str; 4] = [
     "//a[@rel='next' or contains(concat(' ', normalize-space(@rel), ' '), ' next ')]/@href",
     "//link[@rel='next']/@href",
@@ -54,8 +54,8 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Paging> {
     found.into_iter().next()
 }
 
-/// Checks an expression. It is accepted if everything it selects is a page of the same listing, whose path or query
-/// differs in only one number.
+/// Checks an expression. It is accepted if everything it selects is a page of the same listing: the paths differ at
+/// most in a number at their end, and the queries may differ.
 fn check_expression(sheets: &[PreparedPage<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();
@@ -99,7 +99,7 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
     shape(page) == shape(next)
 }
 
-/// An XPath for the first link that has such a text.
+/// An XPath for links with the same text as the first link whose text is one of [`TEXTS`].
 fn find_by_text(sheet: &PreparedPage<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {

@@ -160,7 +160,7 @@ fn learn_from_page(
     })
 }
 
-/// The field of a rule.
+/// Adds to a field of a rule where its value comes from: the page or its URL.
 pub(super) fn with_origin(mut field: Value, from: &str) -> Value {
     field["from"] = from.into();
     field

@@ -15,7 +15,7 @@ const MOST_NODES: usize = 24;
 /// The most adjacent elements that may make one row.
 pub(super) const WIDEST: usize = 8;
 
-/// How much more rows of several elements must read than rows of a single element.
+/// How much larger the share of known values in rows of several elements must be than that in rows of a single element.
 const WORTH_SEVERAL: f64 = 0.12;
 
 /// The share of records that must have their own element.
@@ -390,7 +390,7 @@ fn finish_layout<'d>(
     })
 }
 
-/// The model of the rows with these heads. Of a wide row, only the head counts.
+/// The model of the rows with these heads. Of a wide row, only the head counts, without the known values in it.
 pub(super) fn model<'d>(
     standings: &[RecordElements<'d>],
     heads: &[(usize, NodeRef<'d>)],

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::profile::Profile;
 use super::slots::{Slot, words};
 
-/// How much each kind of evidence weighs. The order is that of [`Evidence::log_odds`].
+/// How much each kind of evidence weighs. The order is that of [`Evidence::new`].
 ///
 /// Estimated by a regression on made verticals that are not among those which the measurements use.
 const WEIGHTS: [f64; KINDS] = [

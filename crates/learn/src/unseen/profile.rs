@@ -84,7 +84,7 @@ impl Profile {
         share >= LEAST_SHARE && text.chars().count() <= self.longest * 3 / 2
     }
 
-    /// How far the ranges of numbers overlap; one half if either has none.
+    /// How far the ranges of numbers overlap: one half if neither profile has one, and 0 if only one has.
     pub(super) fn range_overlap(&self, other: &Profile) -> f64 {
         match (self.range, other.range) {
             (Some((low, high)), Some((less, more))) => {

@@ -20,7 +20,7 @@ const LONGEST: usize = 300;
 /// The longest text that is a label.
 const LONGEST_LABEL: usize = 40;
 
-/// Over how many ancestors of a value its label is searched for, and how many neighbours may be between.
+/// How many ancestors of a value are searched for its label, and how many neighbours may be between.
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 

@@ -7,8 +7,8 @@ use super::xml::{self, Token};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// The text of a story with its frames. A frame is anchored within a paragraph; its text follows that paragraph, so
-/// that no word is split.
+/// A story, which is the running text of a part, with its frames. A frame is anchored within a paragraph; its text
+/// follows that paragraph, so that no word is split.
 pub(super) struct Frames {
     /// The story, then the frames that contain this position, from the outside in.
     levels: Vec<Level>,
@@ -132,7 +132,7 @@ pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mu
     });
 }
 
-/// Notes an entry of the metadata by its name, which is one of Dublin Core or of the two formats.
+/// Sets an entry of the metadata. Its name comes from Dublin Core or from one of the two office formats.
 fn set_entry(element: &str, value: String, metadata: &mut Metadata) {
     if value.trim().is_empty() {
         return;

@@ -1,6 +1,6 @@
 //! Integers in an XLSX that a double cannot hold. Some exporters write them into the XML with all digits, but the
-//! library that reads the cells rounds them. So their texts are taken from the XML of the sheet. It is read a second
-//! time only if it has such a number.
+//! library that reads the cells rounds them. So their texts are taken from the XML of the sheet. The XML is read a
+//! second time only if it has such a number.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -161,7 +161,7 @@ fn column_of(reference: &str) -> Option<u32> {
     })
 }
 
-/// Whether a double would change the digits of a number that is an integer, with or without a fraction.
+/// Whether a double would change the digits of a number with a long integer part, which may have a fraction.
 fn is_rounded(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -166,7 +166,7 @@ struct Story {
 }
 
 /// Elements that are not part of the text: deleted passages, comments, pronunciation, descriptions of pictures,
-/// programs, the marks of notes, and the sources of an index.
+/// programs, the marks of notes, and forms.
 const ASIDES: [&str; 7] = [
     "tracked-changes",
     "annotation",

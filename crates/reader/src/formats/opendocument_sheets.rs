@@ -110,7 +110,7 @@ impl Row {
             .unwrap_or_default();
         let text = self.value.take().unwrap_or(shown);
         match self.cells.last_mut() {
-            // Empty sheets have millions of such rows.
+            // Adjacent empty cells are merged, because sheets may have millions of them.
             Some((times, before)) if before.is_empty() && text.is_empty() => {
                 *times = times.saturating_add(self.cell_times);
             }

@@ -63,7 +63,7 @@ impl<'b> Package<'b> {
         self.index_of(name).is_some()
     }
 
-    /// The index of a part. Names of parts ignore case, and some programs write `\` for `/`.
+    /// The index of a part. The case of names does not matter, and some programs write `\` for `/`.
     fn index_of(&self, name: &str) -> Option<usize> {
         let is_same = |known: &str| {
             known.len() == name.len()

@@ -166,7 +166,7 @@ fn info(document: &Document) -> Option<&Dictionary> {
 }
 
 /// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, or else a one-byte encoding that is Latin-1 except
-/// for a few characters. Many strings are UTF-8 without a mark; text in another encoding is not valid UTF-8.
+/// for a few characters. Many strings are UTF-8 without a mark; text in another encoding is rarely valid UTF-8.
 fn decode_text_string(document: &Document, object: &Object) -> Option<String> {
     let object = match object {
         Object::Reference(id) => document.get_object(*id).ok()?,

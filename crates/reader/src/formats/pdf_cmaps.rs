@@ -251,8 +251,8 @@ enum Length {
 }
 
 impl Lengths {
-    /// The lengths in the encoding with this name, or else in that of the codes that have glyphs. An unknown encoding
-    /// is read as two bytes, the usual length.
+    /// The lengths in the encoding with this name if the name decides them, or else those of the codes that have
+    /// glyphs. An unknown encoding is read as two bytes, the usual length.
     fn from_encoding(name: &str, encoding: Option<&CMap>) -> Lengths {
         let is_two = |first: u32| {
             let encoding = encoding?;
@@ -299,8 +299,8 @@ impl Lengths {
         Some((code, rest))
     }
 
-    /// Writes the encoding as a part of a PDF in which every code is its own number. The library takes half of the
-    /// digits of a range for its length, so they are doubled.
+    /// Writes the encoding as a character map in which the glyph number of every code is the code itself. The library
+    /// expects twice as many digits in a range as the length of its codes requires, so they are doubled.
     fn cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {

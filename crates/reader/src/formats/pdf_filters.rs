@@ -80,7 +80,7 @@ fn is_decoded_here(name: &[u8]) -> bool {
     matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
 }
 
-/// Whether data in base 85 begins with `<~`, as some writers have it, like text files.
+/// Whether data in base 85 begins with `<~`. Some writers put it there, as in text files.
 fn begins_with_sign(content: &[u8]) -> bool {
     content.trim_ascii_start().starts_with(b"<~")
 }

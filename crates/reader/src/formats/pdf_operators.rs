@@ -36,7 +36,7 @@ pub(super) fn expand_operators(document: &mut Document) {
     }
 }
 
-/// The content with other operators in place of these; `None` if it has none of them.
+/// The content with these two operators replaced by their equivalents; `None` if it has neither of them.
 fn expand_content(content: &[u8]) -> Option<Vec<u8>> {
     if !may_use_them(content) {
         return None;

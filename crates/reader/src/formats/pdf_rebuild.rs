@@ -311,7 +311,8 @@ pub(super) fn gather_pages(document: &mut Document) {
     document.trailer.set("Root", catalog);
 }
 
-/// Copies to a page the attributes that it inherits from parents that still exist.
+/// Moves a page whose parent is lost to the new tree. If the page has no size of its own, it gets the default size,
+/// because the inherited one is lost, too.
 fn copy_inherited(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary

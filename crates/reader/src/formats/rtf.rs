@@ -160,7 +160,7 @@ struct RtfReader<'b> {
     font: i32,
     font_name: String,
     default_font: Option<i32>,
-    /// Collected bytes that were given as numbers. Two of them may be one character.
+    /// Collected bytes of text, whether written plainly or as numbers. Two of them may be one character.
     encoded: Vec<u8>,
     /// The first half of a character that does not fit into 16 bits.
     surrogate: Option<u16>,

@@ -12,7 +12,7 @@ use super::{Content, Trouble};
 use crate::report::Metadata;
 use crate::text::TextWriter;
 
-/// Reads an XLSX cell by cell, so that the size which a sheet claims to have costs nothing.
+/// Reads an XLSX cell by cell, so that the size that a sheet declares costs nothing.
 pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;

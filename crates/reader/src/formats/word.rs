@@ -11,7 +11,8 @@ use styles::HiddenStyles;
 mod story;
 mod styles;
 
-/// The parts before and after the body, in reading order. Each is named by the last word of its relation to the body.
+/// The parts before and after the body, in reading order. Each is named by the last word of the type of its relation to
+/// the body.
 const BEFORE: [&str; 1] = ["header"];
 const AFTER: [&str; 3] = ["footer", "footnotes", "endnotes"];
 

@@ -1,4 +1,4 @@
-//! The XML of packages, as a stream of tokens that readers need: beginnings and ends of elements by their local
+//! The XML of packages, as a stream of the tokens that readers need: beginnings and ends of elements by their local
 //! names, and text. Entities that a document declares are not expanded.
 
 use std::borrow::Cow;

@@ -19,7 +19,7 @@ use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, S
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Judging takes microseconds, so it is repeated until a clock can measure it.
+/// Each page is judged and parsed this many times, and the fastest run of each counts.
 const ROUNDS: usize = 25;
 const LARGE_BYTES: usize = 100_000;
 const PAGES_WANTED: usize = 100;
@@ -45,7 +45,7 @@ fn main() -> Result<ExitCode, Failure> {
     }
     let url = Url::parse("https://site.example/page")?;
     let mut recognition = Recognition::default();
-    // Page by page: its pages come from many sites.
+    // Page by page: the pages of the folder come from many sites.
     for page in &pages {
         recognition.check_site(std::slice::from_ref(page))?;
     }

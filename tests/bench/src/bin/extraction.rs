@@ -1,9 +1,9 @@
 //! Parsing and extraction on real pages, compared with libxml2 on the same pages in the same run.
 //!
-//! Both engines read each page in turn, five times. The median of each counts, the ratio of the two per page, and the
-//! geometric mean of the ratios over all pages. Both compile their expressions once and return every result as
-//! strings. The time for the whole page is the mapping engine's own: it also trims values and makes links absolute,
-//! which libxml2 does not do.
+//! Both engines read each page in turn, five times. The figure of a page is the ratio of the two medians, and the
+//! figure of all pages is the geometric mean of these ratios. Both engines compile their expressions once and return
+//! every result as strings. The time for the whole page is the mapping engine's own: it also trims values and makes
+//! links absolute, which libxml2 does not do.
 //!
 //!     extraction FOLDER                     the figures
 //!     extraction FOLDER --results           all results as JSON lines, for compare.py
@@ -399,7 +399,7 @@ fn ratio(ours: Duration, peer: Duration) -> f64 {
     ours.as_secs_f64() / peer.as_secs_f64()
 }
 
-/// One JSON line per page and expression: the results as strings, or the error.
+/// Prints one JSON line per page and expression, with the results as strings.
 fn print_results(pages: &[Page]) -> Result<(), Failure> {
     let compiled: Vec<XPath> = many_expressions()
         .map(XPath::compile)

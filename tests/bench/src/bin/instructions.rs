@@ -2,13 +2,14 @@
 //!
 //! Instructions are counted by valgrind's cachegrind, so that the counts are the same on every machine and under any
 //! load, up to the seeds of hash tables. Each workload runs twice, with a number of pages and with twice as many: the
-//! difference has no start of a program in it. The counts are judged against the recorded ones, in both directions: what
-//! became cheaper is recorded, too, or the next change could lose it unnoticed.
+//! difference does not include the start of the program. The counts are judged against the recorded ones, in both
+//! directions: an improvement is recorded, too, because the next change could otherwise undo it unnoticed.
 //!
 //!     instructions                      all workloads, beside the recorded counts
 //!     instructions WORKLOAD PAGES       runs one of them, for valgrind
 //!
-//! Only the build of `.ci/run` is judged, with the compiler of the recorded counts: another one makes other code.
+//! Only the build of `.ci/run` is judged, with the compiler of the recorded counts: another compiler generates other
+//! code.
 
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ const CATALOGUE_PAGES: usize = 10_000;
 const SUPERVISORS: usize = 4;
 /// As many pages as arrive within a batch's age at a thousand pages a second.
 const PAGES_OF_BATCH: usize = 64;
-/// The `[profile.dev]` of `.ci/run`.
+/// The number of codegen units with which `.ci/run` builds.
 const CODEGEN_UNITS_OF_CI: &str = "2";
 
 /// Something that costs instructions for each page.
@@ -189,7 +190,7 @@ fn url(number: usize) -> String {
     format!("http://catalogue.example/item/{number}")
 }
 
-/// On a thread with the stack that reading needs.
+/// Reads pages on a thread with the stack that this needs.
 fn read_pages(pages: usize) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().stack_size(PageReader::STACK_BYTES);
     let reading =

@@ -179,7 +179,7 @@ fn verdicts_of_complete(store: &str, complete: &Stored, rows: &Stored) -> Vec<Ve
     ]
 }
 
-/// The time of each batch, with this many in progress at a time, which share the time.
+/// Times each batch. Of batches in progress at the same time, each is given an equal share of the time.
 async fn timed<F: Future<Output = Result<(), Failure>>>(
     batches: u64,
     at_once: u64,
@@ -217,7 +217,8 @@ async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Resu
     Ok(())
 }
 
-/// The record of a page, and its number: a page never comes in the same batch as the one that links to it.
+/// The user of a page, and the page's number in the user's list. A page never comes in the same batch as the page that
+/// links to it.
 fn user_and_number(page: u64) -> (u64, u64) {
     let (batch, place) = (page / PAGES_OF_BATCH, page % PAGES_OF_BATCH);
     let user = batch / PAGES_OF_USER * PAGES_OF_BATCH + place;

@@ -1,9 +1,9 @@
 //! Sites of which no value is known: how well other sites of their vertical teach what their pages say.
 //!
-//! Each generated site in turn is the unknown one; one, two or three others are taught with all their values. F1 is of
-//! each field of each site, by page, and the figure is their mean. What is proposed with a probability of at least .95 is
-//! filled without a question, so it is judged apart. `LEARN_PAGES` names a folder of real pages with true values, as for
-//! `learning`; there the sites whose names begin alike teach each other.
+//! Each generated site in turn is the unknown one; one, two or three others are taught with all their values. F1 is
+//! computed by page for each field of each site, and the figure is the mean. What is proposed with a probability of at
+//! least .95 is filled without a question, so it is judged apart. `LEARN_PAGES` names a folder of real pages with true
+//! values, as for `learning`; there the sites whose names begin alike teach each other.
 //!
 //!     unseen           all of it
 //!     unseen --show    and the fields that are missed
@@ -21,7 +21,7 @@ use webfill_mapping::PageKind;
 /// Pages of one generated site.
 const PAGES: usize = 12;
 
-/// Fields that are filled without a question.
+/// A field is filled without a question if its confidence is at least this.
 const SURE: f64 = 0.95;
 
 /// Sites of things of one kind, and their fields.
@@ -110,7 +110,7 @@ fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
 #[derive(Default)]
 struct ProposalScores {
     f1s: Vec<f64>,
-    /// Values that are there, that were proposed surely, and those of these that are right.
+    /// Pages that have a value, pages with a sure proposal, and how many of these proposals are right.
     all: usize,
     sure: usize,
     sure_right: usize,
@@ -219,7 +219,7 @@ fn is_right(proposed: &[String], truth: &[String], is_list: bool) -> bool {
     let (proposed, truth) = (forms(proposed), forms(truth));
     match is_list {
         true => proposed == truth,
-        // True values of real pages are all spellings that stand there.
+        // The true values of a real page are all spellings of one value on it.
         false => proposed.is_subset(&truth),
     }
 }

@@ -19,7 +19,7 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     )
 }
 
-/// Other things, as shown on their own pages.
+/// Cards of other things, with values of the same kinds.
 fn other_things(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other(by);

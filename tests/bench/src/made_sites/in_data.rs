@@ -138,7 +138,7 @@ pub fn data_script(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// The same in a script that assigns it to a variable.
+/// The data of the page in a script that assigns them to a variable.
 pub fn state_script(thing: &mut Thing) -> (String, Values) {
     let state = json!({
         "thing": {"title": thing.name, "maker": thing.maker, "city": thing.city, "cents": thing.price},

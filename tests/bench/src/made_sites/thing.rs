@@ -115,7 +115,7 @@ impl Thing {
         format!("{plain}-{}", self.number)
     }
 
-    /// In the form of a record.
+    /// The price in the form of a record.
     pub fn plain_price(&self) -> String {
         format!("{}.{:02}", self.price / 100, self.price % 100)
     }
@@ -146,7 +146,7 @@ impl Thing {
         }
     }
 
-    /// In the form of a record.
+    /// The date in the form of a record.
     pub fn plain_date(&self) -> String {
         let (year, month, day) = self.date;
         format!("{year}-{month:02}-{day:02}")
@@ -162,7 +162,7 @@ impl Thing {
         format!("{} {day}, {year}", MONTHS[month as usize - 1])
     }
 
-    /// True on this percentage of pages, decided anew each time.
+    /// True with this probability in percent, drawn anew each time.
     pub fn chances(&mut self, percent: u32) -> bool {
         self.chance.u32(..100) < percent
     }

@@ -28,7 +28,7 @@ pub enum Kind {
 /// A field, or something of the same form beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// As the column is called; empty for what is no field.
+    /// The name of the column; empty if the part is not a field.
     pub column: &'static str,
     /// Its names on sites.
     pub labels: &'static [&'static str],
@@ -285,7 +285,7 @@ const SAINTS: &[&str] = &[
     "Norwood",
 ];
 
-/// Those that measurements use.
+/// The verticals that measurements use.
 pub const MEASURED: &[Vertical] = &[
     Vertical {
         name: "book",
@@ -807,7 +807,7 @@ pub const MEASURED: &[Vertical] = &[
     },
 ];
 
-/// Those from which weights were estimated.
+/// The verticals from which weights were estimated.
 pub const OTHERS: &[Vertical] = &[
     Vertical {
         name: "recipe",

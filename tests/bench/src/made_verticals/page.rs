@@ -68,7 +68,7 @@ enum Block {
 enum Names {
     /// Classes say what they hold.
     Speaking,
-    /// The same in the manner of components.
+    /// Classes say what they hold, in the manner of components: `item__price`.
     Component,
     Plain,
     None,
@@ -83,7 +83,7 @@ struct Shown {
     share: f64,
 }
 
-/// See the module.
+/// How the pages of a site show the values of things.
 pub struct Template {
     site: String,
     heading: &'static str,
@@ -216,7 +216,7 @@ impl Template {
         }
     }
 
-    /// Words of a list that this site knows.
+    /// One of the words of a list that this site knows.
     fn known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
         if words.len() < 8 {
             return one_of(words, chance);

@@ -1,4 +1,4 @@
-//! A new block that repeats content of the page: "recently viewed", a summary, a breadcrumb.
+//! A new block that repeats content of the page: "Recently viewed", "At a glance" or "Summary".
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};

@@ -19,7 +19,7 @@ const PROPERTIES: [&str; 10] = [
     "director",
 ];
 
-/// Drops microdata if there is some, or adds it to elements whose class names a property.
+/// Drops microdata, or adds it to elements whose class contains the name of a property.
 pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
     let is_dropped = choices.chance("drop microdata", 0.6);
     for node in tree.elements() {

@@ -29,7 +29,7 @@ const UTILITIES: [&str; 12] = [
 /// How a redesign names classes.
 #[derive(Debug, Clone, Copy)]
 enum Style {
-    /// Other words: `prod-name` becomes `card__title`.
+    /// Other words: `prod-name` becomes `card__title-42`.
     Words,
     /// CSS modules: `Detail_name__3fR2x`.
     Modules,
@@ -98,7 +98,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     }
 }
 
-/// Turns `prodName` and `prod_name` into `prod-name`, and `prod-name` into `prodName`.
+/// Turns `prod-name` and `prod_name` into `prodName`, and `prodName` into `prod-name`.
 fn respelled(token: &str) -> String {
     if token.contains(['-', '_']) {
         let mut parts = token.split(['-', '_']);

@@ -42,7 +42,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
         let Some(own_signature) = own(*child) else {
             continue;
         };
-        // Repeated blocks are a list, and elements after its heading stay there.
+        // Repeated blocks are a list and stay in order, and a block after a heading stays there.
         let alike = children
             .iter()
             .filter(|one| own(**one).as_ref() == Some(&own_signature));

@@ -27,7 +27,7 @@ pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// More white space where there is some already, or where an element begins or ends.
+/// The text with more white space where it begins or ends with some.
 fn padded(text: &str) -> String {
     let begins = text.starts_with(char::is_whitespace);
     let ends = text.ends_with(char::is_whitespace);

@@ -57,7 +57,7 @@ fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     keep_rest(tree, table, children);
 }
 
-/// Every element of the table becomes a block in its place.
+/// The table, its rows and its cells become blocks.
 fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     for row in rows {
         for cell in cells_of(tree, *row) {
@@ -69,7 +69,7 @@ fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     keep_rest(tree, table, rows.to_vec());
 }
 
-/// Gives the former table its children, after those that were not rows, such as a caption.
+/// Gives the former table its children, after its captions. All other elements of the table are dropped.
 fn keep_rest(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");

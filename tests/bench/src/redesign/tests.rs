@@ -44,7 +44,7 @@ fn even(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Without white space, because it is not written between blocks.
+/// The text without white space, because between blocks there is none in visible text.
 fn solid(text: &str) -> String {
     text.split_whitespace().collect()
 }

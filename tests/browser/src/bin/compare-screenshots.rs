@@ -1,6 +1,6 @@
-//! Compares the screenshots of the last test run with those before it: `target/dashboard-screenshots/*.png` with
-//! `target/dashboard-screenshots/former/*.png`. Prints which differ and by how much, the most first, and leaves
-//! `compared.html` with each pair side by side. A difference is for people to judge: it is no failure.
+//! Compares the screenshots of the last test run, `target/dashboard-screenshots/*.png`, with those of an earlier run,
+//! `target/dashboard-screenshots/former/*.png`. Prints which differ and by how much, the largest difference first, and
+//! writes `compared.html` with each differing pair side by side. A difference is not a failure: people judge it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,10 +11,11 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use webfill_test_browser::Browser;
 
-/// The lines printed at most.
+/// The largest number of differing screenshots that are printed.
 const MOST: usize = 40;
 
-/// The share of differing pixels of two pictures, over the larger of both areas. Faint differences come from smoothing.
+/// JavaScript that computes the share of pixels in which two pictures differ, in an area that contains both. It ignores
+/// faint differences, which come from smoothing.
 const COMPARE: &str = "const done = arguments[arguments.length - 1];
     const load = (data) => new Promise((resolve, reject) => {
         const image = new Image(); image.onload = () => resolve(image); image.onerror = reject;

@@ -1,11 +1,13 @@
-//! Runs a command, such as all tests, with one MongoDB server for all that it starts: each test has a database of its
-//! own on it, and none waits for a server. Ends with the status of the command.
+//! Runs a command, such as all tests, with one MongoDB server for all processes that the command starts. Each test has
+//! a database of its own on the server, and no test waits until a server has started. Exits with the status of the
+//! command.
 //!
 //! ```text
 //! with-mongod COMMAND [ARGUMENT]...
 //! ```
 //!
-//! Where no server can be started, the command runs without one, and says itself what it leaves out.
+//! If `MONGODB_URI` names a server, or none can be started, no server is started. Without any server, the command
+//! itself reports the tests that it skips.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};

@@ -16,7 +16,7 @@ impl Plan {
     pub(crate) fn with_standbys(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x57A4);
-        // These faults have counterparts that say which dispatcher is resolve_node, or are of no interest here.
+        // These faults have counterparts that name the dispatcher, or are of no interest here.
         plan.faults.retain(|(_, fault)| {
             !matches!(
                 fault,

@@ -1,4 +1,4 @@
-//! How network, the client and the operator find the dispatcher that serves: they know all addresses, and try the
+//! How supervisors, the client and the operator find the dispatcher that serves: they know all addresses, and try the
 //! next one if they are not answered.
 
 use serde_json::Value;
@@ -94,7 +94,7 @@ pub(crate) fn send_operator_request_to_node(world: &mut World, number: u64, fram
     send_to_node(world, Asker::Operator(number), frame.to_vec());
 }
 
-/// Sends a request to the next address in turn.
+/// Sends a request to the dispatcher that serves, or to the next address in turn.
 fn send_to_node(world: &mut World, asker: Asker, frame: Vec<u8>) {
     let standbys = world.standbys_mut();
     standbys.asked_node = (standbys.asked_node + 1) % standbys.nodes.len();

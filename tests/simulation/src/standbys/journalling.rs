@@ -58,7 +58,7 @@ pub(super) fn tick_node(world: &mut World, node: usize, life: u32) {
     send_requests(world, node);
 }
 
-/// Sends what a dispatcher asks the journal.
+/// Sends a dispatcher's requests to the journal.
 pub(super) fn send_requests(world: &mut World, node: usize) {
     let now_ms = world.now_ms;
     let Some(process) = &mut world.standbys_mut().nodes[node].process else {
@@ -170,7 +170,7 @@ fn note_unreadable(world: &mut World, node: usize, why: &str) {
     world.faults.push(fault);
 }
 
-/// What a dispatcher takes an answer for: usually the answer.
+/// The answers that a dispatcher gets in place of one, if the world is sabotaged; otherwise the answer itself.
 fn sabotage_answer(
     world: &mut World,
     node: usize,

@@ -19,7 +19,7 @@ use super::{StandbyEvent, Standbys};
 pub(super) struct Node {
     pub(super) folder: tempfile::TempDir,
     pub(super) number: usize,
-    /// How far its wall clock is ahead of the true time, and how far its process's clock is.
+    /// How far its wall clock is ahead of the true time. A process uses the value at its start.
     pub(super) clock_ahead_ms: i64,
     pub(super) process: Option<Process>,
     pub(super) no_journal_until_ms: u64,
@@ -35,7 +35,7 @@ pub(super) struct Process {
     pub(super) core: Option<Box<Core>>,
     /// Effects of commits, with the record that they wait for.
     pub(super) held: VecDeque<(u64, Committed)>,
-    /// What has come while too much was on its way into the journal.
+    /// Events that arrived while too much was on its way to the journal.
     pub(super) deferred: VecDeque<StandbyEvent>,
     /// When it last committed to its file.
     pub(super) kept_ms: u64,

@@ -1,4 +1,4 @@
-//! What is planned of the dispatchers of a world with standbys.
+//! The plan of the dispatchers in a world with standbys.
 
 use webfill_scheduler::journal::MemberTerms;
 
@@ -19,13 +19,13 @@ pub(crate) struct StandbyPlan {
     pub(super) on_their_way_bytes: usize,
     /// How often a serving dispatcher commits to its own file.
     pub(super) keeps_every_ms: u64,
-    /// The longest way to the journal, and one in how many messages is lost or late.
+    /// The longest time of a message to or from the journal, and one in how many messages is lost or late.
     pub(super) way_ms: u64,
     pub(super) lost_once_in: u64,
     pub(super) late_once_in: u64,
     /// One in how many commands with several records is carried out in part.
     pub(super) cut_short_once_in: u64,
-    /// How far the wall clocks are set.
+    /// How far the wall clock of each dispatcher is ahead of the true time.
     pub(super) clocks_ahead_ms: Vec<i64>,
     pub(super) faults: Vec<(u64, NodeFault)>,
 }

@@ -1,5 +1,5 @@
 //! Deliberate faults, which show that faults of dispatchers that stand by are found. The rules of the journal are the
-//! product's, so most of the faults are answers that a dispatcher takes for others.
+//! product's, so most of the faults change the answers that a dispatcher gets.
 
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, Lease, Record};
 
@@ -8,7 +8,7 @@ use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, Lease, Record};
 pub enum StandbySabotage {
     /// Effects leave before the record of their commit is in the journal.
     EffectsPrecedeTheRecord,
-    /// A record that is there already counts as the own one, whatever its epoch.
+    /// A record that is there already counts as the dispatcher's own, whatever its epoch.
     EpochsAreNotCompared,
     /// A dispatcher that has not renewed its lease goes on.
     TenuresDoNotEnd,
@@ -29,7 +29,8 @@ pub enum StandbySabotage {
 }
 
 impl StandbySabotage {
-    /// What a dispatcher takes an answer for. `by_wall_clocks`: the lease, if wall clocks decided about it.
+    /// The answers that a dispatcher gets in place of this one. `by_wall_clocks`: the lease, if wall clocks decided
+    /// about it.
     pub(super) fn change_answer(
         self,
         mut answer: JournalAnswer,

@@ -63,7 +63,7 @@ const MAX_COLUMNS: usize = 63;
 /// deleted text, and the pronunciation above characters.
 const ASIDES: [&str; 4] = ["Fallback", "moveFrom", "del", "rt"];
 
-/// Whether the element holds properties from before a change.
+/// Whether the element is not text: one of [`ASIDES`], or properties from before a change.
 fn is_aside(name: &str) -> bool {
     ASIDES.contains(&name) || name.ends_with("PrChange")
 }

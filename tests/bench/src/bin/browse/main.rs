@@ -1,6 +1,6 @@
-//! How long people wait when they browse a large store. Measured are the overview by HTTP, from a freshly started
-//! dashboard and later, without the indexes of lists (they are created meanwhile) and with them; and the reads behind
-//! it and behind lists, each on a new connection, and then at other positions in the store.
+//! How long people wait when they browse a large store. The measurements are the overview by HTTP, from a freshly
+//! started dashboard and later, without the indexes of lists (they are created meanwhile) and with them; and the reads
+//! behind the overview, on a new connection, and behind lists, at several positions in the store.
 //!
 //! SQL creates the store in a folder for temporary files, at about 700 bytes a page, plus the indexes. With `--keep
 //! FILE` it is created in that file, or read from it if it exists, and is kept.
@@ -22,7 +22,7 @@ use made::Made;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// In milliseconds, for each read.
+/// The longest wait that is accepted for each read, in milliseconds.
 const WAITED: f64 = 200.0;
 
 struct Arguments {

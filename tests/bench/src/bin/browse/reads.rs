@@ -1,4 +1,4 @@
-//! The reads for people, and how long each takes.
+//! The reads behind the views of the dashboard, and how long each takes.
 
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ fn ensure(is_so: bool, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// The longest wait of some pages, one after another.
+/// Reads pages of a list one after another. Returns the longest wait.
 async fn longest<T>(
     list: impl AsyncFn(Option<Place>) -> Result<ListPage<T>, StoreError>,
 ) -> Result<Duration, Failure> {

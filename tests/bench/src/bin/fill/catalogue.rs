@@ -63,7 +63,7 @@ impl Truth {
         self.values().is_empty()
     }
 
-    /// As a cell of the table has it.
+    /// The value as the text of a cell.
     pub fn text(&self) -> String {
         match self {
             Truth::Spellings(values) => values.first().cloned().unwrap_or_default(),
@@ -71,7 +71,7 @@ impl Truth {
         }
     }
 
-    /// Whether a filled cell has it.
+    /// Whether a filled cell has the true value.
     pub fn is(&self, cell: &str) -> bool {
         // Pages cut off some texts, and have the whole in another place.
         let is_same = |value: &String| match normalise_spaces(value).trim_end().strip_suffix("...")
@@ -140,7 +140,7 @@ impl Catalogue {
         }
     }
 
-    /// The same for the same shares and the same draw.
+    /// Draws a table: the same one for the same shares and the same draw.
     pub fn table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
         let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
         // Tables of one draw are not spoilt alike.

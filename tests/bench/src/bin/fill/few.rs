@@ -17,7 +17,7 @@ use crate::{DIRTY, Draw, SPARSE, USUAL, new_folder, web};
 const PAGES: usize = 10;
 const SITES: u64 = 2;
 
-/// What is reached today on such tables, spoilt in one way.
+/// The quality that is reached today on such tables if they are spoilt in one way.
 pub struct Reached {
     draw: Draw,
     coverage: f64,
@@ -78,7 +78,7 @@ pub fn made() -> Vec<Catalogue> {
     MEASURED.iter().map(|vertical| of_kind(&vertical)).collect()
 }
 
-/// A table for the sites whose names begin alike.
+/// A table for each group of sites whose names begin alike.
 pub fn real(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
     for site in labelled_sites(folder)? {

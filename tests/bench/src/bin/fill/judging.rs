@@ -23,7 +23,7 @@ pub struct FillQuality {
     known_fields: (usize, usize),
     rows: usize,
     right_rows: usize,
-    /// Rows with such gaps, and those of them that have all of them filled rightly, and nothing filled wrongly.
+    /// Rows with gaps, and how many of these rows have all gaps filled rightly and nothing filled wrongly.
     rows_with_gaps: usize,
     completed: usize,
     /// Known values on fetched pages, and those of them that are listed as doubts.

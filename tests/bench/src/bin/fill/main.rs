@@ -39,7 +39,7 @@ struct Aim {
 struct Draw {
     name: &'static str,
     deleted: f64,
-    /// Of those that are left.
+    /// The share among the values that are left.
     wrong: f64,
 }
 
@@ -79,7 +79,7 @@ const RIGHT_ROWS: Aim = Aim {
     goal: Limit::AtLeast(0.95),
     limit: Limit::AtLeast(0.85),
 };
-/// Of known values whose page was fetched, as the next one.
+/// This figure and `RIGHT_LISTED` are about known values whose page was fetched.
 const WRONG_LISTED: Aim = Aim {
     what: "wrong known values that are listed, share",
     goal: Limit::AtLeast(0.99),
@@ -239,7 +239,7 @@ impl Options {
     }
 }
 
-/// The table's file.
+/// Writes the table to its file.
 fn file_of(table: &Table, folder: &Path) -> Result<PathBuf, Failure> {
     let file = folder.join("books.csv");
     std::fs::write(&file, table.text()?)?;

@@ -1,4 +1,4 @@
-//! Runs `webfill fill` and takes its time and memory.
+//! Runs `webfill fill` and measures its time and memory.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -70,10 +70,10 @@ fn largest_memory(process: u32) -> Option<u64> {
 
 /// The time of all threads on cores, in user and in system mode.
 fn on_core(process: u32) -> Option<f64> {
-    /// Linux counts these in hundredths of a second, whatever its own clock has.
+    /// Linux reports these times in hundredths of a second, whatever the kernel's own tick is.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before may have spaces.
+    // The name of the process, which comes before the figures, may contain spaces.
     let (_, figures) = stat.rsplit_once(") ")?;
     let mut times = figures.split(' ').skip(11).map(str::parse::<u64>);
     let (user, system) = (times.next()?.ok()?, times.next()?.ok()?);

@@ -35,7 +35,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// The duration of the attacks in seconds, in the full and in the small size.
 const SECONDS: [u64; 2] = [60, 12];
 
-/// The crawls of the requested application.
+/// The crawls of the application that the `info` attacks ask about.
 const CRAWLS: [usize; 2] = [2_000, 500];
 
 /// The pages of the crawl that runs meanwhile.

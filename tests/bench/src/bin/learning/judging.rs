@@ -17,7 +17,7 @@ const LIST: f64 = 0.3;
 /// A field that is read at least this well is good.
 const GOOD: f64 = 0.95;
 
-/// By field.
+/// Chains of processors, by field.
 type Chains = BTreeMap<String, String>;
 
 /// The results for a number of known records, by site and field.
@@ -29,7 +29,7 @@ pub struct Figures {
     pub micro_f1: f64,
     /// The share of read values that is right.
     pub precision: f64,
-    /// The share of existing values that is read.
+    /// The share of existing values that is read rightly.
     pub coverage: f64,
     /// `None` if there are no lists.
     pub lists: Option<f64>,

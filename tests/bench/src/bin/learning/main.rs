@@ -69,7 +69,7 @@ const WANTED: Least = Least {
     lists: Limit::AtLeast(0.9),
 };
 
-/// Their fields are hard: names and declarations in code, a version in a note that few pages have.
+/// The fields of manuals are hard: names and declarations in code, a version in a note that few pages have.
 const WANTED_OF_MANUALS: Least = Least {
     rounds: [
         Limit::None,

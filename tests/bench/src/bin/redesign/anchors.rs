@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use webfill_bench::sites::normalise_spaces;
 use webfill_document::{Document, Limits, NodeRef, check_xpath};
 
-/// Levels above a value that are searched for anchors.
+/// Elements that are searched for anchors: the one with the value, and those above it.
 const LEVELS: usize = 6;
 
 /// Texts before a value that may be its label.
@@ -63,7 +63,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Anchor {
     pub kind: Kind,
-    /// As in a mapping.
+    /// JSON, as in a mapping.
     pub processors: String,
 }
 
@@ -76,7 +76,7 @@ impl Anchor {
         }
     }
 
-    /// Pages have names that no XPath can contain.
+    /// Whether its expression is valid. Pages have names that no XPath can contain.
     fn is_valid(&self) -> bool {
         let chain = self.chain();
         let expression = &chain[0]["parameters"]["expression"];
@@ -119,7 +119,8 @@ pub fn anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTre
     found
 }
 
-/// Where the value is in an element: nowhere deeper (an empty text), or in one of its texts.
+/// Where the value is in an element, as the end of a path: empty if the value is the element's whole text and no
+/// child's, or the step to the text of the element that is the value.
 fn place_of_value(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<String> {
     if is_value(node.text()) {
         let is_deeper = |child: NodeRef<'_>| child.is_element() && is_value(child.text());
@@ -192,7 +193,7 @@ fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     found
 }
 
-/// The beginnings of rules for an element that has a name of some kind.
+/// The beginnings of rules that find an element by its tag, its id, a class or another attribute.
 fn starts(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     let tag = element.tag().unwrap_or("*");
     let mut found = Vec::new();

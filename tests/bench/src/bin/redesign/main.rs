@@ -207,7 +207,7 @@ impl RepairResults {
         Ok(broken)
     }
 
-    /// The counts of another pair; their order does not matter.
+    /// Adds the results of another pair. The order of pairs does not matter.
     fn add(&mut self, other: RepairResults) {
         self.fields += other.fields;
         self.unharmed += other.unharmed;

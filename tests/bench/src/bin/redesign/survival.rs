@@ -9,7 +9,7 @@ use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, anchors, common_texts};
 
-/// The pages from which rules are made. All others judge them as well.
+/// The number of pages from which rules are made. All pages judge the rules.
 const TEACHERS: usize = 4;
 
 /// A rule that is right on fewer of the old pages does not count.

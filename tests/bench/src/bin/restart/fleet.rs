@@ -32,18 +32,18 @@ pub struct StartedDispatcher {
     /// Keeps the fleet connected.
     _sockets: Vec<Sockets>,
     pub begun: StartTimes,
-    /// CPU time of its process until then.
+    /// CPU time of its process until the whole fleet was served.
     pub cpu: Duration,
 }
 
-/// From the start of its process.
+/// Times since the start of the dispatcher's process.
 pub struct StartTimes {
     pub tasks_after: Duration,
     pub welcomed: usize,
     pub welcomed_within: Duration,
 }
 
-/// Ends with this value.
+/// A process that is killed when this value is dropped.
 pub struct Process(Child);
 
 impl Process {
@@ -55,7 +55,7 @@ impl Process {
         Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
     }
 
-    /// Linux counts it in hundredths of a second, in the columns after the name in parentheses.
+    /// Its CPU time. Linux counts it in hundredths of a second, in the columns after the name in parentheses.
     fn cpu(&self) -> Result<Duration, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
         let columns = stat.rsplit(") ").next().unwrap_or_default();
@@ -106,7 +106,7 @@ pub fn restart(binary: &Path, dir: &Path, made: &MadeState) -> Result<StartedDis
     })
 }
 
-/// Until every supervisor is welcomed and tasks have come.
+/// Waits until every supervisor is welcomed and tasks have come.
 fn wait_for_tasks(
     begun: Instant,
     made: &MadeState,

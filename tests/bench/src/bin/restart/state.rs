@@ -21,7 +21,7 @@ const HELD: usize = 20;
 /// One fetched page in this many has failed.
 const FAILED: usize = 20;
 
-/// Sites with a done page, for each supervisor.
+/// The number of sites whose page each supervisor has fetched.
 const VISITED: usize = 50;
 
 /// The fleet's knowledge of the state.
@@ -105,7 +105,7 @@ pub fn url(nth: u64) -> String {
     )
 }
 
-/// A supervisor has fetched a page of some sites.
+/// Makes a supervisor fetch a page of each of some sites.
 fn fetch_pages(
     frontier: &mut Frontier,
     supervisor: usize,
@@ -136,7 +136,7 @@ fn fetch_pages(
     Ok(())
 }
 
-/// A supervisor holds leases.
+/// Makes a supervisor hold leases.
 fn lease_tasks(
     frontier: &mut Frontier,
     supervisor: usize,

@@ -4,7 +4,7 @@ use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_o
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The knowledge of a page.
+/// The last check of a page, and the estimate of each order from its checks.
 pub struct PageHistory {
     nth: u64,
     is_listing: bool,
@@ -48,7 +48,7 @@ impl PageHistory {
         slot_of(self.rate.per_day(), self.is_listing)
     }
 
-    /// When it is due by an interval, in days.
+    /// When the page is due if it is checked at this interval; both are in days.
     fn due(&self, interval: f64) -> f64 {
         self.checked
             .map_or(f64::MIN, |checked| f64::from(checked) + interval)

@@ -8,7 +8,7 @@ use crate::orders::{Order, PageHistory};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// After this no more changes are judged, and the remaining ones are noticed.
+/// After the judged nights, 120 more follow, in which the remaining changes are noticed.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
