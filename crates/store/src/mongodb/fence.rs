@@ -5,6 +5,8 @@
 //! the fence, or not at all. The fence is not the lease, since a dispatcher that is suspended within a transaction
 //! would keep others from the lease.
 
+use std::time::Duration;
+
 use mongodb::ClientSession;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
@@ -21,7 +23,10 @@ use crate::site_state::SiteState;
 const FENCE: &str = "dispatcher_fence";
 
 /// How many times a transaction is tried if it conflicts with another one.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: u32 = 10;
+
+/// The pause before the second attempt; each further pause is longer by as much.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A command within a transaction: its name, its collection, and its statements.
 struct Statements {
@@ -51,7 +56,8 @@ async fn write(
     (group, epoch): (&str, u64),
     writes: &[Statements],
 ) -> Result<FencedWrite, Fault> {
-    for _ in 0..ATTEMPTS {
+    for attempts in 0..ATTEMPTS {
+        tokio::time::sleep(PAUSE * attempts).await;
         match with_timeout(async { Ok(attempt(db, (group, epoch), writes).await) }).await? {
             Err(Failure::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {}
             Err(Failure::Driver(error)) => return Err(error.into()),
