@@ -1,6 +1,6 @@
 //! Bounded reads for users who browse a store ([`Browse`]), list by list.
 //!
-//! A store may hold ten million pages. So a list is read in [slices](ListPage), each starting at a [`Place`]. The time of
+//! A store may hold ten million pages. So a list is read in [pages](ListPage), each starting at a [`Place`]. The time of
 //! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number
 //! of rows and returns that number. Counts are stored, or stop at a limit.
 //!
@@ -9,6 +9,7 @@
 //!
 //! Nothing is stored but the indexes. Reads have a connection of their own, so writers do not wait for them.
 
+mod list_page;
 mod place;
 
 use std::fmt;
@@ -26,33 +27,10 @@ use crate::error::StoreError;
 use crate::record::RecordState;
 use crate::site_state::SiteState;
 
+pub use list_page::{ListPage, MAX_LIST_PAGE};
+pub(crate) use list_page::{MOST_EXAMINED, UnfinishedPage, rows_of};
 pub(crate) use place::ListOrder;
 pub use place::{ListCursorError, Place};
-
-/// The most rows of a slice, whatever limit a request gives.
-pub const MAX_SLICE: u32 = 1_000;
-
-/// A part of a list.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ListPage<T> {
-    /// At most the requested number of rows. There may be fewer or none even if the list continues.
-    pub rows: Vec<T>,
-    /// Where the list continues; `None` at its end.
-    pub next: Option<Place>,
-    /// How many rows were checked, including those that the filter excludes.
-    pub examined: u64,
-}
-
-impl<T> ListPage<T> {
-    /// The empty slice at the end of a list.
-    pub fn end() -> ListPage<T> {
-        ListPage {
-            rows: Vec::new(),
-            next: None,
-            examined: 0,
-        }
-    }
-}
 
 /// The crawls to list; the default is all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -254,8 +232,8 @@ pub struct ChangeListFilter {
 
 /// Browsing a store, list by list; see the module.
 ///
-/// A list is read from the place that an earlier slice returned, or from its beginning (`None`). `limit` is clamped to
-/// 1 to [`MAX_SLICE`]. Rows that are written meanwhile may or may not appear; unchanged rows appear once.
+/// A list is read from the place that an earlier page returned, or from its beginning (`None`). `limit` is clamped to
+/// 1 to [`MAX_LIST_PAGE`]. Rows that are written meanwhile may or may not appear; unchanged rows appear once.
 #[async_trait]
 pub trait Browse: Send + Sync {
     /// Creates missing indexes. If millions of pages are already stored, this takes long and is logged. Processes that
@@ -435,9 +413,4 @@ impl CrawlFilter {
         self.state.is_none_or(|state| state == crawl.state)
             && includes_app(self.apps.as_ref(), &crawl.id.app_id)
     }
-}
-
-/// The number of rows for a requested limit.
-pub(crate) fn rows_of(limit: u32) -> usize {
-    limit.clamp(1, MAX_SLICE) as usize
 }

@@ -47,7 +47,7 @@ mod validators;
 pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
 pub use browse::{
     Browse, ChangeListFilter, Count, CrawlCounts, CrawlFilter, DatasetRow, ListCursorError,
-    ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter,
+    ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, MAX_LIST_PAGE, PageFilter,
     PageResult, PageRow, Place, RecordCondition, RecordFilter, RecordRow, WholeRecord,
 };
 pub use cache::{

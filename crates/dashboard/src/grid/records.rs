@@ -465,7 +465,7 @@ async fn sort_keys(
     let (mut keys, mut from) = (Vec::new(), None);
     loop {
         let listed = browse
-            .records(records, from.as_ref(), webfill_store::MAX_SLICE)
+            .records(records, from.as_ref(), webfill_store::MAX_LIST_PAGE)
             .await?;
         for row in listed.rows {
             let value = match &row.fields {

@@ -1,7 +1,5 @@
 //! Lists for browsing: each is read along an index, a page at a time.
 
-use std::time::{Duration, Instant};
-
 use mongodb::action::Find;
 use mongodb::bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
@@ -10,12 +8,7 @@ use mongodb::{Collection, Cursor};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::members::date;
-use crate::browse::{ListPage, Place};
-
-/// The most documents that are checked for a slice, the longest time, and the most bytes.
-pub(super) const MOST_EXAMINED: u64 = 20_000;
-pub(super) const SEARCH_TIME: Duration = Duration::from_millis(100);
-const MOST_BYTES: usize = 4 << 20;
+use crate::browse::{ListPage, MOST_EXAMINED, Place, UnfinishedPage};
 
 /// The most documents in one answer of the server.
 const ANSWERED_AT_ONCE: usize = 500;
@@ -36,7 +29,7 @@ pub(super) struct ListQuery<'a> {
 }
 
 impl ListQuery<'_> {
-    /// Reads a slice of the list. `read` returns the place of a document, and its row if the filter accepts it. `None`
+    /// Reads a page of the list. `read` returns the place of a document, and its row if the filter accepts it. `None`
     /// if there is no such index.
     pub(super) async fn read_list_page<T>(
         self,
@@ -75,27 +68,19 @@ pub(super) async fn read_list_page<T>(
     wanted: usize,
     mut read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
 ) -> mongodb::error::Result<Result<ListPage<T>, Fault>> {
-    let began = Instant::now();
-    let mut slice = ListPage::end();
-    let mut bytes = 0;
+    let mut page = UnfinishedPage::begin(wanted);
     while cursor.advance().await? {
-        bytes += cursor.current().as_bytes().len();
         let (place, found) = match read(cursor.current()) {
             Ok(read) => read,
             Err(fault) => return Ok(Err(fault)),
         };
-        slice.examined += 1;
-        slice.rows.extend(found);
-        let is_full = slice.rows.len() >= wanted
-            || slice.examined >= MOST_EXAMINED
-            || bytes >= MOST_BYTES
-            || began.elapsed() >= SEARCH_TIME;
-        if is_full {
-            slice.next = cursor.advance().await?.then_some(place);
-            break;
+        page.add(cursor.current().as_bytes().len(), found);
+        if page.is_full() {
+            let next = cursor.advance().await?.then_some(place);
+            return Ok(Ok(page.end_at(next)));
         }
     }
-    Ok(Ok(slice))
+    Ok(Ok(page.end_at(None)))
 }
 
 pub(super) fn is_without_index(error: &Error) -> bool {

@@ -5,15 +5,15 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use webfill_wire::Outcome;
 
-use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, Place};
+use crate::browse::{Count, CrawlCounts, CrawlFilter, ListPage, MOST_EXAMINED, Place};
 use crate::crawl::{Crawl, CrawlId};
 use crate::mongodb::command::{Db, number, with_timeout};
 use crate::mongodb::crawls;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{CRAWLS_BY_START, OF_RECORDS, PAGES_BY_OUTCOME};
 use crate::mongodb::list_query::{
-    ListQuery, MOST_EXAMINED, broken_entry_fault, condition_before, cursor_at, is_without_index,
-    key, read_list_page,
+    ListQuery, broken_entry_fault, condition_before, cursor_at, is_without_index, key,
+    read_list_page,
 };
 
 pub(super) async fn list(
@@ -43,8 +43,8 @@ pub(super) async fn list(
         members: Document::new(),
         wanted,
     };
-    if let Some(slice) = listing.read_list_page(db, placed).await? {
-        return Ok(slice);
+    if let Some(page) = listing.read_list_page(db, placed).await? {
+        return Ok(page);
     }
     // Without the index, the server sorts all crawls and returns as many as may be examined.
     let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");

@@ -27,8 +27,8 @@ pub(super) async fn list(
         let listed = newest.read_list_page(db, |stored| {
             cursor_and_row(stored, filter, ListOrder::Newest)
         });
-        if let Some(slice) = listed.await? {
-            return Ok(slice);
+        if let Some(list_page) = listed.await? {
+            return Ok(list_page);
         }
     }
     let by_key = by_key_query(filter, from.as_ref(), wanted);

@@ -1,7 +1,5 @@
 //! Lists the records of the database, and its datasets.
 
-use std::time::Instant;
-
 use mongodb::Collection;
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::{Map, Value};
@@ -9,14 +7,14 @@ use serde_json::{Map, Value};
 use super::crawls::count;
 use crate::browse::{
     Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
-    Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,
+    Place, RecordCondition, RecordFilter, RecordRow, UnfinishedPage, WholeRecord, includes_app,
 };
 use crate::crawl::CrawlId;
 use crate::dataset_name::split_record_key;
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
-use crate::mongodb::list_query::{ListQuery, SEARCH_TIME, condition_before, cursor_at, key};
+use crate::mongodb::list_query::{ListQuery, condition_before, cursor_at, key};
 use crate::mongodb::members::{short_object, time};
 use crate::mongodb::{export, value};
 use crate::record::RecordState;
@@ -70,7 +68,7 @@ fn whole_if_taken(
     Some((id.to_owned(), record))
 }
 
-/// Reads a slice along the index that holds the wanted records, or along their keys.
+/// Reads a page along the index that holds the wanted records, or along their keys.
 async fn follow<T>(
     db: &Db,
     filter: &RecordFilter,
@@ -108,8 +106,8 @@ async fn follow<T>(
     };
     if let Some((listing, order)) = followed {
         let listed = listing.read_list_page(db, |stored| read(stored, order));
-        if let Some(slice) = listed.await? {
-            return Ok(slice);
+        if let Some(page) = listed.await? {
+            return Ok(page);
         }
     }
     let by_key = listing(
@@ -229,19 +227,16 @@ pub(super) async fn datasets(
     from: Option<Place>,
     wanted: usize,
 ) -> Result<ListPage<DatasetRow>, Fault> {
-    let began = Instant::now();
-    let mut slice = ListPage::end();
+    let mut page = UnfinishedPage::begin(wanted);
     let mut after = from.map(|place| place.part(0).to_owned());
     while let Some(name) = dataset_after(db, after.as_deref()).await? {
-        if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
-            slice.next = after.map(Place::by_key);
-            break;
+        if page.is_full() {
+            return Ok(page.end_at(after.map(Place::by_key)));
         }
-        slice.rows.push(dataset(db, &name, count_to).await?);
-        slice.examined += 1;
+        page.add(0, Some(dataset(db, &name, count_to).await?));
         after = Some(name);
     }
-    Ok(slice)
+    Ok(page.end_at(None))
 }
 
 async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, Fault> {

@@ -54,7 +54,7 @@ pub(super) fn list(
 }
 
 /// Lists pages of a crawl. The pages of each outcome are read in the wanted order, and the first rows of all outcomes
-/// make the slice.
+/// make the page.
 fn list_of_crawl(
     conn: &Connection,
     crawl: &CrawlId,
@@ -97,21 +97,21 @@ fn rows_at(
     goes_on: bool,
     filter: &PageFilter,
 ) -> Result<ListPage<PageRow>, Fault> {
-    let mut slice = ListPage::end();
+    let mut page = ListPage::end();
     let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
     for position in positions {
         let mut rows = select.query([position])?;
         // The page is gone from this position if it was saved again meanwhile.
         if let Some(row) = rows.next()? {
-            slice.rows.extend(cursor_and_row(row, filter)?.1);
+            page.rows.extend(cursor_and_row(row, filter)?.1);
         }
     }
-    slice.examined = positions.len() as u64;
-    slice.next = match goes_on {
+    page.examined = positions.len() as u64;
+    page.next = match goes_on {
         true => positions.last().map(cursor_at),
         false => None,
     };
-    Ok(slice)
+    Ok(page)
 }
 
 fn cursor_at(position: &i64) -> Place {

@@ -1,21 +1,19 @@
 //! Lists the records of the file, and its datasets.
 
-use std::time::Instant;
-
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::indexes::has_index;
 use crate::browse::{
     Count, DatasetRow, ListOrder, ListPage, ListedRecord, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW,
-    Place, RecordCondition, RecordFilter, RecordRow, WholeRecord, includes_app,
+    Place, RecordCondition, RecordFilter, RecordRow, UnfinishedPage, WholeRecord, includes_app,
 };
 use crate::crawl::CrawlId;
 use crate::record::RecordState;
 use crate::sqlite::columns::{from_json, time};
 use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
-use crate::sqlite::list_pages::{SEARCH_TIME, read_list_page};
+use crate::sqlite::list_pages::read_list_page;
 use crate::sqlite::objects::row_object;
 
 const OPEN: &str = "INDEXED BY records_by_state
@@ -93,7 +91,7 @@ fn whole_if_taken(
     Ok(Some((id, WholeRecord { document, crawls })))
 }
 
-/// Reads a slice along the index that holds the wanted records, or along their keys.
+/// Reads a page along the index that holds the wanted records, or along their keys.
 fn follow<T>(
     conn: &Connection,
     columns: &str,
@@ -208,8 +206,7 @@ pub(super) fn datasets(
     from: Option<&Place>,
     wanted: usize,
 ) -> Result<ListPage<DatasetRow>, Fault> {
-    let began = Instant::now();
-    let mut slice = ListPage::end();
+    let mut page = UnfinishedPage::begin(wanted);
     let mut after = from.map(|place| place.part(0).to_owned());
     loop {
         // `0` is the character after `/`.
@@ -219,14 +216,12 @@ pub(super) fn datasets(
         let mut next = conn.prepare_cached(NEXT_DATASET)?;
         let found = next.query_row([first], |row| row.get::<_, String>(0));
         let Some(name) = found.optional()? else {
-            return Ok(slice);
+            return Ok(page.end_at(None));
         };
-        if slice.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME {
-            slice.next = after.map(Place::by_key);
-            return Ok(slice);
+        if page.is_full() {
+            return Ok(page.end_at(after.map(Place::by_key)));
         }
-        slice.rows.push(dataset(conn, name.clone(), count_to)?);
-        slice.examined += 1;
+        page.add(0, Some(dataset(conn, name.clone(), count_to)?));
         after = Some(name);
     }
 }
