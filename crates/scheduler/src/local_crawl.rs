@@ -12,7 +12,7 @@
 //! | `feed_requests` | what requests leave open is as in the sender's own crawl |
 //! | `end_of_seeds` | that the input is complete: an application may feed its crawl at any time |
 //! | `crawl_status` | the counters of several crawls as one, ten times a second, and whether something will still come of them; `info` is for one crawl, and reports why it waits |
-//! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, slice by slice |
+//! | `failed_urls`, `dead_records` | failed URLs counted by site and outcome, and all dead records, page by page |
 //! | `get_run`, `get_run_state`, `count_run` | a watch with its passwords, and changes to the record of its run |
 //! | `end` | that the dispatcher ends; `drain` ends supervisors |
 
@@ -59,9 +59,9 @@ pub enum LocalRequest {
         crawls: Vec<CrawlKey>,
         limits: Option<Limits>,
     },
-    /// Asks for counts of the crawls' permanently failed URLs: the slice after this position.
+    /// Asks for counts of the crawls' permanently failed URLs: the page after this position.
     FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
-    /// Asks for the crawls' records of which no URL could be fetched: the slice after this position.
+    /// Asks for the crawls' records of which no URL could be fetched: the page after this position.
     DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
     /// Asks, for a watch's feeder, for the watch, its crawl, and how far its seeds are durable.
     GetRun { watch: String, run: u64 },

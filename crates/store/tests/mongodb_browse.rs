@@ -70,7 +70,7 @@ async fn fill(store: &dyn Store) {
     }
 }
 
-/// Reads two slices of every list.
+/// Reads two pages of every list.
 async fn browse_all(browse: &dyn Browse) {
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),

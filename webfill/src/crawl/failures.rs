@@ -83,9 +83,9 @@ fn for_each_item<T: for<'a> Deserialize<'a>>(
 ) -> Result<(), Fault> {
     let mut after = Some(0);
     while let Some(from) = after {
-        let slice: FailurePage<T> = client.request(&request(from), || fleet.restart_dead())?;
-        slice.found.into_iter().try_for_each(&mut take)?;
-        after = slice.next;
+        let page: FailurePage<T> = client.request(&request(from), || fleet.restart_dead())?;
+        page.found.into_iter().try_for_each(&mut take)?;
+        after = page.next;
     }
     Ok(())
 }

@@ -149,15 +149,15 @@ async fn rows<T>(
     let mut limit = limit.clamp(1, MOST_ROWS);
     let mut found: Vec<Value> = Vec::new();
     for _ in 0..MOST_READS {
-        let slice = read(from.clone(), limit).await.map_err(Fault::error)?;
-        found = slice.rows.iter().map(row).collect();
+        let page = read(from.clone(), limit).await.map_err(Fault::error)?;
+        found = page.rows.iter().map(row).collect();
         let bytes: usize = found.iter().map(|row| size(row) + 1).sum();
         if bytes > MOST_ROW_BYTES && limit > 1 {
             found.clear();
             limit /= 2;
             continue;
         }
-        from = slice.next;
+        from = page.next;
         if !found.is_empty() || from.is_none() {
             break;
         }

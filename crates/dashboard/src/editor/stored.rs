@@ -93,10 +93,10 @@ pub(super) async fn load_pages_of_crawl(
         outcomes: vec![Outcome::Ok, Outcome::NotModified],
         ..PageFilter::default()
     };
-    let slice = browse.pages(&filter, None, MOST_EXAMINED).await;
-    let slice = slice.map_err(|error| format!("the store cannot be read: {error}"))?;
+    let list_page = browse.pages(&filter, None, MOST_EXAMINED).await;
+    let list_page = list_page.map_err(|error| format!("the store cannot be read: {error}"))?;
     let (mut pages, mut last) = (Vec::new(), None);
-    for row in slice.rows {
+    for row in list_page.rows {
         if pages.len() >= most {
             break;
         }

@@ -194,10 +194,10 @@ impl Dashboard {
         let sites = match self.fleet.is_some() {
             true => None,
             false => {
-                let slice = opened.browse.site_states(None, MOST_SITES_READ).await;
-                let slice = slice.map_err(Problem::unavailable)?;
-                let listed: Vec<Value> = slice.rows.iter().map(site_row).collect();
-                Some(self.record_sites(listed, slice.next.is_some()).await)
+                let list_page = opened.browse.site_states(None, MOST_SITES_READ).await;
+                let list_page = list_page.map_err(Problem::unavailable)?;
+                let listed: Vec<Value> = list_page.rows.iter().map(site_row).collect();
+                Some(self.record_sites(listed, list_page.next.is_some()).await)
             }
         };
         Ok(StoreLists {

@@ -23,7 +23,7 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
         ..ChangeListFilter::default()
     };
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
-    let slice = with_time_limit(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
+    let list_page = with_time_limit(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
     let title = match of {
         Some((_, crawl)) => format!("Changes of {crawl}"),
         None => String::from("Changes"),
@@ -32,7 +32,7 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
         "app": of.map(|(app, _)| app), "crawl": of.map(|(_, crawl)| crawl),
         "kind": kind.map(ChangeKind::as_str),
         "kinds": ChangeKind::ALL.map(ChangeKind::as_str),
-        "list": List::from_slice(visit, &slice, row),
+        "list": List::from_store(visit, &list_page, row),
     });
     visit.render_page("changes.html", &title, content)
 }

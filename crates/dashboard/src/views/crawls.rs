@@ -39,17 +39,17 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         apps: visit.apps(),
         state,
     };
-    let slice = opened.browse.crawls(&filter, from.as_ref(), SHOWN).await;
-    let slice = slice.map_err(Problem::unavailable)?;
+    let list_page = opened.browse.crawls(&filter, from.as_ref(), SHOWN).await;
+    let list_page = list_page.map_err(Problem::unavailable)?;
     let has_fleet = visit.dashboard.fleet.is_some();
     // The fleet knows changes a little earlier than the store.
     let snapshot = visit.dashboard.snapshot().await;
-    let crawls: Vec<Row> = slice
+    let crawls: Vec<Row> = list_page
         .rows
         .into_iter()
         .map(|crawl| row(with_fleet_status(crawl, &snapshot.status), has_fleet))
         .collect();
-    let next = slice.next.map(|place| place.to_string());
+    let next = list_page.next.map(|place| place.to_string());
     let states = CrawlState::ALL.map(CrawlState::as_str);
     let state = state.map(CrawlState::as_str);
     let content = json!({
@@ -57,7 +57,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         "next": next,
         "states": states,
         "state": state,
-        "examined": slice.examined,
+        "examined": list_page.examined,
         "here": return_path(visit),
     });
     visit.render_page("crawls.html", "Crawls", content)

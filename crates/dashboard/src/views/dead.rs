@@ -11,16 +11,17 @@ use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::visit::Visit;
 
-/// The most rows of a file, and of a slice for it.
+/// The most rows of a file, and of a page for it.
 const MOST_ROWS: usize = 100_000;
-const SLICE: u32 = 1_000;
+const PAGE_ROWS: u32 = 1_000;
 
 /// The most failed pages that are examined for a file: it is made while its visitor waits.
 const MOST_EXAMINED: u64 = 1_000_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
-    let slice = load_dead_links(visit, app, crawl, parse_cursor(visit)?.as_ref(), ROWS).await?;
-    let content = json!({"app": app, "crawl": crawl, "list": List::from_slice(visit, &slice, row)});
+    let list_page = load_dead_links(visit, app, crawl, parse_cursor(visit)?.as_ref(), ROWS).await?;
+    let content =
+        json!({"app": app, "crawl": crawl, "list": List::from_store(visit, &list_page, row)});
     visit.render_page(
         "dead.html",
         &format!("Dead links of crawl {crawl}"),
@@ -28,7 +29,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     )
 }
 
-/// A slice of the failed pages, of which only dead links are left.
+/// A page of the failed pages, of which only dead links are left.
 async fn load_dead_links(
     visit: &Visit,
     app: &str,
@@ -43,9 +44,9 @@ async fn load_dead_links(
         ..PageFilter::default()
     };
     let store = open_store(visit).await?;
-    let mut slice = with_time_limit(store.browse.pages(&filter, from, limit)).await?;
-    slice.rows.retain(is_dead);
-    Ok(slice)
+    let mut list_page = with_time_limit(store.browse.pages(&filter, from, limit)).await?;
+    list_page.rows.retain(is_dead);
+    Ok(list_page)
 }
 
 fn is_dead(page: &PageRow) -> bool {
@@ -56,13 +57,13 @@ pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let mut text = String::from("url,outcome,status_code,site,found_on,fetched_at\r\n");
     let (mut rows, mut examined, mut from) = (0, 0, None);
     loop {
-        let slice = load_dead_links(visit, app, crawl, from.as_ref(), SLICE).await?;
-        rows += slice.rows.len();
-        examined += slice.examined;
-        for page in &slice.rows {
+        let list_page = load_dead_links(visit, app, crawl, from.as_ref(), PAGE_ROWS).await?;
+        rows += list_page.rows.len();
+        examined += list_page.examined;
+        for page in &list_page.rows {
             text += &line(page);
         }
-        from = slice.next;
+        from = list_page.next;
         if from.is_none() {
             break;
         }

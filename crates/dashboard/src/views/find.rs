@@ -119,8 +119,8 @@ async fn last_crawls(visit: &Visit, store: &BrowseHandles) -> Result<Vec<CrawlId
         ..Default::default()
     };
     let most = MOST_CRAWLS as u32;
-    let slice = with_time_limit(store.browse.crawls(&filter, None, most)).await?;
-    Ok(slice.rows.into_iter().map(|crawl| crawl.id).collect())
+    let list_page = with_time_limit(store.browse.crawls(&filter, None, most)).await?;
+    Ok(list_page.rows.into_iter().map(|crawl| crawl.id).collect())
 }
 
 #[cfg(test)]

@@ -62,13 +62,13 @@ async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
         ..PageFilter::default()
     };
     let store = open_store(visit).await?;
-    let slice = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
+    let list_page = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
     let samples = with_time_limit(store.store.samples(name))
         .await?
         .into_iter();
     let texts = samples.filter(|sample| sample.alert.is_some());
     let texts = texts.map(|sample| sample.page).collect();
-    Ok((read, slice.rows.iter().map(pages::row).collect(), texts))
+    Ok((read, list_page.rows.iter().map(pages::row).collect(), texts))
 }
 
 /// The description in its file.

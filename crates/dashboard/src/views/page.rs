@@ -69,7 +69,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
         "attrs": (!page["attrs"].is_null()).then(|| format!("{:#}", page["attrs"])),
         "document": page["document"].is_object().then(|| format!("{:#}", page["document"])),
         "fleet_status": fleet_status, "changes_fault": changes_fault, "body_fault": body_fault,
-        "changes": changes.iter().flat_map(|slice| &slice.rows).map(changes::row).collect::<Vec<_>>(),
+        "changes": changes.iter().flat_map(|list_page| &list_page.rows).map(changes::row).collect::<Vec<_>>(),
         "body": body.flatten().map(|body| json!({"bytes": body.bytes, "is_rendered": body.is_rendered})),
         "can_bench": can_use_editor(visit),
         "page": page,

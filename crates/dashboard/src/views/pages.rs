@@ -20,7 +20,7 @@ pub(crate) enum PagesOf<'a> {
 pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let filter = filter(visit, &of)?;
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
-    let slice = with_time_limit(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
+    let list_page = with_time_limit(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
     let outcomes = Outcome::ALL.iter();
     let outcomes: Vec<Value> = outcomes
         .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.in_words()}))
@@ -46,7 +46,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
         "outcome": visit.query_value("outcome"),
         "outcomes": outcomes, "again": again,
         "path": visit.path,
-        "list": List::from_slice(visit, &slice, row),
+        "list": List::from_store(visit, &list_page, row),
     });
     visit.render_page("pages.html", &title, content)
 }

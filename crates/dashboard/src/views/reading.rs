@@ -72,18 +72,18 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) fn from_slice<T>(
+    pub(crate) fn from_store<T>(
         visit: &Visit,
-        slice: &ListPage<T>,
+        list_page: &ListPage<T>,
         row: impl Fn(&T) -> Value,
     ) -> List {
-        let next = slice.next.as_ref().map(ToString::to_string);
+        let next = list_page.next.as_ref().map(ToString::to_string);
         List {
-            rows: slice.rows.iter().map(row).collect(),
+            rows: list_page.rows.iter().map(row).collect(),
             next: next.map(|next| visit.link_with(&[("after", &next)])),
             beginning: visit.link_with(&[("after", "")]),
             is_beginning: visit.query_value("after").is_none(),
-            examined: slice.examined,
+            examined: list_page.examined,
         }
     }
 

@@ -37,8 +37,8 @@ async fn datasets(visit: &Visit) -> Shown {
     let listed = store
         .browse
         .datasets(COUNT_TO, from.as_ref(), reading::ROWS);
-    let slice = with_time_limit(listed).await?;
-    let content = json!({"list": List::from_slice(visit, &slice, dataset_row)});
+    let list_page = with_time_limit(listed).await?;
+    let content = json!({"list": List::from_store(visit, &list_page, dataset_row)});
     visit.render_page("datasets.html", "Records", content)
 }
 

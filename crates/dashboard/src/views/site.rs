@@ -129,14 +129,14 @@ async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
         apps: visit.apps(),
         ..PageFilter::default()
     };
-    let slice = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
-    let first = slice.rows.last().map(|page| First {
+    let list_page = with_time_limit(store.browse.pages(&filter, None, PAGES)).await?;
+    let first = list_page.rows.last().map(|page| First {
         at_ms: page.started_at_ms,
-        is_exact: slice.next.is_none(),
+        is_exact: list_page.next.is_none(),
     });
     let mut read = StoredSite {
         first,
-        rows: slice.rows.iter().map(pages::row).collect(),
+        rows: list_page.rows.iter().map(pages::row).collect(),
         ..StoredSite::default()
     };
     if visit.visitor.rights.is_limited_to_apps() {
@@ -158,7 +158,7 @@ async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
         ..filter
     };
     let disallowed = with_time_limit(store.browse.pages(&disallowed, None, FORBIDDEN)).await?;
-    read.robots = robots_of(&store, site, &slice.rows, &disallowed.rows).await?;
+    read.robots = robots_of(&store, site, &list_page.rows, &disallowed.rows).await?;
     Ok(read)
 }
 

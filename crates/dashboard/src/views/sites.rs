@@ -68,8 +68,8 @@ fn site_row(site: &Value) -> Value {
 /// The list as last written by the dispatcher.
 async fn load_stored_list(visit: &Visit) -> Result<List, Problem> {
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
-    let slice = with_time_limit(store.browse.site_states(from.as_ref(), ROWS)).await?;
-    Ok(List::from_slice(visit, &slice, stored_row))
+    let list_page = with_time_limit(store.browse.site_states(from.as_ref(), ROWS)).await?;
+    Ok(List::from_store(visit, &list_page, stored_row))
 }
 
 pub(super) fn stored_row(site: &SiteState) -> Value {

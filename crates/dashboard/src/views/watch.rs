@@ -53,6 +53,6 @@ async fn changes_of(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value>,
         ..ChangeListFilter::default()
     };
     let store = open_store(visit).await?;
-    let slice = with_time_limit(store.browse.changes(&filter, None, CHANGES)).await?;
-    Ok(slice.rows.iter().map(changes::row).collect())
+    let list_page = with_time_limit(store.browse.changes(&filter, None, CHANGES)).await?;
+    Ok(list_page.rows.iter().map(changes::row).collect())
 }

@@ -1,5 +1,5 @@
 //! Permanent failures: failed URLs by outcome, status and site, and *unreachable* records, all of whose URLs have
-//! failed. Both are read in slices, so that a crawl of millions blocks nothing.
+//! failed. Both are read in pages, so that a crawl of millions blocks nothing.
 
 use rusqlite::{Result, params};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::site_states::site_name;
 use super::task_rows::read_outcome;
 
 /// The maximum number of tasks or records that one call reads.
-const SLICE: i64 = 10_000;
+const PAGE_TASKS: i64 = 10_000;
 
 /// The outcomes of URLs that could not be fetched.
 const FAILED: &str = "('dns_error', 'network_error', 'tls_error', 'timeout', 'robots_unreachable',
@@ -41,11 +41,11 @@ pub struct DeadRecord {
     pub sign: Option<String>,
 }
 
-/// A slice of a list, and the position of the next one.
+/// A page of a list, and the position of the next one.
 pub type ListPage<T> = (Vec<T>, Option<i64>);
 
 impl Reports<'_> {
-    /// The failed URLs in the next slice of tasks.
+    /// The failed URLs in the next page of tasks.
     pub fn failed_urls(
         &mut self,
         crawls: &[CrawlKey],
@@ -73,7 +73,7 @@ impl Reports<'_> {
         })
     }
 
-    /// The unreachable records in the next slice: they are unresolved, none of their URLs waits or was fetched, and
+    /// The unreachable records in the next page: they are unresolved, none of their URLs waits or was fetched, and
     /// at least one has failed.
     pub fn dead_records(
         &mut self,
@@ -132,12 +132,12 @@ impl Reports<'_> {
     }
 }
 
-/// The last id of the slice after an id, and the position of the next slice, if there is one.
+/// The last id of the page after an id, and the position of the next page, if there is one.
 fn page_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
     let mut select = cx.db.prepare_cached(&sql)?;
     let last: i64 = select.query_row([], |row| row.get(0))?;
-    let end = after.saturating_add(SLICE);
+    let end = after.saturating_add(PAGE_TASKS);
     Ok((end, (end < last).then_some(end)))
 }
 

@@ -201,9 +201,9 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
     let mut rest = Vec::new();
     let mut next = first.next;
     while let Some(place) = next {
-        let slice = browse.pages(&filter, Some(&place), 10).await.unwrap();
-        rest.extend(slice.rows);
-        next = slice.next;
+        let list_page = browse.pages(&filter, Some(&place), 10).await.unwrap();
+        rest.extend(list_page.rows);
+        next = list_page.next;
     }
     let urls: BTreeSet<String> = rest.iter().map(|row| row.url.clone()).collect();
     assert_eq!(urls, (0..20).map(url).collect::<BTreeSet<_>>());
@@ -269,8 +269,8 @@ pub(crate) async fn a_place_that_no_list_has_given_ends_in_an_answer(clients: &C
         let from = Some(&place);
         for filter in [&of_crawl, &PageFilter::default()] {
             let limit = u32::MAX;
-            let slice = browse.pages(filter, from, limit).await.unwrap();
-            assert!(slice.rows.len() <= 90, "{text}");
+            let list_page = browse.pages(filter, from, limit).await.unwrap();
+            assert!(list_page.rows.len() <= 90, "{text}");
         }
         for filter in [&resolved, &RecordFilter::default()] {
             assert!(

@@ -18,11 +18,11 @@ macro_rules! walk {
         loop {
             let place: Option<webfill_store::Place> = text.map(|text| text.parse().unwrap());
             let $from = place.as_ref();
-            let slice: webfill_store::ListPage<_> = $read.await.unwrap();
-            assert!(slice.rows.len() <= $few as usize);
-            assert!(slice.examined >= slice.rows.len() as u64);
-            rows.extend(slice.rows);
-            match slice.next {
+            let page: webfill_store::ListPage<_> = $read.await.unwrap();
+            assert!(page.rows.len() <= $few as usize);
+            assert!(page.examined >= page.rows.len() as u64);
+            rows.extend(page.rows);
+            match page.next {
                 Some(next) => text = Some(next.to_string()),
                 None => break rows,
             }

@@ -14,7 +14,7 @@ use crate::made::{Made, PAGES_OF_SITE, SMALL_CRAWLS};
 /// Rows of a list.
 const ROWS: u32 = 50;
 /// Pages of a list that are read one after another.
-const SLICES: usize = 20;
+const PAGES_READ: usize = 20;
 /// Reads at other positions of the store.
 const CHECKS: u64 = 20;
 /// The limit of counts on the dashboard.
@@ -31,7 +31,7 @@ pub async fn measure(
     )];
     let BrowseHandles { browse, .. } = open_to_browse(uri).await?;
     let browse = &*browse;
-    waits.push(("a list of pages, 20 slices", pages(browse, made).await?));
+    waits.push(("a list of pages, 20 pages", pages(browse, made).await?));
     waits.push((
         "figures and a list of a small crawl",
         time_small_crawls(browse).await?,
@@ -40,13 +40,13 @@ pub async fn measure(
         "pages of a site, and one page",
         time_sites(browse, made).await?,
     ));
-    waits.push(("a list of records, 20 slices", records(browse).await?));
+    waits.push(("a list of records, 20 pages", records(browse).await?));
     waits.push((
         "records by their ids, and one record",
         time_ids(browse).await?,
     ));
-    waits.push(("a list of changes, 20 slices", changes(browse, made).await?));
-    waits.push(("a list of crawls, 20 slices", crawls(browse).await?));
+    waits.push(("a list of changes, 20 pages", changes(browse, made).await?));
+    waits.push(("a list of crawls, 20 pages", crawls(browse).await?));
     Ok(waits)
 }
 
@@ -81,12 +81,12 @@ async fn longest<T>(
     list: impl AsyncFn(Option<Place>) -> Result<ListPage<T>, StoreError>,
 ) -> Result<Duration, Failure> {
     let (mut longest, mut from, mut rows) = (Duration::ZERO, None, 0);
-    for _ in 0..SLICES {
+    for _ in 0..PAGES_READ {
         let began = Instant::now();
-        let slice = list(from).await?;
+        let page = list(from).await?;
         longest = longest.max(began.elapsed());
-        rows += slice.rows.len();
-        let Some(next) = slice.next else { break };
+        rows += page.rows.len();
+        let Some(next) = page.next else { break };
         from = Some(next);
     }
     ensure(rows > 0, "rows")?;
