@@ -13,6 +13,7 @@
 //! serving socket admits the keys of an allow-list that have one role.
 
 mod authenticator;
+mod commands;
 mod curve;
 mod endpoint;
 mod floods;
@@ -37,8 +38,9 @@ pub use options::PUBLISHED_AHEAD;
 pub use spec::{Guard, Pattern, Place, SocketError, SocketName, SocketSpec};
 
 use crate::keys::ListChange;
+use commands::{Command, CommandQueue};
 use outgoing::OutgoingFrame;
-use thread::{Command, CommandQueue, SocketThread};
+use thread::SocketThread;
 
 /// Takes every frame.
 struct TakeAll<F>(F);
