@@ -1,0 +1,79 @@
+//! The texts of the parts of a document, which are read in the order of the file and written in reading order.
+
+use std::collections::BTreeSet;
+
+use super::group::Part;
+use crate::formats::Trouble;
+use crate::text::TextWriter;
+
+pub(super) struct Parts {
+    /// The writers, one for each part. For headers and footers, it is the writer of the current one.
+    writers: [TextWriter; 5],
+    margins: [Margin; 2],
+}
+
+/// The headers or the footers. Different sections often have the same ones, so each text is written once.
+struct Margin {
+    part: Part,
+    seen: BTreeSet<String>,
+    text: TextWriter,
+}
+
+impl Parts {
+    pub(super) fn new(max_text_bytes: u64) -> Parts {
+        Parts {
+            writers: [(); 5].map(|()| TextWriter::new(max_text_bytes)),
+            margins: [Part::Header, Part::Footer].map(|part| Margin {
+                part,
+                seen: BTreeSet::new(),
+                text: TextWriter::new(max_text_bytes),
+            }),
+        }
+    }
+
+    pub(super) fn writer(&mut self, part: Part) -> &mut TextWriter {
+        &mut self.writers[part as usize]
+    }
+
+    /// Ends a piece of a part: one header, for example.
+    pub(super) fn end(&mut self, part: Part) -> Result<(), Trouble> {
+        self.writer(part).paragraph();
+        let Some(margin) = self.margins.iter_mut().find(|margin| margin.part == part) else {
+            return Ok(());
+        };
+        let fresh = TextWriter::new(margin.text.max_bytes());
+        let text = std::mem::replace(&mut self.writers[part as usize], fresh).finish();
+        if !margin.seen.contains(&text) {
+            margin.text.push_written(&text)?;
+            margin.text.paragraph();
+            margin.seen.insert(text);
+        }
+        Ok(())
+    }
+
+    /// Writes the frames anchored to the paragraph that has ended.
+    pub(super) fn write_frames(&mut self) -> Result<(), Trouble> {
+        let frames = &mut self.writers[Part::Frame as usize];
+        let fresh = TextWriter::new(frames.max_bytes());
+        let text = std::mem::replace(frames, fresh).finish();
+        if !text.is_empty() {
+            let body = &mut self.writers[Part::Body as usize];
+            body.paragraph();
+            body.push_written(&text)?;
+            body.paragraph();
+        }
+        Ok(())
+    }
+
+    /// The whole text, in reading order.
+    pub(super) fn finish(self, max_text_bytes: u64) -> Result<String, Trouble> {
+        let mut writer = TextWriter::new(max_text_bytes);
+        let [_, body, _, _, notes] = self.writers;
+        let [headers, footers] = self.margins;
+        for part in [headers.text, body, footers.text, notes] {
+            writer.push_written(&part.finish())?;
+            writer.paragraph();
+        }
+        Ok(writer.finish())
+    }
+}
