@@ -1,34 +1,30 @@
 //! The filtered rows as a file: CSV, JSON, JSON lines or Parquet, whole values, in the order of the table or of ids. It
 //! is written while it is read, so its length does not matter.
 
-use std::collections::{HashMap, HashSet};
-use std::io::{self, Write};
+mod csv_rows;
+mod json_rows;
+mod parquet_rows;
+mod row_writer;
+
+use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 use webfill_store::{Browse, Place, has_value};
 use webfill_table::{Cell, TableReader};
 
-use super::building::{merge_kind, text_of};
+use self::csv_rows::CsvRows;
+use self::json_rows::JsonRows;
+use self::parquet_rows::ParquetRows;
+use self::row_writer::{ChunkWriter, RowWriter};
+use super::building::merge_kind;
 use super::files::Files;
 use super::listing::{Filter, IndexFilter};
 use super::{Column, Grid, Kind, index_error, records};
-
-/// A piece of the answer.
-const PIECE_BYTES: usize = 64 << 10;
-
-/// The most rows and bytes in a row group of a Parquet file. A row group is held in memory until it is written.
-const GROUP_ROWS: usize = 20_000;
-const GROUP_BYTES: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -240,10 +236,7 @@ fn send(
     pieces: Sender<Bytes>,
     write: impl FnOnce(&mut dyn RowWriter) -> io::Result<()>,
 ) {
-    let out = ChunkWriter {
-        to: pieces.clone(),
-        kept: Vec::with_capacity(PIECE_BYTES),
-    };
+    let out = ChunkWriter::new(pieces.clone());
     let rows: io::Result<Box<dyn RowWriter>> = match format {
         Format::Csv => CsvRows::new(out, columns).map(|rows| Box::new(rows) as Box<dyn RowWriter>),
         Format::Json => Ok(Box::new(JsonRows::new(out, columns, false))),
@@ -267,273 +260,4 @@ fn send(
         let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
         let _ = pieces.blocking_send(line.into());
     }
-}
-
-trait RowWriter {
-    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()>;
-    fn finish(self: Box<Self>) -> io::Result<()>;
-}
-
-/// Collects what is written, and sends it in pieces.
-struct ChunkWriter {
-    to: Sender<Bytes>,
-    kept: Vec<u8>,
-}
-
-impl Write for ChunkWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.kept.extend_from_slice(bytes);
-        if self.kept.len() >= PIECE_BYTES {
-            self.flush()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.kept.is_empty() {
-            return Ok(());
-        }
-        let piece = Bytes::from(std::mem::take(&mut self.kept));
-        let sent = self.to.blocking_send(piece);
-        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-}
-
-struct CsvRows(csv::Writer<ChunkWriter>);
-
-impl CsvRows {
-    fn new(out: ChunkWriter, columns: &[Column]) -> io::Result<CsvRows> {
-        let mut rows = CsvRows(csv::Writer::from_writer(out));
-        let heads = columns
-            .iter()
-            .map(|column| escape_cell(column.name.clone()));
-        rows.0.write_record(heads)?;
-        Ok(rows)
-    }
-}
-
-impl RowWriter for CsvRows {
-    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
-        let texts = cells
-            .iter()
-            .map(|cell| escape_cell(text_of(cell).unwrap_or_default()));
-        Ok(self.0.write_record(texts)?)
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        let mut out = self.0.into_inner().map_err(|error| error.into_error())?;
-        out.flush()
-    }
-}
-
-/// People open it in a spreadsheet: no text may be a formula.
-fn escape_cell(text: String) -> String {
-    match webfill_table::escape_formula(&text) {
-        std::borrow::Cow::Owned(other) => other,
-        std::borrow::Cow::Borrowed(_) => text,
-    }
-}
-
-/// Rows as JSON: an array, or one line for each row.
-struct JsonRows {
-    out: ChunkWriter,
-    names: Vec<String>,
-    is_lines: bool,
-    has_rows: bool,
-}
-
-impl JsonRows {
-    fn new(out: ChunkWriter, columns: &[Column], is_lines: bool) -> JsonRows {
-        JsonRows {
-            out,
-            names: unique_names(columns),
-            is_lines,
-            has_rows: false,
-        }
-    }
-}
-
-impl RowWriter for JsonRows {
-    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
-        let members = self.names.iter().zip(cells);
-        let object: Map<String, Value> = members
-            .map(|(name, cell)| (name.clone(), json_of(cell)))
-            .collect();
-        let object = Value::Object(object);
-        if self.is_lines {
-            return writeln!(self.out, "{object}");
-        }
-        let begin = if self.has_rows { ",\n" } else { "[\n" };
-        self.has_rows = true;
-        write!(self.out, "{begin}{object}")
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        let end = match (self.is_lines, self.has_rows) {
-            (true, _) => "",
-            (false, true) => "\n]\n",
-            (false, false) => "[]\n",
-        };
-        self.out.write_all(end.as_bytes())?;
-        self.out.flush()
-    }
-}
-
-fn json_of(cell: &Cell) -> Value {
-    match cell {
-        Cell::Missing => Value::Null,
-        Cell::Text(text) | Cell::Date(text) => text.as_str().into(),
-        Cell::Number(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
-        Cell::Bool(is_true) => (*is_true).into(),
-        Cell::List(cells) => cells.iter().map(json_of).collect(),
-        Cell::Other(value) => value.clone(),
-    }
-}
-
-struct ParquetRows {
-    file: SerializedFileWriter<ChunkWriter>,
-    columns: Vec<(Kind, Vec<Option<String>>)>,
-    rows: usize,
-    bytes: usize,
-}
-
-impl ParquetRows {
-    fn new(out: ChunkWriter, columns: &[Column]) -> io::Result<ParquetRows> {
-        let schema = Arc::new(schema(columns).map_err(io::Error::other)?);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties));
-        Ok(ParquetRows {
-            file: file.map_err(io::Error::other)?,
-            columns: columns
-                .iter()
-                .map(|column| (column.kind, Vec::new()))
-                .collect(),
-            rows: 0,
-            bytes: 0,
-        })
-    }
-
-    fn write_group(&mut self) -> io::Result<()> {
-        if self.rows == 0 {
-            return Ok(());
-        }
-        (self.rows, self.bytes) = (0, 0);
-        let mut write = || -> Result<(), ParquetError> {
-            let mut group = self.file.next_row_group()?;
-            for (kind, texts) in &mut self.columns {
-                write_column(&mut group, *kind, texts)?;
-                texts.clear();
-            }
-            group.close().map(drop)
-        };
-        write().map_err(io::Error::other)
-    }
-}
-
-impl RowWriter for ParquetRows {
-    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
-        const BESIDE: usize = 24;
-        for (at, (_, texts)) in self.columns.iter_mut().enumerate() {
-            let text = cells.get(at).and_then(text_of);
-            self.bytes += BESIDE + text.as_ref().map_or(0, String::len);
-            texts.push(text);
-        }
-        self.rows += 1;
-        match self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES {
-            true => self.write_group(),
-            false => Ok(()),
-        }
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.write_group()?;
-        let mut out = self.file.into_inner().map_err(io::Error::other)?;
-        out.flush()
-    }
-}
-
-/// Distinct names by which readers find columns. The first of several columns with the same name keeps it, and the
-/// others get a number.
-fn unique_names(columns: &[Column]) -> Vec<String> {
-    let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
-    let mut names = Vec::with_capacity(columns.len());
-    for column in columns {
-        let number = numbers.entry(&column.name).or_insert(1);
-        let mut name = column.name.clone();
-        while taken.contains(&name) || (*number > 1 && own.contains(name.as_str())) {
-            *number += 1;
-            name = format!("{} ({number})", column.name);
-        }
-        taken.insert(name.clone());
-        names.push(name);
-    }
-    names
-}
-
-fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
-    let mut fields = Vec::new();
-    for (column, name) in columns.iter().zip(unique_names(columns)) {
-        let (physical, logical) = match column.kind {
-            Kind::Integer => (Physical::INT64, None),
-            Kind::Number => (Physical::DOUBLE, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let field = Type::primitive_type_builder(&name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical)
-            .build()?;
-        fields.push(Arc::new(field));
-    }
-    Type::group_type_builder("schema")
-        .with_fields(fields)
-        .build()
-}
-
-fn write_column(
-    group: &mut SerializedRowGroupWriter<'_, ChunkWriter>,
-    kind: Kind,
-    texts: &[Option<String>],
-) -> Result<(), ParquetError> {
-    // All values of the column were numbers when its kind was determined. A value that is none, such as white space,
-    // stays blank.
-    let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-    let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-    let mut column = group
-        .next_column()?
-        .ok_or_else(|| ParquetError::General(String::from("a column is missing")))?;
-    match kind {
-        Kind::Integer => {
-            let values: Vec<Option<i64>> = texts.iter().map(of_integer).collect();
-            write_values::<Int64Type>(&mut column, values)?;
-        }
-        Kind::Number => {
-            let values: Vec<Option<f64>> = texts.iter().map(of_number).collect();
-            write_values::<DoubleType>(&mut column, values)?;
-        }
-        Kind::Text => {
-            let bytes = |text: &Option<String>| Some(ByteArray::from(text.as_deref()?));
-            write_values::<ByteArrayType>(&mut column, texts.iter().map(bytes).collect())?;
-        }
-    }
-    column.close()
-}
-
-fn write_values<T: parquet::data_type::DataType>(
-    column: &mut parquet::file::writer::SerializedColumnWriter<'_>,
-    values: Vec<Option<T::T>>,
-) -> Result<(), ParquetError> {
-    let defined: Vec<i16> = values
-        .iter()
-        .map(|value| i16::from(value.is_some()))
-        .collect();
-    let values: Vec<T::T> = values.into_iter().flatten().collect();
-    column
-        .typed::<T>()
-        .write_batch(&values, Some(&defined), None)
-        .map(drop)
 }
