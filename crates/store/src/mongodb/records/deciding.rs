@@ -1,6 +1,7 @@
 //! Applies decisions of people.
 
-use super::{EntryResult, RecordDocument, group_by_record, read_modify_write};
+use super::document::{EntryResult, RecordDocument};
+use super::revising::{group_by_record, read_modify_write};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{Decided, Decision};

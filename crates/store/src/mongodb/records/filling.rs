@@ -1,8 +1,8 @@
 //! Fills records from pages.
 
-use super::{
-    EntryResult, FillRequest, RecordDocument, group_by_record, read_all, read_modify_write,
-};
+use super::FillRequest;
+use super::document::{EntryResult, RecordDocument};
+use super::revising::{group_by_record, read_all, read_modify_write};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{FillRules, PageValues, RecordState};

@@ -1,6 +1,7 @@
 //! Takes back values from pages.
 
-use super::{EntryResult, RecordDocument, group_by_record, read_modify_write};
+use super::document::{EntryResult, RecordDocument};
+use super::revising::{group_by_record, read_modify_write};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::FillRules;

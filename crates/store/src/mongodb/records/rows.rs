@@ -2,10 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    EntryResult, RecordDocument, Results, group_by_record, permanent_refusals, read_all,
-    read_modify_write,
-};
+use super::document::{EntryResult, RecordDocument};
+use super::revising::{Results, group_by_record, permanent_refusals, read_all, read_modify_write};
 use crate::listing::KeyedRow;
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;

@@ -1,0 +1,149 @@
+//! Reads records, changes them and writes them, with optimistic concurrency.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mongodb::bson::RawDocumentBuf;
+
+use super::document::{EntryResult, RecordDocument};
+use crate::mongodb::command::Db;
+use crate::mongodb::fault::{DUPLICATE_KEY, Fault};
+
+/// After how many rounds with conflicting writes a call fails as temporarily unavailable.
+const MAX_ROUNDS: u32 = 50;
+
+/// For each record, the indexes of its entries, in order.
+pub(super) fn group_by_record<'a>(
+    keys: impl Iterator<Item = &'a str>,
+) -> HashMap<&'a str, Vec<usize>> {
+    let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, key) in keys.enumerate() {
+        groups.entry(key).or_default().push(index);
+    }
+    groups
+}
+
+/// The indexes of a record's entries, each with its result.
+pub(super) type Results<T> = Vec<(usize, EntryResult<T>)>;
+
+/// A record that `revise` has changed, to be written.
+struct RevisedRecord<'a, T> {
+    key: &'a str,
+    entries: Vec<usize>,
+    results: Results<T>,
+}
+
+/// Reads records, has `revise` change them, and writes the changed ones, until no write meets a conflict. `revise`
+/// returns a result for each entry of a record. It is called again after a conflict, and must change nothing when
+/// applied to its own result.
+pub(super) async fn read_modify_write<T>(
+    db: &Db,
+    mut pending: HashMap<&str, Vec<usize>>,
+    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult<T>>,
+) -> Result<Results<T>, Fault> {
+    let mut settled = Vec::new();
+    for round in 0..MAX_ROUNDS {
+        if pending.is_empty() {
+            return Ok(settled);
+        }
+        wait_before(round).await;
+        let mut read = read_all(db, pending.keys().copied().collect()).await?;
+        let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
+        // New records are created, and exported, in the given order.
+        in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
+        let mut statements = Vec::new();
+        let mut revised = Vec::new();
+        for (key, entries) in in_order {
+            let before = read.remove(key);
+            let mut record = before.clone();
+            let states = revise(&entries, &mut record);
+            let results = entries.iter().copied().zip(states).collect();
+            match record.filter(|record| before.as_ref() != Some(record)) {
+                None => settled.extend::<Results<T>>(results),
+                Some(record) => {
+                    statements.push(record.write_statement(key)?);
+                    revised.push(RevisedRecord {
+                        key,
+                        entries,
+                        results,
+                    });
+                }
+            }
+        }
+        let conflicting = write(db, &statements, revised, &mut settled).await?;
+        pending.extend(conflicting);
+    }
+    match pending.is_empty() {
+        true => Ok(settled),
+        false => Err(Fault::Unavailable(String::from(
+            "too many others are writing the same records",
+        ))),
+    }
+}
+
+/// Writes the revised records. The results of written and refused ones are added to `settled`. The others are
+/// returned, to be repeated.
+async fn write<'a, T>(
+    db: &Db,
+    statements: &[RawDocumentBuf],
+    revised: Vec<RevisedRecord<'a, T>>,
+    settled: &mut Results<T>,
+) -> Result<Vec<(&'a str, Vec<usize>)>, Fault> {
+    let updated = db.update("records", statements).await?;
+    let refused = permanent_refusals(&updated.failed)?;
+    let all_written =
+        updated.failed.is_empty() && usize::try_from(updated.matched) == Ok(statements.len());
+    let mut again = Vec::new();
+    for (statement, record) in revised.into_iter().enumerate() {
+        if let Some(reason) = refused.get(&statement) {
+            let refusal = |index: &usize| (*index, Err(reason.clone()));
+            settled.extend(record.entries.iter().map(refusal));
+        } else if all_written {
+            settled.extend(record.results);
+        } else {
+            // The answer does not show which statements had a conflict. Revising a record again that was written
+            // changes nothing.
+            again.push((record.key, record.entries));
+        }
+    }
+    Ok(again)
+}
+
+/// Waits before a new round: the conflicting write is not yet confirmed by the majority.
+async fn wait_before(round: u32) {
+    if round > 0 {
+        tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;
+    }
+}
+
+/// The statements that can never succeed, with the reason. Conflicts, which are reported as duplicate keys, are not
+/// among them.
+pub(super) fn permanent_refusals(
+    failed: &[(usize, i32, String)],
+) -> Result<HashMap<usize, String>, Fault> {
+    let mut refused = HashMap::new();
+    for (statement, code, message) in failed {
+        if *code == DUPLICATE_KEY {
+            continue;
+        }
+        match Fault::from_statement_error(*code, message) {
+            Fault::InvalidEntry(reason) => drop(refused.insert(*statement, reason)),
+            fault => return Err(fault),
+        }
+    }
+    Ok(refused)
+}
+
+/// The stored records with these keys.
+pub(in crate::mongodb) async fn read_all(
+    db: &Db,
+    keys: Vec<&str>,
+) -> Result<HashMap<String, RecordDocument>, Fault> {
+    let mut read = HashMap::with_capacity(keys.len());
+    for stored in db.find_all("records", &keys).await? {
+        if let Ok(id) = stored.get_str("_id") {
+            read.insert(id.to_owned(), RecordDocument::read(&stored));
+        }
+    }
+    Ok(read)
+}
