@@ -25,6 +25,7 @@ pub(crate) mod files;
 pub(crate) mod jobs;
 pub(crate) mod listing;
 pub(crate) mod origin;
+pub(crate) mod record_cells;
 pub(crate) mod records;
 pub(crate) mod state;
 

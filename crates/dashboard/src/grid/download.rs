@@ -24,7 +24,7 @@ use self::row_writer::{ChunkWriter, RowWriter};
 use super::building::merge_kind;
 use super::files::Files;
 use super::listing::{Filter, IndexFilter};
-use super::{Column, Grid, Kind, index_error, records};
+use super::{Column, Grid, Kind, index_error, record_cells, records};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -176,7 +176,7 @@ struct Found {
 
 impl Found {
     fn take(&mut self, document: &Value) -> io::Result<()> {
-        for name in records::names_of(document) {
+        for name in record_cells::names_of(document) {
             let place = match self.places.get(name) {
                 Some(place) => *place,
                 None if self.names.len() >= MOST_COLUMNS => {
@@ -192,7 +192,7 @@ impl Found {
                 }
             };
             let value = &document["fields"][name];
-            self.kinds[place] = match records::cell_of(value) {
+            self.kinds[place] = match record_cells::cell_of(value) {
                 Cell::Missing => continue,
                 Cell::Number(text) => merge_kind(self.kinds[place], &text),
                 _ if !has_value(value) => continue,
@@ -222,9 +222,9 @@ impl Found {
     }
 
     fn cells(&self, document: &Value) -> Vec<Cell> {
-        let id = records::cell_of(&document["record_id"]);
+        let id = record_cells::cell_of(&document["record_id"]);
         let fields = self.names.iter();
-        let fields = fields.map(|name| records::cell_of(&document["fields"][name]));
+        let fields = fields.map(|name| record_cells::cell_of(&document["fields"][name]));
         std::iter::once(id).chain(fields).collect()
     }
 }

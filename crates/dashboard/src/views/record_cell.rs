@@ -14,9 +14,10 @@ use super::records::path_of;
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::grid::building::text_of;
-use crate::grid::records::{
-    Row, answer_of, cell_of, meaning, other_values, row, state_of, value_on_page,
+use crate::grid::record_cells::{
+    answer_of, cell_of, meaning, other_values, state_of, value_on_page,
 };
+use crate::grid::records::{Row, row};
 use crate::grid::state::State;
 use crate::messages::Message;
 use crate::secrets::hex;

@@ -10,6 +10,7 @@ use super::grid_parts::{self, BEGINNING, ROWS, anew};
 use super::reading::{self, List, open_store, with_time_limit};
 use crate::answer::{Problem, Shown, see_other};
 use crate::grid::download::{Format, RecordDownload};
+use crate::grid::record_cells;
 use crate::grid::records::{self, Filter, MOST_SORTED, Page, Row};
 use crate::grid::state::State;
 use crate::templates::encoded;
@@ -173,7 +174,7 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
         fields.chain(&row.missing).map(String::as_str)
     });
     let of_page = page.rows.iter();
-    let of_page = of_page.flat_map(|row| records::names_of(&row.record.record.document));
+    let of_page = of_page.flat_map(|row| record_cells::names_of(&row.record.record.document));
     let named = [asked.filter.column.as_deref(), visit.query_value("sort")];
     let names = distinct(of_sample.chain(of_page).chain(named.into_iter().flatten()));
     let listed = Listed { names, total, page };
@@ -288,7 +289,7 @@ fn name_of(state: RecordState) -> &'static str {
 /// A state with the link that lists the records with it. The state of records stays.
 fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
     let mut shown = grid_parts::legend(visit, state, asked, None);
-    shown["meaning"] = records::meaning(state).into();
+    shown["meaning"] = record_cells::meaning(state).into();
     if let Some(records) = visit
         .query_value("state")
         .filter(|name| of_records(name).is_some())
@@ -303,15 +304,15 @@ fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &
     let (record, document) = (&row.record, &row.record.record.document);
     let path = path_of(dataset, &record.id);
     let cells = names.iter().zip(first..).map(|(name, at)| {
-        let state = records::state_of(document, name, &row.pages);
+        let state = record_cells::state_of(document, name, &row.pages);
         let value = &document["fields"][name];
         let mut shown = state.to_json();
         shown["at"] = at.into();
-        shown["text"] = json!(records::beginning(value));
+        shown["text"] = json!(record_cells::beginning(value));
         shown["is_number"] = value.is_number().into();
         if state != State::Kept {
             shown["link"] = format!("{path}/cell?field={}", encoded(name)).into();
-            shown["answer"] = json!(records::answer_of(document, name));
+            shown["answer"] = json!(record_cells::answer_of(document, name));
         }
         shown
     });
