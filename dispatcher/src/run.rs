@@ -4,6 +4,8 @@
 mod answering;
 mod arriving;
 mod ending;
+mod events;
+mod followers;
 mod journalled;
 mod opening;
 mod reloading;
@@ -13,20 +15,16 @@ mod standing_by;
 mod turns;
 mod upkeep;
 
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use webfill_changes::PageCheck;
 use webfill_followers::{ChangeReader, ContentChanges, ExtractionHealth, Firehose, Subscriptions};
-use webfill_notifications::DeliveryEnd;
 use webfill_scheduler::Mappings;
 use webfill_scheduler::core::{Core, TurnDeadline};
 use webfill_scheduler::effects::{
     ChangesAnswer, ChangesRequest, ChangesResult, Committed, FeederOrder, OutgoingMessage,
 };
 use webfill_scheduler::frontier::{FrontierError, ignore_pruned};
-use webfill_scheduler::reload::ReloadResult;
 use webfill_service::disk::Disks;
 use webfill_service::http::SharedProtection;
 use webfill_service::metrics::Probe;
@@ -38,45 +36,26 @@ use webfill_wire::socket::{ArrivedFrame, Outbox, Sockets};
 
 use self::answering::{AnswerChannels, AnswerSender, CommittedAnswers};
 use self::arriving::ArrivalHandler;
+use self::events::{Event, Inbox, event_sender};
+use self::followers::Followers;
 use self::journalled::JournalledCommits;
 use self::opening::{frontier_fault, log_admission_wait, open};
-use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use self::sockets::{TASKS, check_ports, socket_specs};
 use self::standing_by::{Turn, await_turn};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::delivery::Deliveries;
-use crate::fair_queue::FairQueue;
 use crate::feeders::Feeders;
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
 use crate::metrics::Metrics;
 use crate::permits::SharedPermits;
-use crate::postponed::{PostponedEvents, TurnEvents};
 use crate::reload::{ReadAgain, Reloader};
-use crate::request_reader::{ClientRequest, RequestReader};
+use crate::request_reader::RequestReader;
 use crate::store_writer::{StoreWriter, WriteResult};
-
-/// An event that the loop reacts to.
-enum Event {
-    Frame(ArrivedFrame),
-    Request(ClientRequest),
-    WriteResult(WriteResult),
-    Reload(ReloadResult),
-    Delivery(DeliveryEnd),
-    PageChecks(Vec<PageCheck>),
-    Changes(ChangesAnswer),
-    /// Wakes the loop, which then reads the reports of the journal.
-    JournalReported(()),
-}
-
-/// The minimum time between two commits. Events that arrive meanwhile share the next one.
-const COMMIT_EVERY: Duration = Duration::from_millis(8);
-
-/// The maximum number of events in one transaction; fewer if they are long ([`PostponedEvents`]).
-const BATCH: usize = 10_000;
 
 /// The maximum time that one turn spends on events other than clients' requests.
 const EVENTS_FOR: Duration = Duration::from_millis(250);
@@ -161,8 +140,7 @@ pub fn run(
         feeders: Feeders::new(setup.feeders.clone()),
         core,
         journalled,
-        postponed: PostponedEvents::default(),
-        requests: FairQueue::default(),
+        inbox: Inbox::default(),
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
@@ -213,16 +191,6 @@ impl Process {
     }
 }
 
-/// Returns a function that sends a thread's reports to the loop. Sends fail only while the process ends, because the
-/// loop outlives the threads.
-fn event_sender<T: 'static>(
-    events: &mpsc::Sender<Event>,
-    event: fn(T) -> Event,
-) -> impl Fn(T) + Send + Sync + Clone + 'static {
-    let events = events.clone();
-    move |reported| drop(events.send(event(reported)))
-}
-
 fn serve_http(
     setup: &DispatcherSetup,
     clock: SteadyClock,
@@ -255,55 +223,6 @@ fn serve_probes(setup: &DispatcherSetup, health: &Health) -> Result<(), Fault> {
     })
 }
 
-/// The threads that follow the store, and deliver notifications.
-struct Followers {
-    firehose: Firehose,
-    extraction_health: ExtractionHealth,
-    content_changes: ContentChanges,
-    /// Reads changes of pages; used only by watches.
-    change_reader: Option<ChangeReader>,
-    deliveries: Deliveries,
-}
-
-impl Followers {
-    fn start(
-        setup: &DispatcherSetup,
-        events: &mpsc::Sender<Event>,
-        outbox: Outbox,
-        subscriptions: Subscriptions,
-    ) -> Result<Followers, Fault> {
-        let store = || setup.store.clone();
-        let publish = move |topic: &str, message| {
-            outbox.publish(FIREHOSE, topic.as_bytes().to_owned(), message);
-        };
-        let firehose = Firehose::start(store(), subscriptions, Arc::new(publish))?;
-        let mapping_version = setup.mapping_rules.order().0;
-        let change_reader = setup
-            .feeders
-            .as_ref()
-            .map(|_| ChangeReader::start(store(), event_sender(events, Event::Changes)));
-        Ok(Followers {
-            extraction_health: ExtractionHealth::start(
-                store(),
-                firehose.notifications(),
-                mapping_version,
-            )?,
-            content_changes: ContentChanges::start(
-                store(),
-                firehose.notifications(),
-                Box::new(event_sender(events, Event::PageChecks)),
-            )?,
-            change_reader: change_reader.transpose()?,
-            deliveries: Deliveries::start(
-                setup.feeders.as_ref(),
-                firehose.notifications(),
-                event_sender(events, Event::Delivery),
-            )?,
-            firehose,
-        })
-    }
-}
-
 /// The core with its sockets, threads and clock.
 struct Process {
     backends: Backends,
@@ -314,8 +233,7 @@ struct Process {
     core: Core,
     /// The commits on their way into the journal; `None`: there is no journal.
     journalled: Option<JournalledCommits>,
-    postponed: PostponedEvents<Event>,
-    requests: FairQueue<ClientRequest>,
+    inbox: Inbox,
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
@@ -343,7 +261,8 @@ impl Process {
         let mut committed = Instant::now();
         loop {
             self.await_journal()?;
-            let batch = self.collect_events(arrived, committed)?;
+            let idle = self.idle_time();
+            let batch = self.inbox.collect(arrived, idle, committed)?;
             let began = Instant::now();
             self.core.environment().standing = self.extraction_health.standing();
             self.core.environment().backends = self.backends.report();
@@ -426,41 +345,9 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for an event or for the next tick. Then collects further events until [`COMMIT_EVERY`] has passed since
-    /// the last commit, so that they share the next one.
-    fn collect_events(
-        &mut self,
-        arrived: &mpsc::Receiver<Event>,
-        committed: Instant,
-    ) -> Result<Vec<Event>, Fault> {
-        let stopped = || Fault::error("the socket thread has stopped");
-        let idle = self.idle_time();
-        let mut turn = self.postponed.begin_turn();
-        let requests = &mut self.requests;
-        let mut add = |turn: &mut TurnEvents<'_, Event>, event: Event| match event {
-            Event::Request(request) => requests.push(request.requester.sender(), request),
-            event => turn.add(outcome_bytes(&event), event),
-        };
-        match arrived.recv_timeout(idle) {
-            Ok(event) => add(&mut turn, event),
-            Err(RecvTimeoutError::Timeout) => return Ok(turn.into_events()),
-            Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
-        }
-        let closes = committed + COMMIT_EVERY;
-        for _ in turn.event_count()..BATCH {
-            let left = closes.saturating_duration_since(Instant::now());
-            match arrived.recv_timeout(left) {
-                Ok(event) => add(&mut turn, event),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
-            }
-        }
-        Ok(turn.into_events())
-    }
-
     /// How long the loop may sleep unless an event arrives.
     fn idle_time(&self) -> Duration {
-        if !self.postponed.is_empty() || !self.requests.is_empty() || self.core.is_feeding() {
+        if !self.inbox.is_empty() || self.core.is_feeding() {
             return Duration::ZERO;
         }
         let tick_ms = self.core.next_tick_ms();
@@ -480,15 +367,14 @@ impl Process {
         while let Some(event) = events.next() {
             if !is_word(&event) && Instant::now() >= until {
                 let left = std::iter::once(event).chain(events);
-                self.postponed
-                    .put_back(left.map(|event| (outcome_bytes(&event).unwrap_or(0), event)));
+                self.inbox.put_back(left);
                 return Ok(());
             }
             let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
                 // Requests wait for their senders' turns.
                 Event::Request(request) => {
-                    self.requests.push(request.requester.sender(), request);
+                    self.inbox.add_request(request);
                     Ok(())
                 }
                 Event::Reload(ended) => {
@@ -561,12 +447,4 @@ impl Process {
 fn deadline_after(time: Duration) -> TurnDeadline {
     let end = Instant::now() + time;
     TurnDeadline::from_check(move || Instant::now() >= end)
-}
-
-/// The length of a frame of outcomes; `None` for any other event.
-fn outcome_bytes(event: &Event) -> Option<usize> {
-    match event {
-        Event::Frame(frame) if frame.socket == OUTCOMES => Some(frame.frame.len()),
-        _ => None,
-    }
 }

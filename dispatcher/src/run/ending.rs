@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use webfill_service::{ExitStatus, Fault};
 
+use super::Process;
+use super::events::Event;
 use super::opening::frontier_fault;
-use super::{Event, Process};
 
 /// How long an ending dispatcher continues to judge stored pages. The first value is for one machine after the crawl
 /// is over, so that its changes are reported with its end. The second is for one machine after an interruption. The

@@ -22,6 +22,7 @@ impl Process {
         loop {
             let core = &self.core;
             let next = self
+                .inbox
                 .requests
                 .pop_next(|_, request| !core.is_feeding_of(&request.requester.client));
             let is_idle = next.is_none();
