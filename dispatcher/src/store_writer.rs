@@ -7,25 +7,24 @@
 //! batches, one at a time. After a crash the frontier yields them again: pending backfills, crashed pages, crawls
 //! that have ended and states of sites are queued once more.
 
+mod writing;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use webfill_followers::thread::ends_well;
-use webfill_scheduler::effects::{BackfillWrite, CrawlWrite, RetractionWrite, StoreWrite};
-use webfill_scheduler::frontier::TaskId;
+use webfill_scheduler::effects::{CrawlWrite, StoreWrite};
 use webfill_service::Fault;
-use webfill_store::journal::{FencedStates, FencedWrite};
-use webfill_store::{
-    ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, Store, StoreError,
-};
-use webfill_wire::CrawlKey;
+use webfill_store::journal::FencedStates;
+use webfill_store::{CrawlId, MappingRules, Store, StoreError};
 
+pub use self::writing::WriteResult;
+use self::writing::{Attempt, StoreAccess, retraction_result};
 use crate::backends::Backends;
 use crate::config::DispatcherSetup;
 use crate::health::Health;
@@ -33,32 +32,6 @@ use crate::journal::GROUP;
 use crate::retention::Retention;
 use crate::row_lists::ListChecker;
 use crate::tenure_gate::TenureGate;
-
-/// The result of a write that the dispatcher's loop must learn.
-pub enum WriteResult {
-    Backfilled {
-        backfill: BackfillWrite,
-        resolved: bool,
-        links: Vec<String>,
-    },
-    /// The page of this backfill is no longer stored.
-    PageDropped(BackfillWrite),
-    /// The values of a page were taken back, and these of its records are incomplete again.
-    TakenBack {
-        crawl: CrawlKey,
-        task: TaskId,
-        open: Vec<String>,
-    },
-    SiteStatesWritten {
-        last: i64,
-    },
-    /// A crawl that has ended is written and its lists are judged.
-    CrawlSaved {
-        note: i64,
-    },
-    /// The store fails permanently; the dispatcher ends with this fault.
-    Failed(Fault),
-}
 
 /// An entry of the thread's queue.
 enum QueuedWrite {
@@ -195,21 +168,6 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// The wait before an unreachable store is retried.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// The store, as this dispatcher may write to it.
-struct StoreAccess {
-    store: Arc<dyn Store>,
-    /// Refuses states of crawls and sites once another dispatcher writes them; `None`: this is the only one.
-    fence: Option<FencedStates>,
-    gate: TenureGate,
-}
-
-/// How an attempt to write ended.
-enum Attempt {
-    Done(Option<WriteResult>),
-    /// Another dispatcher writes now. Nothing was changed.
-    Replaced,
-}
-
 async fn run_writer(
     access: &StoreAccess,
     queue: &mut WriteQueue,
@@ -337,9 +295,7 @@ impl WriteQueue {
             }
         }
     }
-}
 
-impl WriteQueue {
     /// Notes that a crawl was written. Returns its note if it has no lists to judge.
     fn queue_lists_of_written(&mut self, entry: &StoreWrite) -> Option<i64> {
         let StoreWrite::Crawl(CrawlWrite { crawl, note }) = entry else {
@@ -387,147 +343,11 @@ fn take_latest(queued: QueuedWrite, states: &LatestStates) -> Option<StoreWrite>
     }
 }
 
-impl StoreAccess {
-    /// The first write: from now on, those of former dispatchers are refused.
-    async fn begin_and_write(&self, entry: &StoreWrite) -> Result<Attempt, StoreError> {
-        if let Some(fence) = &self.fence
-            && fence.begin().await? == FencedWrite::Replaced
-        {
-            return Ok(Attempt::Replaced);
-        }
-        self.write(entry).await
-    }
-
-    async fn write(&self, entry: &StoreWrite) -> Result<Attempt, StoreError> {
-        let store = &self.store;
-        let Some(fence) = &self.fence else {
-            return write(store, entry).await.map(Attempt::Done);
-        };
-        let (written, result) = match entry {
-            StoreWrite::Crawl(write) => {
-                let crawl = with_record_counts(store, &write.crawl).await?;
-                (fence.put_crawl(crawl).await?, None)
-            }
-            StoreWrite::SiteStates(states) => {
-                let (put, open) = (states.in_trouble.clone(), states.open.clone());
-                let last = states.last;
-                let result = WriteResult::SiteStatesWritten { last };
-                (fence.change_site_states(put, open).await?, Some(result))
-            }
-            other => return write(store, other).await.map(Attempt::Done),
-        };
-        Ok(match written {
-            FencedWrite::Written => Attempt::Done(result),
-            FencedWrite::Replaced => Attempt::Replaced,
-        })
-    }
-}
-
 fn replaced_fault() -> Fault {
     Fault::error(
         "another dispatcher has taken over and writes to the store: this one ends, and stands by when it is started \
          again",
     )
-}
-
-async fn write(
-    store: &Arc<dyn Store>,
-    entry: &StoreWrite,
-) -> Result<Option<WriteResult>, StoreError> {
-    match entry {
-        StoreWrite::Crawl(write) => {
-            let crawl = with_record_counts(store, &write.crawl).await?;
-            store.put_crawl(crawl).await.map(|()| None)
-        }
-        StoreWrite::Page(page) => {
-            let save = Save {
-                page: Page::clone(page),
-                records: Vec::new(),
-            };
-            let mut answers = store.save(vec![save]).await;
-            answers
-                .pop()
-                .map_or(Ok(None), |answer| answer.map(|_| None))
-        }
-        StoreWrite::Backfill(backfill) => apply_backfill(store, backfill).await.map(Some),
-        StoreWrite::TakeBack(write) => {
-            let mut answers = store.take_back(vec![write.save.clone()]).await;
-            let saved = answers.pop().transpose()?.unwrap_or_default();
-            Ok(Some(retraction_result(write, saved.open)))
-        }
-        StoreWrite::SiteStates(states) => {
-            store.put_site_states(states.in_trouble.clone()).await?;
-            store.remove_site_states(states.open.clone()).await?;
-            let last = states.last;
-            Ok(Some(WriteResult::SiteStatesWritten { last }))
-        }
-    }
-}
-
-/// A crawl as it is stored: if it has ended, with how many of its records are resolved.
-async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Crawl, StoreError> {
-    let mut crawl = crawl.clone();
-    if crawl.finished_at_ms.is_some() {
-        match add_record_counts(&**store, &mut crawl).await {
-            // Its end is stored even if its records cannot be counted.
-            Err(error) if !error.is_retry() => tracing::warn!(
-                event = "records_not_counted",
-                crawl_id = %crawl.id,
-                %error,
-                "the store cannot count the records of a crawl that has ended; its end is stored without them"
-            ),
-            noted => noted?,
-        }
-    }
-    Ok(crawl)
-}
-
-/// Adds to the counts of a crawl that has ended how many of its records were resolved by then. Later crawls may reopen
-/// records; these counts do not change then.
-async fn add_record_counts(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
-    const RECORDS: &str = "records";
-    const RUN: &str = "run_began_ms";
-    if let Some(mut known) = store.get_crawl(&crawl.id).await? {
-        let noted = known.counts.remove(RECORDS);
-        let is_same = known.finished_at_ms.is_some()
-            && known.request[RUN] == crawl.request[RUN]
-            && known.counts == crawl.counts;
-        if let Some(noted) = noted.filter(|_| is_same) {
-            crawl.counts.insert(RECORDS.to_owned(), noted);
-            return Ok(());
-        }
-    }
-    let records = store.record_counts(&crawl.id).await?;
-    if records.total > 0 {
-        let noted = json!({"total": records.total, "resolved": records.resolved});
-        crawl.counts.insert(RECORDS.to_owned(), noted);
-    }
-    Ok(())
-}
-
-fn retraction_result(write: &RetractionWrite, open: Vec<String>) -> WriteResult {
-    let (crawl, task) = (write.crawl, write.task);
-    WriteResult::TakenBack { crawl, task, open }
-}
-
-async fn apply_backfill(
-    store: &Arc<dyn Store>,
-    backfill: &BackfillWrite,
-) -> Result<WriteResult, StoreError> {
-    let wanted = ApplyPage {
-        page_id: webfill_store::page_id(&backfill.app_id, &backfill.crawl_id, &backfill.page.url),
-        record: backfill.page.record.clone(),
-    };
-    let backfill = backfill.clone();
-    let applied = store.apply_pages(vec![wanted]).await?.pop().flatten();
-    Ok(match applied {
-        None => WriteResult::PageDropped(backfill),
-        Some(applied) => WriteResult::Backfilled {
-            backfill,
-            resolved: applied.state == RecordState::Resolved,
-            links: applied.links,
-        },
-    })
 }
 
 fn store_fault(error: StoreError) -> Fault {
