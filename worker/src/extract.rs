@@ -6,17 +6,13 @@
 //! which page killed the worker.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
-use webfill_mapping::{
-    Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, RequestedParts,
-};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts};
 use webfill_reader::Status;
-use webfill_store::{PageLack, RowCounts, row_counts};
 use webfill_urls::Url;
-use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
+use webfill_wire::{Feature, Follow, Outcome, Task};
 
 use crate::blocks;
 use crate::charset::{self, Kind};
@@ -31,12 +27,16 @@ use crate::snapshot;
 use crate::task_result::TaskResult;
 
 use self::repeats::Repeats;
+use self::results::{with_extract_error, with_extracted};
 
 mod listed;
 mod listings;
+mod page_timer;
 mod refreshes;
 mod repeats;
+mod results;
 
+pub use page_timer::PageTimer;
 pub(crate) use refreshes::end_if_sent_on;
 
 /// A page to extract from, or a new set of mappings.
@@ -80,56 +80,12 @@ impl FetchedPage {
 /// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
 pub(crate) const STACK_BYTES: usize = 16 << 20;
 
-/// Links taken from one page; further ones are dropped and logged.
-const MAX_LINKS: usize = 50_000;
-
 /// A page that shows this many characters, not counting white space, is not an empty shell.
 const SHELL_CHARACTERS: usize = 400;
-
-/// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
-const MAX_LINKS_BYTES: usize = 8 << 20;
 
 /// The longest text that is stored, in bytes. A longer one, together with the rest of its page, might exceed a store's
 /// limit.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
-
-/// How long the thread has been working on its current page. The worker's main thread reads it, and
-/// stops its heartbeats if a page hangs.
-#[derive(Debug, Clone)]
-pub struct PageTimer {
-    epoch: Instant,
-    /// Milliseconds since the epoch, plus one; 0 between pages.
-    began: Arc<AtomicU64>,
-}
-
-impl PageTimer {
-    pub fn new() -> PageTimer {
-        PageTimer {
-            epoch: Instant::now(),
-            began: Arc::default(),
-        }
-    }
-
-    fn begin(&self) {
-        let now_ms = self.epoch.elapsed().as_millis() as u64;
-        self.began.store(now_ms + 1, Ordering::Relaxed);
-    }
-
-    fn end(&self) {
-        self.began.store(0, Ordering::Relaxed);
-    }
-
-    /// How long the current page has been worked on.
-    pub fn time_on_page(&self) -> Duration {
-        match self.began.load(Ordering::Relaxed) {
-            0 => Duration::ZERO,
-            began => {
-                let now_ms = self.epoch.elapsed().as_millis() as u64;
-                Duration::from_millis((now_ms + 1).saturating_sub(began))
-            }
-        }
-    }
-}
 
 /// The thread's memory limits.
 pub struct ExtractionMemory {
@@ -403,106 +359,6 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> RequestedParts {
 fn is_seed(task: &Task) -> bool {
     let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
     task.depth == 0 && (task.parent.is_none() || is_first_page())
-}
-
-fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError>) -> TaskResult {
-    match extracted {
-        Ok(extraction) => with_extraction(result, extraction),
-        Err(error) => with_extract_error(result, error.to_string()),
-    }
-}
-
-/// Counts and logs the rows that do not become records, because they lack a field of their key or share it with an
-/// earlier row.
-fn count_rows(result: &mut TaskResult) {
-    let (counts, clashing) = row_counts(&result.listings, &result.task.records);
-    result.row_counts = counts;
-    let sum = |of: fn(&RowCounts) -> u64| result.row_counts.iter().map(of).sum::<u64>();
-    let rows = sum(|counts| counts.without_key);
-    if rows > 0 {
-        tracing::warn!(
-            event = "rows_without_key",
-            url = result.task.url,
-            crawl_id = result.crawl.crawl_id,
-            rows,
-            of = result.rows(),
-            "rows lack a field of their key and do not become records"
-        );
-    }
-    let rows = sum(|counts| counts.same_key);
-    if rows > 0 {
-        tracing::warn!(
-            event = "rows_with_same_key",
-            url = result.task.url,
-            crawl_id = result.crawl.crawl_id,
-            rows,
-            of = result.rows(),
-            key = clashing,
-            "rows have the key of an earlier row of their page and other values, which are lost: \
-             add a field to `key` that tells them apart"
-        );
-    }
-}
-
-fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult {
-    for warning in extraction.truncated.iter().chain(&extraction.warnings) {
-        tracing::warn!(
-            event = "extraction_warning",
-            url = result.task.url,
-            crawl_id = result.crawl.crawl_id,
-            warning,
-            "a page was not read in full"
-        );
-    }
-    result.mapping = extraction.mapping;
-    result.mapping_version = extraction.mapping_version;
-    result.template = extraction.template;
-    result.fields = extraction.fields;
-    result.alternatives = extraction.alternatives;
-    let is_cut =
-        extraction.truncated.is_some() || extraction.listings.iter().any(|listing| listing.cut);
-    result.listings = listings::into_listings(extraction.listings);
-    count_rows(&mut result);
-    if let Some(continuation) = extraction.continuation {
-        listings::note_list(&mut result, continuation, is_cut);
-    }
-    result.links = match result.crawl.follow {
-        Follow::Mapped => extraction.links,
-        Follow::All => extraction.all_links,
-        Follow::None => Vec::new(),
-    };
-    listings::keep_links_apart(&mut result);
-    let feeds = extraction.feeds.into_iter();
-    result
-        .listed
-        .extend(feeds.map(|feed| (LinkKind::Sitemap, feed)));
-    let mut bytes = 0;
-    let fitting = result.links.iter().take_while(|link| {
-        bytes += link.len();
-        bytes <= MAX_LINKS_BYTES
-    });
-    let kept = fitting.count().min(MAX_LINKS);
-    if result.links.len() > kept {
-        tracing::warn!(
-            event = "links_cut",
-            url = result.task.url,
-            crawl_id = result.crawl.crawl_id,
-            links = result.links.len(),
-            kept,
-            "a page exceeds the limit of links"
-        );
-        result.links.truncate(kept);
-        if let Some(list) = &mut result.list {
-            list.lacks = Some(PageLack::Cut);
-        }
-    }
-    result
-}
-
-fn with_extract_error(mut result: TaskResult, reason: String) -> TaskResult {
-    result.outcome = Outcome::ExtractError;
-    result.error = Some(reason);
-    result
 }
 
 fn page_kind(kind: Kind) -> PageKind {
