@@ -323,7 +323,7 @@ impl Fill {
         // For each site of links, the fields worth filling on the sites that these links lead to.
         let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
-        for link in &table.links {
+        for link in table.links.iter() {
             let target = pages.site_of(link);
             if seen.insert((&*link.site, target.clone())) {
                 let of_target = worth.iter().filter(|(site, _)| *site == target);
@@ -335,7 +335,7 @@ impl Fill {
             let Some(fields) = fields.get(&*table.links[*place as usize].site) else {
                 return false;
             };
-            let mut rows = table.rows_of(*place).iter();
+            let mut rows = table.links.rows_of(*place).iter();
             let is_worth = |field: usize| fields.contains(&field);
             rows.any(|&row| table.rows[row as usize].gaps().any(is_worth))
                 || (to_check.contains(place) && !fields.is_empty())
@@ -363,7 +363,10 @@ impl Fill {
                 let is_worth = |field| worth.contains(&(site.clone(), field));
                 if row.gaps().any(|field| !is_read(field) && is_worth(field)) {
                     // Other rows' pages are left out, because they are fetched anyway.
-                    let others = reading.links.iter().filter(|url| !self.table.has_link(url));
+                    let others = reading
+                        .links
+                        .iter()
+                        .filter(|url| !self.table.links.has(url));
                     behind.extend(others.take(MOST_BEHIND).cloned());
                 }
             }

@@ -125,7 +125,7 @@ pub fn pages_of_other_layouts(
         let is_read = readings
             .get(target)
             .is_some_and(|reading| !reading.fields.is_empty());
-        let mut rows = table.rows_of(place as u32).iter();
+        let mut rows = table.links.rows_of(place as u32).iter();
         let knows = rows.any(|&row| table.rows[row as usize].knows() > 0);
         if matches!(page.outcome, Outcome::Ok | Outcome::NotModified) && !is_read && knows {
             unread

@@ -1,99 +1,22 @@
 //! The mappings of a table: the files of its folder, what each was learned from, and the chains of their fields.
 
+mod origin;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_learn::{FieldReport, LearnedMapping};
 use webfill_mapping::{MappingIndex, MappingSet, Source};
 use webfill_service::Fault;
 
+use self::origin::{FieldOrigin, Origin, origin_file, read_origin};
 use super::project::Project;
-use super::reading::FieldReading;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::writing::write_atomically;
 
-/// How a mapping was learned.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Origin {
-    /// The site of its pages.
-    pub site: String,
-    /// The version of the mapping as it was written. A mapping of another version was edited by a person since.
-    pub version: String,
-    /// URLs of the pages that it was learned from.
-    pub pages: Vec<String>,
-    pub fields: BTreeMap<String, FieldOrigin>,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct FieldOrigin {
-    /// The kind of anchor that the first chain holds on to.
-    pub anchor: String,
-    pub confidence: f64,
-    pub why: String,
-    /// Pages whose known value the first chain reads, and pages whose known value it does not read.
-    #[serde(default)]
-    pub reads: u32,
-    #[serde(default)]
-    pub misses: u32,
-    /// The share of pages on which a chain by another kind of anchor reads the same.
-    #[serde(default)]
-    pub agreement: f64,
-    /// How likely this is the field at all, if no value of it is known on the site.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proposed: Option<f64>,
-    /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
-    pub without_page: BTreeMap<String, bool>,
-    /// URLs of pages on which something speaks against what the first chain reads.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub disputed: BTreeSet<String>,
-    /// How many values the first chain reads on each page by which it was chosen, if it is the same number.
-    #[serde(default)]
-    pub expected: Option<usize>,
-    /// How many it reads there at least, if it takes the first of several different ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub least: Option<usize>,
-}
-
-impl FieldOrigin {
-    /// Whether something on the page speaks against what is read there. Alternatives are only chosen if they read one
-    /// value everywhere.
-    pub fn disputes(&self, url: &str, read: &FieldReading) -> bool {
-        let is_first_of_several = read.values.len() == 1 && read.different > 1;
-        // A list may have a value twice.
-        let most = read.different.max(read.values.len());
-        match (read.chain, self.expected) {
-            (_, Some(count)) if most < count => true,
-            (0, None) if self.least.is_some_and(|least| read.count < least) => true,
-            (0, expected) => {
-                self.disputed.contains(url) || expected == Some(1) && is_first_of_several
-            }
-            _ => is_first_of_several,
-        }
-    }
-
-    /// The origin of a field that was learned from proposed values, which do not show how well the chain reads. The
-    /// less certain the chain is, the less likely it reads the proposed field.
-    fn from_proposal(field: &FieldReport, confidence: f64) -> FieldOrigin {
-        FieldOrigin {
-            anchor: field.anchor.clone().unwrap_or_default(),
-            confidence: field.confidence,
-            why: format!(
-                "No value is known on this site. By what other sites teach, the field stands here with a probability of \
-                 {confidence:.2}."
-            ),
-            proposed: Some(confidence * field.confidence.clamp(0.0, 1.0)),
-            disputed: field.disputed.iter().cloned().collect(),
-            expected: field.reads,
-            least: field.least,
-            ..FieldOrigin::default()
-        }
-    }
-}
-
-/// The mappings of a table, with their origins.
+/// See the module.
 pub struct Mappings {
     pub set: Arc<MappingSet>,
     /// The JSON of each mapping in its file, by its name.
@@ -450,14 +373,4 @@ fn numbered(stem: &str, number: usize) -> String {
         1 => stem.to_owned(),
         number => format!("{stem}{number}"),
     }
-}
-
-fn origin_file(project: &Project, name: &str) -> PathBuf {
-    project.learned().join(format!("{name}.json"))
-}
-
-/// Reads the origin of a mapping. If it is missing or unreadable, the mapping counts as a person's.
-fn read_origin(project: &Project, name: &str) -> Option<Origin> {
-    let text = std::fs::read_to_string(origin_file(project, name)).ok()?;
-    serde_json::from_str(&text).ok()
 }

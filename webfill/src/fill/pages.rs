@@ -1,6 +1,9 @@
 //! The pages of a table: fetched by a crawl on this machine or by a fleet, with their bodies kept, and read from there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod stored;
+mod targets;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,11 +11,13 @@ use tokio::runtime::Runtime;
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, page_id,
-    parse_iso_time,
+    Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, parse_iso_time,
 };
 use webfill_urls::{Url, canonical, site};
 
+pub use self::targets::rows_of_targets;
+
+use self::stored::StoredPages;
 use super::by_fleet::{FetchOrder, FleetFetcher, WaitResult};
 use super::former::FormerPages;
 use super::nouns::counted;
@@ -46,16 +51,9 @@ pub struct Pages<'o> {
     /// The fleet, if it fetches instead of this machine.
     fleet: Option<FleetFetcher>,
     runtime: Runtime,
-    /// By canonical URL.
-    stored: BTreeMap<String, StoredPage>,
-    /// Pages as they were before they were refreshed. They are used where the refresh failed.
+    stored: StoredPages,
+    /// Pages as they were before they were refreshed. They stand for those of which this failed.
     former: FormerPages,
-    /// URLs whose last request failed for a reason that may pass.
-    failing: BTreeSet<String>,
-    /// URLs by the keys of their pages.
-    urls: HashMap<String, String>,
-    /// The index of the crawl that fetched a URL last, if it was not the first one.
-    fetched_in: HashMap<String, usize>,
     /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
     unanswered: BTreeSet<String>,
     /// For links without a scheme, which got `https`, the same with `http`: older sites answer nothing else.
@@ -76,11 +74,8 @@ impl<'o> Pages<'o> {
             project: project.clone(),
             fleet: FleetFetcher::from_options(options, project)?,
             runtime: runtime()?,
-            stored: BTreeMap::new(),
+            stored: StoredPages::default(),
             former: FormerPages::open(project)?,
-            failing: BTreeSet::new(),
-            urls: HashMap::new(),
-            fetched_in: HashMap::new(),
             unanswered: BTreeSet::new(),
             http_instead: BTreeMap::new(),
             cut_short: None,
@@ -107,6 +102,7 @@ impl<'o> Pages<'o> {
         let instead = self.http_instead.get(url)?;
         let is_answered = |url: &str| {
             self.stored
+                .pages
                 .get(url)
                 .is_some_and(|page| page.status.is_some())
         };
@@ -115,7 +111,7 @@ impl<'o> Pages<'o> {
 
     /// The stored page of a URL, which may be a redirect.
     pub fn get(&self, url: &str) -> Option<&StoredPage> {
-        self.stored.get(url)
+        self.stored.pages.get(url)
     }
 
     /// The URL and the page at the end of redirects.
@@ -123,15 +119,15 @@ impl<'o> Pages<'o> {
         let mut at = url;
         if let Some(instead) = self
             .http_instead(url)
-            .filter(|url| self.stored.contains_key(*url))
+            .filter(|url| self.stored.pages.contains_key(*url))
         {
             at = instead;
         }
-        let mut page = self.stored.get(at)?;
+        let mut page = self.stored.pages.get(at)?;
         for _ in 0..MOST_HOPS {
             let Some(next) = &page.redirect else { break };
             at = next;
-            page = self.stored.get(at)?;
+            page = self.stored.pages.get(at)?;
         }
         Some((at, page))
     }
@@ -146,12 +142,12 @@ impl<'o> Pages<'o> {
 
     /// How many pages are stored.
     pub fn len(&self) -> usize {
-        self.stored.len()
+        self.stored.pages.len()
     }
 
     /// How many URLs failed for reasons that may pass.
     pub fn failing(&self) -> usize {
-        self.failing.union(&self.unanswered).count()
+        self.stored.failing.union(&self.unanswered).count()
     }
 
     /// Whether the fleet was not waited for any longer at this URL, because its site does not answer.
@@ -169,10 +165,10 @@ impl<'o> Pages<'o> {
     fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let instead = self
             .http_instead(url)
-            .filter(|url| self.stored.contains_key(*url));
+            .filter(|url| self.stored.pages.contains_key(*url));
         let url = instead.unwrap_or(url);
-        let is_failing = |url: &str| self.failing.contains(url);
-        let asked = match self.stored.get(url) {
+        let is_failing = |url: &str| self.stored.failing.contains(url);
+        let asked = match self.stored.pages.get(url) {
             None => url,
             Some(page) if self.is_old(page) || is_failing(url) => url,
             Some(_) => self
@@ -200,7 +196,7 @@ impl<'o> Pages<'o> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let before = self.stored.clone();
+        let before = self.stored.pages.clone();
         let mut ended = match self.fleet.take() {
             None => self.fetch_here(&wanted)?,
             Some(mut fleet) => {
@@ -210,9 +206,9 @@ impl<'o> Pages<'o> {
             }
         };
         self.load_stored_pages()?;
-        self.former.forget_all_but(&self.failing);
+        self.former.forget_all_but(&self.stored.failing);
         let asked = wanted.len();
-        let is_missing = |pages: &Pages<'_>, url: &String| !pages.stored.contains_key(url);
+        let is_missing = |pages: &Pages<'_>, url: &String| !pages.stored.pages.contains_key(url);
         let mut unanswered: Vec<String> = wanted.into_iter().collect();
         unanswered.retain(|url| is_missing(self, url));
         if let Some(fleet) = &mut self.fleet
@@ -242,7 +238,7 @@ impl<'o> Pages<'o> {
         let is_new = |(url, page): &(&String, &StoredPage)| {
             before.get(*url).is_none_or(|former| former.at != page.at)
         };
-        self.requested += self.stored.iter().filter(is_new).count();
+        self.requested += self.stored.pages.iter().filter(is_new).count();
         match ended {
             FetchEnd::Done => {}
             FetchEnd::OutOfPatience => self.unanswered.extend(unanswered),
@@ -256,10 +252,10 @@ impl<'o> Pages<'o> {
         let seeds = self.project.seeds();
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
-        if wanted.iter().any(|url| self.failing.contains(url)) {
+        if wanted.iter().any(|url| self.stored.failing.contains(url)) {
             options.retry = transient_ends::ends()?;
-            // The crawl requests all failed pages again.
-            self.asked.extend(self.failing.iter().cloned());
+            // The crawl asks all of them again.
+            self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.keep_former(wanted)?;
         self.asked.extend(wanted.iter().cloned());
@@ -287,10 +283,10 @@ impl<'o> Pages<'o> {
         let newest = fleet.crawls().len().saturating_sub(1);
         let mut orders = FetchOrder::default();
         for url in wanted {
-            let place = self.fetched_in.get(url).copied().unwrap_or_default();
-            if self.failing.contains(url) {
+            let place = self.stored.fetched_in.get(url).copied().unwrap_or_default();
+            if self.stored.failing.contains(url) {
                 orders.failed.entry(place).or_default().push(url.clone());
-            } else if self.stored.contains_key(url) {
+            } else if self.stored.pages.contains_key(url) {
                 orders.is_in_newest |= place == newest;
                 orders.old.push(url.clone());
             } else {
@@ -298,8 +294,8 @@ impl<'o> Pages<'o> {
             }
         }
         if !orders.failed.is_empty() {
-            // Each crawl requests all its failed pages again.
-            self.asked.extend(self.failing.iter().cloned());
+            // Each crawl asks all of its own again.
+            self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
         Ok(ended_by(fleet.fetch_and_wait(&orders)?))
@@ -307,12 +303,12 @@ impl<'o> Pages<'o> {
 
     /// Keeps the pages that are requested again, until their new versions are stored.
     fn keep_former(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
-        let is_again = |url: &str| wanted.contains(url) && !self.failing.contains(url);
-        if !self.stored.keys().any(|url| is_again(url)) {
+        let is_again = |url: &str| wanted.contains(url) && !self.stored.failing.contains(url);
+        if !self.stored.pages.keys().any(|url| is_again(url)) {
             return Ok(());
         }
         let mut kept = Vec::new();
-        for (url, page) in &self.stored {
+        for (url, page) in &self.stored.pages {
             if is_again(url) && page.redirect.is_some() {
                 kept.push((url.clone(), page.clone(), String::new()));
             }
@@ -378,12 +374,11 @@ impl<'o> Pages<'o> {
         if self.fleet.is_none() {
             for (url, page) in self.former.pages() {
                 if found.failing.contains(url) {
-                    found.stored.insert(url.clone(), page.clone());
+                    found.pages.insert(url.clone(), page.clone());
                 }
             }
         }
-        (self.stored, self.failing) = (found.stored, found.failing);
-        (self.urls, self.fetched_in) = (found.urls, found.fetched_in);
+        self.stored = found;
         Ok(())
     }
 
@@ -393,7 +388,7 @@ impl<'o> Pages<'o> {
         is_wanted: &dyn Fn(&str) -> bool,
         take: &mut dyn FnMut(&StoredPage, GatheredPage) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        if self.stored.is_empty() {
+        if self.stored.pages.is_empty() {
             return Ok(());
         }
         let bodies = self.runtime.block_on(self.open_store())?.1;
@@ -405,11 +400,11 @@ impl<'o> Pages<'o> {
             return Ok(());
         }
         for url in self.former.pages().keys() {
-            if self.failing.contains(url)
+            if self.stored.failing.contains(url)
                 && is_wanted(url)
                 && let Some(gathered) = self.former.gathered(url)?
             {
-                take(&self.stored[url], gathered)?;
+                take(&self.stored.pages[url], gathered)?;
             }
         }
         Ok(())
@@ -431,10 +426,10 @@ impl<'o> Pages<'o> {
             };
             after = Some(last.page_id.clone());
             for body in some {
-                let Some(url) = self.urls.get(&body.page_id) else {
+                let Some(url) = self.stored.urls.get(&body.page_id) else {
                     continue;
                 };
-                let page = &self.stored[url];
+                let page = &self.stored.pages[url];
                 let is_its = page.content_hash.as_ref() == Some(&body.content_hash);
                 if !is_its || !is_wanted(url) {
                     continue;
@@ -442,75 +437,12 @@ impl<'o> Pages<'o> {
                 let Ok(parsed) = canonical(url, None) else {
                     continue;
                 };
-                let length = usize::try_from(body.bytes).map_err(Fault::error)?;
-                let content = zstd::bulk::decompress(&body.body, length).map_err(|error| {
-                    Fault::error(format!("{url}: its kept body is damaged: {error}"))
-                })?;
-                // A page that was rendered by a browser is UTF-8, whatever the server has declared.
-                let content_type = match body.is_rendered {
-                    true => Some("text/html; charset=utf-8"),
-                    false => page.content_type.as_deref(),
-                };
-                if let Some(gathered) = GatheredPage::decode(parsed, content_type, &content) {
+                if let Some(gathered) = page.gathered(parsed, &body)? {
                     take(page, gathered)?;
                 }
             }
         }
     }
-}
-
-/// The stored pages of one crawl after another.
-#[derive(Default)]
-struct StoredPages {
-    stored: BTreeMap<String, StoredPage>,
-    failing: BTreeSet<String>,
-    urls: HashMap<String, String>,
-    fetched_in: HashMap<String, usize>,
-}
-
-impl StoredPages {
-    /// Adds a page. It replaces the page of an earlier crawl, unless its own fetch failed for a reason that may pass
-    /// and the earlier one did not.
-    fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
-        let (Some(url), Some(key), Some(found)) = (
-            page["url"].as_str(),
-            page["_id"].as_str(),
-            stored_page(page),
-        ) else {
-            return;
-        };
-        if !earlier.is_empty() {
-            self.fetched_in.insert(url.to_owned(), earlier.len());
-        }
-        let fails = found.may_return();
-        match fails {
-            true => drop(self.failing.insert(url.to_owned())),
-            false => drop(self.failing.remove(url)),
-        }
-        let is_kept = |former: &StoredPage| !former.may_return();
-        if fails && self.stored.get(url).is_some_and(is_kept) {
-            return;
-        }
-        for crawl in earlier {
-            let key = page_id(&crawl.app_id, &crawl.crawl_id, url);
-            self.urls.remove(&key);
-        }
-        self.urls.insert(key.to_owned(), url.to_owned());
-        self.stored.insert(url.to_owned(), found);
-    }
-}
-
-fn stored_page(page: &Value) -> Option<StoredPage> {
-    let text = |name: &str| page[name].as_str().map(str::to_owned);
-    let url = text("url")?;
-    Some(StoredPage {
-        outcome: text("outcome")?.parse().ok()?,
-        status: page["status_code"].as_u64(),
-        redirect: text("final_url").filter(|to| *to != url),
-        content_type: text("content_type"),
-        content_hash: text("content_hash"),
-        at: text("started_at")?,
-    })
 }
 
 fn ended_by(waited: WaitResult) -> FetchEnd {
@@ -519,36 +451,4 @@ fn ended_by(waited: WaitResult) -> FetchEnd {
         WaitResult::OutOfPatience => FetchEnd::OutOfPatience,
         WaitResult::Stopped => FetchEnd::CutShort(ExitStatus::Limit),
     }
-}
-
-/// If this many rows have the same page under different URLs, the site answers them with an error, a block or a login.
-const ROWS_OF_SAME_CONTENT: usize = 3;
-
-/// The rows that link to each page, by the URL of the page after redirects. Pages of the same bytes are one page, if
-/// many rows have them.
-pub fn rows_of_targets<'t>(
-    table: &'t Table,
-    pages: &'t Pages<'_>,
-) -> BTreeMap<&'t str, BTreeSet<u32>> {
-    let mut rows: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for (place, link) in table.links.iter().enumerate() {
-        if let Some((target, _)) = pages.target(&link.url) {
-            let linking = table.rows_of(place as u32);
-            rows.entry(target).or_default().extend(linking);
-        }
-    }
-    let hash_of = |target: &str| pages.get(target)?.content_hash.as_deref();
-    let mut of_content: HashMap<&str, BTreeSet<u32>> = HashMap::new();
-    for (target, linking) in &rows {
-        if let Some(hash) = hash_of(target) {
-            of_content.entry(hash).or_default().extend(linking);
-        }
-    }
-    of_content.retain(|_, linking| linking.len() >= ROWS_OF_SAME_CONTENT);
-    for (target, linking) in &mut rows {
-        if let Some(all) = hash_of(target).and_then(|hash| of_content.get(hash)) {
-            linking.extend(all);
-        }
-    }
-    rows
 }

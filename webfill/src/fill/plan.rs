@@ -41,14 +41,14 @@ impl Plan {
     ) -> Plan {
         let mut sampled = sample::links_to_check(table, check, most);
         sampled.extend(sample::choose_links(table, most));
-        let sites = table.links_by_site().into_iter().map(|(name, links)| {
+        let sites = table.links.by_site().into_iter().map(|(name, links)| {
             let is_wanted = |link: &&u32| {
-                let mut rows = table.rows_of(**link).iter();
+                let mut rows = table.links.rows_of(**link).iter();
                 let is_gap = rows.any(|&row| !table.rows[row as usize].is_complete());
                 is_gap || sampled.contains(link)
             };
             let wanted: Vec<u32> = links.iter().filter(is_wanted).copied().collect();
-            let of_link = |link: &u32| table.rows_of(*link).iter();
+            let of_link = |link: &u32| table.links.rows_of(*link).iter();
             let rows: BTreeSet<u32> = links.iter().flat_map(of_link).copied().collect();
             let gaps = rows
                 .iter()

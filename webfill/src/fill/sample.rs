@@ -18,7 +18,7 @@ const SHARED: usize = 5;
 /// Chooses the links to learn from, site by site. Returns their indexes.
 pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
     let mut sample = Vec::new();
-    for links in table.links_by_site().into_values() {
+    for links in table.links.by_site().into_values() {
         for of_shape in by_shape(table, &links) {
             sample.extend(best_known(table, of_shape, most));
         }
@@ -43,7 +43,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
             if check == RowsToCheck::All {
                 return true;
             }
-            let mut rows = table.rows_of(*link).iter();
+            let mut rows = table.links.rows_of(*link).iter();
             rows.all(|&row| table.rows[row as usize].is_complete())
         };
         let mut complete: Vec<u32> = links.into_iter().filter(is_complete).collect();
@@ -56,7 +56,8 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
         complete
     };
     table
-        .links_by_site()
+        .links
+        .by_site()
         .into_values()
         .flat_map(of_site)
         .collect()
@@ -65,7 +66,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
 /// The links whose rows have the most known values; among equals, links that are spread over the table.
 pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
-        let rows = table.rows_of(*link).iter();
+        let rows = table.links.rows_of(*link).iter();
         rows.map(|&row| table.rows[row as usize].knows())
             .max()
             .unwrap_or(0)

@@ -1,9 +1,14 @@
 //! The facts about a page that the crawl has stored besides its body.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use webfill_service::Fault;
+use webfill_store::Body;
+use webfill_urls::Url;
 use webfill_wire::Outcome;
 
 use super::transient_ends;
+use crate::mapping_command::learn::gathered::GatheredPage;
 
 /// A stored page without its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,7 +24,34 @@ pub struct StoredPage {
 }
 
 impl StoredPage {
-    /// How the fetch ended: the status if that is an error, otherwise the outcome.
+    /// The page as an export has it; `None` if that lacks a member.
+    pub fn read(page: &Value) -> Option<StoredPage> {
+        let text = |name: &str| page[name].as_str().map(str::to_owned);
+        let url = text("url")?;
+        Some(StoredPage {
+            outcome: text("outcome")?.parse().ok()?,
+            status: page["status_code"].as_u64(),
+            redirect: text("final_url").filter(|to| *to != url),
+            content_type: text("content_type"),
+            content_hash: text("content_hash"),
+            at: text("started_at")?,
+        })
+    }
+
+    /// The page with its body.
+    pub fn gathered(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
+        let length = usize::try_from(body.bytes).map_err(Fault::error)?;
+        let content = zstd::bulk::decompress(&body.body, length)
+            .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;
+        // After scripts ran it is UTF-8, whatever the server has declared.
+        let content_type = match body.is_rendered {
+            true => Some("text/html; charset=utf-8"),
+            false => self.content_type.as_deref(),
+        };
+        Ok(GatheredPage::decode(url, content_type, &content))
+    }
+
+    /// How it ended: its status if that is an error, its outcome else.
     pub fn end(&self) -> String {
         match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),

@@ -55,7 +55,7 @@ impl KnownFields {
         };
         for (place, link) in table.links.iter().enumerate() {
             let site = pages.site_of(link);
-            let rows = table.rows_of(place as u32);
+            let rows = table.links.rows_of(place as u32);
             let of_site = known.known.entry(site.clone()).or_default();
             let gaps = known.gaps.entry(site.clone()).or_default();
             let mut knows = 0;

@@ -1,0 +1,136 @@
+//! A column that is to be filled or compared.
+
+use std::collections::BTreeSet;
+
+use webfill_table::Cell;
+
+use super::style::Style;
+
+/// A column that is to be filled or compared.
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub column: usize,
+    /// As the table has it.
+    pub title: String,
+    /// As mappings have it.
+    pub name: String,
+    /// The separator between the values of a cell, if it is a list.
+    pub separator: Option<String>,
+    /// Cells hold lists by themselves.
+    pub(super) is_list: bool,
+    /// It is filled. One that has no gaps is compared only.
+    pub has_gaps: bool,
+    /// Some known list has a value twice.
+    pub(super) has_repetitions: bool,
+    pub(super) style: Style,
+}
+
+impl Field {
+    /// Values as a cell has them.
+    pub fn joined(&self, values: &[String]) -> String {
+        values.join(self.separator.as_deref().unwrap_or("; "))
+    }
+
+    /// The values of a list once each, unless known lists repeat them: pages often show a value twice.
+    pub fn distinct(&self, values: &[String]) -> Vec<String> {
+        let mut distinct: Vec<String> = Vec::new();
+        for value in values {
+            let is_same = |other: &String| webfill_learn::is_same_value(other, value);
+            if self.has_repetitions || !self.has_several() || !distinct.iter().any(is_same) {
+                distinct.push(value.clone());
+            }
+        }
+        distinct
+    }
+
+    /// Whether cells hold several values.
+    pub fn has_several(&self) -> bool {
+        self.is_list || self.separator.is_some()
+    }
+
+    /// Values for a cell, as `webfill_table` takes them.
+    pub(super) fn written(&self, values: &[String]) -> String {
+        match self.has_several() {
+            true => serde_json::json!(values).to_string(),
+            false => self.joined(values),
+        }
+    }
+
+    /// The values of a cell.
+    pub fn parted(&self, cell: &str) -> Vec<String> {
+        let parts: Vec<&str> = match &self.separator {
+            Some(separator) => cell.split(separator.as_str()).collect(),
+            None => vec![cell],
+        };
+        let parts = parts.into_iter().map(webfill_values::trimmed);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The same values in the form that known ones have, or why they have none.
+    pub(super) fn fitted(
+        &self,
+        values: &[String],
+        is_accepted: bool,
+    ) -> Result<Vec<String>, String> {
+        let fitted = values
+            .iter()
+            .map(|value| self.style.fitted(value, is_accepted));
+        fitted.collect()
+    }
+
+    /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
+    pub(super) fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
+        match self.style.is_foreign_formula(&self.joined(&values)) {
+            true => Err(String::from(
+                "a spreadsheet would run it as a formula, and no known value of the column begins so",
+            )),
+            false => Ok(values),
+        }
+    }
+
+    /// Whether no known value ends as texts do that are cut off.
+    pub fn lacks_cut_off(&self) -> bool {
+        self.style.lacks_cut_off()
+    }
+
+    /// Whether a text would mean a gap if it were a value of this column.
+    pub fn means_gap(&self, text: &str) -> bool {
+        self.style.means_gap(text)
+    }
+
+    /// The values of a cell that is no gap.
+    pub(super) fn values(&self, cell: &Cell) -> Vec<String> {
+        match cell {
+            Cell::List(cells) => cells
+                .iter()
+                .filter_map(Cell::text)
+                .map(str::to_owned)
+                .collect(),
+            cell => cell.text().map_or_else(Vec::new, |text| self.parted(text)),
+        }
+    }
+}
+
+/// A name that a mapping can have: `ISBN-13` becomes `isbn_13`.
+pub(super) fn name_of_field(title: &str, taken: &mut BTreeSet<String>) -> String {
+    let lower = title.to_lowercase();
+    let plain: String = lower
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    let plain = plain.trim_matches('_');
+    let mut name = match plain.starts_with(|c: char| c.is_ascii_lowercase()) {
+        true => plain.to_owned(),
+        false => format!("f_{plain}"),
+    };
+    let first = name.clone();
+    let mut number = 1;
+    while !taken.insert(name.clone()) {
+        number += 1;
+        name = format!("{first}_{number}");
+    }
+    name
+}

@@ -1,0 +1,94 @@
+//! The same table with other values in some cells.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use webfill_service::Fault;
+use webfill_table::{Cell, Format};
+
+use super::field::Field;
+use super::{MOST_FAULTS_SHOWN, Table};
+
+/// Other values for a cell.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub values: Vec<String>,
+    /// The value to be there; nothing: a gap.
+    pub old: Vec<String>,
+    /// A person has accepted the values: only what the column cannot hold is refused.
+    pub is_accepted: bool,
+}
+
+/// Why values were not written, by the number of the row and the column.
+pub type Refused = HashMap<(u64, usize), String>;
+
+impl Table {
+    /// Writes the same table with other values in some cells. Those that do not fit their column are reported, left out
+    /// and returned.
+    pub fn write_filled(
+        &self,
+        output: &Path,
+        changes: &HashMap<(u64, usize), Change>,
+    ) -> Result<Refused, Fault> {
+        self.require_unchanged()?;
+        let fields: HashMap<usize, &Field> = self
+            .fields
+            .iter()
+            .map(|field| (field.column, field))
+            .collect();
+        let is_delimited = matches!(self.understanding.format, Format::Delimited(..));
+        let (mut refused, mut reported) = (Refused::new(), Vec::new());
+        let mut change = |row: u64, column: usize, cell: &Cell, is_gap: bool| {
+            let change = changes.get(&(row, column))?;
+            let field = fields.get(&column)?;
+            let stands = if is_gap {
+                Vec::new()
+            } else {
+                field.values(cell)
+            };
+            if stands != change.old {
+                return None;
+            }
+            let fitted = field.fitted(&change.values, change.is_accepted);
+            let fitted = fitted.and_then(|values| match is_delimited {
+                true => field.without_formulas(values),
+                false => Ok(values),
+            });
+            let refusal = match fitted {
+                Ok(values) => return Some(field.written(&values)),
+                Err(reason) => reason,
+            };
+            reported.push((row, column, field.joined(&change.values), refusal.clone()));
+            refused.insert((row, column), refusal);
+            None
+        };
+        let written =
+            webfill_table::write_changed(&self.path, output, &self.understanding, &mut change);
+        let written = written.map_err(Fault::error)?;
+        if let Err(fault) = self.require_unchanged() {
+            // It may have values in other rows.
+            let _ = std::fs::remove_file(output);
+            return Err(fault);
+        }
+        reported.extend(written.refusals.into_iter().map(|refusal| {
+            let place = (refusal.row, refusal.column);
+            refused.insert(place, refusal.reason.clone());
+            (refusal.row, refusal.column, refusal.value, refusal.reason)
+        }));
+        for place in written.refused_cells {
+            let reason = || String::from("it does not fit its column");
+            refused.entry(place).or_insert_with(reason);
+        }
+        for (row, column, value, reason) in reported.iter().take(MOST_FAULTS_SHOWN) {
+            let name = &self.understanding.columns[*column].name;
+            webfill_service::say!(
+                "webfill: line {row}, {name}: `{value}` is not written: {reason}"
+            );
+        }
+        let more = refused.len().saturating_sub(MOST_FAULTS_SHOWN);
+        if more > 0 {
+            webfill_service::say!("webfill: {more} more values are not written");
+        }
+        Ok(refused)
+    }
+}
