@@ -2,9 +2,9 @@
 //! the response of an API.
 
 use crate::fault::quoted;
+use crate::keys::{FIELD_NAME, optional, required};
 use crate::mapping::{
-    Chain, FIELD_NAME, Field, Step, is_field_name, optional, read_chain, read_chains, read_name,
-    read_url_parser, required,
+    Chain, Field, Step, is_field_name, read_chain, read_chains, read_name, read_url_parser,
 };
 use crate::reader::{Key, Object, Reader, ValueAtPath};
 use crate::selectors::Selectors;

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue;
 use crate::entry::{Entry, Kind, Parameter, Presence};
-use crate::mapping::{
-    FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, PageLane, STEP_KEYS, URL_PARSER_KEYS,
+use crate::keys::{
+    FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, STEP_KEYS, URL_PARSER_KEYS,
     URL_PATTERN_KEYS,
 };
+use crate::mapping::PageLane;
 use crate::reader::Key;
 use crate::request_headers::REQUEST_HEADERS;
 use crate::rows::{ORIGINS, ROW_FIELD_KEYS, ROW_KEYS};

@@ -1,0 +1,52 @@
+//! The keys of mapping files and the patterns of names: what the reader takes, and the schema says to editors.
+
+use crate::reader::Key;
+
+pub(crate) const fn required(name: &'static str) -> Key {
+    Key {
+        name,
+        required: true,
+    }
+}
+
+pub(crate) const fn optional(name: &'static str) -> Key {
+    Key {
+        name,
+        required: false,
+    }
+}
+
+/// Keys of a mapping. `$schema` is for editors.
+pub(crate) const MAPPING_KEYS: &[Key] = &[
+    optional("$schema"),
+    required("name"),
+    optional("description"),
+    optional("lane"),
+    required("url_patterns"),
+    optional("headers"),
+    optional("match"),
+    optional("url_parsers"),
+    optional("fields"),
+    optional("rows"),
+];
+pub(crate) const URL_PATTERN_KEYS: &[Key] = &[
+    required("type"),
+    required("pattern"),
+    optional("description"),
+];
+pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required("processors")];
+pub(crate) const FIELD_KEYS: &[Key] = &[
+    required("name"),
+    optional("description"),
+    optional("multiple"),
+    optional("continues"),
+    optional("keep_empty"),
+    optional("processors"),
+    optional("alternatives"),
+];
+pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")];
+
+/// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning.
+pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";
+/// The pattern of mapping names. They are used in commands and logs.
+pub(crate) const MAPPING_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
