@@ -11,6 +11,7 @@
 
 mod blocked;
 mod judged;
+mod judged_mapping;
 mod known;
 mod pinned;
 mod report;

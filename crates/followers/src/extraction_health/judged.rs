@@ -1,15 +1,15 @@
 //! [`HealthStates`]: the states of all mappings, and the position of the last page in them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use webfill_health::{Alert, Deliveries, Event, GoodPage, MappingHealth, RowsOfPage};
+use webfill_health::{Alert, Deliveries, GoodPage, MappingHealth, RowsOfPage};
 use webfill_notifications::Standing;
 use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
-use super::report::{AlertEvent, Owner, Report};
-use super::{blocked, known, pinned};
+use super::judged_mapping::JudgedMapping;
+use super::known;
+use super::report::{Owner, Report};
 use crate::follow::Chunk;
 
 /// The id of the state that holds only the position, and the prefix of the ids of mappings.
@@ -19,28 +19,10 @@ const PREFIX: &str = "mapping/";
 /// A larger state is not stored: a document of MongoDB has at most 16 MiB.
 const MOST_STATE_BYTES: usize = 15 << 20;
 
-/// The state of one mapping.
-#[derive(Default)]
-struct Mapping {
-    health: MappingHealth,
-    /// The position after the last page that this state includes. All earlier pages of the mapping are included, too.
-    cursor: Cursor,
-    /// The stored revision; 0 if nothing is stored.
-    revision: u64,
-    is_unsaved: bool,
-    /// The time of the alert whose pages have all been kept.
-    pinned: Option<String>,
-    /// Reports to send once the state is stored.
-    events: Vec<(Owner, Event)>,
-    /// Since when the alert has been held back, and when its sites were last checked.
-    held_since: Option<Instant>,
-    asked_at: Option<Instant>,
-}
-
 /// The states of all mappings and the position.
 #[derive(Default)]
 pub(super) struct HealthStates {
-    mappings: BTreeMap<String, Mapping>,
+    mappings: BTreeMap<String, JudgedMapping>,
     position: Cursor,
     /// The stored position and its revision.
     stored_position: Cursor,
@@ -84,12 +66,7 @@ impl HealthStates {
                 tracing::warn!(event = "health_begins_again", mapping = name, %error, "cannot read the health of a mapping");
                 MappingHealth::new(name)
             });
-            let mapping = Mapping {
-                health,
-                cursor: stored.cursor,
-                revision: stored.revision,
-                ..Mapping::default()
-            };
+            let mapping = JudgedMapping::from_stored(health, stored.cursor, stored.revision);
             self.mappings.insert(name.to_owned(), mapping);
         }
         self.is_loaded = true;
@@ -142,10 +119,7 @@ impl HealthStates {
         let mapping = self
             .mappings
             .entry(name.to_owned())
-            .or_insert_with(|| Mapping {
-                health: MappingHealth::new(name),
-                ..Mapping::default()
-            });
+            .or_insert_with(|| JudgedMapping::new(name));
         if mapping.cursor.covers(cursor) {
             return;
         }
@@ -339,83 +313,6 @@ impl HealthStates {
     }
 }
 
-impl Mapping {
-    /// While an alert stands, keeps texts of pages that show it, until there are enough.
-    async fn pin_pages(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        if let Some(alert) = self.health.alert()
-            && self.pinned.as_deref() != Some(&*alert.raised_at)
-            && pinned::pin(store, alert).await?
-        {
-            self.pinned = Some(alert.raised_at.clone());
-        }
-        Ok(())
-    }
-
-    /// Takes over the events of a page. A new alert is held back at first.
-    fn add_events(&mut self, events: Vec<Event>, owner: &Owner) {
-        for event in events {
-            match event {
-                Event::LayoutChanged => {
-                    self.health.hold_alert();
-                    self.held_since = Some(Instant::now());
-                }
-                // An alert that is held back will be reported with all of its fields.
-                Event::MoreFell if self.health.holds_alert() => {}
-                event => self.events.push((owner.clone(), event)),
-            }
-        }
-    }
-
-    /// Withdraws an alert about pages of blocked sites, and reports one that was held back long enough.
-    async fn settle_alert(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
-        let is_held = self.health.holds_alert();
-        if !is_held && self.health.alert().is_none() {
-            return Ok(());
-        }
-        let is_due = is_last || is_held || !is_within(self.asked_at, blocked::ASK_EVERY);
-        if !is_due {
-            return Ok(());
-        }
-        self.asked_at = Some(Instant::now());
-        // The previous process may have held the alert back.
-        let since = *self.held_since.get_or_insert_with(Instant::now);
-        let owner = self.health.evidence().last().map(|page| page.id.clone());
-        let owner = Owner::from_page_id(&owner.unwrap_or_default());
-        if blocked::are_blocked(store, &mut self.health).await? {
-            self.is_unsaved = true;
-            self.held_since = None;
-            let withdrawn = self.health.withdraw_alert();
-            self.events.extend(withdrawn.map(|event| (owner, event)));
-        } else if is_held && (is_last || !is_within(Some(since), blocked::HOLD)) {
-            self.is_unsaved = true;
-            self.held_since = None;
-            self.health.release_alert();
-            self.events.push((owner, Event::LayoutChanged));
-        }
-        Ok(())
-    }
-
-    /// The reports to send. A standing alert is reported only once.
-    fn due_reports(&mut self) -> Vec<Report> {
-        let health = &self.health;
-        let mut has_standing = false;
-        let reports = self.events.drain(..).filter_map(|(owner, event)| {
-            if event.concerns_standing_alert() && std::mem::replace(&mut has_standing, true) {
-                return None;
-            }
-            let what = match event {
-                // An alert that is already cleared is skipped here; its end is reported.
-                Event::LayoutChanged => AlertEvent::Raised(health.alert()?.clone()),
-                Event::MoreFell => AlertEvent::MoreFell(health.alert()?.clone()),
-                Event::Cleared(alert) => AlertEvent::Cleared(alert),
-                Event::Warned(warning) => AlertEvent::Warned(warning),
-            };
-            Some(Report { owner, what })
-        });
-        reports.collect()
-    }
-}
-
 fn with_crawls(mut row: Value, crawls: BTreeSet<&str>) -> Value {
     row["crawls"] = json!(crawls);
     row
@@ -425,10 +322,6 @@ fn with_crawls(mut row: Value, crawls: BTreeSet<&str>) -> Value {
 fn crawls_of(alert: &Alert) -> BTreeSet<&str> {
     let ids = alert.after.iter().map(|page| page.id.as_str());
     ids.filter_map(|id| Some(id.rsplit_once('/')?.0)).collect()
-}
-
-fn is_within(since: Option<Instant>, time: std::time::Duration) -> bool {
-    since.is_some_and(|since| since.elapsed() < time)
 }
 
 /// A name that differs for each process and each start.
