@@ -11,6 +11,7 @@ mod feeding_run;
 mod findings;
 mod flags;
 mod notifications;
+mod opening;
 mod options;
 mod retry;
 mod run_record;
@@ -33,7 +34,7 @@ use webfill_scheduler::scope::Scope;
 use webfill_service::signals;
 use webfill_service::state::{StateFolder, socket_folder};
 use webfill_service::{ExitStatus, Fault, log};
-use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreError};
+use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store};
 
 use crate::cli::{ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
@@ -76,9 +77,6 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     }
     Ok(status)
 }
-
-/// Resources that are open from before the fleet starts until after it has ended.
-type OpenResources = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 
 /// A crawl whose settings are valid.
 pub struct Crawl {
@@ -201,19 +199,6 @@ impl Crawl {
             notifications.deliver();
         }
         ended
-    }
-
-    /// Opens the store and the dataset, and claims the crawl. This happens before the fleet starts, so that the claim
-    /// is released only after the fleet has ended.
-    fn open(
-        &self,
-        state: &StateFolder,
-        runtime: &tokio::runtime::Runtime,
-    ) -> Result<OpenResources, Fault> {
-        let store = runtime.block_on(self.open_store())?;
-        let dataset = runtime.block_on(self.open_dataset())?;
-        let claim = self.claim(&store, state)?;
-        Ok((store, dataset, claim))
     }
 
     /// The notifications of the run, if it has recipients.
@@ -351,38 +336,6 @@ impl Crawl {
         &self.settings.state
     }
 
-    /// Opens the store. Without seeds, the crawl must exist in it; otherwise its id was mistyped.
-    async fn open_store(&self) -> Result<Arc<dyn Store>, Fault> {
-        let uri = self.settings.store_uri()?;
-        let opened = webfill_store::open(&uri, None).await;
-        let store = opened.map_err(unusable_store)?.store;
-        let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
-        if !flags::has_seeds(&self.options) {
-            let known = store.get_crawl(&id).await.map_err(feeding::store_fault)?;
-            known.ok_or_else(|| {
-                Fault::usage(format!(
-                    "--crawl {}: no such crawl of application {} in {uri}; to start one, give URLs, --seeds FILE or --records URI",
-                    id.crawl_id, id.app_id
-                ))
-            })?;
-        }
-        Ok(store)
-    }
-
-    fn claim(&self, store: &Arc<dyn Store>, state: &StateFolder) -> Result<Claim, Fault> {
-        let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
-        let reports = self.options.progress != ProgressStyle::None;
-        let longest_request = webfill_worker::longest_request(&self.settings.fetch);
-        Claim::acquire(store, id, state, longest_request, reports)
-    }
-
-    async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {
-        let Some(plan) = &self.dataset else {
-            return Ok(None);
-        };
-        plan.open().await.map(Some).map_err(unusable_store)
-    }
-
     /// Starts writing values back to the dataset, if that is configured.
     fn start_writing_back(
         &self,
@@ -487,13 +440,5 @@ impl Crawl {
     fn file_of_crawl(&self, name: &str) -> PathBuf {
         let id = self.spec.crawl_id.replace(':', "_");
         self.settings.state.join(format!("{name}-{id}.jsonl"))
-    }
-}
-
-/// The fault of a store or dataset that cannot be opened at the start: a usage error if it is [`StoreError::Fatal`].
-fn unusable_store(error: StoreError) -> Fault {
-    match error {
-        StoreError::Fatal { .. } => Fault::usage(error),
-        other => feeding::store_fault(other),
     }
 }

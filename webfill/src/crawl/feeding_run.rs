@@ -12,8 +12,9 @@ use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 
+use super::opening::unusable_store;
 use super::options::CrawlOptions;
-use super::{Crawl, OpenedCrawl, findings, flags, put_crawl_if_missing, unusable_store};
+use super::{Crawl, OpenedCrawl, findings, flags, put_crawl_if_missing};
 use crate::control_client::ControlClient;
 use crate::dataset::NamedDataset;
 use crate::feeding::{self, RowPages, Seeds};
