@@ -56,6 +56,7 @@ mod context;
 mod counts;
 mod crawl;
 mod crawl_rows;
+mod crawl_status;
 mod crawls;
 mod crawls_in_memory;
 mod doubts;
@@ -127,6 +128,7 @@ pub use self::changes::{
 };
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
+pub use self::crawl_status::CrawlStatus;
 pub use self::error::FrontierError;
 pub use self::error::ignore_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
@@ -135,9 +137,8 @@ pub use self::lanes::SiteLane;
 pub(crate) use self::model::CLOCK_SLACK_MS;
 pub use self::model::{
     AppTally, AttrsId, Backfill, BackoffBegun, Candidate, CappedCount, Clock, Completion,
-    CompletionTally, CrawlStatus, FeedTally, HeldLease, LeaseBatch, Leased, NothingHandedOut,
-    QueuedCounts, Refused, ReturnResult, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn,
-    WokenSite,
+    CompletionTally, FeedTally, HeldLease, LeaseBatch, Leased, NothingHandedOut, QueuedCounts,
+    Refused, ReturnResult, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, WokenSite,
 };
 pub use self::parts::{
     Counts, Crawls, Pruning, Records, Releases, Reopening, Reports, Runs, SiteStates, Sites,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use webfill_api::CrawlSpec;
 use webfill_wire::{Outcome, Reason};
 
-use super::model::CrawlStatus;
+use super::crawl_status::CrawlStatus;
 use crate::scope::Scope;
 
 /// The maximum weight of a single crawl in memory, so that one alone does not push out all others.

@@ -11,7 +11,7 @@ use webfill_wire::{CrawlKey, Outcome};
 
 use super::context::Context;
 use super::crawl::Crawl;
-use super::model::CrawlStatus;
+use super::crawl_status::CrawlStatus;
 use crate::scope::Scope;
 
 /// The crawl of a stored task; it must exist.

@@ -6,7 +6,7 @@ use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
 
 use super::crawl_rows::{NEXT_CRAWL, write_counters};
-use super::model::CrawlStatus;
+use super::crawl_status::CrawlStatus;
 use super::parts::Crawls;
 use super::{FrontierError, rechecking, releasing};
 use crate::scope::Scope;
