@@ -89,12 +89,7 @@ impl<'o> Pages<'o> {
 
     /// Allows `http` for the links of a table that have no scheme, where `https` is not answered.
     pub fn allow_http(&mut self, table: &Table) {
-        let without_scheme = table.links.iter().filter(|link| link.is_without_scheme);
-        let with_http = without_scheme.filter_map(|link| {
-            let rest = link.url.strip_prefix("https")?;
-            Some((link.url.clone(), format!("http{rest}")))
-        });
-        self.http_instead = with_http.collect();
+        self.http_instead = table.links.with_http().collect();
     }
 
     /// The `http` URL to request instead of this one, if this one was not answered.

@@ -95,6 +95,15 @@ impl Links {
         links.map(|link| link.url.clone()).collect()
     }
 
+    /// The links without a scheme, which got `https`, each with the same URL with `http`.
+    pub fn with_http(&self) -> impl Iterator<Item = (String, String)> {
+        let without_scheme = self.all.iter().filter(|link| link.is_without_scheme);
+        without_scheme.filter_map(|link| {
+            let rest = link.url.strip_prefix("https")?;
+            Some((link.url.clone(), format!("http{rest}")))
+        })
+    }
+
     /// The links of each site, in the order of the table.
     pub fn by_site(&self) -> BTreeMap<&str, Vec<u32>> {
         let mut by_site: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
