@@ -31,7 +31,7 @@ pub(super) enum Event {
     Delivery(DeliveryEnd),
     PageChecks(Vec<PageCheck>),
     Changes(ChangesAnswer),
-    /// The journal has reported something, which is read where it is awaited.
+    /// Wakes the loop, which then reads the reports of the journal.
     JournalReported(()),
 }
 

@@ -49,7 +49,7 @@ pub(super) struct StoreAccess {
 /// How an attempt to write ended.
 pub(super) enum Attempt {
     Done(Option<WriteResult>),
-    /// Another dispatcher writes by now. Nothing was changed.
+    /// Another dispatcher writes now. Nothing was changed.
     Replaced,
 }
 
@@ -141,8 +141,8 @@ async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Cra
     Ok(crawl)
 }
 
-/// Adds to the counts of a crawl that has ended how many of its records were resolved then. Later crawls may open them
-/// again, which is no part of what this one did.
+/// Adds to the counts of a crawl that has ended how many of its records were resolved by then. Later crawls may reopen
+/// records; these counts do not change then.
 async fn add_record_counts(store: &dyn Store, crawl: &mut Crawl) -> Result<(), StoreError> {
     const RECORDS: &str = "records";
     const RUN: &str = "run_began_ms";

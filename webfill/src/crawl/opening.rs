@@ -61,7 +61,7 @@ impl Crawl {
     }
 }
 
-/// The fault of a store that cannot be opened at the start: a usage error, unless its disk is full.
+/// The fault of a store or dataset that cannot be opened at the start: a usage error if it is [`StoreError::Fatal`].
 pub(super) fn unusable_store(error: StoreError) -> Fault {
     match error {
         StoreError::Fatal { .. } => Fault::usage(error),

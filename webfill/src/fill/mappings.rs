@@ -16,7 +16,7 @@ use super::project::Project;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::writing::write_atomically;
 
-/// See the module.
+/// The mappings of a table, with their origins.
 pub struct Mappings {
     pub set: Arc<MappingSet>,
     /// The JSON of each mapping in its file, by its name.

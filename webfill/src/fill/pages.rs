@@ -52,7 +52,7 @@ pub struct Pages<'o> {
     fleet: Option<FleetFetcher>,
     runtime: Runtime,
     stored: StoredPages,
-    /// Pages as they were before they were refreshed. They stand for those of which this failed.
+    /// Pages as they were before they were refreshed. They are used where the refresh failed.
     former: FormerPages,
     /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
     unanswered: BTreeSet<String>,
@@ -249,7 +249,7 @@ impl<'o> Pages<'o> {
         let mut options = self.options.of_crawl(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.stored.failing.contains(url)) {
             options.retry = transient_ends::ends()?;
-            // The crawl asks all of them again.
+            // The crawl requests all failed pages again.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.keep_former(wanted)?;
@@ -289,7 +289,7 @@ impl<'o> Pages<'o> {
             }
         }
         if !orders.failed.is_empty() {
-            // Each crawl asks all of its own again.
+            // Each crawl requests all its failed pages again.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());

@@ -43,7 +43,7 @@ impl StoredPage {
         let length = usize::try_from(body.bytes).map_err(Fault::error)?;
         let content = zstd::bulk::decompress(&body.body, length)
             .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;
-        // After scripts ran it is UTF-8, whatever the server has declared.
+        // A page that was rendered by a browser is UTF-8, whatever the server has declared.
         let content_type = match body.is_rendered {
             true => Some("text/html; charset=utf-8"),
             false => self.content_type.as_deref(),
@@ -51,7 +51,7 @@ impl StoredPage {
         Ok(GatheredPage::decode(url, content_type, &content))
     }
 
-    /// How it ended: its status if that is an error, its outcome else.
+    /// How the fetch ended: the status if that is an error, otherwise the outcome.
     pub fn end(&self) -> String {
         match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),

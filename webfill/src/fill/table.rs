@@ -38,7 +38,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The links of all rows.
     pub links: Links,
-    /// Printed, it is five lines.
+    /// The format and the columns of the file, as they were understood.
     pub understanding: Understanding,
     /// Lines that cannot be used, with the reason.
     pub faults: Vec<String>,
@@ -108,7 +108,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The understanding holds for the file as it was read: in another, the lines are other rows.
+    /// Refuses a file that was changed since it was read, because its lines may be other rows.
     fn require_unchanged(&self) -> Result<(), Fault> {
         match sum_of(&self.path)? == self.sum {
             true => Ok(()),

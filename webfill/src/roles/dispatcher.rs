@@ -170,7 +170,7 @@ fn dispatcher_name(config: &DispatcherConfig) -> Result<String, Fault> {
     Ok(format!("{host}:{}", config.port))
 }
 
-/// Hands the work of the dispatchers with this journal over to another one.
+/// Makes the dispatcher that serves hand over to one that stands by, and waits until that one serves.
 fn hand_over(settings: &Settings) -> Result<ExitStatus, Fault> {
     let next = webfill_dispatcher::hand_over(&journal_store(settings)?)?;
     print(format_args!("{next} serves"))?;

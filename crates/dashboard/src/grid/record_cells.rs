@@ -1,6 +1,6 @@
 //! The cells of a record, as they are stored.
 //!
-//! The state of a cell is that of its record: where its value is from, which other values pages have had, how the
+//! The state of a cell follows from its record: where its value is from, which other values pages have had, how the
 //! record's pages have ended, and what people have decided.
 
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(crate) fn names_of(document: &Value) -> impl Iterator<Item = &str> {
     names.map(|(name, _)| name.as_str()).chain(others)
 }
 
-/// The URLs that a record was given with, and those of its values.
+/// The URLs that a record was given with, and those of its values and doubts.
 pub(super) fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -41,7 +41,7 @@ pub(super) fn sites_of(document: &Value) -> impl Iterator<Item = String> {
     urls.map(|url| site(&url))
 }
 
-/// Values of other pages that are not the field's own; parts of an unfinished list are none.
+/// Values from pages that differ from the field's own value, without parts of unfinished lists.
 pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     let own = &document["fields"][name];
     let candidates = document["candidates"][name].as_array();
@@ -129,7 +129,7 @@ pub(crate) fn value_on_page<'a>(
     })
 }
 
-/// The answer that a person has given about a field, unless another value has come since.
+/// The answer that a person has given about a field. A rejection no longer counts once the field has a value.
 pub(crate) fn answer_of<'a>(document: &'a Value, name: &str) -> Option<&'a str> {
     let answer = document["decisions"][name]["answer"].as_str();
     let is_over = |answer: &&str| *answer == "rejected" && has_value(&document["fields"][name]);

@@ -98,7 +98,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     let (_folder, project) = project();
     let state = project.folder.join("state");
     fs::create_dir(&state).unwrap();
-    // An id that came again: the process lives, and is no run of the command.
+    // A reused process id: the process lives, but is no run of the command.
     let overview = json!({"stage": "running", "process": std::process::id()});
     fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
     let stage = || project.read_overview().unwrap().unwrap()["stage"].clone();
@@ -111,7 +111,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     assert_eq!(stage(), "interrupted");
 }
 
-/// As after a loss of power in the middle of a write.
+/// The state after a power loss in the middle of a write.
 #[test]
 fn a_line_without_its_end_is_no_answer_and_is_written_over() {
     let (_folder, project) = project();

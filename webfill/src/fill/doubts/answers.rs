@@ -20,7 +20,7 @@ use crate::mapping_command::writing::write_atomically;
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct KeptAnswers {
     answers: Vec<Answer>,
-    /// How many bytes of the answers of reviews are among them.
+    /// How many bytes of the file with the answers of reviews were taken into `answers`.
     reviewed: u64,
 }
 
@@ -30,17 +30,18 @@ pub struct Answers {
     all: Vec<Answer>,
     reviewed: u64,
     pub(super) listed: Vec<ListedDoubt>,
-    /// By the number of the row and the column: those of them that the table has.
+    /// The answered cells that the table has, by the number of the row and the column.
     answered: BTreeSet<(u64, usize)>,
     /// Proposed values that were rejected: the URL of the page, and the place of the field.
     pub withdrawn: BTreeSet<(String, usize)>,
     /// Values for gaps that were rejected, by the number of the row and the column.
     pub rejected: HashMap<(u64, usize), Vec<String>>,
-    /// Answers of reviews that were given after the last change of a file of doubts. Its lines do not count against them.
+    /// The doubts that reviews have answered after the file of doubts was last changed. The answers in its lines do not
+    /// override these.
     later: Vec<ListedDoubt>,
     /// When the file of doubts was changed last before the run.
     changed: i64,
-    /// Answers to values that the table does not have now. They are kept.
+    /// How many answers are about values that the table does not have now. These answers are kept.
     pub idle: usize,
 }
 
@@ -101,7 +102,7 @@ pub fn save_answers(project: &Project, answers: &Answers) -> Result<(), Fault> {
     write_json(&project.answers(), &kept)
 }
 
-/// No file is as an empty one; one that cannot be read is an error, because its answers would be lost.
+/// Reads a file; a missing one counts as empty. An unreadable one is an error, because its content would be lost.
 fn read_json<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Fault> {
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     match std::fs::read(file) {
@@ -133,7 +134,7 @@ impl Answers {
         }
     }
 
-    /// Takes an answer in place of a former one; `None`: the former one is taken back.
+    /// Replaces the former answer to the same doubt; `None` only removes it.
     fn set_answer(&mut self, doubt: ListedDoubt, is_accepted: Option<bool>) {
         self.all
             .retain(|former| !former.doubt.is_of_same_value(&doubt));
@@ -142,7 +143,7 @@ impl Answers {
         }
     }
 
-    /// How many answers the file of doubts holds that nobody has read. Writing it anew would lose them.
+    /// How many answers in the file of doubts were not read. Writing the file again would lose them.
     pub(super) fn unread(&self, project: &Project) -> Result<usize, Fault> {
         let file = project.doubts();
         if !file.exists() {
@@ -171,7 +172,7 @@ impl Answers {
     }
 }
 
-/// Takes accepted values for known ones, from which is learned at once. Returns the values to write.
+/// Enters accepted values into the table as known ones, so that this run learns from them. Returns the values to write.
 pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
     let mut accepted = BTreeMap::new();
     if answers.all.is_empty() {

@@ -209,7 +209,7 @@ fn commas_within_words_and_numbers_stay_as_they_are() {
             "Main Course, Soup, Tea",
             "Main Course,Soup,Tea",
         ),
-        // With a space on the page, it is one between words.
+        // A comma with a space on the page is between words.
         ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
     ];
     for (value, spaced, tight) in table {

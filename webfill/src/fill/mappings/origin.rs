@@ -12,9 +12,9 @@ use crate::fill::reading::FieldReading;
 /// How a mapping was learned.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// Of its pages.
+    /// The site of its pages.
     pub site: String,
-    /// The version of the file as it was written: one of another version was edited by a person since.
+    /// The version of the mapping as it was written. A mapping of another version was edited by a person since.
     pub version: String,
     /// URLs of the pages that it was learned from.
     pub pages: Vec<String>,
@@ -68,7 +68,8 @@ impl FieldOrigin {
         }
     }
 
-    /// Proposed values say nothing about how well the chain reads. If it does not read them, it is not the proposed one.
+    /// The origin of a field that was learned from proposed values, which do not show how well the chain reads. The
+    /// less certain the chain is, the less likely it reads the proposed field.
     pub(super) fn from_proposal(field: &FieldReport, confidence: f64) -> FieldOrigin {
         FieldOrigin {
             anchor: field.anchor.clone().unwrap_or_default(),
@@ -90,7 +91,7 @@ pub(super) fn origin_file(project: &Project, name: &str) -> PathBuf {
     project.learned().join(format!("{name}.json"))
 }
 
-/// One that cannot be read is as none: the mapping counts as a person's.
+/// Reads the origin of a mapping. If it is missing or unreadable, the mapping counts as a person's.
 pub(super) fn read_origin(project: &Project, name: &str) -> Option<Origin> {
     let text = std::fs::read_to_string(origin_file(project, name)).ok()?;
     serde_json::from_str(&text).ok()

@@ -12,17 +12,17 @@ use crate::fill::stored_page::StoredPage;
 pub(super) struct StoredPages {
     /// By canonical URL.
     pub(super) pages: BTreeMap<String, StoredPage>,
-    /// URLs that failed when they were asked last, for reasons that may pass.
+    /// URLs whose last request failed for a reason that may pass.
     pub(super) failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
     pub(super) urls: HashMap<String, String>,
-    /// The place of the crawl that fetched a URL last, if it was not the first one.
+    /// The index of the crawl that fetched a URL last, if it was not the first one.
     pub(super) fetched_in: HashMap<String, usize>,
 }
 
 impl StoredPages {
-    /// A page that a later crawl has fetched again replaces the former one, unless that failed for a reason that may
-    /// pass.
+    /// Adds a page. It replaces the page of an earlier crawl, unless its own fetch failed for a reason that may pass
+    /// and the earlier one did not.
     pub(super) fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
         let (Some(url), Some(key), Some(found)) = (
             page["url"].as_str(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Pages;
 use crate::fill::table::Table;
 
-/// So many rows cannot have the same page under different URLs: the site answers them with an error, a block or a login.
+/// If this many rows have the same page under different URLs, the site answers them with an error, a block or a login.
 const ROWS_OF_SAME_CONTENT: usize = 3;
 
 /// The rows that link to each page, by the URL of the page after redirects. Pages of the same bytes are one page, if

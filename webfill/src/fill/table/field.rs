@@ -10,15 +10,15 @@ use super::style::Style;
 #[derive(Debug, Clone)]
 pub struct Field {
     pub column: usize,
-    /// As the table has it.
+    /// The name of the column in the table.
     pub title: String,
-    /// As mappings have it.
+    /// The name of the field in mappings.
     pub name: String,
     /// The separator between the values of a cell, if it is a list.
     pub separator: Option<String>,
-    /// Cells hold lists by themselves.
+    /// Whether cells are lists without a separator, as in JSON.
     pub(super) is_list: bool,
-    /// It is filled. One that has no gaps is compared only.
+    /// Whether the column has gaps and is filled. One without gaps is only compared.
     pub has_gaps: bool,
     /// Some known list has a value twice.
     pub(super) has_repetitions: bool,
@@ -26,7 +26,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Values as a cell has them.
+    /// The values as the text of one cell.
     pub fn joined(&self, values: &[String]) -> String {
         values.join(self.separator.as_deref().unwrap_or("; "))
     }
@@ -69,7 +69,7 @@ impl Field {
             .collect()
     }
 
-    /// The same values in the form that known ones have, or why they have none.
+    /// The values of a change in the form of the known ones, or why they cannot be converted.
     pub(super) fn fitted(
         &self,
         values: &[String],
@@ -81,7 +81,7 @@ impl Field {
         fitted.collect()
     }
 
-    /// Refuses what a spreadsheet would run, unless the column is one of such texts: pages are foreign.
+    /// Refuses values that a spreadsheet would run as formulas, unless known values are such texts. Pages are foreign.
     pub(super) fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
         match self.style.is_foreign_formula(&self.joined(&values)) {
             true => Err(String::from(

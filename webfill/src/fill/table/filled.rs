@@ -13,9 +13,9 @@ use super::{MOST_FAULTS_SHOWN, Table};
 #[derive(Debug, Clone)]
 pub struct Change {
     pub values: Vec<String>,
-    /// The value to be there; nothing: a gap.
+    /// The values that the cell must have before the change; empty for a gap.
     pub old: Vec<String>,
-    /// A person has accepted the values: only what the column cannot hold is refused.
+    /// Whether a person has accepted the values. They are then refused only if the column cannot hold them.
     pub is_accepted: bool,
 }
 
@@ -66,7 +66,7 @@ impl Table {
             webfill_table::write_changed(&self.path, output, &self.understanding, &mut change);
         let written = written.map_err(Fault::error)?;
         if let Err(fault) = self.require_unchanged() {
-            // It may have values in other rows.
+            // The output may have values in the wrong rows.
             let _ = std::fs::remove_file(output);
             return Err(fault);
         }

@@ -13,7 +13,7 @@ use webfill_urls::{Url, site};
 pub struct Link {
     pub url: String,
     pub site: Arc<str>,
-    /// Its cell had no scheme.
+    /// Whether the URL had no scheme in its cell.
     pub is_without_scheme: bool,
 }
 
@@ -114,11 +114,11 @@ impl Links {
     }
 }
 
-/// The places of links by the hash of their URL: the URLs themselves are in the links.
+/// The indexes of links, by the hash of their URL. The URLs themselves are in the links.
 #[derive(Debug, Default)]
 struct LinkIndex {
     places: HashMap<u64, u32>,
-    /// URLs whose hash another one has.
+    /// The indexes of URLs whose hash belongs to another URL.
     others: HashMap<String, u32>,
     hashes: RandomState,
 }

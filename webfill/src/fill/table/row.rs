@@ -4,9 +4,9 @@ use crate::fill::known::KnownValues;
 
 #[derive(Debug)]
 pub struct Row {
-    /// As a person counts.
+    /// The number of the row in the file, as a person counts.
     pub number: u64,
-    /// If the table has a column of ids, and the row has one.
+    /// The id, if the table has a column of ids and the row has one.
     pub id: Option<String>,
     /// Places in [`Table::links`](super::Table::links).
     pub links: Box<[u32]>,
@@ -19,7 +19,7 @@ impl Row {
         self.id.clone().unwrap_or_else(|| self.number.to_string())
     }
 
-    /// The values of a field; none: a gap.
+    /// The values of a field; empty for a gap.
     pub fn known_values(&self, field: usize) -> Vec<String> {
         self.known.get(field)
     }

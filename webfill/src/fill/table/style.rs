@@ -8,7 +8,7 @@ use crate::fill::clock_style::ClockStyle;
 use crate::fill::form;
 use crate::fill::number_style::{NumberStyle, number_style};
 
-/// Known values that show which words mean a gap in their column.
+/// The most known values that show which words mean a gap in their column.
 const MOST_FOR_GAP_WORDS: usize = 10_000;
 
 /// The style of a column.
@@ -36,11 +36,11 @@ pub(super) struct Style {
     has_amounts: bool,
     /// What nearly all of these have between the number and its sign.
     amount_space: Option<String>,
-    /// Known values are cut off.
+    /// Whether any known value is cut off.
     has_cut_off: bool,
     /// All known texts have letters.
     has_letters: bool,
-    /// Known values begin as formulas do.
+    /// Whether any known value begins like a formula.
     has_formulas: bool,
 }
 
@@ -104,7 +104,7 @@ impl Style {
         Ok(form::with_commas(value, self.comma))
     }
 
-    /// Refuses a value that known ones show to be another thing, or not whole.
+    /// Refuses a value that is unlike the known ones, or incomplete.
     fn require_likeness(&self, value: &str) -> Result<(), String> {
         let years = self.years;
         let refusal = if value.contains(char::REPLACEMENT_CHARACTER) {

@@ -108,7 +108,8 @@ fn write_column(
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {
-    // The column is one of numbers, because nearly all of its values are. A value that is not a number stays blank.
+    // All values of the column were numbers when its kind was determined. A value that is none, such as white space,
+    // stays blank.
     let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let mut column = group

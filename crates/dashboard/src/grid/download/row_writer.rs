@@ -17,7 +17,7 @@ pub(super) trait RowWriter {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Sends what is written in pieces.
+/// Collects what is written, and sends it in pieces.
 pub(super) struct ChunkWriter {
     to: Sender<Bytes>,
     kept: Vec<u8>,
@@ -51,7 +51,8 @@ impl Write for ChunkWriter {
     }
 }
 
-/// Names by which readers find columns. Of several columns with one name, the first has it.
+/// Distinct names by which readers find columns. The first of several columns with the same name keeps it, and the
+/// others get a number.
 pub(super) fn unique_names(columns: &[Column]) -> Vec<String> {
     let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut taken: HashSet<String> = HashSet::new();

@@ -6,12 +6,12 @@ use super::applied::{Applied, note_applied};
 use super::changed_rows::{ChangedRow, ChangedTable, SEQUENCES, equal_to};
 use crate::journal::ReadCommit;
 
-/// Applies the changes of a commit, within the caller's transaction. An error means that the file is not what the
-/// program that wrote the changes had: it must be dropped, and made anew from a snapshot.
+/// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the
+/// one in which the changes were made: it must be dropped, and made anew from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     let changed: Vec<ChangedTable> =
         postcard::from_bytes(changes).map_err(|error| unequal(error.to_string()))?;
-    // Rows leave before others come, so that no value that must be unique is there twice.
+    // Rows are deleted before others are inserted, so that no value that must be unique is there twice.
     for table in &changed {
         table.delete(db)?;
     }
@@ -20,7 +20,7 @@ pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     }
     for table in &changed {
         if table.name == SEQUENCES {
-            // Rows that were just inserted have moved these numbers already.
+            // SQLite has already raised these numbers for rows that were inserted above, so they are replaced.
             table.delete(db)?;
         }
         table.insert(db)?;

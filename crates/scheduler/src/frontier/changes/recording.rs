@@ -55,7 +55,7 @@ impl Recorder {
             let noted: Vec<([Value; MOST_KEYS], i64)> = noted.collect::<Result<_>>()?;
             changed.extend(table.read(db, &noted)?);
         }
-        // A number of SQLite's own moves only with a row of its table.
+        // A number in SQLite's own table changes only together with a row of the table that it counts for.
         changed.extend(self.changed_sequences(db)?);
         db.prepare_cached("DELETE FROM changed_rows")?.execute([])?;
         Ok(match changed.is_empty() {

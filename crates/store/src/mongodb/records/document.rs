@@ -231,7 +231,7 @@ fn crawl_entry(crawl: &CrawlId) -> Value {
     json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id})
 }
 
-/// Sources by field name, or lists of sources, with each `at` and `until` as a date.
+/// Sources by field name, or lists of sources, with each `at`, `since` and `until` as a date.
 fn sources_with_dates(sources: &Map<String, Value>) -> Result<RawDocumentBuf, Fault> {
     let mut dated = RawDocumentBuf::new();
     for (name, source) in sources {
