@@ -27,6 +27,7 @@ pub(crate) const ALL: &[&Entry] = &[
     &processors::lookup::MAP,
     &processors::number::NUMBER,
     &processors::date::DATE,
+    &processors::duration::DURATION,
     &processors::url::URL,
     &processors::pagination::PAGINATION,
     &processors::list::SPLIT,

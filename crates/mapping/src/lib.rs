@@ -85,6 +85,7 @@ pub use manual::processors_manual;
 pub use mapping::PageLane;
 pub use page_text::value_text;
 pub use parallel::ParallelLists;
+pub use processors::duration::seconds_of_duration;
 pub use reading::{FoundMatch, FoundNode, Reading};
 pub use request_headers::request_header;
 pub use robots_directives::is_nofollow_tag;

@@ -3,6 +3,7 @@
 
 pub(crate) mod cell;
 pub(crate) mod date;
+pub(crate) mod duration;
 pub(crate) mod json;
 pub(crate) mod json_ld;
 pub(crate) mod list;
