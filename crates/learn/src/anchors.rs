@@ -22,6 +22,9 @@ pub(crate) struct Route {
 /// How many levels above a place are searched for anchors.
 const LEVELS: usize = 8;
 
+/// The type of objects in linked data that are a name and a value.
+const NAMED_OBJECT: &str = "PropertyValue";
+
 /// All routes to a place.
 pub(crate) fn routes(
     page: &Places<'_>,
@@ -82,6 +85,15 @@ fn routes_from(
     leaks: &Leaks,
 ) -> Vec<Route> {
     match &page.all[index].at {
+        PlaceKind::JsonLd(_, path) | PlaceKind::Json(path) | PlaceKind::ParsedJson(path, _)
+            if names_known_value(path, leaks) =>
+        {
+            Vec::new()
+        }
+        // Which of them it is, their names tell, not their order.
+        PlaceKind::JsonLd(kind, _) if kind == NAMED_OBJECT && page.has_several_linked(kind) => {
+            Vec::new()
+        }
         PlaceKind::JsonLd(kind, path) => {
             let mut routes = json_routes(
                 Anchor::JsonLd,
@@ -146,7 +158,7 @@ fn routes_from(
                 node: parent,
                 forms: text_forms(*text, parent),
             };
-            let mut routes = Vec::new();
+            let mut routes = text_after_icon(*text, parent, leaks, root);
             tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
@@ -169,8 +181,13 @@ struct Ending<'d> {
 }
 
 fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Vec<Route> {
-    let mut paths = vec![(path.to_owned(), 0.2 * path.matches('[').count() as f64)];
-    if path.contains('[') {
+    let filters = path.matches("[?").count();
+    let indexes = path.matches('[').count() - filters;
+    let mut paths = vec![(
+        path.to_owned(),
+        0.2 * indexes as f64 + 0.05 * filters as f64,
+    )];
+    if indexes > 0 {
         paths.push((with_any_index(path), 0.1));
     }
     let route = |(path, burden): (String, f64)| Route {
@@ -181,6 +198,13 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
         burden: burden + 0.05 * path.matches('.').count() as f64,
     };
     paths.into_iter().map(route).collect()
+}
+
+/// Whether a filter of a path compares with a known value.
+fn names_known_value(path: &str, leaks: &Leaks) -> bool {
+    let filters = path.split("=='").skip(1);
+    let mut names = filters.filter_map(|rest| rest.split('\'').next());
+    names.any(|name| leaks.holds(name))
 }
 
 /// The same route, but only into the first object of this type. Later objects describe related things, whose values
@@ -338,6 +362,7 @@ fn tree_routes(
             None => break,
         }
     }
+    starts.extend(icon_before(page, index, end, leaks, root));
     // The row is already found, and plain steps lead on from there.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
@@ -373,6 +398,73 @@ fn tree_routes(
             }
         },
     );
+}
+
+/// The start of a route from an icon right before the value: an element without text, which has a name. Other values
+/// have other icons.
+fn icon_before<'d>(
+    page: &Places<'d>,
+    index: usize,
+    end: &Ending<'d>,
+    leaks: &Leaks,
+    root: Option<&Root<'_>>,
+) -> Vec<(Anchor, String, NodeRef<'d>, f64)> {
+    let is_text = matches!(page.all[index].at, PlaceKind::Text(_));
+    let node = end.node;
+    let Some(icon) = element_before(node).filter(|icon| is_text && icon.text().trim().is_empty())
+    else {
+        return Vec::new();
+    };
+    let Some(tag) = node.tag().filter(|tag| is_valid_step_name(tag)) else {
+        return Vec::new();
+    };
+    let anchors = own_anchors(page, icon, leaks).into_iter();
+    let anchors = anchors.filter(|(_, xpath, _)| !xpath.starts_with('('));
+    let starts = anchors.map(|(anchor, xpath, burden)| {
+        let beside = format!("{xpath}/following-sibling::*[1][self::{tag}]");
+        (anchor, rebase_xpath(&beside, root), node, burden + 0.1)
+    });
+    starts.collect()
+}
+
+/// Routes from an icon to the text right after it, in the same element.
+fn text_after_icon(
+    text: NodeRef<'_>,
+    parent: NodeRef<'_>,
+    leaks: &Leaks,
+    root: Option<&Root<'_>>,
+) -> Vec<Route> {
+    let before = parent.children().take_while(|child| *child != text);
+    let Some(icon) = before
+        .last()
+        .filter(|icon| icon.is_element() && icon.text().trim().is_empty())
+    else {
+        return Vec::new();
+    };
+    let class = icon
+        .attribute("class")
+        .filter(|class| is_short_class(class) && !leaks.holds(class));
+    let (Some(tag), Some(class)) = (icon.tag(), class.and_then(literal)) else {
+        return Vec::new();
+    };
+    if !is_valid_step_name(tag) {
+        return Vec::new();
+    }
+    let icon = format!("{tag}[@class={class}]");
+    // The next text may belong to another icon.
+    let own = format!("[preceding-sibling::*[1][self::{icon}]]");
+    let after = format!("//{icon}/following-sibling::text()[normalize-space(.)]{own}");
+    vec![xpath_route(
+        Anchor::WholeClass,
+        rebase_xpath(&after, root),
+        0.1,
+    )]
+}
+
+/// The element right before another one.
+fn element_before(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
+    let siblings = node.parent()?.children().filter(|child| child.is_element());
+    siblings.take_while(|sibling| *sibling != node).last()
 }
 
 fn push_forms(routes: &mut Vec<Route>, anchor: Anchor, xpath: &str, burden: f64, end: &Ending<'_>) {
@@ -458,7 +550,9 @@ pub(crate) fn own_anchors(
         let anchor = match name {
             _ if !is_valid_step_name(name) => continue,
             "id" => Anchor::Id,
-            "itemprop" | "property" | "rel" | "headers" => Anchor::Itemprop,
+            "itemprop" | "property" | "rel" | "headers" | "title" | "aria-label" => {
+                Anchor::Itemprop
+            }
             _ if name.starts_with("data-") => Anchor::Data,
             _ => continue,
         };

@@ -1,6 +1,7 @@
 //! Forms: a page writes a value in another form than the record. There is a small, closed set of them, each expressed
 //! by ordinary processors: numbers without their words (`6 ft 5 in` as `6-5`), names turned around, a unit or sign
-//! that the page lacks, dates in another order, marks between digits, capitals.
+//! that the page lacks or writes otherwise, units that are a power of ten apart, fractions, durations, dates in another
+//! order, marks between digits, capitals, national telephone numbers, relative links, yes and no.
 //!
 //! Known values decide: a form is used only if several pages show the same one, and it must read their values like any
 //! other chain.
@@ -8,12 +9,17 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use webfill_mapping::seconds_of_duration;
 
+use crate::amounts;
+use crate::clock::minutes_of_day;
 use crate::dates;
 use crate::fold::{KnownValue, folded};
+use crate::fractions;
 use crate::labels::Leaks;
-use crate::places::Places;
+use crate::places::{PlaceKind, Places};
+use crate::telephones;
 use crate::truth_words;
 
 /// How many pages must show a form.
@@ -29,7 +35,7 @@ const LONGEST_WORDS: usize = 24;
 const MOST_PLACES: usize = 6;
 
 /// The longest unit or sign.
-const LONGEST_AFFIX: usize = 12;
+pub(crate) const LONGEST_AFFIX: usize = 12;
 
 /// A place that has the value in another form, and the processors that convert it to the value.
 pub(crate) struct ConvertedPlace {
@@ -42,8 +48,141 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec
     let mut found = find_by_numbers(page, &wanted.text, leaks);
     found.extend(find_reordered_name(page, &wanted.text));
     found.extend(find_without_affixes(page, &wanted.text));
+    found.extend(amounts::find(page, &wanted.text, leaks));
+    found.extend(fractions::find(page, &wanted.text, leaks));
+    found.extend(telephones::find(page, wanted));
+    found.extend(find_durations(page, &wanted.text));
+    found.extend(find_stars(page, &wanted.text));
+    found.extend(find_times(page, wanted));
+    found.extend(find_relative_links(page, &wanted.text));
     found.extend(find_truth_words(page, &wanted.text));
+    found.extend(find_truth_classes(page, &wanted.text));
     found
+}
+
+/// Finds durations that are this number of seconds, minutes or hours.
+fn find_durations(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
+    const UNITS: [(&str, f64); 3] = [("minutes", 60.0), ("seconds", 1.0), ("hours", 3_600.0)];
+    const LONGEST_NUMBER: usize = 7;
+    let is_number = value.len() <= LONGEST_NUMBER && !value.starts_with('0');
+    let Some(number) = value.parse::<f64>().ok().filter(|_| is_number) else {
+        return Vec::new();
+    };
+    let places = page.all.iter().enumerate();
+    let durations = places.filter_map(|(at, place)| Some((at, seconds_of_duration(&place.text)?)));
+    let formed = durations.flat_map(|(place, seconds)| {
+        let of_unit = move |(_, unit): &(&str, f64)| seconds == number * unit;
+        UNITS
+            .into_iter()
+            .filter(of_unit)
+            .map(move |(unit, _)| ConvertedPlace {
+                place,
+                processors: vec![json!({"type": "duration", "parameters": {"unit": unit}})],
+            })
+    });
+    formed.take(MOST_PLACES).collect()
+}
+
+/// Finds as many stars, with or without empty ones up to five.
+fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
+    const MOST_STARS: usize = 5;
+    let Some(number) = value
+        .parse()
+        .ok()
+        .filter(|number| (1..=MOST_STARS).contains(number))
+    else {
+        return Vec::new();
+    };
+    let full = |number: usize| "\u{2605}".repeat(number);
+    let with_empty = |number: usize| full(number) + &"\u{2606}".repeat(MOST_STARS - number);
+    let table: Map<String, Value> = (1..=MOST_STARS)
+        .flat_map(|number| [(full(number), number), (with_empty(number), number)])
+        .map(|(stars, number)| (stars, number.to_string().into()))
+        .collect();
+    let places = [full(number), with_empty(number)];
+    let places = places
+        .iter()
+        .flat_map(|stars| page.find_text(&folded(stars)));
+    let formed = places.map(|&place| ConvertedPlace {
+        place,
+        processors: vec![json!({"type": "map", "parameters": {"table": table, "others": "drop"}})],
+    });
+    formed.take(MOST_PLACES).collect()
+}
+
+/// The only time of day in a text, on a clock of 12 or 24 hours.
+const TIMES: [&str; 2] = [
+    r"(?i)^\D*(?:.*?\D)?(\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?)",
+    r"^(?:.*?[^\d:])?(\d{1,2}:\d{2})(?![:\d])",
+];
+
+static TIME_IN_TEXT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let plain = TIMES
+        .iter()
+        .map(|pattern| pattern.trim_end_matches(r"(?![:\d])"));
+    plain
+        .map(|pattern| Regex::new(pattern).expect("constant patterns"))
+        .collect()
+});
+
+/// Finds texts that have this time of day, in another notation, among other words.
+fn find_times(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
+    let Some(minutes) = wanted.minutes else {
+        return Vec::new();
+    };
+    let places = page.all.iter().enumerate();
+    let short = places.filter(|(_, place)| {
+        place.text.len() <= LONGEST && place.text.bytes().any(|b| b.is_ascii_digit())
+    });
+    let formed = short.filter_map(|(place, at)| {
+        let (pattern, _) = TIMES.iter().zip(TIME_IN_TEXT.iter()).find(|(_, regex)| {
+            let found = regex.captures(&at.text);
+            found.is_some_and(|found| minutes_of_day(&found[1]) == Some(minutes))
+        })?;
+        let processors = vec![json!({"type": "regex", "parameters": {"pattern": pattern}})];
+        Some(ConvertedPlace { place, processors })
+    });
+    formed.take(MOST_PLACES).collect()
+}
+
+/// Finds links that are this one without its host, as those of images are.
+fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
+    const SHORTEST_PATH: usize = 3;
+    if !value.starts_with("http://") && !value.starts_with("https://") {
+        return Vec::new();
+    }
+    let is_it = |text: &str| {
+        let path = text
+            .trim_start_matches("../")
+            .trim_start_matches("./")
+            .trim_start_matches('/');
+        path.len() >= SHORTEST_PATH && text.len() < value.len() && value.ends_with(path)
+    };
+    let places = page.all.iter().enumerate();
+    let links = places.filter(|(_, place)| {
+        matches!(place.at, PlaceKind::Attribute(_, name) if name != "title") && is_it(&place.text)
+    });
+    let formed = links.map(|(place, _)| ConvertedPlace {
+        place,
+        processors: vec![json!({"type": "url"})],
+    });
+    formed.take(MOST_PLACES).collect()
+}
+
+/// Finds classes that mean `true` or `false`, as those of icons do.
+fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
+    let Some((class_means, processors)) = truth_words::class_words(value) else {
+        return Vec::new();
+    };
+    let places = page.all.iter().enumerate();
+    let classes = places.filter(|(_, place)| {
+        matches!(place.at, PlaceKind::Attribute(_, "class")) && class_means(&place.text)
+    });
+    let formed = classes.map(|(place, _)| ConvertedPlace {
+        place,
+        processors: processors.clone(),
+    });
+    formed.take(MOST_PLACES).collect()
 }
 
 /// Finds the words and signs that pages have in place of `true` and `false`.
@@ -59,7 +198,7 @@ fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-fn replace_processor(find: &str, with: &str) -> Value {
+pub(crate) fn replace_processor(find: &str, with: &str) -> Value {
     json!({"type": "replace", "parameters": {"find": find, "with": with, "regex": true}})
 }
 
@@ -78,7 +217,8 @@ fn split_at_numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     (words, numbers)
 }
 
-/// Finds texts that have the same two or more numbers in the same order, but other words.
+/// Finds texts that have the same two or more numbers in the same order, but other words. Others may follow: the same
+/// measure in inches.
 fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     let (marks, numbers) = split_at_numbers(value);
     if numbers.len() < 2 || value.len() > LONGEST {
@@ -91,17 +231,21 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     let formed = short.filter_map(|(at, place)| {
         let (words, others) = split_at_numbers(&place.text);
         let is_short = |words: &&str| words.len() <= LONGEST_WORDS;
-        if others != numbers || !words.iter().all(is_short) {
+        if !others.starts_with(&numbers) || !words.iter().all(is_short) {
             return None;
         }
         if words.iter().any(|words| leaks.holds(words)) {
             return None;
         }
-        let pattern: Vec<String> = words
-            .iter()
-            .map(|words| pattern_with_any_space(words))
-            .collect();
-        let pattern = format!("^{}$", pattern.join(r"(\d+(?:\.\d+)?)"));
+        let mut pattern = String::from("^");
+        for (at, words) in words.iter().enumerate() {
+            pattern += &pattern_with_any_space(words);
+            pattern += match at {
+                _ if at < numbers.len() => r"(\d+(?:\.\d+)?)",
+                _ if at < others.len() => r"\d+(?:\.\d+)?",
+                _ => "$",
+            };
+        }
         let mut with = String::new();
         for (at, mark) in marks.iter().enumerate() {
             with += &mark.replace('$', "$$");
@@ -120,7 +264,7 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
 }
 
 /// The text as a pattern that accepts any white space in place of its own.
-fn pattern_with_any_space(text: &str) -> String {
+pub(crate) fn pattern_with_any_space(text: &str) -> String {
     if !text.is_empty() && text.trim().is_empty() {
         // At least one space is needed here: without it, two numbers would be one.
         return String::from(r"\s+");

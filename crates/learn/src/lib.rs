@@ -7,6 +7,7 @@
 //! (`links`). The same learner repairs mappings ([`repair`]).
 
 mod alternatives;
+mod amounts;
 mod anchors;
 mod beside;
 mod candidates;
@@ -18,6 +19,7 @@ mod field;
 mod fold;
 mod foreign_parts;
 mod forms;
+mod fractions;
 mod generated;
 mod groups;
 mod guards;
@@ -37,6 +39,7 @@ mod shape;
 mod stale;
 mod steps;
 mod survival;
+mod telephones;
 mod truth_words;
 mod types;
 mod unions;

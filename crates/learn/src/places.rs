@@ -13,6 +13,7 @@ use crate::dates::{self, DateInterpretation};
 use crate::fold::{KnownValue, Spelling, collapsed, folded};
 use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
+use crate::truth_words::is_truth_class;
 use crate::types::Page;
 
 /// The most places of a page that are read. The rest is ignored.
@@ -273,6 +274,9 @@ impl<'d> Places<'d> {
             if name == "class" {
                 let key = (tag, attribute.value());
                 self.by_class.entry(key).or_default().push(node.position());
+                if is_truth_class(attribute.value()) && node.text().trim().is_empty() {
+                    self.add(PlaceKind::Attribute(node, name), attribute.value());
+                }
             } else if ATTRIBUTES.contains(&name) || name.starts_with("data-") {
                 self.add(PlaceKind::Attribute(node, name), attribute.value());
             }
@@ -379,8 +383,12 @@ impl<'d> Places<'d> {
                 self.add(at(path.to_owned()), &number.to_string());
             }
             Value::Array(items) => {
+                let naming = naming_member(items);
                 for (index, item) in items.iter().enumerate().take(1_000) {
                     self.read_members(item, &format!("{path}[{index}]"), depth + 1, at);
+                    if let Some(filter) = naming.and_then(|member| filter_by_name(item, member)) {
+                        self.read_members(item, &format!("{path}{filter}"), depth + 1, at);
+                    }
                 }
             }
             Value::Object(object) => {
@@ -580,6 +588,46 @@ fn day_key(day: &str) -> String {
 
 fn minutes_key(minutes: u32) -> String {
     format!("\u{4}{minutes}")
+}
+
+/// The member by which the objects of a list name themselves, as in `[{"name": "Weight", "value": "12 kg"}]`.
+fn naming_member(items: &[Value]) -> Option<&'static str> {
+    const MEMBERS: [&str; 8] = [
+        "name",
+        "label",
+        "key",
+        "title",
+        "k",
+        "property",
+        "attribute",
+        "code",
+    ];
+    const LONGEST_NAME: usize = 40;
+    let names = |member: &str| {
+        let name = |item: &Value| {
+            let name = item.get(member)?.as_str()?;
+            let is_name = name.len() <= LONGEST_NAME && !name.contains(['\'', '\\', '[', ']']);
+            is_name.then(|| name.to_owned())
+        };
+        let names: Option<Vec<String>> = items.iter().take(200).map(name).collect();
+        names.is_some_and(|mut names| {
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            all > 1 && names.len() == all
+        })
+    };
+    let has_values = items
+        .iter()
+        .all(|item| item.as_object().is_some_and(|item| item.len() > 1));
+    MEMBERS
+        .into_iter()
+        .find(|member| has_values && names(member))
+}
+
+fn filter_by_name(item: &Value, member: &str) -> Option<String> {
+    let name = item.get(member)?.as_str()?;
+    Some(format!("[?(@.{member}=='{name}')]"))
 }
 
 /// The JSONPath of a member; `None` if its name cannot be written in a path.

@@ -1,5 +1,8 @@
 //! Yes or no: records have one of two words, and pages have other words or signs.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
 /// The words that records have.
@@ -38,6 +41,94 @@ pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)
     Some((words, map))
 }
 
+/// What the classes of elements without text have in place of them.
+const YES_CLASSES: [&str; 12] = [
+    "in-stock",
+    "instock",
+    "available",
+    "check",
+    "checked",
+    "tick",
+    "check-circle",
+    "yes",
+    "true",
+    "on",
+    "enabled",
+    "active",
+];
+const NO_CLASSES: [&str; 19] = [
+    "out-of-stock",
+    "outofstock",
+    "sold-out",
+    "soldout",
+    "not-available",
+    "unavailable",
+    "times",
+    "times-circle",
+    "cross",
+    "xmark",
+    "close",
+    "no",
+    "false",
+    "off",
+    "disabled",
+    "inactive",
+    "unchecked",
+    "not-in-stock",
+    "remove",
+];
+
+static CLASS_WORD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&class_pattern()).expect("constant words"));
+
+/// The pattern of the first such word in a `class` attribute, as a class or as the end of one. Longer words first.
+fn class_pattern() -> String {
+    let mut words: Vec<&str> = YES_CLASSES.into_iter().chain(NO_CLASSES).collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    format!(r"(?:^|[\s_-])({})(?:\s|$)", words.join("|"))
+}
+
+/// The word of a `class` attribute that means yes or no.
+fn class_word(class: &str) -> Option<&str> {
+    Some(CLASS_WORD.captures(class)?.get(1)?.as_str())
+}
+
+/// Whether a class means yes or no.
+pub(crate) fn is_truth_class(class: &str) -> bool {
+    class_word(class).is_some()
+}
+
+/// Whether a class means this word of a record, and the processors that turn it into the record's two words. `None` if
+/// it is another word.
+pub(crate) fn class_words(value: &str) -> Option<(impl Fn(&str) -> bool, Vec<Value>)> {
+    let lower = value.to_lowercase();
+    let (yes, no) = OF_RECORDS
+        .into_iter()
+        .find(|(yes, no)| lower == *yes || lower == *no)?;
+    let words: &'static [&'static str] = if lower == yes {
+        &YES_CLASSES
+    } else {
+        &NO_CLASSES
+    };
+    let table = YES_CLASSES
+        .iter()
+        .map(|word| (*word, written_like(yes, value)));
+    let table = table.chain(
+        NO_CLASSES
+            .iter()
+            .map(|word| (*word, written_like(no, value))),
+    );
+    let table: Map<String, Value> = table
+        .map(|(word, of_record)| (word.to_owned(), of_record.into()))
+        .collect();
+    let processors = vec![
+        json!({"type": "regex", "parameters": {"pattern": class_pattern()}}),
+        json!({"type": "map", "parameters": {"table": table, "others": "drop"}}),
+    ];
+    let means = move |class: &str| class_word(class).is_some_and(|word| words.contains(&word));
+    Some((means, processors))
+}
+
 /// The word, capitalised like the other one.
 fn written_like(word: &str, other: &str) -> String {
     let mut letters = other.chars();
@@ -63,5 +154,27 @@ mod tests {
             "YES"
         );
         assert!(page_words("maybe").is_none());
+    }
+
+    #[test]
+    fn classes_of_icons_mean_yes_or_no() {
+        let means = |value: &str, class: &str| class_words(value).unwrap().0(class);
+        for class in [
+            "stock in-stock",
+            "icon icon-check",
+            "fa fa-check-circle",
+            "yes",
+        ] {
+            assert!(means("yes", class) && !means("no", class), "{class}");
+        }
+        for class in [
+            "stock out-of-stock",
+            "fa fa-times",
+            "not-available",
+            "is-inactive",
+        ] {
+            assert!(means("False", class) && !means("True", class), "{class}");
+        }
+        assert!(!is_truth_class("stockings") && !is_truth_class("checkout button"));
     }
 }

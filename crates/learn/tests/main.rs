@@ -3,6 +3,7 @@
 //! All of them are one program, because each program links everything that it tests.
 
 mod dates;
+mod forms;
 mod hostile;
 mod kinds;
 mod learning;

@@ -1,0 +1,287 @@
+//! Amounts in another form: the sign or unit on the other side or another one, other marks between the digits, and
+//! units that are a power of ten apart (`1.2 kg` and `1200 g`, `1.2 million` and `1200000`).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::forms::{ConvertedPlace, LONGEST_AFFIX, pattern_with_any_space, replace_processor};
+use crate::labels::Leaks;
+use crate::places::Places;
+
+/// The most places of one value.
+const MOST_PLACES: usize = 6;
+
+/// The powers of ten by which units differ.
+const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
+
+static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
+    let mark = r"[.,'\x{2019} \x{a0}\x{2009}\x{202f}]";
+    let affix = format!(r"[^\d]{{0,{LONGEST_AFFIX}}}");
+    let pattern = format!(r"^({affix}?)(\d(?:{mark}?\d)*)({affix})$");
+    Regex::new(&pattern).expect("a constant pattern")
+});
+
+/// A number with the texts around it.
+#[derive(Debug, PartialEq)]
+struct Amount<'t> {
+    before: &'t str,
+    after: &'t str,
+    whole: String,
+    fraction: String,
+    group: Option<char>,
+    decimal: Option<char>,
+}
+
+impl<'t> Amount<'t> {
+    fn parse(text: &'t str) -> Option<Amount<'t>> {
+        let parts = AMOUNT.captures(text)?;
+        let (before, number, after) = (parts.get(1)?, parts.get(2)?, parts.get(3)?);
+        // A minus sign would make it a different number, and a slash a part of something else.
+        let is_other = |text: &str| text.contains(['-', '\u{2212}', '/', '(', ')']);
+        if is_other(before.as_str()) || is_other(after.as_str()) {
+            return None;
+        }
+        let number = number.as_str();
+        let marks: Vec<(usize, char)> = number
+            .char_indices()
+            .filter(|(_, c)| !c.is_ascii_digit())
+            .collect();
+        let (decimal, group) = match marks.as_slice() {
+            [] => (None, None),
+            [.., (at, last)] => {
+                let behind = number.len() - at - last.len_utf8();
+                let is_alone = marks.iter().filter(|(_, mark)| mark == last).count() == 1;
+                let is_decimal =
+                    matches!(last, '.' | ',') && is_alone && (behind != 3 || marks.len() > 1);
+                let group = marks.first().map(|(_, first)| *first);
+                match is_decimal {
+                    true => (Some((*at, *last)), group.filter(|first| first != last)),
+                    false => (None, group),
+                }
+            }
+        };
+        let (whole, fraction) = match decimal {
+            Some((at, mark)) => (&number[..at], &number[at + mark.len_utf8()..]),
+            None => (number, ""),
+        };
+        let groups: Vec<&str> =
+            group.map_or_else(|| vec![whole], |mark| whole.split(mark).collect());
+        let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let are_groups = groups[0].len() <= 3 || groups.len() == 1;
+        let is_valid = groups.iter().all(is_digits)
+            && are_groups
+            && groups[1..].iter().all(|group| group.len() == 3);
+        is_valid.then(|| Amount {
+            before: before.as_str().trim(),
+            after: after.as_str().trim(),
+            whole: groups.concat(),
+            fraction: fraction.to_owned(),
+            group,
+            decimal: decimal.map(|(_, mark)| mark),
+        })
+    }
+
+    /// The number times this power of ten, as it is looked up.
+    fn shifted(&self, by: i32) -> String {
+        let digits = format!("{}{}", self.whole, self.fraction);
+        let point = self.whole.len() as i32 + by;
+        let (whole, fraction) = match usize::try_from(point) {
+            Ok(point) if point >= digits.len() => (
+                format!("{digits}{}", "0".repeat(point - digits.len())),
+                String::new(),
+            ),
+            Ok(point) => (digits[..point].to_owned(), digits[point..].to_owned()),
+            Err(_) => (
+                String::new(),
+                format!("{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+            ),
+        };
+        let whole = match whole.trim_start_matches('0') {
+            "" => "0",
+            whole => whole,
+        };
+        match fraction.trim_end_matches('0') {
+            "" => whole.to_owned(),
+            fraction => format!("{whole}.{fraction}"),
+        }
+    }
+}
+
+/// Finds amounts that are the known one in another form.
+pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
+    /// `CHF`; a longer word is no currency that stands before its number.
+    const LONGEST_CODE: usize = 4;
+    let Some(wanted) = Amount::parse(value) else {
+        return Vec::new();
+    };
+    let is_name = wanted.before.contains(char::is_alphabetic);
+    if is_name && wanted.before.chars().count() > LONGEST_CODE {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for by in std::iter::once(0).chain(SHIFTS) {
+        let places = page.find_text(&format!("\u{1}{}", wanted.shifted(-by)));
+        for &place in places.iter().take(MOST_PLACES) {
+            let Some(read) = Amount::parse(&page.all[place].text) else {
+                continue;
+            };
+            let has_unit = [read.before, read.after]
+                .iter()
+                .any(|text| text.contains(char::is_alphabetic));
+            let is_unlikely = by != 0 && (!has_unit || wanted.shifted(0) == "0");
+            if is_unlikely || leaks.holds(read.before) || leaks.holds(read.after) {
+                continue;
+            }
+            let ways = conversions(&read, &wanted, by).into_iter();
+            found.extend(ways.map(|processors| ConvertedPlace { place, processors }));
+        }
+    }
+    found
+}
+
+/// The processors that convert one amount to the other.
+fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value>> {
+    let is_same_form = read.group == wanted.group && read.decimal == wanted.decimal;
+    let has_same_affixes = wanted.before == read.before && wanted.after == read.after;
+    // The number alone is cut out of its text as any value is.
+    let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
+    if by == 0
+        && (read.fraction != wanted.fraction || is_same_form && (is_bare || has_same_affixes))
+    {
+        return Vec::new();
+    }
+    let mut processors = vec![number_within(read)];
+    if let Some(mark) = read.group {
+        let mark = if mark.is_whitespace() {
+            r"\s".to_owned()
+        } else {
+            regex::escape(&mark.to_string())
+        };
+        processors.push(replace_processor(&mark, ""));
+    }
+    if read.decimal == Some(',') {
+        processors.push(json!({"type": "replace", "parameters": {"find": ",", "with": "."}}));
+    }
+    processors.extend(shift_processors(by));
+    if wanted.decimal == Some(',') {
+        processors.push(json!({"type": "replace", "parameters": {"find": ".", "with": ","}}));
+    }
+    let is_large = wanted.whole.len() > 3;
+    // A smaller number does not show whether larger ones have marks.
+    let groups = match wanted.group {
+        Some(mark) => vec![Some(mark)],
+        None if is_large || is_bare => vec![None],
+        None => vec![
+            None,
+            Some(if wanted.decimal == Some(',') {
+                '.'
+            } else {
+                ','
+            }),
+        ],
+    };
+    let affixes = affix_processors(wanted);
+    let with_groups = |mark: Option<char>| {
+        let grouped = mark
+            .map(|mark| replace_processor(r"(?<=\d)(?=(?:\d{3})+(?:[.,]|$))", &mark.to_string()));
+        let processors = processors.iter().cloned().chain(grouped);
+        processors.chain(affixes.clone()).collect()
+    };
+    groups.into_iter().map(with_groups).collect()
+}
+
+/// The processor that takes the number out of a text with the same words and signs.
+fn number_within(read: &Amount<'_>) -> Value {
+    let marks: String = [read.group, read.decimal]
+        .into_iter()
+        .flatten()
+        .map(|mark| {
+            if mark.is_whitespace() {
+                r"\s".to_owned()
+            } else {
+                regex::escape(&mark.to_string())
+            }
+        })
+        .collect();
+    let (before, after) = (
+        pattern_with_any_space(read.before),
+        pattern_with_any_space(read.after),
+    );
+    let pattern = format!(r"^{before}\s*(\d(?:[\d{marks}]*\d)?)\s*{after}$");
+    json!({"type": "regex", "parameters": {"pattern": pattern}})
+}
+
+fn affix_processors(wanted: &Amount<'_>) -> Vec<Value> {
+    let with_space = |text: &str, is_before: bool| {
+        let is_word = text.chars().count() > 1 && text.contains(char::is_alphabetic);
+        match (is_word, is_before) {
+            (false, _) => text.to_owned(),
+            (true, true) => format!("{text} "),
+            (true, false) => format!(" {text}"),
+        }
+    };
+    let mut processors = Vec::new();
+    if !wanted.before.is_empty() {
+        let text = with_space(wanted.before, true);
+        processors.push(json!({"type": "prefix", "parameters": {"text": text}}));
+    }
+    if !wanted.after.is_empty() {
+        let text = with_space(wanted.after, false);
+        processors.push(json!({"type": "suffix", "parameters": {"text": text}}));
+    }
+    processors
+}
+
+/// The processors that move the decimal point.
+fn shift_processors(by: i32) -> Vec<Value> {
+    if by == 0 {
+        return Vec::new();
+    }
+    let (places, zeros) = (by.unsigned_abs(), "0".repeat(by.unsigned_abs() as usize));
+    let moved = match by > 0 {
+        true => vec![
+            replace_processor(r"^(\d+)$", "$1."),
+            replace_processor("$", &zeros),
+            replace_processor(&format!(r"^(\d+)\.(\d{{{places}}})(\d*)$"), "${1}${2}.${3}"),
+        ],
+        false => vec![
+            replace_processor("^", &zeros),
+            replace_processor(
+                &format!(r"^(\d+)(\d{{{places}}})(?:\.(\d+))?$"),
+                "${1}.${2}${3}",
+            ),
+        ],
+    };
+    let zeros = [
+        replace_processor(r"^0+(?=\d)", ""),
+        replace_processor(r"(\.\d*?)0+$", "$1"),
+        replace_processor(r"\.$", ""),
+    ];
+    moved.into_iter().chain(zeros).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_moved_by_powers_of_ten() {
+        let table = [
+            ("1.2 kg", 3, "1200"),
+            ("1,234.50", 0, "1234.5"),
+            ("1200", -3, "1.2"),
+            ("5", -3, "0.005"),
+            ("0.05", 1, "0.5"),
+            ("1'234'567", 0, "1234567"),
+            ("1 234,5 m", 2, "123450"),
+        ];
+        for (text, by, shifted) in table {
+            assert_eq!(Amount::parse(text).unwrap().shifted(by), shifted, "{text}");
+        }
+        for text in ["-5", "1-2", "12 (3)", "a", "1,23,4", "12.5 / 5"] {
+            assert_eq!(Amount::parse(text), None, "{text}");
+        }
+    }
+}

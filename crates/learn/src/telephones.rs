@@ -1,0 +1,157 @@
+//! Telephone numbers: a page has the national form of an international one, or the other way round.
+
+use serde_json::{Value, json};
+
+use crate::fold::KnownValue;
+use crate::forms::{ConvertedPlace, pattern_with_any_space, replace_processor};
+use crate::places::Places;
+
+/// The most places of one value.
+const MOST_PLACES: usize = 6;
+
+/// The fewest digits after the code of a country.
+const FEWEST: usize = 6;
+
+/// The most digits of the code of a country.
+const LONGEST_CODE: usize = 3;
+
+/// The longest text that ends in a telephone number.
+const LONGEST: usize = 60;
+
+/// Finds the number of the record in its other form, alone or after other words.
+pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
+    let Some(digits) = &wanted.digits else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (place, at) in page.all.iter().enumerate() {
+        let Some((head, read)) = last_number(&at.text) else {
+            continue;
+        };
+        let Some((code, form)) = other_form(&wanted.text, digits, &read) else {
+            continue;
+        };
+        let mut processors = form.processors(&code);
+        if !head.is_empty() {
+            let pattern = format!(r"^{}\s*(.+)$", pattern_with_any_space(head));
+            processors.insert(
+                0,
+                json!({"type": "regex", "parameters": {"pattern": pattern}}),
+            );
+        }
+        found.push(ConvertedPlace { place, processors });
+        if found.len() >= MOST_PLACES {
+            break;
+        }
+    }
+    found
+}
+
+/// The telephone number at the end of a short text, as digits, with a plus if it has one; and the words before it.
+fn last_number(text: &str) -> Option<(&str, String)> {
+    if text.len() > LONGEST || !text.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let is_of_number = |c: char| c.is_ascii_digit() || "+-./() ".contains(c);
+    let head = text.trim_end_matches(is_of_number);
+    let number = text[head.len()..].trim_start();
+    let digits = number.chars().filter(|c| c.is_ascii_digit());
+    let plus = number.starts_with('+').then_some('+');
+    let read: String = plus.into_iter().chain(digits).collect();
+    (read.len() > FEWEST && !head.contains(|c: char| c.is_ascii_digit()))
+        .then_some((head.trim_end(), read))
+}
+
+/// How the record writes the number, and the digits that the page has before its national part.
+fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
+    if known.starts_with('+') {
+        let number = read
+            .strip_prefix('0')
+            .filter(|number| number.len() >= FEWEST)?;
+        let code = digits
+            .strip_suffix(number)
+            .filter(|code| is_country_code(code))?;
+        return Some(("0".to_owned(), Form::of(known, code, number)?));
+    }
+    let number = digits
+        .strip_prefix('0')
+        .filter(|number| number.len() >= FEWEST)?;
+    let code = read.strip_prefix('+')?.strip_suffix(number)?;
+    is_country_code(code).then(|| Some((code.to_owned(), Form::of(known, "0", number)?)))?
+}
+
+fn is_country_code(code: &str) -> bool {
+    (1..=LONGEST_CODE).contains(&code.len()) && !code.starts_with('0')
+}
+
+/// How the record writes a number: the text before its national part, and the groups of digits of this part, each with
+/// the marks before it.
+struct Form {
+    before: String,
+    groups: Vec<(String, usize)>,
+}
+
+impl Form {
+    fn of(text: &str, code: &str, number: &str) -> Option<Form> {
+        let start = text.find(code)? + code.len();
+        let (before, national) = text.split_at(start);
+        let mut groups: Vec<(String, usize)> = Vec::new();
+        let mut marks = String::new();
+        let mut is_inside = false;
+        for c in national.chars() {
+            match c.is_ascii_digit() {
+                true if is_inside => groups.last_mut()?.1 += 1,
+                true => groups.push((std::mem::take(&mut marks), 1)),
+                false => marks.push(c),
+            }
+            is_inside = c.is_ascii_digit();
+        }
+        let all: usize = groups.iter().map(|(_, digits)| digits).sum();
+        (marks.is_empty() && all == number.len()).then(|| Form {
+            before: before.to_owned(),
+            groups,
+        })
+    }
+
+    /// The processors that write a number of a page like this. There, `code` stands before the national part. The last
+    /// group has all further digits.
+    fn processors(&self, code: &str) -> Vec<Value> {
+        let (mut pattern, mut with) = (format!("^{code}"), self.before.replace('$', "$$"));
+        for (at, (marks, digits)) in self.groups.iter().enumerate() {
+            let is_last = at + 1 == self.groups.len();
+            pattern += &if is_last {
+                r"(\d+)$".to_owned()
+            } else {
+                format!(r"(\d{{{digits}}})")
+            };
+            with += &format!("{}${{{}}}", marks.replace('$', "$$"), at + 1);
+        }
+        let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
+        vec![
+            replace_processor(r"\D+", ""),
+            whole,
+            replace_processor(&pattern, &with),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_national_number_is_written_as_the_record_writes_it() {
+        let form = Form::of("+44 20 7946 0018", "44", "2079460018").unwrap();
+        let processors = form.processors("0");
+        assert_eq!(
+            processors[2]["parameters"]["find"],
+            r"^0(\d{2})(\d{4})(\d+)$"
+        );
+        assert_eq!(processors[2]["parameters"]["with"], "+44 ${1} ${2} ${3}");
+        assert_eq!(
+            code_before("+44 (20) 7946-0018", "2079460018").as_deref(),
+            Some("44")
+        );
+        assert_eq!(code_before("+44 20 7946 0019", "2079460018"), None);
+    }
+}

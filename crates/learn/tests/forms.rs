@@ -1,0 +1,262 @@
+//! Values that pages write in another form than the record. Each form is learned from some pages, and read on one that
+//! nobody has seen before.
+
+use webfill_learn::{Page, is_same_value, learn};
+
+use crate::made::{page, read, task};
+
+struct Form {
+    name: &'static str,
+    /// As the record writes them, and as the pages do; of the last one nothing is known.
+    values: &'static [(&'static str, &'static str)],
+}
+
+const FORMS: &[Form] = &[
+    Form {
+        name: "a currency on the other side",
+        values: &[
+            ("EUR 12.50", "12.50 EUR"),
+            ("EUR 1.99", "1.99 EUR"),
+            ("EUR 310.00", "310.00 EUR"),
+            ("EUR 42.10", "42.10 EUR"),
+        ],
+    },
+    Form {
+        name: "the sign of a currency for its name",
+        values: &[
+            ("€12.50", "12.50 Euro"),
+            ("€1.99", "1.99 Euro"),
+            ("€310.00", "310.00 Euro"),
+            ("€42.10", "42.10 Euro"),
+        ],
+    },
+    Form {
+        name: "a sign and groups that the page lacks",
+        values: &[
+            ("$1,234.50", "1234.50"),
+            ("$12.00", "12.00"),
+            ("$22,100.99", "22100.99"),
+            ("$3,000.10", "3000.10"),
+        ],
+    },
+    Form {
+        name: "a comma for the point",
+        values: &[
+            ("12.5%", "12,5 % vol."),
+            ("9.0%", "9,0 % vol."),
+            ("13.5%", "13,5 % vol."),
+            ("11.0%", "11,0 % vol."),
+        ],
+    },
+    Form {
+        name: "kilograms as grams",
+        values: &[
+            ("1200", "1.2 kg"),
+            ("850", "0.85 kg"),
+            ("2000", "2 kg"),
+            ("12345", "12.345 kg"),
+        ],
+    },
+    Form {
+        name: "grams as kilograms",
+        values: &[
+            ("1.2", "1200 g"),
+            ("0.85", "850 g"),
+            ("2", "2000 g"),
+            ("12.345", "12345 g"),
+        ],
+    },
+    Form {
+        name: "metres as centimetres",
+        values: &[
+            ("182 cm", "1.82 m"),
+            ("95 cm", "0.95 m"),
+            ("200 cm", "2.00 m"),
+            ("177 cm", "1.77 m"),
+        ],
+    },
+    Form {
+        name: "millions",
+        values: &[
+            ("1200000", "1.2 million"),
+            ("34000000", "34 million"),
+            ("950000", "0.95 million"),
+            ("7150000", "7.15 million"),
+        ],
+    },
+    Form {
+        name: "a fraction with a slash",
+        values: &[
+            ("2 1/2 in", "2\u{bd} in"),
+            ("11 3/4 in", "11\u{be} in"),
+            ("7 in", "7 in"),
+            ("5 1/8 in", "5\u{215b} in"),
+        ],
+    },
+    Form {
+        name: "a fraction with a point",
+        values: &[
+            ("2.5", "2\u{bd} rooms"),
+            ("1.5", "1\u{bd} rooms"),
+            ("3", "3 rooms"),
+            ("4.5", "4 \u{bd} rooms"),
+        ],
+    },
+    Form {
+        name: "a national telephone number",
+        values: &[
+            ("+44 20 7946 0018", "020 7946 0018"),
+            ("+44 20 7946 0123", "(020) 7946 0123"),
+            ("+44 20 7946 0777", "020 79460777"),
+            ("+44 20 7946 0456", "020 7946 0456"),
+        ],
+    },
+    Form {
+        name: "a national telephone number after a word",
+        values: &[
+            ("+49 30 1234567", "Phone: 030 / 123-4567"),
+            ("+49 30 7654321", "Phone: 030 / 765-4321"),
+            ("+49 30 2345678", "Phone: 030 / 234-5678"),
+            ("+49 30 9876543", "Phone: 030 / 987-6543"),
+        ],
+    },
+    Form {
+        name: "an international telephone number",
+        values: &[
+            ("020 7946 0018", "+44 20 7946 0018"),
+            ("020 7946 0123", "+44 (20) 7946 0123"),
+            ("020 7946 0777", "+44 20 79460777"),
+            ("020 7946 0456", "+44 20 7946 0456"),
+        ],
+    },
+    Form {
+        name: "minutes of durations",
+        values: &[
+            ("90", "PT1H30M"),
+            ("45", "PT45M"),
+            ("120", "PT2H"),
+            ("135", "PT2H15M"),
+        ],
+    },
+    Form {
+        name: "minutes of hours and minutes",
+        values: &[
+            ("90", "1 h 30 min"),
+            ("45", "45 min"),
+            ("120", "2 h"),
+            ("135", "2 h 15 min"),
+        ],
+    },
+    Form {
+        name: "an address of an image without its host",
+        values: &[
+            (
+                "https://people.example/img/12.jpg",
+                "<img src='/img/12.jpg'>",
+            ),
+            (
+                "https://people.example/img/77.jpg",
+                "<img src='/img/77.jpg'>",
+            ),
+            (
+                "https://people.example/img/904.jpg",
+                "<img src='/img/904.jpg'>",
+            ),
+            (
+                "https://people.example/img/31.jpg",
+                "<img src='/img/31.jpg'>",
+            ),
+        ],
+    },
+    Form {
+        name: "a class that means yes or no",
+        values: &[
+            ("yes", "<i class='icon icon-check'></i>"),
+            ("no", "<i class='icon icon-times'></i>"),
+            ("yes", "<i class='icon icon-check'></i>"),
+            ("no", "<i class='icon icon-times'></i>"),
+            ("no", "<i class='icon icon-times'></i>"),
+        ],
+    },
+    Form {
+        name: "a time on another clock, after other words",
+        values: &[
+            ("14:00", "Fri, 5 May, from 2 pm"),
+            ("09:30", "Sat, 6 May, from 9:30 am"),
+            ("21:15", "Sun, 7 May, from 9:15 pm"),
+            ("18:00", "Mon, 8 May, from 6 pm"),
+        ],
+    },
+    Form {
+        name: "stars",
+        values: &[
+            ("3", "\u{2605}\u{2605}\u{2605}\u{2606}\u{2606}"),
+            ("5", "\u{2605}\u{2605}\u{2605}\u{2605}\u{2605}"),
+            ("1", "\u{2605}\u{2606}\u{2606}\u{2606}\u{2606}"),
+            ("4", "\u{2605}\u{2605}\u{2605}\u{2605}\u{2606}"),
+        ],
+    },
+    Form {
+        name: "a measure that is repeated in inches",
+        values: &[
+            (
+                "30.5 x 40.0 cm",
+                "30.5 \u{d7} 40.0 cm (12.0 \u{d7} 15.7 in.)",
+            ),
+            ("12.0 x 18.2 cm", "12.0 \u{d7} 18.2 cm (4.7 \u{d7} 7.2 in.)"),
+            (
+                "99.1 x 71.4 cm",
+                "99.1 \u{d7} 71.4 cm (39.0 \u{d7} 28.1 in.)",
+            ),
+            (
+                "50.0 x 60.5 cm",
+                "50.0 \u{d7} 60.5 cm (19.7 \u{d7} 23.8 in.)",
+            ),
+        ],
+    },
+];
+
+#[test]
+fn values_are_read_in_the_form_of_the_record() {
+    let mut wrong = Vec::new();
+    for form in FORMS {
+        let made = |(number, (record, shown)): (usize, &(&str, &str))| {
+            let html = format!(
+                "<h1>Item {number}</h1><table><tr><th>Colour</th><td>{}</td></tr><tr><th>Value</th><td>{shown}</td></tr></table>",
+                ["red", "green", "blue"][number % 3]
+            );
+            let known: &[&str] = if number + 1 < form.values.len() {
+                &[record]
+            } else {
+                &[]
+            };
+            page(&format!("item/{number}"), html, &[("field", known)])
+        };
+        let pages: Vec<Page> = form.values.iter().enumerate().map(made).collect();
+        let (last, known) = pages.split_last().unwrap();
+        let learned = learn(known, &[], &task()).unwrap();
+        let wanted = form.values.last().unwrap().0;
+        let value = learned.mappings.first().map(|one| read(&one.mapping, last));
+        let value = value.and_then(|read| read.get("field").cloned());
+        let text = value.as_ref().map(|value| match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => value.to_string(),
+        });
+        // Times are written as their column has them when a table is filled.
+        let is_right = |text: &str| {
+            text == wanted
+                || webfill_learn::minutes_of_day(text).is_some() && is_same_value(wanted, text)
+        };
+        if !text.as_deref().is_some_and(is_right) {
+            let chain = learned
+                .mappings
+                .first()
+                .map(|one| one.mapping["fields"].to_string());
+            wrong.push(format!(
+                "{}: {text:?}, not {wanted}, by {chain:?}",
+                form.name
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
