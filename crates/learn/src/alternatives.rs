@@ -62,7 +62,12 @@ fn reads_by_name(found: &LearnedField, one: usize) -> bool {
         let mut pages = found.readings[one].iter();
         pages.all(|reading| reading.values.len() < 2)
     };
-    !found.candidates[one].counts_positions() && (found.multiple || is_only())
+    let candidate = &found.candidates[one];
+    let mut candidates = found.candidates.iter();
+    // The same chain with a condition is there because this one reads more than the value.
+    let has_safer = candidates.any(|other| other.without_condition == Some(one));
+    let is_named = !candidate.counts_positions() && !candidate.finds_any_label() && !has_safer;
+    is_named && (found.multiple || is_only())
 }
 
 /// How the readings of a chain differ from those of the best one.

@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::text_condition;
+use crate::anchors::{is_short_class, literal, text_condition};
 use crate::labels::Labels;
 use crate::places::{PlaceKind, Places};
 use crate::steps::relative_paths;
@@ -15,6 +15,10 @@ const MOST: usize = 3;
 
 /// The most texts by which a heading may precede its value.
 const FAR: usize = 60;
+
+/// How much better a route is that only leads to the element right after the label: enough to decide between two that
+/// read the same.
+const STRICT: f64 = 0.01;
 
 /// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a row,
 /// labels come only from the same part of the row.
@@ -177,6 +181,18 @@ fn add_route_after_label(
     }
 }
 
+/// The sibling right after a label's element, as a step that the next label is not; `None` if both are alike.
+fn unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
+    if label.tag() != Some(tag) {
+        return Some(tag.to_owned());
+    }
+    let class = sibling
+        .attribute("class")
+        .filter(|class| is_short_class(class))?;
+    let is_other = label.attribute("class") != Some(class);
+    is_other.then(|| Some(format!("{tag}[@class={}]", literal(class)?)))?
+}
+
 /// Routes through the siblings that follow the label's element.
 fn add_sibling_routes(
     node: NodeRef<'_>,
@@ -211,6 +227,14 @@ fn add_sibling_routes(
                 false,
             );
             if number == 1 {
+                let is_alone = up.children().filter(|child| child.is_element()).count() == 2;
+                if let Some(like) = unlike_label(node, sibling, tag).filter(|_| !is_alone) {
+                    found(
+                        &format!("{from}/following-sibling::*[1][self::{like}]{steps}"),
+                        more - STRICT,
+                        false,
+                    );
+                }
                 found(
                     &format!("{from}/following-sibling::*[1]{steps}"),
                     more + 0.02,

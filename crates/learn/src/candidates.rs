@@ -26,12 +26,19 @@ pub(crate) struct Candidate {
     pub(crate) found_on: Vec<usize>,
     /// Whether the page has the value in another form; see `forms.rs`.
     pub(crate) is_formed: bool,
+    /// The number of the chain that this one is without its conditions; see `foreign_parts.rs` and `stand_ins.rs`.
+    pub(crate) without_condition: Option<usize>,
+    /// Whether the chain reads another value where a page lacks its own; see `stand_ins.rs`.
+    pub(crate) is_unusable: bool,
 }
 
 /// The burden of a processor that runs after the place is found. A pattern depends on surrounding words, a conversion
 /// only on the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
+        // The texts before other colons are labels of other values.
+        Some("regex") if finds_any_label(processor) => 1.2,
+        Some("regex") if has_several_words(processor) => 0.58,
         Some("regex") => 0.6,
         // If known values prove the date order, it is better to set it.
         Some("date") if processor["parameters"] == json!({}) => 0.35,
@@ -41,7 +48,27 @@ fn burden_of(processor: &Value) -> f64 {
     }
 }
 
+/// Whether a pattern names the value by more than one word.
+fn has_several_words(processor: &Value) -> bool {
+    let pattern = processor["parameters"]["pattern"]
+        .as_str()
+        .unwrap_or_default();
+    let before = pattern.split(r"\s*(").next().unwrap_or_default();
+    before.trim().contains(' ')
+}
+
+/// Whether a pattern takes what follows a colon, whatever label stands before it.
+fn finds_any_label(processor: &Value) -> bool {
+    let pattern = processor["parameters"]["pattern"].as_str();
+    pattern.is_some_and(|pattern| pattern.starts_with(":\\s*(") || pattern.starts_with("^.*:\\s*("))
+}
+
 impl Candidate {
+    /// Whether the chain takes what follows any colon.
+    pub(crate) fn finds_any_label(&self) -> bool {
+        self.processors.iter().any(finds_any_label)
+    }
+
     /// Whether the chain counts the elements before its own. Being the first one next to a label does not count.
     pub(crate) fn counts_positions(&self) -> bool {
         self.processors.iter().any(|processor| {
@@ -53,6 +80,7 @@ impl Candidate {
 }
 
 fn has_position(expression: &str) -> bool {
+    let expression = &*without_inner_conditions(expression);
     let mut before = "";
     for part in expression.split('[') {
         let number = part.split(']').next().unwrap_or_default();
@@ -65,6 +93,28 @@ fn has_position(expression: &str) -> bool {
         before = part;
     }
     false
+}
+
+/// The expression without the conditions that are parts of other conditions. They choose no element by its number.
+fn without_inner_conditions(expression: &str) -> String {
+    let (mut depth, mut quote) = (0usize, None);
+    let mut outer = String::with_capacity(expression.len());
+    for c in expression.chars() {
+        let is_quoted = quote.is_some();
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\'' | '"', None) => quote = Some(c),
+            ('[', None) => depth += 1,
+            _ => {}
+        }
+        if depth < 2 && !is_quoted {
+            outer.push(c);
+        }
+        if c == ']' && !is_quoted {
+            depth = depth.saturating_sub(1);
+        }
+    }
+    outer
 }
 
 /// What the known values of a field have in common.
@@ -279,6 +329,8 @@ impl Candidates {
             processors,
             found_on: Vec::new(),
             is_formed,
+            without_condition: None,
+            is_unusable: false,
         });
         if candidate.found_on.last() != Some(&number) {
             candidate.found_on.push(number);
@@ -453,8 +505,9 @@ fn prefixes(before: &str) -> Vec<String> {
     if before.len() <= 40 {
         found.push(before.trim_end().to_owned());
     }
-    // The last word with its mark, and the mark alone.
+    // The last two words, the last one with its mark, and the mark alone.
     let trimmed = before.trim_end();
+    found.extend(last_two_words(trimmed).map(str::to_owned));
     if let Some(word) = trimmed.rsplit(' ').next() {
         found.push(word.to_owned());
     }
@@ -464,6 +517,18 @@ fn prefixes(before: &str) -> Vec<String> {
     found.retain(|prefix| !prefix.is_empty());
     found.dedup();
     found
+}
+
+/// The last two words, if there are more. `by` alone stands before other values, too: `Translated by`, `Published by`.
+fn last_two_words(text: &str) -> Option<&str> {
+    const LONGEST: usize = 40;
+    let (first, _) = text.rsplit_once(' ')?;
+    let (before, _) = first.rsplit_once(' ')?;
+    let words = &text[before.len() + 1..];
+    let is_word =
+        |word: &str| word.starts_with(char::is_alphabetic) && !word.ends_with(['.', ',', ';']);
+    let mut both = words.split(' ');
+    (words.len() <= LONGEST && both.all(is_word)).then_some(words)
 }
 
 fn suffixes(after: &str) -> Vec<String> {

@@ -13,6 +13,7 @@ use crate::places::Places;
 use crate::score::{Label, Scores};
 use crate::shape;
 use crate::stale;
+use crate::stand_ins;
 use crate::types::{Limits, Page};
 use crate::unions;
 
@@ -178,6 +179,9 @@ fn learn_as(
     );
     readings.extend(group.read_all(&kept_out));
     candidates.extend(kept_out);
+    if !multiple {
+        add_safer_chains(group, &mut candidates, &mut readings, &labels);
+    }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
     let doubted = stale::outdated_labels(&scores, &ranking, group);
@@ -199,6 +203,24 @@ fn learn_as(
         readings,
         labels,
     }
+}
+
+/// Adds the chains that read no stand-ins; see `stand_ins.rs`.
+fn add_safer_chains(
+    group: &Group<'_>,
+    candidates: &mut Vec<Candidate>,
+    readings: &mut Vec<Vec<Reading>>,
+    labels: &[Label],
+) {
+    let ranking = Scores::new(candidates, readings, labels, false).ranking(None);
+    let risky = stand_ins::find_risky_chains(group, candidates, readings, &ranking, labels);
+    let mut safer = Vec::new();
+    for chain in risky {
+        candidates[chain.number].is_unusable |= chain.is_unusable;
+        safer.extend(chain.safer);
+    }
+    readings.extend(group.read_all(&safer));
+    candidates.extend(safer);
 }
 
 /// How many pages have several known values.

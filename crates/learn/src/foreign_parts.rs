@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use webfill_document::{NodeRef, XPath, XValue};
 
-use crate::anchors::{is_valid_step_name, literal};
+use crate::anchors::{is_short_class, is_valid_step_name, literal};
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::field::Group;
@@ -41,6 +41,9 @@ const SHOWN_BY: usize = 2;
 /// How likely it may be that only pages without a known value have a feature by chance.
 const BY_CHANCE: f64 = 0.05;
 
+/// The heading of a part of a table: a cell over several columns.
+const SECTION_OF_TABLE: &str = "th[@colspan]";
+
 /// Elements that often hold what a page is not about.
 const ASIDE: [&str; 10] = [
     "aside", "footer", "nav", "header", "dialog", "template", "form", "del", "s", "strike",
@@ -64,6 +67,11 @@ enum Feature {
     Headed(String, String),
     /// After a heading of this level.
     After(String),
+    /// The last heading before it has this text.
+    Under(String, String),
+    /// Within the first of several such elements, or within a later one.
+    First(String, String),
+    Later(String, String),
 }
 
 impl Feature {
@@ -86,13 +94,44 @@ impl Feature {
             }
             Feature::Headed(tag, heading) => format!("ancestor::{tag}[{heading}]"),
             Feature::After(tag) => format!("preceding::{tag}"),
+            Feature::Under(heading, text) => {
+                format!(
+                    "preceding::{heading}[1][normalize-space(.)={}]",
+                    literal(text)?
+                )
+            }
+            Feature::First(tag, class) => {
+                let like = element_of_class(tag, class)?;
+                format!(
+                    "ancestor::{like}[not(preceding-sibling::{like})][following-sibling::{like}]"
+                )
+            }
+            Feature::Later(tag, class) => {
+                let like = element_of_class(tag, class)?;
+                format!("ancestor::{like}[preceding-sibling::{like}]")
+            }
         })
     }
 
     /// Whether it is a feature of the elements around a place, not of what precedes them.
     fn is_around(&self) -> bool {
-        !matches!(self, Feature::AfterText(..) | Feature::After(_))
+        !matches!(
+            self,
+            Feature::AfterText(..)
+                | Feature::After(_)
+                | Feature::Under(..)
+                | Feature::First(..)
+                | Feature::Later(..)
+        )
     }
+}
+
+/// An element of this whole class, as a step of an XPath.
+fn element_of_class(tag: &str, class: &str) -> Option<String> {
+    Some(match class {
+        "" => tag.to_owned(),
+        class => format!("{tag}[@class={}]", literal(class)?),
+    })
 }
 
 /// A place that a chain reads.
@@ -130,7 +169,7 @@ pub(crate) fn chains_without_them(
         let expression = xpath(candidate)?;
         let pages = pages_of_chain(group, candidate, expression, labels, &headings)?;
         let conditions = choose_conditions(&pages, multiple, has_shape);
-        with_conditions(candidate, expression, &conditions)
+        with_conditions(one, candidate, expression, &conditions)
     });
     chosen.collect()
 }
@@ -164,6 +203,7 @@ fn chains_to_examine(
 }
 
 fn with_conditions(
+    number: usize,
     candidate: &Candidate,
     expression: &str,
     conditions: &[Feature],
@@ -181,6 +221,7 @@ fn with_conditions(
     let mut kept_out = candidate.clone();
     kept_out.processors[0] = json!({"type": "xpath", "parameters": {"expression": expression}});
     kept_out.burden -= WORTH;
+    kept_out.without_condition = Some(number);
     Some(kept_out)
 }
 
@@ -189,7 +230,11 @@ fn headings_of<'d>(page: &Places<'d>) -> Headings<'d> {
     let headings = nodes.filter_map(|node| {
         let tag = node.tag()?;
         let text = || collapsed(node.text());
-        matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6").then(|| (node, tag, text()))
+        let is_section = || tag == "th" && node.attribute("colspan").is_some();
+        match is_heading(tag) {
+            true => Some((node, tag, text())),
+            false => is_section().then(|| (node, SECTION_OF_TABLE, text())),
+        }
     });
     headings.take(MOST_HEADINGS).collect()
 }
@@ -269,6 +314,7 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
         if let Some(name) = around.attribute("itemprop").filter(is_good) {
             features.insert(Feature::Property(tag.to_owned(), name.to_owned()));
         }
+        features.extend(place_among_siblings(around, tag, class, leaks));
         let first = around.children().find_map(NodeRef::tag);
         if let Some(first) = first.filter(|first| is_heading(first)) {
             features.insert(Feature::Headed(tag.to_owned(), first.to_owned()));
@@ -277,13 +323,44 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
     let before = headings
         .iter()
         .filter(|(heading, ..)| heading.position() < node.position() && !heading.contains(node));
+    let mut last: BTreeMap<&str, &str> = BTreeMap::new();
     for (_, tag, text) in before {
+        last.insert(tag, text);
+        if *tag == SECTION_OF_TABLE {
+            continue;
+        }
         features.insert(Feature::After((*tag).to_owned()));
         if !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.holds(text) {
             features.insert(Feature::AfterText((*tag).to_owned(), text.clone()));
         }
     }
+    let is_usable =
+        |text: &str| !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.holds(text);
+    let last = last.into_iter().filter(|(_, text)| is_usable(text));
+    features.extend(last.map(|(tag, text)| Feature::Under(tag.to_owned(), text.to_owned())));
     features
+}
+
+/// Whether an element is the first of several siblings like it, or a later one.
+fn place_among_siblings(
+    node: NodeRef<'_>,
+    tag: &str,
+    class: &str,
+    leaks: &Leaks,
+) -> Option<Feature> {
+    const MOST_SIBLINGS: usize = 200;
+    let is_good = class.is_empty() || is_short_class(class) && !leaks.holds(class);
+    let parent = node.parent().filter(|_| is_good)?;
+    let is_like = |child: &NodeRef<'_>| {
+        child.tag() == Some(tag) && child.attribute("class").unwrap_or_default() == class
+    };
+    let mut like = parent.children().filter(is_like).take(MOST_SIBLINGS);
+    let first = like.next()?;
+    let (tag, class) = (tag.to_owned(), class.to_owned());
+    match first == node {
+        false => Some(Feature::Later(tag, class)),
+        true => like.next().map(|_| Feature::First(tag, class)),
+    }
 }
 
 fn is_heading(tag: &str) -> bool {

@@ -37,6 +37,7 @@ mod score;
 mod sentences;
 mod shape;
 mod stale;
+mod stand_ins;
 mod steps;
 mod survival;
 mod telephones;

@@ -458,6 +458,22 @@ impl<'d> Places<'d> {
         self.by_text.get(folded).map_or(&[], Vec::as_slice)
     }
 
+    /// The last text before a node, in page order: the text node, and its text with white space collapsed.
+    pub(crate) fn text_before(&self, node: NodeRef<'_>) -> Option<(NodeRef<'d>, &str)> {
+        let position = |index: usize| match &self.all[index].at {
+            PlaceKind::Text(text) => text.position(),
+            _ => usize::MAX,
+        };
+        let before = self
+            .texts
+            .partition_point(|&index| position(index) < node.position());
+        let place = &self.all[*self.texts.get(before.checked_sub(1)?)?];
+        match place.at {
+            PlaceKind::Text(text) => Some((text, place.text.as_str())),
+            _ => None,
+        }
+    }
+
     /// The element that contains a place. `None` for places in JSON and scripts.
     pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
         match self.all[place].at {

@@ -190,7 +190,7 @@ fn is_named(candidate: &Candidate) -> bool {
 }
 
 /// Whether a pattern depends on a word, and not only on marks or positions.
-fn has_word(pattern: &str) -> bool {
+pub(crate) fn has_word(pattern: &str) -> bool {
     let mut letters = 0;
     let mut is_escaped = false;
     for c in pattern.chars() {

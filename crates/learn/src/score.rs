@@ -183,9 +183,11 @@ impl<'a> Scores<'a> {
         let varies = are_varied(labels);
         let is_possible = readings
             .iter()
-            .map(|pages| {
+            .zip(candidates)
+            .map(|(pages, candidate)| {
                 let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
-                !(labels.iter().any(contradicts) || varies && is_constant(pages, multiple))
+                let is_of_layout = varies && is_constant(pages, multiple);
+                !(candidate.is_unusable || is_of_layout || labels.iter().any(contradicts))
             })
             .collect();
         let mut scores = Scores {
@@ -331,7 +333,15 @@ impl<'a> Scores<'a> {
             // The default vote agrees by half, so few and doubtful votes decide little.
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
-        (0..self.candidates.len()).map(share).collect()
+        let mut shares: Vec<f64> = (0..self.candidates.len()).map(share).collect();
+        // A condition keeps out what other chains read by mistake. That they do not agree says nothing then.
+        for (one, candidate) in self.candidates.iter().enumerate() {
+            let without = candidate
+                .without_condition
+                .map_or(0.0, |other| shares[other]);
+            shares[one] = shares[one].max(without);
+        }
+        shares
     }
 
     /// How far two candidates read the same on a page: 0 or 1, or a share for lists.

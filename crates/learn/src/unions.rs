@@ -77,6 +77,8 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         processors,
         burden: one.burden + other.burden + 0.3,
         is_formed: one.is_formed,
+        without_condition: None,
+        is_unusable: false,
         // A page on which only one of the two was found is no evidence for the union.
         found_on: one
             .found_on

@@ -10,4 +10,5 @@ mod learning;
 mod made;
 mod rows;
 mod said;
+mod stand_ins;
 mod unlabelled;

@@ -1,0 +1,496 @@
+//! Stand-ins: a page that lacks a value often has another one in its place. The next row follows where one is missing,
+//! the cell of another thing moves up, the third of several texts becomes the second. Such pages are rarely among those
+//! that a mapping is learned from, so nothing contradicts a chain that would read the stand-in.
+//!
+//! Chains that find a value by its neighbours therefore get a condition which all known values meet: the text right
+//! before the value is its label, its row has all cells, or as many texts stand beside it as on the known pages that
+//! have most of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use webfill_document::{NodeRef, XPath, XValue};
+
+use crate::anchors::text_condition;
+use crate::candidates::Candidate;
+use crate::evaluate::Reading;
+use crate::field::Group;
+use crate::fold::{Spelling, collapsed, folded};
+use crate::labels::Labels;
+use crate::places::Places;
+use crate::report::has_word;
+use crate::score::Label;
+use crate::survival::Anchor;
+use crate::unions::xpath;
+
+/// How many known pages must meet a condition.
+const ENOUGH: usize = 3;
+
+/// How many pages must show a label that only some pages have, or that values of other fields stand beside this one.
+const SHOWN_BY: usize = 2;
+
+/// The most labels of one field.
+const MOST_LABELS: usize = 3;
+
+/// The most chains that are examined.
+const MOST_CHAINS: usize = 200;
+
+/// How many levels above a value are searched for values of other fields.
+const LEVELS: usize = 4;
+
+/// How much better a chain is with its condition: enough to decide between two that read the same.
+const WORTH: f64 = 0.01;
+
+/// Marks that part values in one text.
+const PARTING_MARKS: &str = "/|\u{b7}\u{2022};,\u{2013}\u{2014}";
+
+/// Where a chain reads the known value of a page.
+struct KnownPlace<'d> {
+    page: usize,
+    /// The owner, if an attribute has the value.
+    node: NodeRef<'d>,
+    is_attribute: bool,
+    text: String,
+}
+
+/// A chain that may read a stand-in.
+pub(crate) struct RiskyChain {
+    pub(crate) number: usize,
+    /// The same chain with a condition, if one is known.
+    pub(crate) safer: Option<Candidate>,
+    /// Whether the chain must not be used without the condition.
+    pub(crate) is_unusable: bool,
+}
+
+/// The likeliest chains that may read a stand-in.
+pub(crate) fn find_risky_chains(
+    group: &Group<'_>,
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    ranking: &[usize],
+    labels: &[Label],
+) -> Vec<RiskyChain> {
+    if group.rows.is_some() {
+        return Vec::new();
+    }
+    let examined = ranking.iter().take(MOST_CHAINS);
+    let risky = examined.filter_map(|&number| {
+        let candidate = &candidates[number];
+        let takes_first = takes_first_of_several(&readings[number], labels);
+        let (safer, is_unusable) = examine(group, candidate, takes_first, labels)?;
+        let safer = safer.map(|mut safer| {
+            safer.burden -= WORTH;
+            safer.without_condition = Some(number);
+            safer
+        });
+        Some(RiskyChain {
+            number,
+            safer,
+            is_unusable,
+        })
+    });
+    risky.collect()
+}
+
+/// The same chain with a condition, if one is known, and whether it must not be used without. `None`: no value can
+/// stand in for another one.
+fn examine(
+    group: &Group<'_>,
+    candidate: &Candidate,
+    takes_first: bool,
+    labels: &[Label],
+) -> Option<(Option<Candidate>, bool)> {
+    let expression = xpath(candidate)?;
+    let is_by_neighbours = finds_by_neighbours(candidate, expression);
+    let unnamed = pattern_of(candidate).filter(|pattern| !has_word(pattern));
+    if !takes_first && !is_by_neighbours && unnamed.is_none() {
+        return None;
+    }
+    let places = known_places(group, candidate, expression, labels)?;
+    if places.len() < ENOUGH {
+        return None;
+    }
+    if let Some(pattern) = unnamed {
+        let has_others = has_values_alike(group, &places, labels);
+        return has_others.then(|| (with_all_parts(candidate, pattern, &places), true));
+    }
+    // A condition of `foreign_parts.rs` may leave the first of several siblings.
+    let is_first =
+        expression.contains("not(ancestor") && expression.contains("preceding-sibling::");
+    let is_counted = takes_first || is_first || candidate.counts_positions();
+    let company = is_counted
+        .then(|| company_of(group, &places, labels))
+        .flatten();
+    // Where it is empty, the first of several is the next one, whatever their number.
+    let is_of_place = |company: &Company| company.level == 0 || candidate.anchor != Anchor::Label;
+    if takes_first && company.as_ref().is_some_and(is_of_place) {
+        return Some((None, true));
+    }
+    if !is_by_neighbours {
+        return None;
+    }
+    let of_row = condition_of_row(group, &places, labels);
+    let is_unusable = of_row.as_ref().is_some_and(|(_, is_unusable)| *is_unusable);
+    let of_label = condition_of_label(group, &places)
+        .filter(|_| !leads_from_label_alone(group, expression, &places));
+    let mut conditions: Vec<String> = of_row
+        .map(|(row, _)| row)
+        .into_iter()
+        .chain(of_label)
+        .collect();
+    if conditions.is_empty()
+        && let Some(company) = &company
+    {
+        match company.largest(&places) {
+            Some(condition) => conditions.push(condition),
+            None => return Some((None, true)),
+        }
+    }
+    if conditions.is_empty() {
+        return None;
+    }
+    let safer = with_condition(candidate, expression, &conditions.join("]["));
+    Some((Some(safer), is_unusable || company.is_some()))
+}
+
+/// Whether a chain takes the first of several elements on known pages.
+fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
+    let known = labels.iter().filter(|label| !label.wanted.is_empty());
+    known
+        .filter(|label| readings[label.page].values.len() > 1)
+        .count()
+        >= SHOWN_BY
+}
+
+/// Whether a chain leads to the value from what stands beside it, and not by a name of its own.
+fn finds_by_neighbours(candidate: &Candidate, expression: &str) -> bool {
+    candidate.anchor == Anchor::Path
+        || candidate.counts_positions()
+        || expression.contains("/..")
+        || expression.contains("-sibling::")
+        || expression.contains("following::")
+}
+
+fn pattern_of(candidate: &Candidate) -> Option<&str> {
+    let third = candidate.processors.get(2)?;
+    (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
+}
+
+/// The places of known values that the chain reads; `None` if it cannot be evaluated.
+fn known_places<'d>(
+    group: &Group<'d>,
+    candidate: &Candidate,
+    expression: &str,
+    labels: &[Label],
+) -> Option<Vec<KnownPlace<'d>>> {
+    let xpath = XPath::compile(expression).ok()?;
+    // Later processors may take the value out of the text of its place.
+    let is_part = candidate.processors.len() > 2;
+    let known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let of_page = |label: &Label| {
+        let found = group.pages[label.page].document.evaluate(&xpath).ok()?;
+        let (node, is_attribute, text) = match found.iter().next()? {
+            XValue::Node(node) => (*node, false, collapsed(node.text())),
+            XValue::Attribute(one) => (one.owner(), true, collapsed(one.value())),
+            _ => return None,
+        };
+        let read = Spelling::new(&text);
+        let is_known = label
+            .wanted
+            .iter()
+            .any(|wanted| wanted.matches(&read) || is_part && read.folded.contains(&wanted.folded));
+        is_known.then_some(KnownPlace {
+            page: label.page,
+            node,
+            is_attribute,
+            text,
+        })
+    };
+    Some(known.filter_map(of_page).collect())
+}
+
+fn with_condition(candidate: &Candidate, expression: &str, condition: &str) -> Candidate {
+    let expression = match expression.contains(" | ") {
+        true => format!("({expression})[{condition}]"),
+        false => format!("{expression}[{condition}]"),
+    };
+    let mut safer = candidate.clone();
+    safer.processors[0] = json!({"type": "xpath", "parameters": {"expression": expression}});
+    safer
+}
+
+/// The condition that the text right before the value is its label, if all known values have one.
+fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<String> {
+    let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+    for place in places.iter().filter(|place| !place.is_attribute) {
+        let (written, text) = group.pages[place.page].text_before(place.node)?;
+        if !group.labels.has(text) {
+            return None;
+        }
+        let says = text_condition(written.text(), text, &group.labels)?;
+        *shown.entry(says).or_default() += 1;
+    }
+    let is_shown = shown.len() == 1 || shown.values().all(|pages| *pages >= SHOWN_BY);
+    if shown.is_empty() || shown.len() > MOST_LABELS || !is_shown {
+        return None;
+    }
+    let says: Vec<String> = shown.into_keys().collect();
+    let before = "preceding::text()[normalize-space(.)][1]";
+    Some(format!("{before}[{}]", says.join(" or ")))
+}
+
+/// Whether a chain leads from the text before the value to the value, and both stand alone in one element, as a header
+/// and its cell in a row. Nothing else can take the place of the value there.
+fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
+    let letters = |text: &str| -> String { text.split_whitespace().collect() };
+    places.iter().all(|place| {
+        let Some((label, text)) = group.pages[place.page].text_before(place.node) else {
+            return false;
+        };
+        let mut around = std::iter::successors(Some(place.node), |node| node.parent());
+        let Some(both) = around.find(|node| node.contains(label)) else {
+            return false;
+        };
+        let is_label = text_condition(label.text(), text, &group.labels)
+            .is_some_and(|says| expression.contains(&says));
+        is_label && letters(both.text()) == letters(label.text()) + &letters(place.node.text())
+    })
+}
+
+/// The condition that the row of the value has all cells, if other cells of the row are those of other things: in a
+/// table that compares several, and in one whose header names the cells. And whether rows of known values do not have
+/// all of them.
+fn condition_of_row(
+    group: &Group<'_>,
+    places: &[KnownPlace<'_>],
+    labels: &[Label],
+) -> Option<(String, bool)> {
+    let rows: Vec<RowOfValue<'_>> = places
+        .iter()
+        .map(|place| RowOfValue::around(place.node, &group.labels))
+        .collect::<Option<_>>()?;
+    if rows.iter().filter(|row| !row.others.is_empty()).count() < SHOWN_BY {
+        return None;
+    }
+    let whole = rows.iter().filter(|row| row.is_whole()).count();
+    let first = "ancestor::table[1]/descendant::tr[1]";
+    let is_whole = format!("ancestor-or-self::td[1][count(../*)=count({first}/*)]");
+    if whole == rows.len() {
+        return Some((is_whole, false));
+    }
+    let number = rows.first()?.cells;
+    if rows.iter().all(|row| row.cells == number) {
+        return Some((
+            format!("ancestor-or-self::td[1][count(../*)={number}]"),
+            false,
+        ));
+    }
+    let known: BTreeSet<&str> = labels
+        .iter()
+        .flat_map(|label| &label.wanted)
+        .map(|wanted| wanted.folded.as_str())
+        .collect();
+    let compares = |row: &&RowOfValue<'_>| {
+        row.others
+            .iter()
+            .any(|other| known.contains(other.as_str()))
+    };
+    let is_comparison = rows.iter().filter(compares).count() >= SHOWN_BY;
+    (is_comparison && whole >= ENOUGH).then_some((is_whole, true))
+}
+
+/// The row of a table that has a value.
+struct RowOfValue<'d> {
+    row: NodeRef<'d>,
+    cells: usize,
+    /// The folded texts of further cells, without the first one and empty ones.
+    others: Vec<String>,
+}
+
+impl<'d> RowOfValue<'d> {
+    /// `None` if the value is in no such cell, or if another cell is a label: then the row has several fields.
+    fn around(node: NodeRef<'d>, labels: &Labels) -> Option<RowOfValue<'d>> {
+        let mut around = std::iter::successors(Some(node), |node| node.parent());
+        let cell = around.find(|node| matches!(node.tag(), Some("td" | "th")))?;
+        let row = cell
+            .parent()
+            .filter(|row| row.tag() == Some("tr") && cell.tag() == Some("td"))?;
+        let cells: Vec<NodeRef<'_>> = row.children().filter(|cell| cell.is_element()).collect();
+        let others = || cells.iter().skip(1).filter(|other| **other != cell);
+        let is_label = |other: &&NodeRef<'_>| {
+            other.tag() == Some("th") || labels.has(&collapsed(other.text()))
+        };
+        if others().any(|other| is_label(&other)) {
+            return None;
+        }
+        let texts = others().map(|other| folded(&collapsed(other.text())));
+        Some(RowOfValue {
+            row,
+            cells: cells.len(),
+            others: texts.filter(|text| !text.is_empty()).collect(),
+        })
+    }
+
+    /// Whether it has as many cells as the first row of its table, which is another one.
+    fn is_whole(&self) -> bool {
+        let cells = |row: NodeRef<'_>| row.children().filter(|cell| cell.is_element()).count();
+        first_row(self.row).is_some_and(|first| first != self.row && cells(first) == self.cells)
+    }
+}
+
+/// The first row of the table of a row.
+fn first_row<'d>(row: NodeRef<'d>) -> Option<NodeRef<'d>> {
+    let mut around = std::iter::successors(row.parent(), |node| node.parent());
+    let table = around.find(|node| node.tag() == Some("table"))?;
+    table.descendants().find(|node| node.tag() == Some("tr"))
+}
+
+/// Elements or texts beside a value, of which some have values of other fields.
+struct Company {
+    /// How many levels above the place they are.
+    level: usize,
+    /// Their tag; `None`: they are texts.
+    tag: Option<String>,
+}
+
+impl Company {
+    fn members<'d>(&self, node: NodeRef<'d>) -> Vec<NodeRef<'d>> {
+        let mut around = std::iter::successors(Some(node), |node| node.parent());
+        let parent = around.nth(self.level).and_then(|node| node.parent());
+        parent.map_or_else(Vec::new, |parent| {
+            children_like(parent, self.tag.as_deref())
+        })
+    }
+
+    /// The condition that they are as many as on the known pages that have most.
+    fn largest(&self, places: &[KnownPlace<'_>]) -> Option<String> {
+        let counts = places.iter().map(|place| self.members(place.node).len());
+        let counts: Vec<usize> = counts.collect();
+        let most = *counts.iter().max()?;
+        if counts.iter().filter(|count| **count == most).count() < ENOUGH {
+            return None;
+        }
+        let is_attribute = places.iter().all(|place| place.is_attribute);
+        let up = "../".repeat(self.level + 1 + usize::from(is_attribute));
+        let test = match &self.tag {
+            Some(tag) => tag.as_str(),
+            None => "text()[normalize-space(.)]",
+        };
+        Some(format!("count({up}{test})={most}"))
+    }
+}
+
+fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>> {
+    let is_like = |child: &NodeRef<'d>| match tag {
+        Some(tag) => child.tag() == Some(tag),
+        None => child.is_text() && !collapsed(child.text()).is_empty(),
+    };
+    parent.children().filter(is_like).take(200).collect()
+}
+
+/// The elements or texts beside the values, if values of other fields of the record are among them.
+fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> Option<Company> {
+    let mut shown: BTreeMap<(usize, Option<&str>), usize> = BTreeMap::new();
+    for place in places {
+        let others = values_of_others(&group.pages[place.page], place.page, labels);
+        let mut node = place.node;
+        for level in 0..LEVELS {
+            let Some(parent) = node.parent() else { break };
+            let tag = node.tag();
+            let members = children_like(parent, tag);
+            let is_other = |member: &NodeRef<'_>| {
+                *member != node && ends_in_one_of(&folded(&collapsed(member.text())), &others)
+            };
+            if members.iter().any(is_other) {
+                *shown.entry((level, tag)).or_default() += 1;
+                break;
+            }
+            node = parent;
+        }
+    }
+    let ((level, tag), pages) = shown.into_iter().max_by_key(|(_, pages)| *pages)?;
+    (pages >= SHOWN_BY).then(|| Company {
+        level,
+        tag: tag.map(str::to_owned),
+    })
+}
+
+/// Whether a short text is one of these values, or has it after a label.
+fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
+    const LONGEST_TEXT: usize = 80;
+    let is_end = |value: &String| {
+        text.strip_suffix(value.as_str())
+            .is_some_and(|label| label.is_empty() || label.ends_with([':', ' ']))
+    };
+    text.len() <= LONGEST_TEXT && (values.contains(text) || values.iter().any(is_end))
+}
+
+/// The known values of other fields of a page, in the form in which texts are compared.
+fn values_of_others(page: &Places<'_>, number: usize, labels: &[Label]) -> BTreeSet<String> {
+    let mut values: BTreeSet<String> = page
+        .page
+        .known
+        .values()
+        .flatten()
+        .map(|value| folded(&collapsed(value)))
+        .collect();
+    let own = labels.iter().filter(|label| label.page == number);
+    for wanted in own.flat_map(|label| &label.wanted) {
+        values.remove(&wanted.folded);
+    }
+    values.retain(|value| value.chars().count() > 1);
+    values
+}
+
+/// Whether the texts of the places also have values of other fields that look like the known one.
+fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> bool {
+    const SHORTEST_TEXT: usize = 4;
+    let has_alike = places.iter().filter(|place| {
+        let text = folded(&place.text);
+        let own = labels.iter().filter(|label| label.page == place.page);
+        let own: Vec<&str> = own
+            .flat_map(|label| &label.wanted)
+            .map(|wanted| wanted.folded.as_str())
+            .collect();
+        let others = values_of_others(&group.pages[place.page], place.page, labels);
+        let is_within =
+            |other: &String| other.len() >= SHORTEST_TEXT && text.contains(other.as_str());
+        others
+            .iter()
+            .any(|other| is_within(other) && own.iter().any(|own| are_alike(own, other)))
+    });
+    has_alike.count() >= SHOWN_BY
+}
+
+/// Whether one value may be taken for the other: both have letters, or about as many digits.
+fn are_alike(one: &str, other: &str) -> bool {
+    let has_letters = |text: &str| text.contains(char::is_alphabetic);
+    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+    match (has_letters(one), has_letters(other)) {
+        (false, false) => digits(one).abs_diff(digits(other)) < 2,
+        (one, other) => one && other,
+    }
+}
+
+/// The chain for texts that have as many parts as the known ones that have most. A pattern without a mark takes the
+/// first that looks like a value, and has no such chain.
+fn with_all_parts(
+    candidate: &Candidate,
+    pattern: &str,
+    places: &[KnownPlace<'_>],
+) -> Option<Candidate> {
+    let mark = pattern.chars().find(|c| PARTING_MARKS.contains(*c))?;
+    let counts: Vec<usize> = places
+        .iter()
+        .map(|place| place.text.matches(mark).count())
+        .collect();
+    let most = *counts.iter().max()?;
+    if counts.iter().filter(|count| **count == most).count() < ENOUGH {
+        return None;
+    }
+    let pattern = format!("^(?:[^{mark}]*[{mark}]){{{most}}}[^{mark}]*$");
+    let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
+    let mut safer = candidate.clone();
+    safer.processors.insert(2, whole);
+    Some(safer)
+}

@@ -1,0 +1,232 @@
+//! Pages that lack a value, where another one takes its place. They are not among those that are learned from, because
+//! these know most. What is read of them is their own value, or nothing.
+
+use webfill_learn::{Page, learn};
+
+use crate::made::{page, read, task};
+
+const FIELDS: [(&str, &str); 4] = [
+    ("author", "Author"),
+    ("translator", "Translator"),
+    ("year", "Year"),
+    ("pages", "Pages"),
+];
+
+const FIRST_NAMES: [&str; 7] = ["Ada", "Mary", "Grace", "Emmy", "Hedy", "Rosa", "Jane"];
+const LAST_NAMES: [&str; 5] = ["Lovelace", "Shelley", "Hopper", "Noether", "Parks"];
+
+/// The values of a book, in the order of `FIELDS`.
+fn values(number: usize) -> [String; 4] {
+    let name = |number: usize| format!("{} {}", FIRST_NAMES[number % 7], LAST_NAMES[number % 5]);
+    [
+        name(number * 3),
+        name(number * 2 + 8),
+        (1900 + number * 7 % 120).to_string(),
+        (100 + number * 37 % 900).to_string(),
+    ]
+}
+
+/// What a page shows: values without those that it lacks.
+type Shown = Vec<Option<String>>;
+
+struct Layout {
+    name: &'static str,
+    /// The page of a book, and those of two others that it may be compared with.
+    html: fn(&[Shown; 3]) -> String,
+}
+
+fn join(shown: &Shown, form: impl Fn(&str, Option<&str>) -> String) -> String {
+    let fields = FIELDS.iter().zip(shown);
+    fields
+        .map(|((_, label), value)| form(label, value.as_deref()))
+        .collect()
+}
+
+fn of_shown(shown: &Shown, form: impl Fn(&str, &str) -> String) -> String {
+    join(shown, |label, value| {
+        value.map_or_else(String::new, |value| form(label, value))
+    })
+}
+
+const LAYOUTS: [Layout; 12] = [
+    Layout {
+        name: "a term without its definition",
+        html: |books| {
+            let of_field = |label: &str, value: Option<&str>| {
+                let value = value.map(|value| format!("<dd>{value}</dd>"));
+                format!("<dt>{label}</dt>{}", value.unwrap_or_default())
+            };
+            format!("<dl>{}</dl>", join(&books[0], of_field))
+        },
+    },
+    Layout {
+        name: "a heading without its paragraph",
+        html: |books| {
+            join(&books[0], |label, value| {
+                let value = value.map(|value| format!("<p>{value}</p>"));
+                format!("<h3>{label}</h3>{}", value.unwrap_or_default())
+            })
+        },
+    },
+    Layout {
+        name: "a line with nothing after its label",
+        html: |books| {
+            let line = |label: &str, value: Option<&str>| {
+                format!("<b>{label}:</b> {}<br>", value.unwrap_or_default())
+            };
+            format!("<div class=facts>{}</div>", join(&books[0], line))
+        },
+    },
+    Layout {
+        name: "lines of text",
+        html: |books| {
+            let lines = of_shown(&books[0], |label, value| format!("{label}: {value}<br>"));
+            format!("<div class=facts>{lines}</div>")
+        },
+    },
+    Layout {
+        name: "a row that is missing",
+        html: |books| {
+            let rows = of_shown(&books[0], |label, value| {
+                format!("<tr><th>{label}</th><td>{value}</td></tr>")
+            });
+            format!("<table>{rows}</table>")
+        },
+    },
+    Layout {
+        name: "a comparison in which cells move up",
+        html: |books| {
+            let rows = FIELDS.iter().enumerate().map(|(at, (_, label))| {
+                let cells = books.iter().filter_map(|book| book[at].as_ref());
+                let cells: String = cells.map(|value| format!("<td>{value}</td>")).collect();
+                format!("<tr><th>{label}</th>{cells}</tr>")
+            });
+            let rows: String = rows.collect();
+            format!("<table><tr><th></th><td>This</td><td>B</td><td>C</td></tr>{rows}</table>")
+        },
+    },
+    Layout {
+        name: "a header with fewer cells below it",
+        html: |books| {
+            let header = join(&books[0], |label, _| format!("<th>{label}</th>"));
+            let cells = of_shown(&books[0], |_, value| format!("<td>{value}</td>"));
+            format!("<table><tr>{header}</tr><tr>{cells}</tr></table>")
+        },
+    },
+    Layout {
+        name: "items without labels",
+        html: |books| {
+            let items = of_shown(&books[0], |_, value| format!("<li>{value}</li>"));
+            format!("<ul class=facts>{items}</ul>")
+        },
+    },
+    Layout {
+        name: "spans of one class",
+        html: |books| {
+            let spans = of_shown(&books[0], |_, value| {
+                format!("<span class=m>{value}</span> ")
+            });
+            format!("<p>{spans}</p>")
+        },
+    },
+    Layout {
+        name: "texts between marks",
+        html: |books| {
+            let texts: Vec<&str> = books[0].iter().flatten().map(String::as_str).collect();
+            format!("<p class=line>{}</p>", texts.join(" / "))
+        },
+    },
+    Layout {
+        name: "icons before texts",
+        html: |books| {
+            let texts = of_shown(&books[0], |label, value| {
+                format!(
+                    "<i class='icon icon-{}'></i> {value} ",
+                    label.to_lowercase()
+                )
+            });
+            format!("<div class=facts>{texts}</div>")
+        },
+    },
+    Layout {
+        name: "equal labels below two headings",
+        html: |books| {
+            let row = |label: &str, value: &Option<String>| {
+                let value = value
+                    .as_ref()
+                    .map(|value| format!("<dt>{label}</dt><dd>{value}</dd>"));
+                value.unwrap_or_default()
+            };
+            let [author, translator, year, pages] = &books[0][..] else {
+                unreachable!()
+            };
+            format!(
+                "<h3>Original</h3><dl>{}{}</dl><h3>Translation</h3><dl>{}{}</dl>",
+                row("Person", author),
+                row("Number", year),
+                row("Person", translator),
+                row("Number", pages)
+            )
+        },
+    },
+];
+
+/// A page that lacks the field with this number.
+fn made(layout: &Layout, number: usize, lacks: Option<usize>) -> Page {
+    let all = |number: usize| -> Shown { values(number).map(Some).to_vec() };
+    let mut books = [all(number), all(number + 50), all(number + 90)];
+    if let Some(field) = lacks {
+        books[0][field] = None;
+    }
+    let html = format!(
+        "<nav><a href='/'>Home</a></nav><h1>Book {number}</h1>{}",
+        (layout.html)(&books)
+    );
+    let known: Vec<(&str, Vec<&str>)> = match lacks {
+        Some(_) => Vec::new(),
+        None => FIELDS
+            .iter()
+            .zip(&books[0])
+            .map(|((name, _), value)| (*name, value.iter().map(String::as_str).collect()))
+            .collect(),
+    };
+    let known: Vec<(&str, &[&str])> = known
+        .iter()
+        .map(|(name, values)| (*name, values.as_slice()))
+        .collect();
+    page(&format!("book/{number}"), html, &known)
+}
+
+#[test]
+fn nothing_stands_in_for_a_value_that_a_page_lacks() {
+    let mut wrong = Vec::new();
+    for layout in &LAYOUTS {
+        let pages: Vec<Page> = (0..20).map(|number| made(layout, number, None)).collect();
+        let learned = learn(&pages, &[], &task()).unwrap();
+        for number in 30..42 {
+            let lacks = number % FIELDS.len();
+            let read = read(
+                &learned.mappings[0].mapping,
+                &made(layout, number, Some(lacks)),
+            );
+            for (at, (name, _)) in FIELDS.iter().enumerate() {
+                let value = read.get(*name).and_then(|value| value.as_str());
+                let own = Some(values(number)[at].clone()).filter(|_| at != lacks);
+                if value.is_some() && value.map(str::to_owned) != own {
+                    wrong.push(format!(
+                        "{}, {number}: {name} is {value:?}, not {own:?}",
+                        layout.name
+                    ));
+                }
+            }
+        }
+        let complete = read(&learned.mappings[0].mapping, &made(layout, 45, None));
+        let of_complete = FIELDS.iter().zip(values(45)).filter(|((name, _), value)| {
+            complete.get(*name).and_then(|read| read.as_str()) == Some(value.as_str())
+        });
+        if of_complete.count() < FIELDS.len() {
+            wrong.push(format!("{}: of a complete page {complete:?}", layout.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
