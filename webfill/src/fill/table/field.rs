@@ -91,7 +91,7 @@ impl Field {
         }
     }
 
-    /// Whether no known value ends as texts do that are cut off.
+    /// Whether no known value is cut off.
     pub fn lacks_cut_off(&self) -> bool {
         self.style.lacks_cut_off()
     }

@@ -8,7 +8,7 @@ pub struct Row {
     pub number: u64,
     /// The id, if the table has a column of ids and the row has one.
     pub id: Option<String>,
-    /// Places in [`Table::links`](super::Table::links).
+    /// Indexes into [`Table::links`](super::Table::links).
     pub links: Box<[u32]>,
     pub(super) known: KnownValues,
 }
@@ -24,7 +24,7 @@ impl Row {
         self.known.get(field)
     }
 
-    /// Those of all fields.
+    /// The values of each field.
     pub fn all_known_values(&self) -> impl Iterator<Item = Vec<String>> {
         self.known.fields()
     }

@@ -24,9 +24,9 @@ pub(in crate::mongodb) struct RecordDocument {
     /// How often the record was written; `None` if it is new, or was created by another program.
     pub(in crate::mongodb) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
-    pub(super) crawls: Vec<Value>,
+    crawls: Vec<Value>,
     /// Where these crawls have first read the record: `[{crawl, position}]`.
-    pub(super) positions: Vec<Value>,
+    positions: Vec<Value>,
     /// The record's source documents, one for each crawl that writes back: `[{crawl, collection, document, fields}]`.
     pub(in crate::mongodb) sources: Vec<Value>,
     /// The crawls that have to write the record back.
