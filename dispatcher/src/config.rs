@@ -112,7 +112,7 @@ impl DispatcherConfig {
             .http
             .parse()
             .map_err(|_| wrong("expected ADDRESS:PORT, such as 127.0.0.1:8080, or `off`"))?;
-        match self.http_files()?.permit(address) {
+        match self.http_files()?.permits_address(address) {
             true => Ok(Some(address)),
             false => Err(wrong(
                 "other machines can reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",

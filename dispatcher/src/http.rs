@@ -36,7 +36,7 @@ use webfill_service::http::{
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
-use self::answers::{Answer, json_answer, refused, with_header};
+use self::answers::{Answer, json_answer, refusal_answer, with_header};
 use self::guard::{MediaType, media_type};
 pub(crate) use self::pending_requests::PendingRequests;
 use self::watches::is_watches_path;
@@ -140,7 +140,7 @@ impl HttpRequest {
             return Ok(());
         };
         let unauthorised = |why| {
-            let answer = with_header(refused(401, why), WWW_AUTHENTICATE, "Bearer");
+            let answer = with_header(refusal_answer(401, why), WWW_AUTHENTICATE, "Bearer");
             Err(Box::new(with_header(answer, CONNECTION, "close")))
         };
         let Some(token) = guard::bearer_token(headers) else {
@@ -156,7 +156,7 @@ impl HttpRequest {
             {
                 let why = "too many wrong tokens from there: try again in a minute";
                 let seconds = PERIOD.as_secs().to_string();
-                let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
+                let answer = with_header(refusal_answer(429, why), RETRY_AFTER, &seconds);
                 return Err(Box::new(with_header(answer, CONNECTION, "close")));
             }
             return unauthorised("unknown token");
@@ -190,14 +190,14 @@ impl HttpRequest {
         if let Err((status, why)) =
             guard::check_headers(request.method(), request.headers(), has_token)
         {
-            return refused(status, why);
+            return refusal_answer(status, why);
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
             (&Method::GET, "/healthz") => health_answer(self.service.health.healthz()),
             (&Method::GET, "/readyz") => health_answer(self.service.health.readyz()),
             (&Method::GET, "/schema") => json_answer(200, schema()),
-            _ if !self.service.health.is_frontier_open() => refused(
+            _ if !self.service.health.is_frontier_open() => refusal_answer(
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
@@ -257,14 +257,14 @@ impl HttpRequest {
                 self.answer_action(&action, request).await
             }
             (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info" | "/why") => {
-                refused(405, "expected GET")
+                refusal_answer(405, "expected GET")
             }
             (
                 _,
                 "/feed" | "/stop" | "/pause" | "/resume" | "/retry" | "/prune" | "/site"
                 | "/reload",
-            ) => refused(405, "expected POST"),
-            _ => refused(404, &format!("not found; there are {PLACES}")),
+            ) => refusal_answer(405, "expected POST"),
+            _ => refusal_answer(404, &format!("not found; there are {PLACES}")),
         }
     }
 
@@ -276,10 +276,10 @@ impl HttpRequest {
         };
         let mut value: Value = match serde_json::from_slice(&body) {
             Ok(value) => value,
-            Err(error) => return refused(400, &error.to_string()),
+            Err(error) => return refusal_answer(400, &error.to_string()),
         };
         let Some(members) = value.as_object_mut() else {
-            return refused(400, "expected an object");
+            return refusal_answer(400, "expected an object");
         };
         if members.get("action").is_some_and(|named| named != action) {
             let refusal = Refusal::new("$.action", format!("this address is for `{action}`"));
@@ -311,7 +311,7 @@ impl HttpRequest {
                 json_answer(refusal_status(&answer), answer)
             }
             Some(answer) => json_answer(200, answer),
-            None => refused(503, "the dispatcher does not answer"),
+            None => refusal_answer(503, "the dispatcher does not answer"),
         }
     }
 }

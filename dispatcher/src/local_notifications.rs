@@ -86,7 +86,7 @@ impl LocalNotifications {
 
     /// The numbers of the last changes that recipients have had reports of. Empty: no changes are reported.
     pub fn last_reported_changes(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
-        let of = |time| outbox::reported(&self.db, &watch.name, time).map_err(outbox_fault);
+        let of = |time| outbox::load_reported(&self.db, &watch.name, time).map_err(outbox_fault);
         let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];
         let reported = reported.into_iter().flatten();
         Ok(reported
@@ -120,7 +120,7 @@ impl LocalNotifications {
         ended: &RunEnded<'_>,
     ) -> rusqlite::Result<()> {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
-        let reported = outbox::reported(db, &watch.name, time)?.unwrap_or_default();
+        let reported = outbox::load_reported(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
         let is_asked = |read: &&ReadChanges| reported.changes_to == Some(read.after);
         let facts = Facts {

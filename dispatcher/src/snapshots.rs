@@ -194,7 +194,7 @@ async fn receive(
         moved.store(bytes, Ordering::Relaxed);
     }
     file.sync_all().map_err(fault)?;
-    let applied = frontier::snapshot_applied(path).map_err(Fault::error)?;
+    let applied = frontier::read_snapshot_position(path).map_err(Fault::error)?;
     let named = Applied {
         number: snapshot.number,
         epoch: snapshot.epoch,

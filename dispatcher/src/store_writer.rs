@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use webfill_followers::thread::ends_well;
+use webfill_followers::thread::wait_for_end;
 use webfill_scheduler::effects::{CrawlWrite, StoreWrite};
 use webfill_service::Fault;
 use webfill_store::journal::FencedStates;
@@ -80,7 +80,7 @@ impl StoreWriter {
             gate,
         };
         let rules = Arc::clone(&setup.mapping_rules);
-        let says_gone = Arc::new(AtomicBool::new(rules.says_gone()));
+        let says_gone = Arc::new(AtomicBool::new(rules.marks_missing_rows()));
         backends.store.set_mapping_rules(rules);
         let retention = Retention::new(setup.retention.clone());
         let (queue, queued) = mpsc::unbounded_channel();
@@ -119,7 +119,8 @@ impl StoreWriter {
 
     /// Sets the rules by which mappings fill records from now on.
     pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
-        self.says_gone.store(rules.says_gone(), Ordering::Relaxed);
+        self.says_gone
+            .store(rules.marks_missing_rows(), Ordering::Relaxed);
         self.store.set_mapping_rules(rules);
     }
 
@@ -127,7 +128,7 @@ impl StoreWriter {
     /// a store that is away.
     pub fn finish(self, until: Option<std::time::Instant>) {
         drop(self.queue);
-        if !ends_well(self.thread, until) {
+        if !wait_for_end(self.thread, until) {
             tracing::error!(
                 event = "store_writer_panicked",
                 "the store writer thread panicked"

@@ -203,18 +203,18 @@ impl State {
             "webfill_worker_deaths_total",
             "Workers that have died and were restarted.",
         )
-        .value(self.worker_deaths);
+        .set_value(self.worker_deaths);
         page.gauge(
             "webfill_dispatcher_up",
             "1: the supervisor has a lease, so it may start requests.",
         )
-        .value(u8::from(self.has_lease));
+        .set_value(u8::from(self.has_lease));
         add_disk_low(page, self.is_disk_low);
         page.gauge(
             "webfill_tasks_held",
             "Tasks with the supervisor and its workers.",
         )
-        .value(self.held);
+        .set_value(self.held);
         add_messages(page, self.traffic.iter().copied());
     }
 }
@@ -252,9 +252,9 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
         "webfill_fetched_bytes_total",
         "Bytes of pages' bodies, after decompression.",
     )
-    .value(totals.fetched_bytes);
+    .set_value(totals.fetched_bytes);
     page.counter("webfill_robots_fetches_total", "Requests for robots.txt.")
-        .value(totals.robots);
+        .set_value(totals.robots);
 }
 
 fn add_durations(page: &mut Exposition, totals: &WorkerTotals) {
@@ -275,7 +275,7 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
         "webfill_pages_unmatched_total",
         "Pages with the outcome `ok` that no mapping matches, without sitemaps: `unmatched` in the summary of a crawl and in `webfill info`.",
     )
-    .value(totals.unmatched);
+    .set_value(totals.unmatched);
     let mut fields = page.counter(
         "webfill_fields_total",
         "Fields that a mapping extracts from its pages with the outcome `ok`: `filled` or `empty`.",

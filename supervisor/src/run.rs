@@ -75,7 +75,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     };
     process.read_claim();
     process.start_workers()?;
-    process.keep_time();
+    process.send_due_messages();
     if process.setup.is_local {
         process.readiness.print_news(None);
     }
@@ -282,7 +282,7 @@ impl Process {
         self.supervisor
             .set_paused(low_disk.is_some() || lapsed.is_some());
         self.follow_next_if_silent()?;
-        self.keep_time();
+        self.send_due_messages();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
             self.readiness.print_news(self.waits_for());
             if self.readiness.is_ready() {
@@ -309,7 +309,7 @@ impl Process {
         Ok(())
     }
 
-    fn keep_time(&mut self) {
+    fn send_due_messages(&mut self) {
         self.supervisor.send_if_due(boot_ms(), Now::read().wall_ms);
         self.send_outgoing();
     }

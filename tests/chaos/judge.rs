@@ -64,7 +64,7 @@ pub(crate) fn report(
         wrong.extend(find_robots_violations(host, &of_host));
         report.robots += of_host.robots().len();
     }
-    let (repeated, unexplained) = repeats(visits, injected);
+    let (repeated, unexplained) = find_repeats(visits, injected);
     report.repeated = repeated;
     wrong.extend(unexplained);
     wrong.extend(find_lost_pages(graph, visits));
@@ -106,7 +106,7 @@ fn find_robots_violations(host: &str, visits: &Visits) -> Vec<String> {
 }
 
 /// Counts the repeated requests, and finds those that no fault explains.
-fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
+fn find_repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     let mut last: BTreeMap<(&str, &str), &Visit> = BTreeMap::new();
     let (mut repeated, mut wrong) = (0, Vec::new());
     for visit in &visits.0 {
@@ -351,10 +351,13 @@ mod tests {
             [injected(Fault::KillAll, from, from, held)]
         };
         let (own, other) = ("http://c0.example/", "http://c0.example/p1");
-        assert_eq!(repeats(&requests, &fault_at(100, &[own])), (1, Vec::new()));
-        assert_eq!(repeats(&requests, &fault_at(100, &[other])).1.len(), 1);
-        assert_eq!(repeats(&requests, &fault_at(9_500, &[own])).1.len(), 1);
-        assert_eq!(repeats(&requests, &[]).1.len(), 1);
+        assert_eq!(
+            find_repeats(&requests, &fault_at(100, &[own])),
+            (1, Vec::new())
+        );
+        assert_eq!(find_repeats(&requests, &fault_at(100, &[other])).1.len(), 1);
+        assert_eq!(find_repeats(&requests, &fault_at(9_500, &[own])).1.len(), 1);
+        assert_eq!(find_repeats(&requests, &[]).1.len(), 1);
     }
 
     #[test]
@@ -365,15 +368,21 @@ mod tests {
             [injected(Fault::LosesWay(900), back, back, held)]
         };
         let (own, other) = ("http://c0.example/", "http://c0.example/p1");
-        assert_eq!(repeats(&requests, &lost_until(100, &[own])).1.len(), 0);
-        assert_eq!(repeats(&requests, &lost_until(100, &[other])).1.len(), 1);
-        assert_eq!(repeats(&requests, &lost_until(5_000, &[own])).1.len(), 1);
+        assert_eq!(find_repeats(&requests, &lost_until(100, &[own])).1.len(), 0);
+        assert_eq!(
+            find_repeats(&requests, &lost_until(100, &[other])).1.len(),
+            1
+        );
+        assert_eq!(
+            find_repeats(&requests, &lost_until(5_000, &[own])).1.len(),
+            1
+        );
     }
 
     #[test]
     fn a_request_that_was_answered_with_an_error_may_come_again() {
         let mut requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         requests.0[0].status = Some(503);
-        assert_eq!(repeats(&requests, &[]), (1, Vec::new()));
+        assert_eq!(find_repeats(&requests, &[]), (1, Vec::new()));
     }
 }

@@ -78,7 +78,7 @@ fn a_crawl_and_a_fleet_with_mongodb_survive_a_mix_of_faults() {
 }
 
 /// A number from the environment.
-fn setting(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(
         text.parse()
@@ -99,8 +99,8 @@ fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
 
 fn hundreds_of_faults() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seed = setting("CHAOS_SEED").unwrap_or_else(|| now.expect("after 1970").as_secs());
-    let limit = Duration::from_secs(setting("CHAOS_SECONDS").unwrap_or(300));
+    let seed = number_from_env("CHAOS_SEED").unwrap_or_else(|| now.expect("after 1970").as_secs());
+    let limit = Duration::from_secs(number_from_env("CHAOS_SECONDS").unwrap_or(300));
     eprintln!("chaos with SEED={seed}");
     let started = Instant::now();
     let (mut totals, mut wrong) = (BTreeMap::new(), Vec::new());

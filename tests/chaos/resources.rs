@@ -169,7 +169,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
 
 /// Kills all workers whenever one of them works on this URL, as the out-of-memory killer might. Returns how often it
 /// did so.
-fn kill_whoever_works_on(url: &str, run: &mut Running, work: &Workplace) -> usize {
+fn kill_workers_during(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
     while run.exit_status().is_none() {
         let workers = run.processes_of_role("worker");
@@ -215,7 +215,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     let mut run = crawl(&work, &web, &urls)
         .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")
         .start();
-    let deaths = kill_whoever_works_on(&killer, &mut run, &work);
+    let deaths = kill_workers_during(&killer, &mut run, &work);
     run.finish().expect_code(0);
     // If a worker dies before it has marked its page, no page is blamed for the death.
     assert!(deaths >= 3, "{deaths}");

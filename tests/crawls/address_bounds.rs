@@ -24,7 +24,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 /// Creates hosts that serve one page each with this latency. Returns their names.
-fn hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String> {
+fn serve_hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String> {
     let names = (0..count).map(|number| format!("s{number}{domain}"));
     let names: Vec<String> = names.collect();
     for name in &names {
@@ -103,7 +103,7 @@ fn most_deliveries(work: &Workplace) -> i64 {
 #[test]
 fn the_sites_of_one_address_share_its_bounds() {
     let web = Web::start();
-    let names = hosts(&web, 300, ".example", 20 * MS);
+    let names = serve_hosts(&web, 300, ".example", 20 * MS);
     let work = Workplace::new();
     let run = crawl_of_many(&work, &web, urls(&names))
         .env("WEBFILL_POLITENESS_ADDRESS_DELAY", "0.01")
@@ -121,7 +121,7 @@ fn the_sites_of_one_address_share_its_bounds() {
 #[test]
 fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
     let web = Web::start();
-    let names = hosts(&web, 5_000, ".example", 20 * MS);
+    let names = serve_hosts(&web, 5_000, ".example", 20 * MS);
     let work = Workplace::new();
     let run = crawl_of_many(&work, &web, urls(&names))
         .args(["--ignore-robots"])
@@ -143,7 +143,7 @@ fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
         .plain_crawl()
         .args(["--allow-private-networks", "--delay", "0"]);
     for (number, web) in webs.iter().enumerate() {
-        let names = hosts(web, 4, &format!("-{number}.github.io"), 20 * MS);
+        let names = serve_hosts(web, 4, &format!("-{number}.github.io"), 20 * MS);
         let port = web.plain_address().port();
         for name in &names {
             let at = web.plain_address().ip();
@@ -171,7 +171,7 @@ fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
 #[test]
 fn loopback_is_only_limited_on_request() {
     let web = Web::start();
-    let names = hosts(&web, 300, ".example", 300 * MS);
+    let names = serve_hosts(&web, 300, ".example", 300 * MS);
     let work = Workplace::new();
     let run = crawl_of_many(&work, &web, urls(&names))
         .finish()
@@ -189,7 +189,7 @@ fn public_addresses_are_bounded_by_default() {
         || {
             add_address(PUBLIC[0]);
             let web = Web::start_on(ip(PUBLIC[0]));
-            let names = hosts(&web, 15, ".example", 20 * MS);
+            let names = serve_hosts(&web, 15, ".example", 20 * MS);
             let work = Workplace::new();
             let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PUBLIC[0])]);
             let port = web.plain_address().port();
@@ -211,7 +211,7 @@ fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
         || {
             PUBLIC.iter().for_each(|address| add_address(address));
             let web = Web::start_on(ip("0.0.0.0"));
-            let names = hosts(&web, 1, ".example", 20 * MS);
+            let names = serve_hosts(&web, 1, ".example", 20 * MS);
             let work = Workplace::new();
             let _names = NameServer::start(&work.path(""), |_, asked| {
                 vec![ip(PUBLIC[asked as usize % 2])]

@@ -290,7 +290,7 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
 }
 
 /// Crawls a web while its workers are killed, and returns the archive's folder.
-fn killed_again_and_again(work: &Workplace) -> PathBuf {
+fn crawl_with_killed_workers(work: &Workplace) -> PathBuf {
     let web = Web::start();
     let roots = wide_web(&web);
     let mut running = crawl(work, &web).args(&roots).start();
@@ -309,7 +309,7 @@ fn killed_again_and_again(work: &Workplace) -> PathBuf {
 #[test]
 fn killed_workers_leave_whole_records_and_every_stored_page_is_archived() {
     let work = Workplace::new();
-    let records = read_archive(&killed_again_and_again(&work));
+    let records = read_archive(&crawl_with_killed_workers(&work));
     assert_stored_pages_are_archived(&work, &records, SITES * PAGES_PER_SITE);
 }
 
@@ -342,7 +342,7 @@ fn assert_warcio_finds_nothing(folder: &Path) {
 #[needs(warc_tools)]
 #[test]
 fn warcio_finds_no_faults_in_files_of_killed_workers() {
-    assert_warcio_finds_nothing(&killed_again_and_again(&Workplace::new()));
+    assert_warcio_finds_nothing(&crawl_with_killed_workers(&Workplace::new()));
 }
 
 #[needs(warc_tools)]

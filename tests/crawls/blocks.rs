@@ -50,7 +50,7 @@ fn log_in_form() -> Page {
 }
 
 /// Redirects every request to a captcha, like one of the large search engines.
-fn send_to(site: &Site, captcha: &'static str) {
+fn redirect_all_to(site: &Site, captcha: &'static str) {
     site.serve_otherwise(move |request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
         false => redirect(captcha).into(),
@@ -101,8 +101,8 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
     web.site("header.example").serve("/", mitigated());
     web.site("refusal.example").serve("/", refusal());
     let with_way_back = "/sorry/index?continue=http://sorry.example/&q=abc";
-    send_to(&web.site("sorry.example"), with_way_back);
-    send_to(&web.site("plain.sorry.test"), "/sorry");
+    redirect_all_to(&web.site("sorry.example"), with_way_back);
+    redirect_all_to(&web.site("plain.sorry.test"), "/sorry");
     web.site("login.example")
         .serve("/", log_in_form())
         .serve("/inside", page("inside"));

@@ -15,7 +15,7 @@ fn json_of(run: &Finished) -> Value {
         .unwrap_or_else(|error| panic!("not JSON ({error}): {}", run.stdout))
 }
 
-fn mapping(args: &[&str]) -> Run {
+fn mapping_command(args: &[&str]) -> Run {
     Run::new(["mapping"]).args(args)
 }
 
@@ -23,7 +23,7 @@ fn mapping(args: &[&str]) -> Run {
 fn mapping_check_passes_good_mappings_and_lists_every_fault_of_bad_ones() {
     let work = Workplace::new();
     let folder = work.path("mappings").display().to_string();
-    mapping(&["check", &folder]).finish().expect_code(0);
+    mapping_command(&["check", &folder]).finish().expect_code(0);
     let bad = json!({
         "name": "bad", "url_patterns": [{"type": "regex", "pattern": "("}], "filds": [],
         "fields": [
@@ -34,7 +34,7 @@ fn mapping_check_passes_good_mappings_and_lists_every_fault_of_bad_ones() {
     });
     work.write_json("mappings/bad.json", &bad);
     work.write("mappings/worse.json", "{\"name\": \n");
-    let run = mapping(&["check", &folder]).finish();
+    let run = mapping_command(&["check", &folder]).finish();
     assert!(matches!(run.status.code(), Some(1 | 2)), "{:?}", run.status);
     let said = run.stdout.clone() + &run.stderr;
     let faults = [
@@ -73,7 +73,7 @@ fn mapping_check_warns_of_names_that_no_html_page_has() {
     });
     let file = work.write_json("capitals.json", &mapping_file);
     let file = file.display().to_string();
-    let run = mapping(&["check", &file]).finish().expect_code(0);
+    let run = mapping_command(&["check", &file]).finish().expect_code(0);
     assert!(
         run.stdout.contains("1 mapping, 1 warning"),
         "{}",
@@ -113,7 +113,10 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
         work.write_json(&format!("shop/golden/shop/{case}.json"), &kept);
     }
     let file = file.display().to_string();
-    let output = mapping(&["check", &file]).finish().expect_code(0).stdout;
+    let output = mapping_command(&["check", &file])
+        .finish()
+        .expect_code(0)
+        .stdout;
     assert!(output.contains("1 mapping, 3 warnings"), "{output}");
     for warning in [
         r#"field weight: number: 1 values of the golden cases hold several numbers, such as "1 lb 3 oz", and are left out: cut out the one you mean with `regex` first"#,
@@ -128,7 +131,10 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
     let processors = shop["fields"][2]["processors"].as_array_mut().unwrap();
     processors.insert(1, pounds);
     work.write_json("shop/shop.json", &shop);
-    let output = mapping(&["check", &file]).finish().expect_code(0).stdout;
+    let output = mapping_command(&["check", &file])
+        .finish()
+        .expect_code(0)
+        .stdout;
     assert!(output.contains("1 mapping, all good"), "{output}");
 }
 
@@ -137,7 +143,7 @@ fn mapping_test_prints_what_a_saved_page_yields() {
     let work = Workplace::new();
     let file = work.path("mappings/profile.json").display().to_string();
     let saved = work.write("ada.html", PROFILE).display().to_string();
-    let run = mapping(&["test", &file, &saved, "--url", "http://ada.example/"])
+    let run = mapping_command(&["test", &file, &saved, "--url", "http://ada.example/"])
         .finish()
         .expect_code(0);
     let result = json_of(&run);
@@ -154,7 +160,7 @@ fn mapping_test_trace_shows_each_step_and_the_one_that_lost_a_field() {
     let work = Workplace::new();
     let file = work.path("mappings/profile.json").display().to_string();
     let saved = work.write("ada.html", PROFILE).display().to_string();
-    let run = mapping(&[
+    let run = mapping_command(&[
         "test",
         &file,
         &saved,
@@ -182,7 +188,7 @@ fn mapping_test_trace_shows_each_step_and_the_one_that_lost_a_field() {
 
 #[test]
 fn mapping_schema_is_json_and_the_copy_in_the_folder_is_the_same() {
-    let printed = json_of(&mapping(&["schema"]).finish().expect_code(0));
+    let printed = json_of(&mapping_command(&["schema"]).finish().expect_code(0));
     let copy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings/schema.json");
     let copy = std::fs::read_to_string(copy).expect("the folder has a copy of the schema");
     let copy: Value = serde_json::from_str(&copy).expect("the copy is JSON");
@@ -194,7 +200,10 @@ fn mapping_schema_is_json_and_the_copy_in_the_folder_is_the_same() {
 #[test]
 fn the_mappings_that_ship_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings");
-    let run = mapping(&["check"]).arg(&folder).finish().expect_code(0);
+    let run = mapping_command(&["check"])
+        .arg(&folder)
+        .finish()
+        .expect_code(0);
     assert!(!run.stdout.contains("error"), "{}", run.stdout);
     assert!(folder.join("gravatar.json").exists());
     let files = std::fs::read_dir(&folder)

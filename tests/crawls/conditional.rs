@@ -95,7 +95,7 @@ const KEPT: [&str; 9] = [
     "records",
 ];
 
-fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
+fn unchanged_pages_keep_their_data(store: Option<&str>) {
     let checks = Checks::new(store);
     checks.check().finish().expect_code(0);
     let first = checks.pages();
@@ -120,14 +120,14 @@ fn what_has_not_changed_keeps_what_it_had(store: Option<&str>) {
 
 #[test]
 fn unchanged_pages_keep_their_data_in_a_file() {
-    what_has_not_changed_keeps_what_it_had(None);
+    unchanged_pages_keep_their_data(None);
 }
 
 #[needs(mongod)]
 #[test]
 fn unchanged_pages_keep_their_data_in_mongodb() {
     let database = fresh_database();
-    what_has_not_changed_keeps_what_it_had(Some(database.uri()));
+    unchanged_pages_keep_their_data(Some(database.uri()));
 }
 
 #[test]

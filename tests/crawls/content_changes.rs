@@ -45,14 +45,14 @@ impl Watched {
 
     /// Runs the watch once over these paths.
     fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
-        self.once(paths, crawl).finish().expect_code(0)
+        self.watch_run(paths, crawl).finish().expect_code(0)
     }
 
     fn start(&self, paths: &[&str], crawl: &Value) -> Running {
-        self.once(paths, crawl).start()
+        self.watch_run(paths, crawl).start()
     }
 
-    fn once(&self, paths: &[&str], crawl: &Value) -> Run {
+    fn watch_run(&self, paths: &[&str], crawl: &Value) -> Run {
         let resolve: Vec<String> = self.web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
         let mut settings = json!({
@@ -90,7 +90,7 @@ fn found(run: &Finished) -> Value {
     summary["found"].clone()
 }
 
-fn text(words: &str) -> webfill_tests::site::Page {
+fn text_page(words: &str) -> webfill_tests::site::Page {
     page("Shop").html(format!(
         "<nav>Menu</nav><p>{words}</p><p>Posted 3 hours ago</p><script>var a = 1</script>"
     ))
@@ -98,11 +98,11 @@ fn text(words: &str) -> webfill_tests::site::Page {
 
 /// Runs a watch four times. Before the second run, a word changes, one page disappears, one is new, and one can no
 /// longer be fetched.
-fn nights(watched: &Watched) {
+fn run_four_nights(watched: &Watched) {
     let site = watched.site();
-    site.serve("/lamp", text("The lamp costs 10 euro"));
-    site.serve("/chair", text("A chair"));
-    site.serve("/table", text("A table"));
+    site.serve("/lamp", text_page("The lamp costs 10 euro"));
+    site.serve("/chair", text_page("A chair"));
+    site.serve("/table", text_page("A table"));
     let paths = ["/lamp", "/chair", "/table"];
     let first = found(&watched.run(&paths, &json!({})));
     assert_eq!(
@@ -110,17 +110,17 @@ fn nights(watched: &Watched) {
         json!({}),
         "in the first run all pages are new"
     );
-    site.serve("/lamp", text("The lamp costs 12 euro"));
+    site.serve("/lamp", text_page("The lamp costs 12 euro"));
     site.serve("/chair", status(404));
     site.serve("/table", status(403));
-    site.serve("/bench", text("A bench"));
+    site.serve("/bench", text_page("A bench"));
     let paths = ["/lamp", "/chair", "/table", "/bench"];
     let second = found(&watched.run(&paths, &json!({})));
     assert_eq!(second["changes"], json!({"changed": 1, "new": 1}));
-    site.serve("/table", text("A table"));
+    site.serve("/table", text_page("A table"));
     let third = found(&watched.run(&paths, &json!({})));
     assert_eq!(third["changes"], json!({"gone": 1}));
-    site.serve("/chair", text("A chair"));
+    site.serve("/chair", text_page("A chair"));
     watched.run(&paths, &json!({}));
 }
 
@@ -164,7 +164,7 @@ fn changes_are_listed(watched: &Watched) {
 #[test]
 fn a_watch_reports_new_changed_gone_and_returned_pages() {
     let watched = Watched::new(UNMAPPED, None);
-    nights(&watched);
+    run_four_nights(&watched);
     changes_are_listed(&watched);
 }
 
@@ -172,12 +172,12 @@ fn a_watch_reports_new_changed_gone_and_returned_pages() {
 fn followers_get_each_change_once_it_is_known() {
     let watched = Watched::new(UNMAPPED, None);
     let site = watched.site();
-    site.serve("/lamp", text("The lamp costs 10 euro"));
+    site.serve("/lamp", text_page("The lamp costs 10 euro"));
     watched.run(&["/lamp"], &json!({}));
     let follow = Run::new(["changes", "--watch", "shop", "--follow", "--json"]);
     let mut following = follow.args(["--store", &watched.store]).start();
     for (price, changes) in [("12 euro", 1), ("14 euro", 2)] {
-        site.serve("/lamp", text(&format!("The lamp costs {price}")));
+        site.serve("/lamp", text_page(&format!("The lamp costs {price}")));
         watched.run(&["/lamp"], &json!({}));
         following.wait_until("the change is reported", |following| {
             following.stdout_so_far().matches('\n').count() >= changes
@@ -201,7 +201,7 @@ fn followers_get_each_change_once_it_is_known() {
 fn a_watch_with_its_store_in_mongodb_reports_the_same() {
     let database = fresh_database();
     let watched = Watched::new(UNMAPPED, Some(database.uri()));
-    nights(&watched);
+    run_four_nights(&watched);
     changes_are_listed(&watched);
 }
 
@@ -211,7 +211,7 @@ fn a_watch_can_do_without() {
     for price in [10, 12] {
         watched
             .site()
-            .serve("/lamp", text(&format!("{price} euro")));
+            .serve("/lamp", text_page(&format!("{price} euro")));
         let found = found(&watched.run(&["/lamp"], &json!({"changes": false})));
         assert_eq!(found["changes"], Value::Null);
     }
@@ -251,9 +251,9 @@ fn an_unlinked_page_is_still_checked() {
     let list = || page("List").html("<p>All that we sell</p>").link("/lamp");
     let whole_list = || list().link("/chair").link("/table");
     site.serve("/list", whole_list());
-    site.serve("/lamp", text("A lamp"));
-    site.serve("/chair", text("A chair"));
-    site.serve("/table", text("A table"));
+    site.serve("/lamp", text_page("A lamp"));
+    site.serve("/chair", text_page("A chair"));
+    site.serve("/table", text_page("A table"));
     watched.run(&["/list"], &crawl);
     let visits = |path: &str| watched.web.visits().pages().for_path(path).len();
     let before = ["/lamp", "/chair", "/table"].map(visits);
@@ -264,7 +264,7 @@ fn an_unlinked_page_is_still_checked() {
 
     site.serve("/list", list());
     site.serve("/chair", status(404));
-    site.serve("/table", text("A better table"));
+    site.serve("/table", text_page("A better table"));
     watched.run(&["/list"], &crawl);
     // A page that differs from its stored version is fetched twice.
     assert_eq!(since(), [1, 1, 2]);
@@ -279,7 +279,7 @@ fn an_unlinked_page_is_still_checked() {
     assert_eq!(since(), [5, 3, 2], "what is gone is left alone");
 
     site.serve("/list", whole_list());
-    site.serve("/chair", text("A chair"));
+    site.serve("/chair", text_page("A chair"));
     watched.run(&["/list"], &crawl);
     assert_eq!(since(), [6, 4, 3]);
     assert_eq!(reported_of(&watched, "/chair"), ["gone", "back"]);
@@ -291,14 +291,14 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     let watched = Watched::new(UNMAPPED, None);
     let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
     site.serve("/list", page("List").html("<p>All</p>").link("/chair"));
-    site.serve("/chair", text("A chair"));
+    site.serve("/chair", text_page("A chair"));
     watched.run(&["/list"], &crawl);
     let visits = || watched.web.visits().pages().for_path("/chair").len();
     let before = visits();
     site.serve("/list", page("List").html("<p>All</p>"));
     site.serve("/chair", status(404));
     let scarce = json!({"follow": "all", "depth": 1, "domain_max_pages": 1});
-    let run = watched.once(&["/list"], &scarce).finish();
+    let run = watched.watch_run(&["/list"], &scarce).finish();
     assert_eq!(run.status.code(), Some(12), "{}", run.stderr);
     assert_eq!(visits(), before, "the list goes first");
     watched.run(&["/list"], &crawl);
@@ -320,7 +320,7 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     let watched = Watched::new(UNMAPPED, None);
     // In the second run, nothing can be fetched.
     let settings = json!({"fail_on": ["never"]});
-    watched.site().serve("/chair", text("A chair"));
+    watched.site().serve("/chair", text_page("A chair"));
     watched.run(&["/chair"], &settings);
     let missing = status(404).latency(Duration::from_millis(500));
     watched.site().serve("/chair", missing);

@@ -76,7 +76,7 @@ impl Crawled {
     }
 
     /// Checks that the crawl reports its wait, even after a kill meanwhile, and visits no site before the wait is over.
-    fn goes_on_after_the_wait(&self) {
+    fn assert_continues_after_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();
         let reported = "requests of the former processes may be in flight";
@@ -98,12 +98,12 @@ impl Crawled {
 fn a_crawl_from_a_backup_waits_until_nothing_of_the_former_one_is_under_way() {
     let crawled = Crawled::interrupted();
     crawled.back_up();
-    crawled.goes_on_after_the_wait();
+    crawled.assert_continues_after_wait();
 }
 
 #[test]
 fn a_crawl_from_a_copied_state_folder_waits_as_well() {
     let crawled = Crawled::interrupted();
     crawled.copy();
-    crawled.goes_on_after_the_wait();
+    crawled.assert_continues_after_wait();
 }

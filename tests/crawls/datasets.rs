@@ -103,7 +103,7 @@ fn crawls_that_name_one_dataset_share_its_records() {
 }
 
 /// Interrupts a crawl of the people after some of them were found.
-fn interrupted(work: &Workplace, web: &Web, run: Run) {
+fn interrupt_crawl(work: &Workplace, web: &Web, run: Run) {
     let people = dataset_of("people", web, work);
     let running = run
         .replace_flag("--delay", "0.2")
@@ -120,7 +120,7 @@ fn interrupted(work: &Workplace, web: &Web, run: Run) {
 fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
     let (web, work) = (Web::start(), Workplace::new());
     let mine = |run: Run| run.args(["--dataset", "mine"]);
-    interrupted(&work, &web, mine(crawl(&work, &web)));
+    interrupt_crawl(&work, &web, mine(crawl(&work, &web)));
     let people = || {
         crawl(&work, &web)
             .arg("--seeds")
@@ -155,7 +155,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
 #[test]
 fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
     let (web, work) = (Web::start(), Workplace::new());
-    interrupted(&work, &web, crawl(&work, &web));
+    interrupt_crawl(&work, &web, crawl(&work, &web));
     let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "people");
     // A list of URLs has no records, so it may be fed as well.

@@ -15,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 const PUBLIC: &str = "93.184.216.34";
 const DELAY: Duration = Duration::from_secs(1);
 
-fn public() -> IpAddr {
+fn public_address() -> IpAddr {
     PUBLIC.parse().expect("an address")
 }
 
@@ -23,15 +23,15 @@ fn reply(name: &str) -> Reply {
     match name.split('-').next() {
         Some("dead") => Reply::Silence,
         Some("missing") => Reply::NoSuchName,
-        Some("slow") => Reply::Late(Duration::from_secs(2), vec![public()]),
-        _ => Reply::Addresses(vec![public()]),
+        Some("slow") => Reply::Late(Duration::from_secs(2), vec![public_address()]),
+        _ => Reply::Addresses(vec![public_address()]),
     }
 }
 
 /// A public web with hosts of this kind, which serve a page at every path.
 fn web_of(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
-    let web = Web::start_on(public());
+    let web = Web::start_on(public_address());
     for number in 0..hosts {
         web.site(&host(kind, number))
             .serve_otherwise(|_| page("T").into());

@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// A document written by `tests/office/tables.py`.
-fn written(kind: &str) -> Vec<u8> {
+fn write_document(kind: &str) -> Vec<u8> {
     let python = format!("{REPOSITORY}/.cache/office-tools/venv/bin/python");
     let script = format!("{REPOSITORY}/tests/office/tables.py");
     let written = Command::new(python).args([&script, kind]).output();
@@ -25,16 +25,16 @@ fn written(kind: &str) -> Vec<u8> {
 fn lines_of(kind: &str) -> Vec<String> {
     let work = Workplace::new();
     let name = format!("document.{kind}");
-    work.write(&name, written(kind));
+    work.write(&name, write_document(kind));
     lines_in(&work, &name)
 }
 
 fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
-    serde_json::from_value(tried(work, name)["fields"]["lines"].clone()).expect("lines")
+    serde_json::from_value(test_mapping(work, name)["fields"]["lines"].clone()).expect("lines")
 }
 
 /// The output of `webfill mapping test` with a mapping that reads all lines.
-fn tried(work: &Workplace, name: &str) -> Value {
+fn test_mapping(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
     let everywhere = json!({"type": "prefix", "pattern": "https://office.example/"});
@@ -175,7 +175,7 @@ fn no_character_of_a_pdf_is_made_up() {
         ];
         let work = Workplace::new();
         work.write("fonts.pdf", pdf_of(&objects));
-        let lines = tried(&work, "fonts.pdf");
+        let lines = test_mapping(&work, "fonts.pdf");
         let text = lines["fields"]["lines"][0].as_str().unwrap_or_default();
         assert_eq!(text, expected, "{font}");
     }

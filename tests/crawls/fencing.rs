@@ -12,7 +12,7 @@ use webfill_tests::process::send_signal;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 
-use crate::keyed_fleet::{Client, Fleet, serving};
+use crate::keyed_fleet::{Client, Fleet, start_serving};
 use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web};
 
 /// The time between two requests to a site, as its robots.txt requires.
@@ -44,16 +44,16 @@ impl Crawl {
 
     fn with_lease(lease: Duration, supervisors: &[&str]) -> Crawl {
         let web = Web::start();
-        let pages = stocked_web(&web);
+        let pages = serve_wide_web_with_delay(&web);
         let fleet = Fleet::new();
         fleet.new_member("client", "feeder");
         for name in supervisors {
             fleet.new_member("supervisor", name);
         }
-        let dispatcher = serving(hasty(fleet.dispatcher_run(), lease));
+        let dispatcher = start_serving(with_lease_and_timeouts(fleet.dispatcher_run(), lease));
         let supervisors: Vec<Running> = supervisors
             .iter()
-            .map(|name| hasty(fleet.supervisor(&web, name), lease).start())
+            .map(|name| with_lease_and_timeouts(fleet.supervisor(&web, name), lease).start())
             .collect();
         for name in 0..supervisors.len() {
             fleet.wait_until_logged_times("supervisor_joined", name + 1);
@@ -107,7 +107,7 @@ impl Crawl {
 }
 
 /// Serves a wide web whose robots.txt files set a delay. Returns the URLs of its pages.
-fn stocked_web(web: &Web) -> Vec<String> {
+fn serve_wide_web_with_delay(web: &Web) -> Vec<String> {
     wide_web(web);
     let mut pages = Vec::new();
     for number in 0..SITES {
@@ -127,7 +127,7 @@ fn stop_for(pid: u32, time: Duration) {
 }
 
 /// A run with this lease, with short requests, and without a delay other than that of robots.txt.
-fn hasty(run: Run, lease: Duration) -> Run {
+fn with_lease_and_timeouts(run: Run, lease: Duration) -> Run {
     run.env("WEBFILL_DISPATCHER_LEASE", seconds(lease))
         .env("WEBFILL_POLITENESS_DELAY", "0")
         .env("WEBFILL_FETCH_CONNECT_TIMEOUT", "0.5")
@@ -207,7 +207,8 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
     let killed = crawl.supervisors.remove(0);
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
-    let again = hasty(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
+    let again =
+        with_lease_and_timeouts(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
     crawl.supervisors.push(again);
     crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
     assert_eq!(crawl.fleet.logged("supervisor_lost").len(), 0);
@@ -220,8 +221,8 @@ fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
     let killed = crawl.dispatcher.take().expect("it runs");
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
-    let again = hasty(crawl.fleet.dispatcher_run(), crawl.lease);
-    crawl.dispatcher = Some(serving(again));
+    let again = with_lease_and_timeouts(crawl.fleet.dispatcher_run(), crawl.lease);
+    crawl.dispatcher = Some(start_serving(again));
     crawl.fleet.wait_until_logged_times("supervisor_joined", 4);
     crawl.client = crawl.fleet.client("feeder");
     crawl.finish(0);
@@ -231,7 +232,7 @@ fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
 fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
     let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
     let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
-    let namesake = hasty(namesake, crawl.lease).start();
+    let namesake = with_lease_and_timeouts(namesake, crawl.lease).start();
     crawl.fleet.wait_until_logged("name_taken", "\"a\"");
     assert_eq!(crawl.fleet.logged("supervisor_joined").len(), 1);
     let first = crawl.supervisors.remove(0);

@@ -252,10 +252,10 @@ fn a_revoked_client_is_not_answered_any_more() {
     let _dispatcher = fleet.dispatcher();
     let (old, new) = (fleet.client("old"), fleet.client("new"));
     let status = json!({"action": "status"});
-    let supervisors = |client: &Client| client.ask(&status)["supervisors"].clone();
+    let supervisors = |client: &Client| client.request(&status)["supervisors"].clone();
     assert_eq!(supervisors(&old), json!([]));
     fleet.keys(&["revoke", "old"]).expect_code(0);
-    old.say(&status);
+    old.send(&status);
     fleet.wait_until_logged("message_refused", "client");
     assert_eq!(supervisors(&new), json!([]));
     assert!(old.has_no_answer());
@@ -273,11 +273,11 @@ fn a_client_is_refused_requests_reserved_for_the_command() {
         json!({"action": "open_crawl", "spec": {"app_id": "a", "crawl_id": "c"}}),
         json!({"action": "crawl_status", "crawls": []}),
     ] {
-        let refusal = client.ask(&asked);
+        let refusal = client.request(&asked);
         assert_eq!(refusal["error"]["path"], "$.action", "{refusal}");
     }
     assert_eq!(
-        client.ask(&json!({"action": "status"}))["supervisors"],
+        client.request(&json!({"action": "status"}))["supervisors"],
         json!([])
     );
     drain(vec![dispatcher]);

@@ -16,7 +16,7 @@ const SITES: usize = 4;
 const PAGES_PER_SITE: usize = 12;
 
 /// A page whose links take 200 KB in the store, and as much in the frontier.
-fn heavy(number: usize) -> Page {
+fn heavy_page(number: usize) -> Page {
     let padding = "x".repeat(180);
     let links: String = (0..1_000)
         .map(|link| format!("<a href=\"/{number}/{link}/{padding}\">l</a>"))
@@ -45,7 +45,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
             for number in 0..SITES {
                 let site = web.site(&format!("heavy{number}.example"));
                 site.serve_otherwise(|request| {
-                    heavy(request.path.trim_start_matches('/').parse().unwrap_or(0)).into()
+                    heavy_page(request.path.trim_start_matches('/').parse().unwrap_or(0)).into()
                 });
             }
             let folder = tempfile::tempdir().expect("a temporary folder");

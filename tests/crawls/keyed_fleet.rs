@@ -73,12 +73,12 @@ impl Fleet {
 
     /// Starts the dispatcher and waits until it serves.
     pub(crate) fn dispatcher(&self) -> Running {
-        serving(self.dispatcher_run())
+        start_serving(self.dispatcher_run())
     }
 
     /// A dispatcher that has not started yet.
     pub(crate) fn dispatcher_run(&self) -> Run {
-        self.role("dispatcher", "keys")
+        self.run_of_role("dispatcher", "keys")
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .arg("--keys")
@@ -100,14 +100,14 @@ impl Fleet {
 
     pub(crate) fn supervisor_without_keys(&self, web: &Web, id: &str) -> Run {
         let resolve: Vec<String> = web.resolve_args().into_iter().skip(1).step_by(2).collect();
-        self.role("supervisor", id)
+        self.run_of_role("supervisor", id)
             .args(["--dispatcher", &self.endpoint(TASKS)])
             .args(["--id", id, "--workers", "1"])
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
     }
 
-    fn role(&self, role: &str, id: &str) -> Run {
+    fn run_of_role(&self, role: &str, id: &str) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state(role, id))
@@ -242,7 +242,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn say(&self, request: &Value) {
+    pub(crate) fn send(&self, request: &Value) {
         let text = request.to_string();
         self.socket
             .send(&text, 0)
@@ -253,8 +253,8 @@ impl Client {
         self.socket.recv_bytes(zmq::DONTWAIT) == Err(zmq::Error::EAGAIN)
     }
 
-    pub(crate) fn ask(&self, request: &Value) -> Value {
-        self.say(request);
+    pub(crate) fn request(&self, request: &Value) -> Value {
+        self.send(request);
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
     }
@@ -294,7 +294,7 @@ impl Client {
 }
 
 /// Starts a dispatcher and waits until it serves.
-pub(crate) fn serving(dispatcher: Run) -> Running {
+pub(crate) fn start_serving(dispatcher: Run) -> Running {
     let mut running = dispatcher.start();
     running.wait_for_stderr("ready");
     running

@@ -66,7 +66,7 @@ fn every_worker_may_be_killed_again_and_again() {
 }
 
 /// Kills the processes of a role, or all, during a run. Waits until all have ended, and resumes.
-fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
+fn kill_and_resume(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
     let roots = wide_web(&web);
     let work = Workplace::new();
@@ -99,12 +99,12 @@ fn killed_and_resumed(victims: impl Fn(&str) -> bool) {
 
 #[test]
 fn the_first_process_may_be_killed() {
-    killed_and_resumed(|role| role == "crawl");
+    kill_and_resume(|role| role == "crawl");
 }
 
 #[test]
 fn all_processes_may_be_killed_at_once() {
-    killed_and_resumed(|_| true);
+    kill_and_resume(|_| true);
 }
 
 #[test]

@@ -17,7 +17,7 @@ const HOST: &str = "shop.example";
 const DAY_S: i64 = 86_400;
 
 /// The frame of a shop, which is around the content on all of its pages.
-fn around(inner: &str) -> String {
+fn shop_page(inner: &str) -> String {
     let menu: String = (0..12)
         .map(|at| format!("<li><a href='#{at}'>Part {at}</a></li>"))
         .collect();
@@ -36,7 +36,7 @@ fn goods(number: usize, has_all: bool) -> String {
         ),
         false => format!("<tr><td><b>Thing {number}</b></td><td><i>{number}.50</i></td></tr>"),
     };
-    around(&format!(
+    shop_page(&format!(
         "<main><section><h2>Goods</h2><table class=facts><tbody>{rows}</tbody></table><figure><img alt=it><figcaption>It</figcaption></figure>\
          </section></main>"
     ))
@@ -51,7 +51,7 @@ fn story(number: usize, has_all: bool) -> String {
         ),
         false => format!("<p>Story {number}, {number}.20</p>"),
     };
-    around(&format!(
+    shop_page(&format!(
         "<div class=page><article><h1>Story</h1>{facts}<blockquote><p>Once</p></blockquote><ol><li>One</li><li>Two</li></ol><pre>it</pre>\
          <aside><h3>More</h3><span>of it</span></aside></article></div>"
     ))
@@ -160,7 +160,7 @@ impl Shop {
     }
 
     /// The fields in the standing alert.
-    fn fallen(&self) -> Vec<String> {
+    fn fields_in_alert(&self) -> Vec<String> {
         let health = self.health();
         let fields = health["mappings"][0]["alert"]["fields"].as_array().cloned();
         let fields = fields.into_iter().flatten();
@@ -173,7 +173,7 @@ impl Shop {
     }
 }
 
-fn by_turns(number: usize, has_all: bool) -> String {
+fn goods_or_story(number: usize, has_all: bool) -> String {
     match number % 2 {
         0 => goods(number, has_all),
         _ => story(number, has_all),
@@ -184,7 +184,7 @@ fn by_turns(number: usize, has_all: bool) -> String {
 fn goods_or_name(number: usize, has_all: bool) -> String {
     match has_all {
         true => goods(number, true),
-        false => around(&format!(
+        false => shop_page(&format!(
             "<main><section><h2>Goods</h2><div class=card><b class=name>Thing {number}</b><em>{number}.50</em></div></section></main>"
         )),
     }
@@ -207,7 +207,7 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     let templates = mapping["templates"].as_array().unwrap();
     let pages: Vec<&Value> = templates.iter().map(|one| &one["pages"]).collect();
     assert_eq!(pages, [24, 22], "{templates:#?}");
-    assert_eq!(shop.fallen(), ALL, "{mapping:#}");
+    assert_eq!(shop.fields_in_alert(), ALL, "{mapping:#}");
     assert_eq!(shop.notified("layout_changed"), 1);
 }
 
@@ -255,7 +255,7 @@ const LOSSES: &[Loss] = &[
         "one of two layouts, 46 pages",
         46,
         true,
-        by_turns,
+        goods_or_story,
         |number| number % 2 == 1,
         ALL,
         1,
@@ -264,7 +264,7 @@ const LOSSES: &[Loss] = &[
         "one of two layouts, 20 pages",
         20,
         false,
-        by_turns,
+        goods_or_story,
         |number| number % 2 == 0,
         ALL,
         1,
@@ -280,14 +280,24 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
         for _ in 0..3 {
             shop.night();
         }
-        assert!(shop.fallen().is_empty(), "{name}: {:?}", shop.fallen());
+        assert!(
+            shop.fields_in_alert().is_empty(),
+            "{name}: {:?}",
+            shop.fields_in_alert()
+        );
         shop.is_after.store(true, Ordering::SeqCst);
         let reported = (1..=most).find(|_| {
             shop.night();
-            !shop.fallen().is_empty()
+            !shop.fields_in_alert().is_empty()
         });
-        if reported.is_none() || shop.fallen() != fields || shop.notified("layout_changed") != 1 {
-            late.push(format!("{name}: night {reported:?}, {:?}", shop.fallen()));
+        if reported.is_none()
+            || shop.fields_in_alert() != fields
+            || shop.notified("layout_changed") != 1
+        {
+            late.push(format!(
+                "{name}: night {reported:?}, {:?}",
+                shop.fields_in_alert()
+            ));
         }
     }
     assert!(late.is_empty(), "{}", late.join("\n"));

@@ -18,7 +18,9 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use self::made_site::{HOST, PEOPLE, born, city, index, name, person_html, records, serve, url};
+use self::made_site::{
+    HOST, PEOPLE, born, city, name, page_count, person_html, records, serve, url,
+};
 
 /// A workplace for `webfill`, with a mapping that matches none of its pages.
 fn workplace() -> Workplace {
@@ -220,7 +222,7 @@ fn learned_from_an_archive_with_redirects() {
     assert_fills(&work, &web, "people.json");
 }
 
-fn from_kept_bodies(store: &str, work: &Workplace) {
+fn assert_learns_from_kept_bodies(store: &str, work: &Workplace) {
     let web = Web::start();
     serve(&web);
     let seeds = work.write_lines("people.jsonl", &records());
@@ -258,7 +260,7 @@ fn write_plain_mapping(work: &Workplace) {
 fn learned_from_the_kept_bodies_of_a_crawl() {
     let work = workplace();
     write_plain_mapping(&work);
-    from_kept_bodies(
+    assert_learns_from_kept_bodies(
         &format!("sqlite:{}", work.path("store.db").display()),
         &work,
     );
@@ -280,7 +282,7 @@ fn learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
     let database = fresh_database();
     let work = workplace();
     write_plain_mapping(&work);
-    from_kept_bodies(database.uri(), &work);
+    assert_learns_from_kept_bodies(database.uri(), &work);
 }
 
 #[needs(mongod)]
@@ -472,5 +474,5 @@ fn useless_input_is_refused_with_a_reason() {
         let run = learn(&work, args).finish().expect_code(code);
         assert!(run.stderr.contains(reported), "{reported}: {}", run.stderr);
     }
-    assert_eq!(index(), PEOPLE + made_site::BOOKS);
+    assert_eq!(page_count(), PEOPLE + made_site::BOOKS);
 }

@@ -64,7 +64,7 @@ fn refusals() -> Vec<Refusal> {
 
 /// Makes a site refuse the fourth request, and all requests until the named time is over. Returns the counter of
 /// refusals.
-fn limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
+fn serve_limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
     site.serve_robots("");
@@ -90,7 +90,7 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     let (mut urls, mut counters) = (Vec::new(), Vec::new());
     for (host, refusal) in refusals() {
         let site = web.site(&format!("{host}.example"));
-        counters.push((host, limited(&site, refusal)));
+        counters.push((host, serve_limited(&site, refusal)));
         urls.extend((0..6).map(|number| site.url(&format!("/{number}"))));
     }
     let work = Workplace::new();

@@ -11,7 +11,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-use crate::keyed_fleet::{Client, Fleet, serving, wait_for};
+use crate::keyed_fleet::{Client, Fleet, start_serving, wait_for};
 
 /// The address of the web that the machines lose.
 const WEB: &str = "10.88.0.1";
@@ -148,7 +148,7 @@ impl TwoMachines {
         let urls = pages_of(&web, 200, 20);
         let fleet = Fleet::at(OUR_END);
         fleet.new_member("client", "feeder");
-        let mut processes = vec![serving(fleet.dispatcher_run())];
+        let mut processes = vec![start_serving(fleet.dispatcher_run())];
         for name in ["near", "far"] {
             fleet.new_member("supervisor", name);
             let mut supervisor = fleet
@@ -192,7 +192,7 @@ impl TwoMachines {
 
 /// A supervisor as `status` shows it.
 fn supervisor(client: &Client, name: &str) -> Value {
-    let status = client.ask(&json!({"action": "status"}));
+    let status = client.request(&json!({"action": "status"}));
     let all = status["supervisors"].as_array().expect("a list").clone();
     let found = all.into_iter().find(|one| one["id"] == name);
     found.unwrap_or_else(|| panic!("no supervisor {name}: {status}"))
@@ -254,7 +254,7 @@ fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "first");
     fleet.new_member("supervisor", "late");
-    let dispatcher = serving(fleet.dispatcher_run());
+    let dispatcher = start_serving(fleet.dispatcher_run());
     let first = fleet.supervisor(&web, "first").start();
     let client = fleet.client("feeder");
     let crawl = client.feed("shared", &urls);
@@ -262,7 +262,7 @@ fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
         .wait_until("it is under way", |visits| visits.pages().len() >= 120);
     let late = fleet.supervisor(&web, "late").start();
     wait_for("the sites are shared", || {
-        let status = client.ask(&json!({"action": "status"}));
+        let status = client.request(&json!({"action": "status"}));
         let sites = |number: usize| status["supervisors"][number]["sites"].as_u64();
         (sites(0)? >= 25 && sites(1)? >= 25).then_some(())
     });

@@ -23,12 +23,12 @@ fn try_pages(work: &Workplace, web: &Web, arguments: &[&str]) -> Run {
         .env("WEBFILL_POLITENESS_DELAY", "0.5")
 }
 
-fn privately(work: &Workplace, web: &Web, arguments: &[&str]) -> Finished {
+fn try_pages_privately(work: &Workplace, web: &Web, arguments: &[&str]) -> Finished {
     let run = try_pages(work, web, arguments).arg("--allow-private-networks");
     run.finish()
 }
 
-fn people(web: &Web) -> Site {
+fn serve_people(web: &Web) -> Site {
     let site = web.site("people.example");
     site.serve_robots("User-agent: *\nDisallow: /private\n");
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
@@ -52,16 +52,16 @@ fn last_line(run: &Finished) -> Value {
 #[test]
 fn a_page_is_fetched_once_with_its_robots_txt_and_kept() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     let url = site.url("/ada");
     for _ in 0..2 {
-        let run = privately(&work, &web, &[&url]).expect_code(0);
+        let run = try_pages_privately(&work, &web, &[&url]).expect_code(0);
         let result: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(result["fields"]["name"], "Ada Lovelace");
         assert_eq!(asked_for(&web), ["/robots.txt", "/ada"]);
         assert!(run.stderr.contains("mappings/pages/"), "{}", run.stderr);
     }
-    privately(&work, &web, &[&url, "--again"]).expect_code(0);
+    try_pages_privately(&work, &web, &[&url, "--again"]).expect_code(0);
     let paths = ["/robots.txt", "/ada", "/robots.txt", "/ada"];
     assert_eq!(asked_for(&web), paths);
     web.visits().assert_polite(Duration::from_millis(500));
@@ -74,9 +74,9 @@ fn a_page_is_fetched_once_with_its_robots_txt_and_kept() {
 #[test]
 fn kept_pages_are_tried_as_a_folder_without_a_request() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     let (ada, bob) = (site.url("/ada"), site.url("/bob"));
-    let run = privately(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect_code(0);
+    let run = try_pages_privately(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect_code(0);
     let name = json!({"filled": 1, "empty": 1, "share": 0.5, "empty_on": [bob]});
     assert_eq!(
         last_line(&run)["mappings"]["profile"]["fields"]["name"],
@@ -84,7 +84,7 @@ fn kept_pages_are_tried_as_a_folder_without_a_request() {
     );
     assert_eq!(asked_for(&web), ["/robots.txt", "/ada", "/bob"]);
     web.visits().assert_polite(Duration::from_millis(500));
-    let again = privately(&work, &web, &["kept"]).expect_code(0);
+    let again = try_pages_privately(&work, &web, &["kept"]).expect_code(0);
     assert_eq!(last_line(&again), last_line(&run));
     assert_eq!(web.visits().len(), 3);
 }
@@ -92,28 +92,28 @@ fn kept_pages_are_tried_as_a_folder_without_a_request() {
 #[test]
 fn a_redirect_is_followed_and_its_target_names_the_page() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     let moved = site.url("/moved");
-    let run = privately(&work, &web, &[&moved, &moved]).expect_code(0);
+    let run = try_pages_privately(&work, &web, &[&moved, &moved]).expect_code(0);
     assert_eq!(asked_for(&web), ["/robots.txt", "/moved", "/ada"]);
     web.visits().assert_polite(Duration::from_millis(500));
     let first: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first["url"], site.url("/ada").as_str());
-    privately(&work, &web, &[&site.url("/ada")]).expect_code(0);
-    let kept = privately(&work, &web, &["mappings/pages"]).expect_code(0);
+    try_pages_privately(&work, &web, &[&site.url("/ada")]).expect_code(0);
+    let kept = try_pages_privately(&work, &web, &["mappings/pages"]).expect_code(0);
     assert_eq!(last_line(&kept)["pages"], 1, "it is one page by two URLs");
 }
 
 #[test]
 fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     site.serve("/broken", status(500));
     let leading = web.site("leading.example");
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
         // Pages that fail count as requested as well.
-        privately(&work, &web, &[&leading.url(path)]);
+        try_pages_privately(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().for_host("people.example").pages().len(), 3);
     web.visits().assert_polite(Duration::from_millis(500));
@@ -122,20 +122,20 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
 #[test]
 fn forbidden_pages_are_refused_with_a_reason() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     site.serve("/gone", status(404));
     for (path, reported) in [
         ("/private", "disallowed by the robots.txt of people.example"),
         ("/gone", "the server returned 404"),
     ] {
-        let run = privately(&work, &web, &[&site.url(path)]).expect_code(1);
+        let run = try_pages_privately(&work, &web, &[&site.url(path)]).expect_code(1);
         assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
     assert_eq!(web.visits().for_path("/private").len(), 0);
     web.visits().assert_polite(Duration::from_millis(500));
     let closed = web.site("closed.example");
     closed.serve("/robots.txt", status(503));
-    let run = privately(&work, &web, &[&closed.url("/")]).expect_code(1);
+    let run = try_pages_privately(&work, &web, &[&closed.url("/")]).expect_code(1);
     assert!(
         run.stderr.contains("unavailable, nothing allowed"),
         "{}",
@@ -147,7 +147,7 @@ fn forbidden_pages_are_refused_with_a_reason() {
 #[test]
 fn private_addresses_are_guarded_and_a_contact_is_required() {
     let (web, work) = (Web::start(), Workplace::new());
-    let url = people(&web).url("/ada");
+    let url = serve_people(&web).url("/ada");
     let contact = ["--contact", "https://example.org/crawler"];
     let run = try_pages(&work, &web, &[&url])
         .args(contact)
@@ -167,7 +167,7 @@ fn private_addresses_are_guarded_and_a_contact_is_required() {
 #[test]
 fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
     let (web, work) = (Web::start(), Workplace::new());
-    let site = people(&web);
+    let site = serve_people(&web);
     let leading = web.site("leading.example");
     leading.serve("/", redirect(&site.url("/ada")));
     let list = work.write("excluded.txt", "people.example\n");
@@ -181,7 +181,7 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
 }
 
 /// Writes a mapping that reads the text of a document, and its metadata.
-fn papers(work: &Workplace) {
+fn write_papers_mapping(work: &Workplace) {
     let step =
         |kind: &str, name: &str, value: &str| json!([{"type": kind, "parameters": {name: value}}]);
     let mapping = json!({
@@ -198,7 +198,7 @@ fn papers(work: &Workplace) {
 #[test]
 fn a_document_is_tried_as_a_crawl_reads_it() {
     let (web, work) = (Web::start(), Workplace::new());
-    papers(&work);
+    write_papers_mapping(&work);
     let paper = pdf("A paper", "Contract number 4711");
     let letter = "<w:p><w:r><w:t>Contract number 4712</w:t></w:r></w:p>";
     let site = web.site("people.example");
@@ -211,21 +211,21 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
         output["fields"].clone()
     };
     let as_crawled = json!({"number": "4711", "title": "A paper"});
-    let saved = privately(&work, &web, &["saved/paper.pdf"]).expect_code(0);
+    let saved = try_pages_privately(&work, &web, &["saved/paper.pdf"]).expect_code(0);
     assert_eq!(fields(&saved), as_crawled);
     for _ in 0..2 {
-        let fetched = privately(&work, &web, &[&url]).expect_code(0);
+        let fetched = try_pages_privately(&work, &web, &[&url]).expect_code(0);
         assert_eq!(fields(&fetched), as_crawled);
         assert_eq!(asked_for(&web), ["/robots.txt", "/paper"]);
         assert!(fetched.stderr.contains(".pdf"), "{}", fetched.stderr);
     }
-    let traced = privately(
+    let traced = try_pages_privately(
         &work,
         &web,
         &["saved/paper.pdf", "--trace", "--format", "json"],
     );
     assert!(traced.expect_code(0).stdout.contains("4711"));
-    let several = last_line(&privately(&work, &web, &["saved"]).expect_code(0));
+    let several = last_line(&try_pages_privately(&work, &web, &["saved"]).expect_code(0));
     assert_eq!(
         several["mappings"]["papers"]["fields"]["number"]["filled"],
         2
@@ -239,10 +239,10 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
 #[test]
 fn a_document_without_a_mapping_is_reported_with_its_status() {
     let (web, work) = (Web::start(), Workplace::new());
-    papers(&work);
+    write_papers_mapping(&work);
     work.write("torn.pdf", b"%PDF-1.4\nand nothing more");
     work.write("scan.pdf", pdf("A scan", ""));
-    let torn = privately(&work, &web, &["torn.pdf"]).expect_code(1);
+    let torn = try_pages_privately(&work, &web, &["torn.pdf"]).expect_code(1);
     assert!(
         torn.one_sentence().contains("torn.pdf: no mapping applies"),
         "{}",
@@ -253,7 +253,7 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
         "{}",
         torn.stderr
     );
-    let scan = privately(&work, &web, &["scan.pdf"]).expect_code(0);
+    let scan = try_pages_privately(&work, &web, &["scan.pdf"]).expect_code(0);
     assert!(
         scan.stderr.contains("no text in this document"),
         "{}",

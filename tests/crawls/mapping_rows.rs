@@ -17,7 +17,7 @@ fn css(selector: &str) -> Value {
 }
 
 /// A mapping file for the ratings of a user. The selector finds the stars.
-fn ratings(work: &Workplace, stars: &str) -> String {
+fn write_ratings_mapping(work: &Workplace, stars: &str) -> String {
     let mapping = json!({
         "name": "ratings",
         "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
@@ -47,7 +47,7 @@ fn json_of(run: &Finished) -> Value {
 #[test]
 fn mapping_test_shows_rows_as_json_and_as_a_table() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
     let run = mapping(&["test", &file, &page, "--url", URL]).expect_code(0);
     let row = |item: &str, stars: Value| json!({"item": item, "stars": stars, "user": null});
@@ -68,7 +68,7 @@ user: `_id` of the record for which a crawl fetches the page";
 #[test]
 fn a_trace_shows_the_chains_of_chosen_rows() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
     let traced = |more: &[&str]| {
         let trace = ["test", &file, &page, "--url", URL, "--trace"];
@@ -112,7 +112,7 @@ fn a_trace_shows_the_chains_of_chosen_rows() {
 #[test]
 fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
     let run = mapping(&["save", &file, &page, "--url", URL, "--as", "two"]).expect_code(0);
     assert!(
@@ -129,7 +129,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     let all = |expected: i32| mapping(&["test", "--all", &file]).expect_code(expected);
     assert!(all(0).stdout.contains("1 golden case, all as expected"));
 
-    ratings(&work, "a");
+    write_ratings_mapping(&work, "a");
     let output = all(1).stdout;
     for line in [
         "- ratings, row 1: stars: null",
@@ -149,7 +149,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
 #[test]
 fn over_several_pages_it_counts_rows_and_missing_fields() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     work.write("pages/a.html", PAGE);
     work.write("pages/b.html", "<h1>Bob</h1>");
     let pages = work.path("pages").display().to_string();
@@ -171,7 +171,7 @@ fn over_several_pages_it_counts_rows_and_missing_fields() {
 #[test]
 fn a_field_of_rows_can_be_selected_by_its_name() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
     let asked = |field: &str| mapping(&["test", &file, &page, "--url", URL, "--field", field]);
     assert_eq!(
@@ -188,7 +188,7 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
 
 /// The output of `webfill mapping check` for a mapping with these fields as lists, and with golden cases of these
 /// pages.
-fn checked(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
+fn check_lists(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
     let listed = json!({
         "name": "listed",
         "url_patterns": [{"type": "host", "pattern": "listed.example"}],
@@ -217,7 +217,7 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
         ("items", "li.rating a::attr(href)"),
         ("stars", "li.rating .stars"),
     ]);
-    let reported = checked(&work, &fields, &[]);
+    let reported = check_lists(&work, &fields, &[]);
     assert!(reported.contains("1 mapping, 1 warning"), "{reported}");
     assert!(
         reported.contains("fields items, stars are lists of parts of the same entries"),
@@ -252,7 +252,7 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let page = "<div><section><h3>A</h3><p class=v>1</p></section><section><h3>B</h3></section>\
         <section><h3>C</h3><p class=v>3</p></section></div>";
     let fields = lists(&[("names", "h3"), ("values", ".v")]);
-    let reported = checked(&work, &fields, &[page]);
+    let reported = check_lists(&work, &fields, &[page]);
     assert!(
         reported.contains("fields names, values are lists of parts of the same entries"),
         "{reported}"
@@ -274,12 +274,12 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let pages = [honest(3, 3), honest(2, 4), honest(5, 1)];
     let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
     let fields = lists(&[("tags", ".tags a"), ("authors", ".authors a")]);
-    let reported = checked(&work, &fields, &pages);
+    let reported = check_lists(&work, &fields, &pages);
     assert!(reported.contains("1 mapping, all good"), "{reported}");
 
     let alike = [2, 3, 4, 5, 6].map(|count| honest(count, count));
     let alike: Vec<&str> = alike.iter().map(String::as_str).collect();
-    let reported = checked(&work, &fields, &alike);
+    let reported = check_lists(&work, &fields, &alike);
     assert!(
         reported.contains("the lists of fields tags, authors are as long as each other"),
         "{reported}"
@@ -289,7 +289,7 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
 #[test]
 fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find_nothing() {
     let work = Workplace::new();
-    let file = ratings(&work, ".stars");
+    let file = write_ratings_mapping(&work, ".stars");
     let page = "<ul><li class=rating><a href=/1>A</a><b class=stars>4</b>\
         <li class=rating><b class=stars>2</b><li class=rating><a href=/1>A</a></ul>";
     work.write("mine/golden/ratings/a.html", page);
@@ -352,7 +352,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
 }
 
 /// A block of the how-to, found by how it begins.
-fn shown(beginning: &str) -> String {
+fn block_of_how_to(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();
     let blocks = text.split("\n```").skip(1).step_by(2);
@@ -388,17 +388,17 @@ fn the_crawl_and_the_export_of_the_how_to_work_as_shown() {
     let here = |text: String| text.replace("https://ratings.example/", &site.url("/"));
     work.write(
         "mine/ratings.json",
-        here(shown("{\n    \"name\"")).replace("\"size\": 30", "\"size\": 4"),
+        here(block_of_how_to("{\n    \"name\"")).replace("\"size\": 30", "\"size\": 4"),
     );
     work.write(
         "users.txt",
-        here(shown("https://ratings.example/users/ada")),
+        here(block_of_how_to("https://ratings.example/users/ada")),
     );
     for command in [
         "$ webfill crawl --seeds users.txt --mappings mine",
         "$ webfill export records --dataset ratings",
     ] {
-        shown(command);
+        block_of_how_to(command);
     }
     let store = format!("sqlite:{}", work.path("store.db").display());
     work.crawl(&web)

@@ -12,7 +12,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Web, document, script};
 use webfill_tests::workplace::Workplace;
 
-use crate::keyed_fleet::{Fleet, serving};
+use crate::keyed_fleet::{Fleet, start_serving};
 
 const MIB: u64 = 1 << 20;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -98,7 +98,7 @@ fn assert_titles(work: &Workplace, urls: &[String]) {
 }
 
 /// Runs to the end. Returns the most memory that any worker has used, in MiB, as recorded by the kernel.
-fn watched(run: Run) -> (Finished, u64) {
+fn run_and_watch(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
     let deadline = Instant::now() + TIME_LIMIT;
@@ -116,7 +116,7 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
     let (web, urls) = web_of(128);
     let work = Workplace::new();
     let settings = "[worker]\nconcurrency = 128\n[fetch]\ntotal_timeout = 300.0\n";
-    let (finished, peak_mib) = watched(crawl_of(&web, &work, &urls, settings));
+    let (finished, peak_mib) = run_and_watch(crawl_of(&web, &work, &urls, settings));
     assert_all_ok(&finished, &work, &urls);
     assert!(
         web.visits()
@@ -181,7 +181,7 @@ fn a_crawl_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     let run = crawl_of(&web, &work, &urls, SMALL).in_memory(&machine);
     let finished = run.finish().expect_code(0);
     assert_all_ok(&finished, &work, &urls);
-    assert_eq!(machine.killed(), 0);
+    assert_eq!(machine.killed_count(), 0);
 }
 
 #[needs(memory_limit)]
@@ -191,7 +191,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "small");
-    let dispatcher = serving(fleet.dispatcher_run());
+    let dispatcher = start_serving(fleet.dispatcher_run());
     let machine = MemoryLimit::with_mib(SMALL_MIB);
     let supervisor = fleet
         .supervisor(&web, "small")
@@ -209,7 +209,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
         process.finish().expect_code(0);
     }
     assert_titles(&fleet.work, &urls);
-    assert_eq!(machine.killed(), 0);
+    assert_eq!(machine.killed_count(), 0);
 }
 
 /// Shows that the tests above can fail.
@@ -219,5 +219,5 @@ fn a_machine_that_is_too_small_kills() {
     let machine = MemoryLimit::with_mib(1);
     let run = Run::new(["--version"]).in_memory(&machine).finish();
     assert!(!run.status.success(), "{run:?}");
-    assert!(machine.killed() > 0);
+    assert!(machine.killed_count() > 0);
 }

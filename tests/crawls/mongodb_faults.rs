@@ -172,7 +172,7 @@ impl Trouble {
 }
 
 /// Breaks the server of a running crawl, repairs it once the crawl has paused, and checks that the crawl is unharmed.
-fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
+fn assert_survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
     let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
     let running = trouble.start();
@@ -188,19 +188,19 @@ fn survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) 
 #[needs(mongod)]
 #[test]
 fn a_mongod_that_is_stopped_and_started_again_holds_the_crawl_up_and_no_more() {
-    survives(Mongod::stop, Mongod::restart);
+    assert_survives(Mongod::stop, Mongod::restart);
 }
 
 #[needs(mongod)]
 #[test]
 fn a_mongod_that_is_killed_and_started_again_has_all_that_was_acknowledged() {
-    survives(Mongod::kill, Mongod::restart);
+    assert_survives(Mongod::kill, Mongod::restart);
 }
 
 #[needs(mongod)]
 #[test]
 fn a_mongod_that_stands_still_for_a_while_holds_the_crawl_up_and_no_more() {
-    survives(|mongod| mongod.pause(), |mongod| mongod.resume());
+    assert_survives(|mongod| mongod.pause(), |mongod| mongod.resume());
 }
 
 #[needs(mongod)]
@@ -325,7 +325,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
             // The server's journal takes 100 MB of the disk, and the crawl writes twice as much as the rest holds.
             mount_small_disk(disk.path(), 150 << 10, false);
             let mut mongod = Mongod::start_in(disk.path());
-            let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy);
+            let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy_page);
             let running = trouble.start();
             trouble.wait_until_logged("store_away");
             trouble.assert_paused_by_full_buffers();
@@ -341,7 +341,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
 }
 
 /// A page with half a megabyte of incompressible text in a field.
-fn heavy(path: &str) -> Page {
+fn heavy_page(path: &str) -> Page {
     let seed = path
         .bytes()
         .fold(1, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));

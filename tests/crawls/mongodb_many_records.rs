@@ -13,7 +13,7 @@ use webfill_tests::run::{Finished, Run, Running};
 use crate::mongodb_records::{People, url};
 
 /// Inserts `count` people whose names are missing.
-fn many(people: &People, count: i32) {
+fn insert_people(people: &People, count: i32) {
     for first in (0..count).step_by(1_000) {
         let numbers = first..count.min(first + 1_000);
         let person =
@@ -22,7 +22,7 @@ fn many(people: &People, count: i32) {
     }
 }
 
-fn named(people: &People) -> u64 {
+fn count_named(people: &People) -> u64 {
     let named = vec![
         doc! {"$match": {"name": {"$ne": null}}},
         doc! {"$count": "n"},
@@ -36,7 +36,7 @@ fn named(people: &People) -> u64 {
 fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
     let people = People::new();
     const COUNT: i32 = 3_000;
-    many(&people, COUNT);
+    insert_people(&people, COUNT);
     people.insert(vec![doc! {"_id": "a", "name": null}]);
     let crawl = || {
         let run = people.crawl_and_write_back();
@@ -46,13 +46,13 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
         }
     };
     let mut running = crawl().start();
-    running.wait_until("something is written back", |_| named(&people) > 0);
+    running.wait_until("something is written back", |_| count_named(&people) > 0);
     running.kill_role("crawl");
     running.finish();
-    let before = named(&people);
+    let before = count_named(&people);
     assert!(before < COUNT as u64, "it was killed in the middle");
     let run = crawl().finish().expect_code(0);
-    assert_eq!(named(&people), COUNT as u64);
+    assert_eq!(count_named(&people), COUNT as u64);
     for number in [0, 1, COUNT / 2, COUNT - 1] {
         assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
     }
@@ -83,14 +83,14 @@ fn a_killed_crawl_with_its_store_in_mongodb_writes_the_rest_back_when_it_is_resu
 #[test]
 fn a_resumed_crawl_continues_after_the_fed_records() {
     let people = People::new();
-    many(&people, 1_200);
+    insert_people(&people, 1_200);
     people.insert(vec![doc! {"_id": "broken", "name": null}]);
     let limited = people.crawl_and_write_back().args(["--max-pages", "20"]);
     let first = limited.finish().expect_code(12);
     people.insert(vec![doc! {"_id": "new", "url": url("new"), "name": null}]);
     let run = people.crawl_and_write_back().finish().expect_code(0);
     assert_eq!(people.person("new")["name"], "Name of /new");
-    assert_eq!(named(&people), 1_201);
+    assert_eq!(count_named(&people), 1_201);
     // Every document was read and reported once, in one of the two runs.
     let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
     let reported = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
@@ -101,7 +101,7 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
 #[test]
 fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     let people = People::new();
-    many(&people, 1_200);
+    insert_people(&people, 1_200);
     let run = || people.crawl_and_write_back().finish().expect_code(0);
     run();
     let document = |id: i32, path: &str| doc! {"_id": id, "url": url(path), "name": null};
@@ -138,7 +138,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
         .web
         .site("people.example")
         .latency(Duration::from_millis(5));
-    many(&people, 2_000);
+    insert_people(&people, 2_000);
     let running = people.crawl_and_write_back().start();
     people
         .web
@@ -151,7 +151,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
         .wait_until("it goes on", |visits| visits.pages().len() > 500);
     mongod.restart();
     let run = running.finish().expect_code(0);
-    assert_eq!(named(&people), 2_000);
+    assert_eq!(count_named(&people), 2_000);
     assert_eq!(run.summary().records(), (2_000, 2_000));
     let logs = people.work.logs();
     let of_crawl = logs.iter().filter(|(name, _)| name.starts_with("crawl"));
@@ -168,7 +168,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
 }
 
 /// Inserts people with notes of some length. One in a hundred lacks a value.
-fn mostly_complete(people: &People, count: i32, notes_bytes: usize) {
+fn insert_mostly_complete(people: &People, count: i32, notes_bytes: usize) {
     let notes = "x".repeat(notes_bytes);
     let person = |number: i32| {
         let name = (number % 100 != 0).then_some("Known");
@@ -226,7 +226,7 @@ fn measure_to_its_end(run: Run) -> Needed {
 #[test]
 fn memory_does_not_grow_with_the_number_of_records() {
     let people = People::new();
-    mostly_complete(&people, 20_000, 2_000);
+    insert_mostly_complete(&people, 20_000, 2_000);
     let few = people
         .crawl_and_write_back()
         .replace_flag("--crawl", "few")
@@ -241,7 +241,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
         grown(few.dispatcher_mib, all.dispatcher_mib) < 25,
         "{few:?} {all:?}"
     );
-    assert_eq!(unnamed(&people), 0);
+    assert_eq!(has_unnamed(&people), 0);
 }
 
 const MILLION: i32 = 1_000_000;
@@ -259,14 +259,14 @@ fn assert_bounded(what: &str, needed: &Needed) {
 #[ignore = "takes minutes; prints what a million records need"]
 fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
     let people = People::new();
-    mostly_complete(&people, MILLION, 200);
+    insert_mostly_complete(&people, MILLION, 200);
     let crawl = || people.crawl_and_write_back().time_limit(HALF_AN_HOUR);
     let embedded = crawl().replace_flag("--crawl", "embedded");
     assert_bounded("SQLite", &measure_to_its_end(embedded));
     let store = crawl().replace_flag("--store", &people.uri);
     let store = store.replace_flag("--crawl", "mongodb");
     assert_bounded("MongoDB", &measure_to_its_end(store));
-    assert_eq!(unnamed(&people), 0);
+    assert_eq!(has_unnamed(&people), 0);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
     }
 }
 
-fn unnamed(people: &People) -> usize {
+fn has_unnamed(people: &People) -> usize {
     let unnamed = vec![doc! {"$match": {"name": null}}, doc! {"$limit": 1}];
     people.documents.aggregate("people", unnamed).len()
 }

@@ -11,7 +11,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-use crate::keyed_fleet::{Fleet, serving, wait_for};
+use crate::keyed_fleet::{Fleet, start_serving, wait_for};
 
 /// The server's error code for a missing right.
 const UNAUTHORIZED: i32 = 13;
@@ -168,7 +168,7 @@ impl Certificates {
 }
 
 /// A run on this store that also drops old pages and old entries of the log of pages.
-fn eager(run: Run, uri: &str) -> Run {
+fn with_store_and_retention(run: Run, uri: &str) -> Run {
     run.replace_flag("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
         .env("WEBFILL_RETENTION_LOG_DAYS", "30")
@@ -222,12 +222,16 @@ fn a_fleet_works_at(server: &Server) {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "one");
-    let dispatcher = serving(eager(fleet.dispatcher_run(), &server.uri("dispatcher")));
-    let supervisor = eager(fleet.supervisor(&web, "one"), &server.uri("supervisor")).start();
+    let dispatcher = start_serving(with_store_and_retention(
+        fleet.dispatcher_run(),
+        &server.uri("dispatcher"),
+    ));
+    let supervisor =
+        with_store_and_retention(fleet.supervisor(&web, "one"), &server.uri("supervisor")).start();
     fleet.wait_until_logged("supervisor_joined", "one");
     let client = fleet.client("feeder");
     for path in ["/", "/a", "/b"] {
-        let fed = client.ask(&request(&site.url(path)));
+        let fed = client.request(&request(&site.url(path)));
         assert_eq!(fed["accepted"], 1, "{fed}");
     }
     let root = server.documents("root");

@@ -56,7 +56,7 @@ impl Watched {
         }
     }
 
-    fn once(&self) -> Run {
+    fn watch_run(&self) -> Run {
         let watch = json!({
             "name": "regulator",
             "urls": self.regulator.seeds(),
@@ -158,7 +158,7 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     let mut watched = Watched::new(&web);
     for number in 1..=NIGHTS {
         watched.night(number, |watched| {
-            let ended = watched.once().finish();
+            let ended = watched.watch_run().finish();
             let code = ended.status.code();
             assert!(ENDS.contains(&code), "night {number}: {}", ended.stderr);
             Reporter::from(ended)
@@ -227,7 +227,7 @@ impl Killer {
         let strikes_at_end = self.random.bool();
         let mut last = String::new();
         for _ in 0..MOST_STARTS {
-            let mut running = watched.once().start();
+            let mut running = watched.watch_run().start();
             while self.kills > 0 && self.wait(&mut running) {
                 self.strike(&running);
             }
@@ -260,5 +260,5 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
         watched.night(number, |watched| killer.night(watched, number));
     }
     // The last night has no kills, so that nothing is owed afterwards.
-    watched.night(NIGHTS + 1, |watched| watched.once().finish().into());
+    watched.night(NIGHTS + 1, |watched| watched.watch_run().finish().into());
 }

@@ -39,7 +39,7 @@ impl Watched {
         }
     }
 
-    fn once(&self) -> Run {
+    fn run_once(&self) -> Run {
         self.run().arg("--once")
     }
 
@@ -116,7 +116,7 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
         {"file": "notified.jsonl", "about": ["runs"]},
         {"file": "silent.jsonl", "about": ["silence"]},
     ]);
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     let posted = receiver.posted();
     assert_eq!(posted.len(), 3, "two failures, and the delivery");
     let delivered = receiver.delivered().remove(0);
@@ -128,15 +128,15 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     let heard: Value = serde_json::from_str(&fs::read_to_string(heard).unwrap()).unwrap();
     assert_eq!(heard["events"], delivered.json()["events"]);
     assert!(watched.lines("silent.jsonl").is_empty(), "all is well");
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     assert_eq!(receiver.delivered().len(), 2, "each run once");
     assert_eq!(watched.lines("notified.jsonl").len(), 2);
 }
 
 /// A watch with a run whose notification was not delivered, because the folder is missing.
-fn run_that_leaves() -> Watched {
+fn watch_with_undelivered() -> Watched {
     let watched = Watched::new(json!([{"file": "later/notified.jsonl", "about": ["runs"]}]));
-    let first = watched.once().finish().expect_code(0);
+    let first = watched.run_once().finish().expect_code(0);
     assert!(
         first.stderr.contains("not delivered yet"),
         "{}",
@@ -147,7 +147,7 @@ fn run_that_leaves() -> Watched {
 
 #[test]
 fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
-    let watched = run_that_leaves();
+    let watched = watch_with_undelivered();
     let mut waiting = watched.run().start();
     waiting.wait_for_stderr("next run at");
     fs::create_dir(watched.work.path("later")).unwrap();
@@ -161,7 +161,7 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
         1,
         "nothing was due"
     );
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     assert_eq!(
         watched.lines("later/notified.jsonl").len(),
         2,
@@ -171,9 +171,9 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
 
 #[test]
 fn undelivered_notifications_are_delivered_after_the_next_run() {
-    let watched = run_that_leaves();
+    let watched = watch_with_undelivered();
     fs::create_dir(watched.work.path("later")).unwrap();
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     let reported = watched.lines("later/notified.jsonl");
     let run = |reported: &Value| reported["events"][0]["detail"]["run"].as_u64();
     let mut runs: Vec<Option<u64>> = reported.iter().map(run).collect();
@@ -185,24 +185,24 @@ fn undelivered_notifications_are_delivered_after_the_next_run() {
 fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
     let watched = Watched::new(json!([{"file": "notified.jsonl"}]));
     for _ in 0..3 {
-        watched.once().finish().expect_code(0);
+        watched.run_once().finish().expect_code(0);
     }
     assert!(watched.lines("notified.jsonl").is_empty(), "all is well");
     let site = watched.web.site("people.example");
     site.serve("/ada", page(""));
     for _ in 0..3 {
         assert!(watched.lines("notified.jsonl").is_empty());
-        watched.once().finish().expect_code(0);
+        watched.run_once().finish().expect_code(0);
     }
     let reported = watched.lines("notified.jsonl");
     assert_eq!(reported.len(), 1, "{reported:?}");
     let event = &reported[0]["events"][0];
     assert_eq!(event["event"], "silent");
     assert_eq!(event["detail"]["silence"], "no_fields", "{event}");
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     assert_eq!(watched.lines("notified.jsonl").len(), 1, "reported once");
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     let reported = watched.lines("notified.jsonl");
     assert_eq!(
         reported[1]["events"][0]["event"], "sees_again",
@@ -224,7 +224,7 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
             .iter()
             .fold(page("List"), |list, path| list.link(path));
         site.serve("/list", list);
-        let run = watched.once().env("WEBFILL_DOCUMENTS_READ", "true");
+        let run = watched.run_once().env("WEBFILL_DOCUMENTS_READ", "true");
         run.finish().expect_code(0);
         let reported = watched.lines("notified.jsonl").into_iter();
         let events = reported
@@ -255,7 +255,7 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
     site.serve("/ada", page("Ada").link("/bob").link("/eve"));
     site.serve("/bob", page("Bob")).serve("/eve", page("Eve"));
     (watched.more, watched.crawl) = (json!({"window": "3s"}), json!({"delay": 30}));
-    watched.once().finish().expect_code(12);
+    watched.run_once().finish().expect_code(12);
     let reported = |notification: usize| -> Vec<String> {
         let lines = watched.lines("notified.jsonl");
         let events = lines[notification]["events"].as_array().cloned();
@@ -273,7 +273,9 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
     }
     let mut watched = watched;
     (watched.more, watched.crawl) = (json!({}), json!({"patience": "1s"}));
-    let run = watched.once().env("WEBFILL_BACKOFF_BLOCKED", "600,600,600");
+    let run = watched
+        .run_once()
+        .env("WEBFILL_BACKOFF_BLOCKED", "600,600,600");
     run.finish().expect_code(12);
     let lines = watched.lines("notified.jsonl");
     let events = lines[1]["events"].to_string();
@@ -284,7 +286,7 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
 #[test]
 fn a_target_that_cannot_be_used_is_refused_before_anything_is_opened() {
     let watched = Watched::new(json!([{"mail": "a@b.example"}]));
-    let refused = watched.once().finish().expect_code(2);
+    let refused = watched.run_once().finish().expect_code(2);
     assert!(
         refused.stderr.contains("$.notify[0].mail"),
         "{}",
@@ -353,7 +355,7 @@ fn mail_is_handed_to_a_real_server_by_tls() {
         let watched = Watched::new(notify);
         let password = watched.work.write("password", "secret\n");
         let mut run = watched
-            .once()
+            .run_once()
             .env(
                 "WEBFILL_NOTIFICATIONS_SMTP",
                 format!("{scheme}://127.0.0.1:{}", server.port),

@@ -94,7 +94,7 @@ fn paced_site(web: &Web, pages: usize) -> Vec<String> {
 
 /// Starts a crawl and stops its own process, but not its children, after the first page. Then runs it from another
 /// folder to the end, and continues the stopped one.
-fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
+fn take_over_stopped_crawl(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
     let store = sqlite(work);
     let from = |folder| {
         let run = crawl_from(folder, work, web, &store, urls);
@@ -122,7 +122,7 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) 
 fn the_children_of_a_stopped_crawl_visit_no_site_beside_its_successor() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 90);
-    stand_still(&work, &web, &urls, work.short_timeouts());
+    take_over_stopped_crawl(&work, &web, &urls, work.short_timeouts());
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
@@ -140,7 +140,7 @@ fn a_successor_waits_for_the_requests_that_are_under_way() {
         path => page(path).into(),
     });
     let settings = work.write("patient.toml", patient);
-    stand_still(&work, &web, &[site.url("/")], settings);
+    take_over_stopped_crawl(&work, &web, &[site.url("/")], settings);
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
@@ -148,7 +148,7 @@ fn a_successor_waits_for_the_requests_that_are_under_way() {
 fn a_crawl_that_was_taken_over_does_not_end_as_finished() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 10);
-    stand_still(&work, &web, &urls, work.short_timeouts());
+    take_over_stopped_crawl(&work, &web, &urls, work.short_timeouts());
 }
 
 fn sqlite(work: &Workplace) -> String {

@@ -82,7 +82,7 @@ fn lines(run: &Finished) -> Vec<Value> {
 }
 
 /// Checks that old pages are dropped. `make_old` makes everything in the store look as if it were from the year 2020.
-fn what_is_too_old_goes(mut town: Town, make_old: impl Fn()) {
+fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
     first.finish().expect_code(0);
     let all = lines(
@@ -132,7 +132,7 @@ fn pages_that_are_too_old_are_dropped_from_a_file() {
     let work = Workplace::new();
     let file = work.path("store.db");
     let town = Town::new(work, &format!("sqlite:{}", file.display()));
-    what_is_too_old_goes(town, || {
+    assert_old_pages_are_dropped(town, || {
         let store = rusqlite::Connection::open(&file).unwrap();
         let sql = "UPDATE pages SET started_at = '2020-01-01T12:00:00.000Z'";
         store.execute(sql, ()).unwrap();
@@ -144,7 +144,7 @@ fn pages_that_are_too_old_are_dropped_from_a_file() {
 fn pages_that_are_too_old_are_dropped_from_mongodb() {
     let database = fresh_database();
     let town = Town::new(Workplace::new(), database.uri());
-    what_is_too_old_goes(town, || {
+    assert_old_pages_are_dropped(town, || {
         let old = bson::DateTime::from_millis(1_577_880_000_000);
         let documents = Documents::open(database.uri());
         for (collection, time) in [("pages", "started_at"), ("page_log", "at")] {

@@ -67,7 +67,7 @@ fn serve_pages(site: &Site, people: usize) {
 }
 
 /// How many requests to the site came from a browser.
-fn rendered(site: &Site) -> usize {
+fn browser_requests(site: &Site) -> usize {
     let visits = site.visits();
     visits
         .paths()
@@ -119,7 +119,12 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
     assert_eq!(summary.fields(), 16);
     assert_filled(&work, &made, 4);
     assert_filled(&work, &served, 4);
-    assert_eq!(rendered(&served), 0, "{:?}", served.visits().counts());
+    assert_eq!(
+        browser_requests(&served),
+        0,
+        "{:?}",
+        served.visits().counts()
+    );
     let visits = made.visits();
     visits.assert_polite(DELAY);
     let counts = visits.counts();
@@ -227,7 +232,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
         assert_filled(&work, site, 1);
     }
     for site in [never, not] {
-        assert_eq!(rendered(site), 0);
+        assert_eq!(browser_requests(site), 0);
         assert!(
             work.stored().pages()[&site.url("/people/1")]
                 .fields
@@ -236,7 +241,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
     }
     let switched_off = Workplace::new();
     run(&switched_off, "false", &[off, rule]);
-    assert_eq!(rendered(off), 0);
+    assert_eq!(browser_requests(off), 0);
     assert_filled(&switched_off, rule, 1);
 }
 
@@ -262,7 +267,7 @@ fn without_a_browser_the_summary_says_which_sites_need_one() {
         "{}",
         summary.json
     );
-    assert_eq!(rendered(&made), 0);
+    assert_eq!(browser_requests(&made), 0);
     let reported = &summary.json["scripts"]["needs_browser"];
     assert_eq!(
         (&reported["sites"], &reported["first"][0]["site"]),
@@ -350,7 +355,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         assert_filled(&work, site, PEOPLE);
         site.visits().assert_polite(DELAY);
     }
-    let asked: Vec<usize> = served.iter().map(rendered).collect();
+    let asked: Vec<usize> = served.iter().map(browser_requests).collect();
     // The only page of a sample requests its script, and the counter that the script calls.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
@@ -359,7 +364,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         "scripts: {values} values of {} pages; requests of a browser at the 14 sites: {}, at the 6: {}",
         run.summary().outcome("ok"),
         asked.iter().sum::<usize>(),
-        made.iter().map(rendered).sum::<usize>(),
+        made.iter().map(browser_requests).sum::<usize>(),
     );
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
@@ -387,10 +392,10 @@ fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
         assert_eq!(answer["lane"], lane, "{answer}");
     };
     assert!(run(1), "an unread page is rendered");
-    let before = rendered(&made);
+    let before = browser_requests(&made);
     set("http");
     assert!(!run(2), "none of its pages is rendered");
-    assert_eq!(rendered(&made), before);
+    assert_eq!(browser_requests(&made), before);
     set("browser");
     assert!(run(3), "each of its pages is");
     set("auto");
@@ -416,7 +421,7 @@ fn a_run_that_is_resumed_renders_no_new_sample() {
             .args(&urls)
             .finish()
             .expect_code(0);
-        rendered(&empty)
+        browser_requests(&empty)
     };
     assert_eq!(run(0..1), 1);
     assert_eq!(run(1..6), 3, "the sample of three continues");

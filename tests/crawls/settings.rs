@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 const OTHER_DELAY: Duration = Duration::from_secs(30);
 
 /// Serves a site of two pages, so that there is a gap to measure.
-fn pair(web: &Web) {
+fn serve_pair(web: &Web) {
     let site = web.site("a.example");
     site.serve("/", page("first").mapped_link("/second"));
     site.serve("/second", page("second"));
@@ -27,7 +27,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     let others = |work: &Workplace| format!("sqlite:{}", work.path("other.db").display());
 
     let (web, work) = (Web::start(), Workplace::new());
-    pair(&web);
+    serve_pair(&web);
     let file = work.write("webfill.toml", settings);
     work.crawl(&web)
         .arg("http://a.example/")
@@ -42,7 +42,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     assert!(!work.path("other.db").exists());
 
     let (web, work) = (Web::start(), Workplace::new());
-    pair(&web);
+    serve_pair(&web);
     let file = work.write("webfill.toml", settings);
     work.crawl_without_delay(&web)
         .arg("http://a.example/")

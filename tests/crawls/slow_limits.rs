@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 use crate::patience;
 
 /// Refuses and counts the requests that come within `every` after the last accepted one.
-fn limited(site: &Site, every: Duration) -> Arc<AtomicUsize> {
+fn serve_limited(site: &Site, every: Duration) -> Arc<AtomicUsize> {
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refused);
     let accepted: Mutex<Option<Instant>> = Mutex::new(None);
@@ -35,7 +35,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
     let mut counters = Vec::new();
     for (host, seconds, pages) in hosts {
         let site = web.site(host);
-        counters.push(limited(&site, Duration::from_secs(seconds)));
+        counters.push(serve_limited(&site, Duration::from_secs(seconds)));
         urls.extend((0..pages).map(|number| site.url(&format!("/{number}"))));
     }
     let work = Workplace::new();

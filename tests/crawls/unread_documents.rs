@@ -86,7 +86,7 @@ fn a_pdf(text: &str) -> webfill_tests::site::Page {
 }
 
 /// An office document that requires a password.
-fn a_locked_one() -> webfill_tests::site::Page {
+fn locked_document() -> webfill_tests::site::Page {
     let kind = "application/vnd.oasis.opendocument.text";
     let manifest = "<manifest><encryption-data/></manifest>";
     let parts = [
@@ -96,7 +96,7 @@ fn a_locked_one() -> webfill_tests::site::Page {
     document(kind, package(&parts))
 }
 
-fn nights(watched: &Watched) {
+fn run_four_nights(watched: &Watched) {
     let site = watched.site();
     site.serve("/paper", a_pdf("Contract 1"));
     site.serve("/old-scan", a_pdf(""));
@@ -107,7 +107,7 @@ fn nights(watched: &Watched) {
         "in the first run all pages are new: {reported:?}"
     );
 
-    site.serve("/locked", a_locked_one());
+    site.serve("/locked", locked_document());
     site.serve("/scan", a_pdf(""));
     let torn = || document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]);
     site.serve("/torn", torn());
@@ -139,12 +139,12 @@ fn nights(watched: &Watched) {
 
 #[test]
 fn new_unreadable_documents_are_reported_once_and_counted() {
-    nights(&Watched::new("sqlite:store.db"));
+    run_four_nights(&Watched::new("sqlite:store.db"));
 }
 
 #[needs(mongod)]
 #[test]
 fn with_a_store_in_mongodb_as_well() {
     let database = fresh_database();
-    nights(&Watched::new(database.uri()));
+    run_four_nights(&Watched::new(database.uri()));
 }

@@ -72,7 +72,7 @@ impl Watched {
             .in_folder("/")
     }
 
-    fn once(&self) -> Run {
+    fn run_once(&self) -> Run {
         self.run().arg("--once")
     }
 
@@ -119,7 +119,7 @@ fn now_ms() -> i64 {
 fn each_run_checks_each_page_again_once_and_is_recorded() {
     let watched = Watched::new();
     for run in 1..=3 {
-        let finished = watched.once().finish().expect_code(0);
+        let finished = watched.run_once().finish().expect_code(0);
         assert_eq!(finished.summary().pages(), 2, "of this run alone");
         assert_eq!(watched.visits("/list"), run);
         assert_eq!(watched.visits("/ada"), run);
@@ -146,7 +146,7 @@ fn each_run_reads_the_sitemaps_again() {
         watched
             .site()
             .serve(&format!("/listed{run}"), page("listed"));
-        watched.once().finish().expect_code(0);
+        watched.run_once().finish().expect_code(0);
         assert_eq!(watched.visits("/sitemap.xml"), run);
         assert_eq!(watched.visits(&format!("/listed{run}")), 1);
     }
@@ -164,7 +164,7 @@ fn each_run_fetches_the_fields_of_its_records_again() {
         watched
             .site()
             .serve("/ada", page("Ada").field("name", name));
-        watched.once().finish().expect_code(0);
+        watched.run_once().finish().expect_code(0);
         let stored = watched
             .work
             .stored()
@@ -189,14 +189,14 @@ fn each_run_reads_the_documents_of_a_collection_again() {
         "uri": people.uri, "collection": "people", "write_back": "people",
         "query": {"_id": {"$lt": 9}}, "projection": {"urls": 1, "name": 1},
     });
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     people.insert(vec![
         doc! {"_id": 2, "urls": ["http://people.example/2"], "name": null},
     ]);
     people.insert(vec![
         doc! {"_id": 10, "urls": ["http://people.example/10"], "name": null},
     ]);
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     let visits = people.web.visits().pages();
     assert_eq!(visits.for_path("/1").len(), 2);
     assert_eq!(visits.for_path("/2").len(), 1);
@@ -245,7 +245,7 @@ fn missed_runs_are_made_up_for_once() {
         "number": 7, "due_ms": now_ms() - 5 * DAY_MS, "started_ms": now_ms() - 5 * DAY_MS,
         "ended_ms": now_ms() - 5 * DAY_MS + 1_000, "how": "finished",
     });
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     fs::write(watched.runs_file(), ended.to_string()).unwrap();
     let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
@@ -284,8 +284,8 @@ fn a_killed_run_is_resumed() {
         .collect();
     watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["urls"] = json!(urls);
-    watched.once().finish().expect_code(0);
-    let running = watched.once().start();
+    watched.run_once().finish().expect_code(0);
+    let running = watched.run_once().start();
     watched
         .web
         .log()
@@ -295,7 +295,7 @@ fn a_killed_run_is_resumed() {
     running.signal(Signal::KILL);
     drop(running.finish());
     assert_eq!(watched.ends(), ["finished", "under way"]);
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
     let visits = watched.web.visits().pages().len();
     // The pages that were fetched, and those that a busy machine had not stored yet. If all were fetched again, there
@@ -316,14 +316,14 @@ fn a_budget_ends_a_run_and_the_rest_stays_queued() {
         "http://people.example/3"
     ]);
     watched.watch["budget"] = json!({"pages": 2});
-    watched.once().finish().expect_code(12);
-    watched.once().finish().expect_code(12);
+    watched.run_once().finish().expect_code(12);
+    watched.run_once().finish().expect_code(12);
     assert_eq!(watched.ends(), ["budget", "budget"]);
     assert_eq!(watched.runs()[1]["counts"]["pages"], 2);
     assert_eq!(watched.runs()[0]["counts"]["queued"], 1, "it is left");
     assert_eq!(watched.web.visits().pages().len(), 4);
     watched.watch["budget"] = json!({"pages": 9});
-    watched.once().finish().expect_code(0);
+    watched.run_once().finish().expect_code(0);
     assert_eq!(watched.runs()[2]["counts"]["pages"], 3);
 }
 
@@ -335,7 +335,7 @@ fn no_page_starves_if_a_run_checks_few_pages_of_a_site() {
     watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["crawl"]["domain_max_pages"] = json!(3);
     for run in 1..=4 {
-        watched.once().finish().expect_code(12);
+        watched.run_once().finish().expect_code(12);
         assert_eq!(watched.web.visits().pages().len(), 3 * run);
         assert_eq!(watched.runs()[run - 1]["how"], "budget");
     }
@@ -357,7 +357,7 @@ fn links_of_a_list_that_has_not_changed_are_followed() {
                 .into(),
         });
     for run in 1..=3 {
-        watched.once().finish().expect_code(0);
+        watched.run_once().finish().expect_code(0);
         assert_eq!(watched.visits("/ada"), run);
         let outcomes = match run {
             1 => json!({"ok": 2}),
@@ -376,7 +376,7 @@ fn a_window_ends_a_run_politely() {
     watched.site().serve_otherwise(|_| page("P").into());
     watched.watch["urls"] = json!(urls);
     watched.watch["window"] = json!("3s");
-    watched.once().finish().expect_code(12);
+    watched.run_once().finish().expect_code(12);
     assert_eq!(watched.ends(), ["window"]);
     let visits = watched.web.visits().pages().len();
     assert!((1..50).contains(&visits), "{visits}");
@@ -401,7 +401,7 @@ fn failed_pages_are_retried_in_the_same_run() {
     site.serve("/dead", status(504));
     watched.watch["crawl"]["patience"] = json!("4s");
     let run = watched
-        .once()
+        .run_once()
         .env("WEBFILL_RETRIES_HTTP_502", "60,600")
         .env("WEBFILL_RETRIES_HTTP_504", "60,600,3600");
     let summary = run.finish().expect_code(0).summary();
@@ -418,13 +418,13 @@ fn a_failed_run_is_recorded_with_the_reason() {
     let mut watched = Watched::new();
     watched.work.write("empty.txt", "");
     watched.watch["seeds"] = json!("nowhere.txt");
-    let refused = watched.once().finish().expect_code(2);
+    let refused = watched.run_once().finish().expect_code(2);
     assert!(refused.stderr.contains("nowhere.txt"), "{}", refused.stderr);
     watched.watch["seeds"] = json!("empty.txt");
     watched.watch["urls"] = json!(["http://down.example/"]);
     watched.watch["crawl"]["fail_on"] = json!(["nothing-fetched"]);
     watched.watch["crawl"]["patience"] = json!("1s");
-    let ended = watched.once().finish();
+    let ended = watched.run_once().finish();
     assert!(
         matches!(ended.status.code(), Some(1 | 12)),
         "{}",
@@ -459,7 +459,7 @@ fn faults_of_a_file_are_reported_with_their_path() {
     ] {
         let mut watched = Watched::new();
         watched.watch[key] = value;
-        let refused = watched.once().finish().expect_code(2);
+        let refused = watched.run_once().finish().expect_code(2);
         assert!(
             refused.one_sentence().contains(reported),
             "{}",

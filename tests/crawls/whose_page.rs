@@ -20,7 +20,7 @@ fn tel(number: usize) -> String {
 }
 
 /// Serves a listing of all members, each with a page.
-fn listing(web: &Web) {
+fn serve_listing(web: &Web) {
     let site = web.site(SITE);
     let mut list = page("Members");
     for number in 0..MEMBERS {
@@ -74,7 +74,7 @@ fn crawl(web: &Web, mapping: &Value, records: &[Value]) -> Crawled {
 #[test]
 fn of_a_listing_each_record_gets_the_right_person() {
     let web = Web::start();
-    listing(&web);
+    serve_listing(&web);
     let records: Vec<Value> = (0..MEMBERS)
         .map(|number| {
             let fields = json!({"name": name(number), "location": null, "tel": null});
@@ -95,7 +95,7 @@ fn of_a_listing_each_record_gets_the_right_person() {
 #[test]
 fn a_listing_fills_nothing_if_no_field_identifies_the_record() {
     let web = Web::start();
-    listing(&web);
+    serve_listing(&web);
     let fields = || json!({"name": null, "location": null, "tel": null});
     let records: Vec<Value> = (0..23)
         .map(|number| record(number, "/members", fields()))
@@ -116,7 +116,7 @@ fn a_listing_fills_nothing_if_no_field_identifies_the_record() {
 #[test]
 fn fields_of_a_mapping_identify_the_record_of_a_page() {
     let web = Web::start();
-    listing(&web);
+    serve_listing(&web);
     let mut mapping = mapping();
     mapping["match"] = json!(["tel"]);
     // All names are misspelt, but the telephone numbers are correct.
@@ -145,7 +145,7 @@ fn fields_of_a_mapping_identify_the_record_of_a_page() {
 #[test]
 fn a_stale_value_costs_no_record_its_page() {
     let web = Web::start();
-    listing(&web);
+    serve_listing(&web);
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let stale = format!("+1 555 {number:07}");

@@ -13,7 +13,7 @@ const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const READER: &str = "reader-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
-fn guarded() -> Fleet {
+fn guarded_fleet() -> Fleet {
     Fleet::with_tokens(&format!(
         "chief {CHIEF}\nreader sha256:{} read-only\nshop {SHOP} apps=shop\n",
         sha256(READER)
@@ -131,7 +131,7 @@ fn foreign_pages_reach_nothing() {
 
 #[test]
 fn only_visitors_with_a_token_see_anything() {
-    let fleet = guarded();
+    let fleet = guarded_fleet();
     let mut visitor = fleet.visitor();
     for path in [
         "/dashboard/",
@@ -193,7 +193,7 @@ fn only_visitors_with_a_token_see_anything() {
 
 #[test]
 fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
-    let mut fleet = guarded();
+    let mut fleet = guarded_fleet();
     let chief = fleet.logged_in(CHIEF);
     let reader = fleet.logged_in(READER);
     let guesser = fleet.visitor();
@@ -213,7 +213,7 @@ fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
     );
     assert_eq!(chief.get("/dashboard/").status, 200, "who is in stays in");
 
-    fleet.list(&format!("chief {CHIEF}\n"));
+    fleet.write_tokens(&format!("chief {CHIEF}\n"));
     fleet.dispatcher().signal(Signal::HUP);
     wait_for("the token is of no use any more", || {
         (reader.get("/dashboard/").status == 303).then_some(())
@@ -223,7 +223,7 @@ fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
 
 #[test]
 fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
-    let fleet = guarded();
+    let fleet = guarded_fleet();
     fleet.feed_pages("a.example", "c", 300);
     let [chief, reader, shop] = [CHIEF, READER, SHOP].map(|token| fleet.logged_in(token));
     fleet.wait_until_listed(&chief, "c");

@@ -56,11 +56,11 @@ fn clicks_take_effect() {
     let scene = Scene::new();
     let browser = Browser::start();
     pauses_and_goes_on(&scene, &browser);
-    tries_again(&scene, &browser);
-    rules_a_site(&scene, &browser);
+    check_retry(&scene, &browser);
+    check_site_rules(&scene, &browser);
     wakes_a_site(&scene, &browser);
     runs_a_watch(&scene, &browser);
-    stops(&scene, &browser);
+    check_stop(&scene, &browser);
 }
 
 fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
@@ -83,7 +83,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
 }
 
 /// Retries all pages of a crawl with one outcome, from their list.
-fn tries_again(scene: &Scene, browser: &Browser) {
+fn check_retry(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("vereine.example");
     site.serve("/1", page("Doch da"));
     let so_far = |path: &str| site.visits().for_path(path).len();
@@ -104,7 +104,7 @@ fn tries_again(scene: &Scene, browser: &Browser) {
     });
 }
 
-fn rules_a_site(scene: &Scene, browser: &Browser) {
+fn check_site_rules(scene: &Scene, browser: &Browser) {
     browser.open(&scene.fleet.url("/dashboard/site/l%C3%A4uft.example"));
     let delay = browser.wait_for("#delay");
     browser.fill(&delay, "2.5");
@@ -157,7 +157,7 @@ fn runs_a_watch(scene: &Scene, browser: &Browser) {
     assert_eq!(state(), "waiting");
 }
 
-fn stops(scene: &Scene, browser: &Browser) {
+fn check_stop(scene: &Scene, browser: &Browser) {
     let path = format!("/dashboard/crawl/{APP}/{}", encoded(LONG_CRAWL));
     browser.open(&scene.fleet.url(&path));
     browser.click_at(".ask summary");

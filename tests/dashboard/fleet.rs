@@ -52,7 +52,7 @@ impl Fleet {
     pub(crate) fn with_tokens(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         fleet.tokens = Some(fleet.work.path("tokens"));
-        fleet.list(lines);
+        fleet.write_tokens(lines);
         fleet.start_dispatcher();
         fleet.start_supervisor();
         fleet
@@ -74,7 +74,7 @@ impl Fleet {
         ];
         fleet.tls = Some(tls);
         fleet.tokens = Some(fleet.work.path("tokens"));
-        fleet.list(lines);
+        fleet.write_tokens(lines);
         fleet.start_dispatcher();
         fleet.start_supervisor();
         fleet
@@ -104,7 +104,7 @@ impl Fleet {
     }
 
     /// Sets the store for processes started from now on.
-    pub(crate) fn store_in(&mut self, uri: &str) {
+    pub(crate) fn set_store(&mut self, uri: &str) {
         self.store = Some(uri.to_owned());
     }
 
@@ -129,7 +129,7 @@ impl Fleet {
     }
 
     /// Sets the tokens in force from the next start or reload.
-    pub(crate) fn list(&self, lines: &str) {
+    pub(crate) fn write_tokens(&self, lines: &str) {
         let path = self.tokens.as_ref().expect("it asks for tokens");
         let _ = fs::remove_file(path);
         let heading = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
@@ -139,7 +139,7 @@ impl Fleet {
 
     pub(crate) fn start_dispatcher(&mut self) {
         let mut run = self
-            .role("dispatcher")
+            .run_of_role("dispatcher")
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .args(["--http", &self.place()]);
@@ -166,7 +166,7 @@ impl Fleet {
             .collect();
         let endpoint = format!("tcp://{}:5555", self.host);
         let mut running = self
-            .role("supervisor")
+            .run_of_role("supervisor")
             .args(["--dispatcher", &endpoint, "--id", "one", "--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
             .start();
@@ -174,7 +174,7 @@ impl Fleet {
         self.supervisor = Some(running);
     }
 
-    fn role(&self, role: &str) -> Run {
+    fn run_of_role(&self, role: &str) -> Run {
         let run = Run::new([role, "--store", &self.store_uri(), "--state"])
             .arg(self.work.path(&format!("state/{role}")))
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())

@@ -53,12 +53,12 @@ impl Visitor {
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &[], "")
+        self.send("GET", path, &[], "")
     }
 
     /// Like [`Visitor::get`], with additional headers.
     pub(crate) fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
-        self.ask("GET", path, headers, "")
+        self.send("GET", path, headers, "")
     }
 
     /// Sends a form from a page of the dashboard.
@@ -78,10 +78,10 @@ impl Visitor {
             .map(|(key, value)| format!("{key}={}", encoded(value)))
             .collect();
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
-        self.ask("POST", path, &[&[kind], headers].concat(), &body.join("&"))
+        self.send("POST", path, &[&[kind], headers].concat(), &body.join("&"))
     }
 
-    pub(crate) fn ask(
+    pub(crate) fn send(
         &self,
         method: &str,
         path: &str,

@@ -24,7 +24,7 @@ fn people_find_out_by_keys_why_a_record_is_incomplete() {
     by.wait_for_page("Records of");
     by.skip_to_content();
     by.tab_to("Id begins with");
-    by.types("nirgends");
+    by.type_text("nirgends");
     by.step(&[webfill_test_browser::ENTER]);
     browser.wait_until("the list is searched", || {
         browser.address().contains("id=nirgends").then_some(())

@@ -41,7 +41,7 @@ fn judge_views(part: usize) {
     for (name, path) in places(&scene).into_iter().skip(part).step_by(PARTS) {
         browser.open(&scene.fleet.url(&path));
         judge_page(&browser, &path);
-        judge_whatever_the_screen(&browser, &format!("place-{name}"));
+        judge_on_all_screens(&browser, &format!("place-{name}"));
     }
     for url in browser.requested_urls() {
         assert!(
@@ -52,7 +52,7 @@ fn judge_views(part: usize) {
 }
 
 /// Checks that everyone can use the open page, on each screen. Keeps pictures.
-pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
+pub(crate) fn judge_on_all_screens(browser: &Browser, name: &str) {
     judge(browser, name, Tables::Fit);
 }
 

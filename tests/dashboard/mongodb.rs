@@ -37,7 +37,7 @@ fn path_on(body: &str, begin: &str) -> String {
 fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     let database = fresh_database();
     let mut fleet = Fleet::unstarted();
-    fleet.store_in(database.uri());
+    fleet.set_store(database.uri());
     let members = fleet.web.site("members.example");
     members.serve(
         "/ada",

@@ -184,7 +184,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
 }
 
 /// The times that charts begin and end with.
-fn shown(browser: &Browser) -> [f64; 2] {
+fn shown_span(browser: &Browser) -> [f64; 2] {
     let read =
         "return (document.getElementById('charts').dataset.shown ?? '').split(' ').map(Number)";
     let both = browser.run_script(read, serde_json::json!([]));
@@ -200,7 +200,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
     browser.set_size(1440, 900);
     browser.open(&fleet.url("/dashboard/"));
     browser.wait_until("charts are drawn", || browser.find("#charts .u-over"));
-    let whole = shown(&browser);
+    let whole = shown_span(&browser);
     let place = "const over = document.querySelectorAll('#charts .u-over')[arguments[0]];
         over.scrollIntoView({block: 'center'}); const box = over.getBoundingClientRect();
         return [box.left, box.top, box.width, box.height];";
@@ -212,7 +212,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
     let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
     browser.drag(at(0.25), at(0.75));
     browser.wait_for("#unzoom:not([hidden])");
-    let [from, to] = shown(&browser);
+    let [from, to] = shown_span(&browser);
     let part = (to - from) / (whole[1] - whole[0]);
     assert!((0.4..0.6).contains(&part), "{whole:?}, then {from} to {to}");
     // The other charts have the same span: a further brush over another one narrows it again.
@@ -220,13 +220,13 @@ fn a_brush_over_one_chart_zooms_into_all() {
     let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
     browser.drag(at(0.0), at(0.5));
     browser.wait_until("it is narrower", || {
-        let [again_from, again_to] = shown(&browser);
+        let [again_from, again_to] = shown_span(&browser);
         let is_part = (again_from - from).abs() < part * 20.0 && again_to < to - 1.0;
         is_part.then_some(())
     });
     browser.click_at("#unzoom");
     browser.wait_until("the whole span", || {
-        let [from, to] = shown(&browser);
+        let [from, to] = shown_span(&browser);
         (to - from >= whole[1] - whole[0]).then_some(())
     });
     assert!(browser.find("#unzoom[hidden]").is_some());

@@ -14,7 +14,7 @@ use webfill_tests::site::{page, status};
 
 use crate::fleet::Fleet;
 use crate::http::{Visitor, encoded};
-use crate::looks::judge_whatever_the_screen;
+use crate::looks::judge_on_all_screens;
 use crate::scene::HOSTILE;
 
 const GRID: &str = "/dashboard/records?dataset=people";
@@ -30,7 +30,7 @@ impl Records {
     fn new(store: Option<&str>) -> Records {
         let mut fleet = Fleet::unstarted();
         if let Some(store) = store {
-            fleet.store_in(store);
+            fleet.set_store(store);
         }
         serve(&fleet);
         crawl(&fleet, "first");
@@ -430,7 +430,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     let filled = goto("a-filled", "name");
     assert_eq!(text("#pane mark"), "Ada Lovelace");
     assert!(text("#pane").contains("http://people.example/ada"));
-    judge_whatever_the_screen(&browser, "records-evidence");
+    judge_on_all_screens(&browser, "records-evidence");
     browser.set_size(1440, 900);
     browser.press(&['a']);
     browser.wait_for(&format!("#{filled}.a-accepted"));
@@ -464,10 +464,10 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         "{:?}",
         browser.take_console()
     );
-    judge_whatever_the_screen(&browser, "records-grid");
+    judge_on_all_screens(&browser, "records-grid");
     // The page of a cell works without the grid.
     browser.open(&url("/dashboard/record/people/b-other/cell?field=name"));
-    judge_whatever_the_screen(&browser, "record-cell");
+    judge_on_all_screens(&browser, "record-cell");
     records.finish();
 }
 
@@ -492,7 +492,7 @@ fn add_dataset(conn: &Connection, name: &str, count: u64) {
 }
 
 /// The shortest time that the page took in several attempts.
-fn best(records: &Visitor, path: &str) -> Duration {
+fn shortest_time(records: &Visitor, path: &str) -> Duration {
     let attempt = |_| {
         let began = Instant::now();
         let answer = records.get(path);
@@ -531,7 +531,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         let of = |name: &str| {
             let few = query.replace(&late, "&from=r00000240");
             let query = if name == "few" { &few } else { query };
-            best(
+            shortest_time(
                 &visitor,
                 &format!("/dashboard/records?dataset={name}{query}"),
             )

@@ -19,7 +19,7 @@ fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> 
 }
 
 /// A fleet in which these sites are blocked, so that none of their pages is fetched.
-fn with_blocked(hosts: &[&str]) -> Fleet {
+fn fleet_with_blocked_sites(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
         fleet
@@ -31,7 +31,7 @@ fn with_blocked(hosts: &[&str]) -> Fleet {
 
 #[test]
 fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
-    let fleet = with_blocked(&["a.example", "b.example"]);
+    let fleet = fleet_with_blocked_sites(&["a.example", "b.example"]);
     let mut requests = pages(&fleet, "a.example", 8, "abc123");
     requests.extend(pages(&fleet, "b.example", 3, "abc123"));
     requests[0]["priority"] = json!(90);
@@ -63,7 +63,7 @@ fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
 
 #[test]
 fn info_of_an_application_tallies_its_crawls() {
-    let fleet = with_blocked(&["a.example", "b.example"]);
+    let fleet = fleet_with_blocked_sites(&["a.example", "b.example"]);
     let expires = epoch_seconds() + 3_600;
     let mut requests = pages(&fleet, "a.example", 11, "1aaabbb");
     requests.push(request_with(
@@ -98,7 +98,7 @@ fn info_of_an_application_tallies_its_crawls() {
 
 #[test]
 fn no_request_starts_after_a_stop_was_answered() {
-    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.01")]);
+    let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");
     // There are so many sites that requests are always in flight, and others queued at the workers.
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
@@ -156,10 +156,10 @@ const MORE: Duration = Duration::from_secs(25);
 
 /// Checks that no request of a crawl starts after its stop was answered, although a process is frozen meanwhile and a
 /// worker holds tasks that it has not started. `latency` is the site's.
-fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
+fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();
     // This delay allows four tasks of a site to be handed out at a time.
-    let fleet = Fleet::with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
+    let fleet = Fleet::start_with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
     let requests = pages(&fleet, "a.example", 50, "c");
     fleet.web.site("a.example").latency(latency);
     fleet.feed(&requests);
@@ -189,7 +189,7 @@ fn stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
 #[test]
 fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
     // The worker of a frozen supervisor continues with its tasks for longer than a moment.
-    stop_is_kept(Duration::from_millis(600), |fleet| {
+    check_stop_is_kept(Duration::from_millis(600), |fleet| {
         fleet.supervisor().processes_of_role("supervisor").remove(0)
     });
 }
@@ -197,14 +197,14 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 #[test]
 fn a_stop_is_kept_by_a_worker_that_stands_still() {
     // The tasks of a frozen worker are due when it continues.
-    stop_is_kept(Duration::ZERO, |fleet| {
+    check_stop_is_kept(Duration::ZERO, |fleet| {
         fleet.supervisor().processes_of_role("worker").remove(0)
     });
 }
 
 #[test]
 fn a_stopped_crawl_id_is_refused_for_good() {
-    let mut fleet = with_blocked(&["a.example"]);
+    let mut fleet = fleet_with_blocked_sites(&["a.example"]);
     fleet.feed(&pages(&fleet, "a.example", 5, "never"));
     let run = fleet.run(&["stop", APP, "never"]).expect_code(0);
     assert!(
@@ -233,8 +233,8 @@ fn a_stopped_crawl_id_is_refused_for_good() {
 }
 
 #[test]
-fn a_paused_crawl_backoff_until_it_is_resumed() {
-    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
+fn a_paused_crawl_waits_until_it_is_resumed() {
+    let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.02")]);
     let requests = pages(&fleet, "a.example", 150, "backoff");
     fleet.feed(&requests);
     let log = fleet.web.log();
@@ -265,7 +265,7 @@ fn a_paused_crawl_backoff_until_it_is_resumed() {
 
 #[test]
 fn a_pause_outlasts_a_restart() {
-    let mut fleet = with_blocked(&["a.example"]);
+    let mut fleet = fleet_with_blocked_sites(&["a.example"]);
     fleet.feed(&pages(&fleet, "a.example", 5, "backoff"));
     fleet.run(&["pause", APP, "backoff"]).expect_code(0);
     fleet
@@ -373,7 +373,7 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     // A REQ socket would not send such frames.
     let odd = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
     odd.set_linger(0).expect("an option");
-    odd.connect(&fleet.control()).expect("an endpoint");
+    odd.connect(&fleet.control_endpoint()).expect("an endpoint");
     for frames in [
         vec!["no delimiter"],
         vec!["", "two", "frames"],
@@ -389,7 +389,7 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
 
 #[test]
 fn status_describes_the_fleet() {
-    let mut fleet = with_blocked(&["a.example"]);
+    let mut fleet = fleet_with_blocked_sites(&["a.example"]);
     fleet.add_supervisor("two");
     fleet.feed(&pages(&fleet, "a.example", 7, "c"));
     let status = fleet.json(&["status"]);

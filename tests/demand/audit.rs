@@ -31,9 +31,9 @@ fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
 #[test]
 fn the_log_shows_who_did_what_by_name_and_address() {
     let keyed = Keyed::new();
-    keyed.member("client", "chief", true);
-    let public = keyed.member("client", "shop", false);
-    keyed.keys(
+    keyed.create_member("client", "chief", true);
+    let public = keyed.create_member("client", "shop", false);
+    keyed.run_keys(
         &["add", "client", "shop", &public, "--apps", "shop"],
         "keys",
     );
@@ -59,7 +59,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
             .any(|line| line["by"] == "signal")
             .then_some(())
     });
-    keyed.keys(&["revoke", "shop"], "keys");
+    keyed.run_keys(&["revoke", "shop"], "keys");
 
     let keys = keyed.work.path("keys");
     let logged = audit(&state, &["--keys", keys.to_str().expect("plain")]);
@@ -145,9 +145,9 @@ fn a_failed_reload_is_recorded_as_refused() {
 #[test]
 fn a_hand_edited_list_of_keys_is_recorded() {
     let keyed = Keyed::new();
-    keyed.member("client", "chief", true);
-    let shop = keyed.member("client", "shop", true);
-    keyed.member("supervisor", "vm-01", true);
+    keyed.create_member("client", "chief", true);
+    let shop = keyed.create_member("client", "shop", true);
+    keyed.create_member("supervisor", "vm-01", true);
     let _dispatcher = keyed.dispatcher();
     let list = keyed.work.path("keys/allowed");
     let text = fs::read_to_string(&list).expect("a list");
@@ -156,7 +156,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
         true => format!("{line} apps=shop\n"),
         false => format!("{line}\n"),
     });
-    let other = keyed.member("client", "other", false);
+    let other = keyed.create_member("client", "other", false);
     let edited: String = edited.chain([format!("client other {other}\n")]).collect();
     fs::write(&list, edited).expect("our own");
     // The list is read again when a client sends a message.
@@ -190,7 +190,7 @@ fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
             for client in 0..3 {
                 let (fleet, fed, gone) = (&fleet, &fed, &gone);
                 scope.spawn(move || {
-                    let connection = Client::connect(&fleet.control());
+                    let connection = Client::connect(&fleet.control_endpoint());
                     for n in 0.. {
                         let url = format!("http://a.example/{round}/{client}/{n}");
                         let is_gone = || gone.load(Ordering::Relaxed);
@@ -208,7 +208,7 @@ fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
                     && began.elapsed() > Duration::from_millis(1_200))
                 .then_some(())
             });
-            let connection = Client::connect(&fleet.control());
+            let connection = Client::connect(&fleet.control_endpoint());
             let paused = connection.ask(&action("pause", Some("killed")));
             connection.ask(&action("resume", Some("killed")));
             fleet.dispatcher().signal(Signal::KILL);

@@ -10,7 +10,7 @@ use webfill_tests::site::{page, status};
 use crate::fleet::{APP, Fleet, request, wait_for};
 
 /// The sites in the output of `webfill sites --json`.
-fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
+fn list_sites(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
     let args = [&["sites", "--json"], flags].concat();
     let run = fleet.run(&args).expect_code(0);
     let lines = run.stdout.lines();
@@ -21,7 +21,7 @@ fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
 
 #[test]
 fn a_site_that_blocks_is_shown_reported_and_resumed() {
-    let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "3600")]);
+    let mut fleet = Fleet::start_with(&[("BACKOFF_BLOCKED", "3600")]);
     let blocks = fleet.web.site("blocks.example");
     let refuses = Arc::new(AtomicBool::new(true));
     let still = Arc::clone(&refuses);
@@ -41,7 +41,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
 
     // Tasks that were handed out come back a moment later.
     let site = wait_for("all pages are queued again", || {
-        let mut backing_off = listed(&fleet, &["--backing-off"]);
+        let mut backing_off = list_sites(&fleet, &["--backing-off"]);
         assert_eq!(backing_off.len(), 1, "{backing_off:?}");
         Some(backing_off.remove(0)).filter(|site| site["queued"] == 9)
     });
@@ -74,5 +74,5 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
         (&answer["state"], &answer["queued"]),
         (&json!("open"), &json!(0))
     );
-    assert!(listed(&fleet, &["--backing-off"]).is_empty());
+    assert!(list_sites(&fleet, &["--backing-off"]).is_empty());
 }

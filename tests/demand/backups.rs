@@ -49,13 +49,13 @@ fn take_the_mark_off(frontier: &Path) {
 
 #[test]
 fn what_came_after_a_backup_is_fetched_again_politely() {
-    what_came_after_is_fetched_again(|fleet, backup| fleet.start_restored(backup));
+    check_that_the_rest_is_fetched_again(|fleet, backup| fleet.start_restored(backup));
 }
 
 #[needs(birth_time)]
 #[test]
 fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_is_one() {
-    what_came_after_is_fetched_again(|fleet, backup| {
+    check_that_the_rest_is_fetched_again(|fleet, backup| {
         let frontier = backup.join("dispatcher.db");
         take_the_mark_off(&frontier);
         fleet.copy_elsewhere(&frontier);
@@ -70,7 +70,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
 /// A service unit keeps its command, and uses the environment.
 #[test]
 fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
-    let mut fleet = Fleet::with(&QUICK);
+    let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
     fleet.kill_all();
     fleet.copy_elsewhere(&backup.join("dispatcher.db"));
@@ -92,7 +92,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
 
 #[test]
 fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
-    let fleet = Fleet::with(&[]);
+    let fleet = Fleet::start_with(&[]);
     let folder = fleet.work.path("prepared");
     fs::create_dir(&folder).expect("our own");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own");
@@ -113,8 +113,8 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
 }
 
 /// Checks a dispatcher that starts from a backup an hour old.
-fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
-    let mut fleet = Fleet::with(&QUICK);
+fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
+    let mut fleet = Fleet::start_with(&QUICK);
     feed_and_wait(&fleet);
     let pages = |fleet: &Fleet| fleet.web.visits().pages().len();
     let before_backup = pages(&fleet);
@@ -217,7 +217,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
 #[needs(birth_time)]
 #[test]
 fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
-    let mut fleet = Fleet::with(&QUICK);
+    let mut fleet = Fleet::start_with(&QUICK);
     for site in 0..SITES {
         let site = fleet.web.site(&format!("s{site}.example"));
         site.serve_otherwise(|_| page("P").into());

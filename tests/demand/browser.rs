@@ -11,7 +11,7 @@ use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
 /// The settings of a supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
-fn for_a_browser(url: &str, crawl_id: &str) -> Value {
+fn browser_request(url: &str, crawl_id: &str) -> Value {
     request_with(url, crawl_id, json!({"spiderid": "browser"}))
 }
 
@@ -32,7 +32,7 @@ fn a_request_for_a_browser_goes_to_a_supervisor_that_has_one() {
     );
     shown.serve("/", scripted("with"));
     plain.serve("/", scripted("with"));
-    fleet.feed(&[for_a_browser(&shown.url("/"), "shown")]);
+    fleet.feed(&[browser_request(&shown.url("/"), "shown")]);
     fleet.feed(&[request(&plain.url("/"), "plain")]);
     fleet.wait_until_done("plain");
     assert_eq!(fleet.pending("shown"), 1, "nobody can do it");
@@ -63,7 +63,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
     };
     let (plain, shown) = (urls("plain"), urls("shown"));
     for (plain, shown) in plain.iter().zip(&shown) {
-        fleet.feed(&[request(plain, "plain"), for_a_browser(shown, "shown")]);
+        fleet.feed(&[request(plain, "plain"), browser_request(shown, "shown")]);
     }
     fleet.wait_until_done("plain");
     fleet.wait_until_done("shown");
@@ -90,7 +90,7 @@ fn a_stop_ends_the_requests_of_a_page() {
         document("text/html", format!("<script>{ask}</script>")),
     );
     site.serve_otherwise(|_| page("data").into());
-    fleet.feed(&[for_a_browser(&site.url("/"), "asking")]);
+    fleet.feed(&[browser_request(&site.url("/"), "asking")]);
     let log = fleet.web.log();
     log.wait_until("the page asks", |visits| visits.len() >= 5);
     let answer = fleet.client().ask(&action("stop", Some("asking")));
@@ -98,7 +98,7 @@ fn a_stop_ends_the_requests_of_a_page() {
     assert_eq!(answer["spiderid"], "browser", "{answer}");
     // The next two requests to the site belong to another crawl.
     let others = ["/other", "/another"];
-    fleet.feed(&others.map(|path| for_a_browser(&site.url(path), "others")));
+    fleet.feed(&others.map(|path| browser_request(&site.url(path), "others")));
     fleet.wait_until_done("others");
     let visits = site.visits();
     let late = visits.0.iter().filter(|visit| visit.started_at > answered);
@@ -132,7 +132,7 @@ fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
             .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     );
     site.serve_otherwise(|_| page("data").into());
-    fleet.feed(&[for_a_browser(&site.url("/"), "paused")]);
+    fleet.feed(&[browser_request(&site.url("/"), "paused")]);
     let log = fleet.web.log();
     log.wait_until("the page asks", |visits| {
         !visits.for_path("/data/1").is_empty()

@@ -15,7 +15,7 @@ use crate::fleet::{Fleet, request, request_with, wait_for};
 const HOUR_S: i64 = 3_600;
 const PAGES: usize = 4;
 
-fn pages(fleet: &Fleet) -> Vec<Value> {
+fn export_pages(fleet: &Fleet) -> Vec<Value> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;
     let page = |line| serde_json::from_str(line).expect("JSON");
@@ -48,7 +48,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     let (heals, requests) = pages_that_heal(&fleet);
     fleet.feed(&requests);
     fleet.wait_until_done("c");
-    let first = pages(&fleet);
+    let first = export_pages(&fleet);
     assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
     assert_eq!(fleet.logged("clocks_differ"), [Value::Null; 0]);
 
@@ -67,7 +67,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     let again = ["retry", crate::fleet::APP, "c", "--outcome", "http_error"];
     fleet.run(&again).expect_code(0);
     fleet.wait_until_done("c");
-    let second = pages(&fleet);
+    let second = export_pages(&fleet);
     assert_eq!(outcomes(&second), [&json!("ok"); PAGES]);
     for (first, second) in first.iter().zip(&second) {
         let at = |page: &Value| page["started_at"].as_str().expect("a time").to_owned();
@@ -84,7 +84,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
 #[needs(libfaketime)]
 #[test]
 fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
-    let mut fleet = Fleet::with(&QUICK);
+    let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
     // The next start gets an epoch that the backup does not know.
     fleet.kill_dispatcher();
@@ -92,7 +92,10 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     let (heals, requests) = pages_that_heal(&fleet);
     fleet.feed(&requests);
     fleet.wait_until_done("c");
-    assert_eq!(outcomes(&pages(&fleet)), [&json!("http_error"); PAGES]);
+    assert_eq!(
+        outcomes(&export_pages(&fleet)),
+        [&json!("http_error"); PAGES]
+    );
     fleet.kill_dispatcher();
 
     heals.store(true, Ordering::SeqCst);
@@ -100,7 +103,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.add_supervisor("two");
     fleet.feed(&requests);
     fleet.wait_until_done("c");
-    assert_eq!(outcomes(&pages(&fleet)), [&json!("ok"); PAGES]);
+    assert_eq!(outcomes(&export_pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
 /// The monotonic clock, which determines delays and leases, stays as it is.

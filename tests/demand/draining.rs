@@ -52,7 +52,7 @@ fn assert_asked_once(fleet: &Fleet, pages: usize) {
     visits.assert_polite(DELAY);
 }
 
-fn of_supervisor(fleet: &Fleet, name: &str) -> Value {
+fn supervisor_status(fleet: &Fleet, name: &str) -> Value {
     let status = fleet.json(&["status"]);
     let supervisors = status["supervisors"].as_array().cloned();
     let found = supervisors
@@ -71,7 +71,7 @@ fn a_dispatcher_ends_alone_and_its_supervisors_go_on_with_the_next() {
 
     let asked = Instant::now();
     fleet.dispatcher().signal(Signal::TERM);
-    let said = fleet.dispatcher_ended(0);
+    let said = fleet.wait_until_dispatcher_ended(0);
     assert!(
         asked.elapsed() < Duration::from_secs(30),
         "it waits for nobody: {:?}, {said}",
@@ -102,7 +102,7 @@ fn supervisors_drain_by_word_one_or_all() {
     );
     let reported = fleet.run(&["drain", "--supervisor", "two"]).expect_code(0);
     assert_eq!(reported.stdout, "drained: two\n");
-    fleet.supervisor_ended("two");
+    fleet.wait_until_supervisor_ended("two");
     let left = fleet.json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 
@@ -115,7 +115,7 @@ fn supervisors_drain_by_word_one_or_all() {
         answer,
         json!({"action": "drain", "drained": ["one"], "lost": []})
     );
-    fleet.supervisor_ended("one");
+    fleet.wait_until_supervisor_ended("one");
     let reported = fleet.run(&["drain"]).expect_code(0).stdout;
     assert_eq!(reported, "nothing drained: no supervisor is connected\n");
 
@@ -148,7 +148,7 @@ fn a_supervisor_that_drains_while_its_dispatcher_is_away_keeps_its_outcomes_for_
     });
     fleet.assert_supervisors_run();
     fleet.start_dispatcher();
-    fleet.supervisor_ended("one");
+    fleet.wait_until_supervisor_ended("one");
 
     fleet.add_supervisor("two");
     fleet.wait_until_done("drained");
@@ -162,17 +162,17 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         ("DISPATCHER_LEASE", "12"),
         ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
     ];
-    let mut fleet = Fleet::with(&settings);
+    let mut fleet = Fleet::start_with(&settings);
     // The two supervisors get new sites in turn.
     fleet.add_supervisor("two");
     let pages = feed_sites(&fleet, 8, Duration::ZERO);
     fleet.wait_until_done("drained");
-    assert_eq!(of_supervisor(&fleet, "two")["lost_in_s"], Value::Null);
+    assert_eq!(supervisor_status(&fleet, "two")["lost_in_s"], Value::Null);
 
     let frozen = Instant::now();
     fleet.signal_supervisor("two", Signal::STOP);
     wait_for("it is reported", || {
-        let lost_in_s = of_supervisor(&fleet, "two")["lost_in_s"].as_f64()?;
+        let lost_in_s = supervisor_status(&fleet, "two")["lost_in_s"].as_f64()?;
         assert!(lost_in_s > 60.0, "its requests may take long: {lost_in_s}");
         Some(())
     });
@@ -198,7 +198,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
 
     fleet.signal_supervisor("two", Signal::CONT);
     wait_for("it is back", || {
-        let two = of_supervisor(&fleet, "two");
+        let two = supervisor_status(&fleet, "two");
         (two["id"] == "two" && two["lost_in_s"].is_null()).then_some(())
     });
     assert_asked_once(&fleet, pages + again.len());

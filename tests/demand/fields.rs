@@ -8,7 +8,7 @@ use webfill_tests::site::{Site, page};
 use crate::fleet::{Fleet, epoch_seconds, request, request_with};
 
 /// Serves pages that each link to two pages one level below: `/` to `/1` and `/2`, `/1` to `/11` and `/12`, and so on.
-fn tree(site: &Site) {
+fn serve_tree(site: &Site) {
     site.serve_otherwise(|request| {
         let path = request.path.trim_start_matches('/');
         page(&request.path)
@@ -18,7 +18,7 @@ fn tree(site: &Site) {
     });
 }
 
-fn fed_and_done(fleet: &Fleet, requests: &[Value], crawl_id: &str) -> BTreeSet<String> {
+fn feed_and_wait(fleet: &Fleet, requests: &[Value], crawl_id: &str) -> BTreeSet<String> {
     fleet.feed(requests);
     fleet.wait_until_done(crawl_id);
     fetched(fleet)
@@ -35,17 +35,17 @@ fn set(paths: &[&str]) -> BTreeSet<String> {
 #[test]
 fn without_a_depth_only_the_url_itself_is_fetched() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("t.example"));
-    let found = fed_and_done(&fleet, &[request("http://t.example/", "flat")], "flat");
+    serve_tree(&fleet.web.site("t.example"));
+    let found = feed_and_wait(&fleet, &[request("http://t.example/", "flat")], "flat");
     assert_eq!(found, set(&["t.example/"]));
 }
 
 #[test]
 fn maxdepth_says_how_deep_every_link_is_followed() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("t.example"));
+    serve_tree(&fleet.web.site("t.example"));
     let request = request_with("http://t.example/", "deep", json!({"maxdepth": 2}));
-    let found = fed_and_done(&fleet, &[request], "deep");
+    let found = feed_and_wait(&fleet, &[request], "deep");
     let expected = ["", "1", "2", "11", "12", "21", "22"];
     let expected: Vec<String> = expected
         .iter()
@@ -109,7 +109,7 @@ fn allowed_domains_keep_a_crawl_on_them() {
     fleet.web.site("away.example").serve("/", page("away"));
     let keys = json!({"maxdepth": 1, "allowed_domains": ["home.example"]});
     let request = request_with("http://home.example/", "domains", keys);
-    let found = fed_and_done(&fleet, &[request], "domains");
+    let found = feed_and_wait(&fleet, &[request], "domains");
     assert_eq!(
         found,
         set(&["home.example/", "home.example/near", "sub.home.example/"])
@@ -130,7 +130,7 @@ fn allow_regex_and_deny_regex_choose_links_and_deny_wins() {
     );
     let keys = json!({"maxdepth": 1, "allow_regex": ["/book/"], "deny_regex": ["/2$"]});
     let request = request_with("http://r.example/book/", "regex", keys);
-    let found = fed_and_done(&fleet, &[request], "regex");
+    let found = feed_and_wait(&fleet, &[request], "regex");
     assert_eq!(found, set(&["r.example/book/", "r.example/book/1"]));
 }
 
@@ -149,7 +149,7 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
     });
     site.serve("/", links.link("/x.html").link("/x"));
     let default = request_with("http://e.example/", "default", json!({"maxdepth": 1}));
-    let found = fed_and_done(&fleet, &[default], "default");
+    let found = feed_and_wait(&fleet, &[default], "default");
     assert_eq!(
         found,
         set(&["e.example/", "e.example/x.html", "e.example/x"])
@@ -157,7 +157,7 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
     let keys =
         json!({"maxdepth": 1, "deny_extensions": ["html"], "allow_regex": ["(/|pdf|html)$"]});
     let own = request_with("http://e.example/", "own", keys);
-    let found = fed_and_done(&fleet, &[own], "own");
+    let found = feed_and_wait(&fleet, &[own], "own");
     assert!(
         found.contains("e.example/x.pdf"),
         "the own list replaces the default"
@@ -173,14 +173,14 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
 fn useragent_is_sent_with_every_request_of_the_crawl_beside_the_contact() {
     let (own, contact) = ("webfill/", "(+https://example.org/crawler)");
     for (replaces, before) in [("false", own), ("true", "shopbot/2.0")] {
-        let fleet = Fleet::with(&[
+        let fleet = Fleet::start_with(&[
             ("POLITENESS_CONTACT", "https://example.org/crawler"),
             ("POLITENESS_USERAGENT_REPLACES_NAME", replaces),
         ]);
-        tree(&fleet.web.site("ua.example"));
+        serve_tree(&fleet.web.site("ua.example"));
         let keys = json!({"maxdepth": 1, "useragent": "shopbot/2.0"});
         let request_own = request_with("http://ua.example/", "own", keys);
-        fed_and_done(&fleet, &[request_own], "own");
+        feed_and_wait(&fleet, &[request_own], "own");
         for visit in fleet.web.visits().0 {
             let sent = visit.header("user-agent").expect("one is sent");
             let expected = if visit.is_robots() { own } else { before };
@@ -195,9 +195,9 @@ fn useragent_is_sent_with_every_request_of_the_crawl_beside_the_contact() {
 #[test]
 fn a_crawl_without_a_useragent_has_none_of_another() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("ua.example"));
+    serve_tree(&fleet.web.site("ua.example"));
     let keys = json!({"useragent": "shopbot/2.0"});
-    fed_and_done(
+    feed_and_wait(
         &fleet,
         &[request_with("http://ua.example/", "own", keys)],
         "own",
@@ -215,12 +215,12 @@ fn a_crawl_without_a_useragent_has_none_of_another() {
 #[test]
 fn attrs_are_handed_through_to_every_page_and_result() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("a.example"));
+    serve_tree(&fleet.web.site("a.example"));
     let firehose = fleet.firehose("crawled.testapp");
     let attrs = json!({"order": 7, "nested": {"list": [1, null, "x"]}});
     let keys = json!({"maxdepth": 1, "attrs": attrs});
     let request = request_with("http://a.example/", "attrs", keys);
-    fed_and_done(&fleet, &[request], "attrs");
+    feed_and_wait(&fleet, &[request], "attrs");
     for _ in 0..3 {
         let (_, result) = firehose.next();
         assert_eq!(result["attrs"], attrs, "{result}");
@@ -242,7 +242,7 @@ fn domain_max_pages_bounds_the_pages_of_each_site() {
     fleet.web.site("n.example").serve("/", page("n"));
     let keys = json!({"maxdepth": 1, "domain_max_pages": 5});
     let request = request_with("http://m.example/", "max", keys);
-    let found = fed_and_done(&fleet, &[request], "max");
+    let found = feed_and_wait(&fleet, &[request], "max");
     assert_eq!(
         found.iter().filter(|path| path.starts_with("m.")).count(),
         5
@@ -327,11 +327,11 @@ fn the_raw_body_is_included_on_request() {
 #[test]
 fn a_url_is_fetched_once_for_each_crawl_id_and_a_repetition_expands_the_frontier() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("d.example"));
+    serve_tree(&fleet.web.site("d.example"));
     let url = "http://d.example/";
-    fed_and_done(&fleet, &[request(url, "a"), request(url, "a")], "a");
+    feed_and_wait(&fleet, &[request(url, "a"), request(url, "a")], "a");
     assert_eq!(fleet.web.visits().pages().len(), 1, "once for a crawl");
-    fed_and_done(&fleet, &[request(url, "b")], "b");
+    feed_and_wait(&fleet, &[request(url, "b")], "b");
     assert_eq!(
         fleet.web.visits().pages().len(),
         2,
@@ -350,12 +350,12 @@ fn a_url_is_fetched_once_for_each_crawl_id_and_a_repetition_expands_the_frontier
 #[test]
 fn keys_given_later_hold_for_the_crawl_from_then_on() {
     let fleet = Fleet::start();
-    tree(&fleet.web.site("k.example"));
+    serve_tree(&fleet.web.site("k.example"));
     let first = request_with("http://k.example/9", "k", json!({"attrs": {"run": 1}}));
-    fed_and_done(&fleet, &[first], "k");
+    feed_and_wait(&fleet, &[first], "k");
     assert_eq!(fetched(&fleet), set(&["k.example/9"]));
     let second = request_with("http://k.example/8", "k", json!({"maxdepth": 1}));
-    let found = fed_and_done(&fleet, &[second], "k");
+    let found = feed_and_wait(&fleet, &[second], "k");
     assert_eq!(
         found,
         set(&["k.example/9", "k.example/8", "k.example/81", "k.example/82"])

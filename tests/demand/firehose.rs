@@ -93,7 +93,7 @@ fn a_result_has_every_field_of_the_contract() {
 
 #[test]
 fn a_document_is_a_result_with_its_text_and_its_metadata() {
-    let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
+    let fleet = Fleet::start_with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
     // The URL does not end in `.pdf`, because links with this extension are skipped.
@@ -246,7 +246,7 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
 
 #[test]
 fn a_subscriber_that_stands_still_slows_nothing() {
-    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.001")]);
+    let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.001")]);
     let requests = |crawl: &str| {
         let mut requests = pages(&fleet, 20, 60, crawl);
         let blob = json!({"blob": "x".repeat(8_000)});
@@ -281,7 +281,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
 }
 
 /// The URLs of the pages that an export with a cursor prints, and the cursor after the last one.
-fn exported(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
+fn export_pages(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     let run = Run::new([
         "export",
         "pages",
@@ -313,7 +313,7 @@ fn read_export(text: &str, cursor: &str) -> (Vec<String>, String) {
 
 #[test]
 fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
-    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.005")]);
+    let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.005")]);
     fleet.add_supervisor("two");
     let requests = pages(&fleet, 12, 60, "c");
     fleet.feed(&requests);
@@ -321,7 +321,7 @@ fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
     let mut cursor = String::from("0");
     let mut restarts = 0;
     while all.len() < requests.len() {
-        let (urls, next) = exported(&fleet, &cursor);
+        let (urls, next) = export_pages(&fleet, &cursor);
         all.extend(urls);
         cursor = next;
         if restarts == 0 && all.len() > 100 {
@@ -334,7 +334,7 @@ fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
         }
     }
     fleet.wait_until_done("c");
-    let (none, _) = exported(&fleet, &cursor);
+    let (none, _) = export_pages(&fleet, &cursor);
     assert_eq!(none, Vec::<String>::new());
     assert_eq!(restarts, 2);
     assert_complete(&all, &requests);
@@ -342,7 +342,7 @@ fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
 
 #[test]
 fn follow_continues_while_the_dispatcher_is_restarted() {
-    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", "0.005")]);
+    let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.005")]);
     let requests = pages(&fleet, 6, 40, "c");
     fleet.feed(&requests[..1]);
     fleet.wait_until_done("c");

@@ -49,11 +49,11 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// Starts a dispatcher, and a supervisor with one worker.
     pub(crate) fn start() -> Fleet {
-        Fleet::with(&[])
+        Fleet::start_with(&[])
     }
 
     /// Starts a dispatcher and a supervisor with other settings, given as environment variables without their prefix.
-    pub(crate) fn with(settings: &[(&str, &str)]) -> Fleet {
+    pub(crate) fn start_with(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::dispatcher_only(settings);
         fleet.add_supervisor("one");
         fleet
@@ -143,7 +143,7 @@ impl Fleet {
     }
 
     pub(crate) fn dispatcher_role(&self) -> Run {
-        self.role("dispatcher", &self.dispatcher_state)
+        self.command_of_role("dispatcher", &self.dispatcher_state)
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
             .args(["--http", &format!("{}:{HTTP}", self.host)])
@@ -179,15 +179,16 @@ impl Fleet {
             .collect();
         let own = settings.iter();
         let state = self.work.path(&format!("state/supervisor-{name}"));
-        let role = own.fold(self.role("supervisor", &state), |role, (name, value)| {
-            role.env(&format!("WEBFILL_{name}"), value)
-        });
+        let role = own.fold(
+            self.command_of_role("supervisor", &state),
+            |role, (name, value)| role.env(&format!("WEBFILL_{name}"), value),
+        );
         role.args(["--dispatcher", &self.endpoint(), "--id", name])
             .args(["--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
     }
 
-    fn role(&self, role: &str, state: &Path) -> Run {
+    fn command_of_role(&self, role: &str, state: &Path) -> Run {
         let run = Run::of_build(self.build, [role, "--store", &self.store_uri(), "--state"])
             .arg(state)
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
@@ -240,7 +241,7 @@ impl Fleet {
     }
 
     /// Waits until the dispatcher has ended by itself with this exit code. Returns its output.
-    pub(crate) fn dispatcher_ended(&mut self, code: i32) -> String {
+    pub(crate) fn wait_until_dispatcher_ended(&mut self, code: i32) -> String {
         let dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.finish().expect_code(code).stderr
     }
@@ -263,7 +264,7 @@ impl Fleet {
     }
 
     /// Waits until a supervisor has ended by itself and successfully.
-    pub(crate) fn supervisor_ended(&mut self, name: &str) {
+    pub(crate) fn wait_until_supervisor_ended(&mut self, name: &str) {
         let found = self.supervisors.iter().position(|(other, _)| other == name);
         let (_, running) = self.supervisors.remove(found.expect("it runs"));
         running.finish().expect_code(0);
@@ -290,7 +291,7 @@ impl Fleet {
         format!("tcp://{}:{TASKS}", self.host)
     }
 
-    pub(crate) fn control(&self) -> String {
+    pub(crate) fn control_endpoint(&self) -> String {
         format!("tcp://{}:{CONTROL}", self.host)
     }
 
@@ -321,7 +322,7 @@ impl Fleet {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::connect(&self.control())
+        Client::connect(&self.control_endpoint())
     }
 
     /// Subscribes to a topic, and waits until the subscription is in force.

@@ -32,7 +32,7 @@ fn what_was_accepted_on_a_full_tmpfs_is_in_the_file() {
         || {
             let folder = tempfile::tempdir().expect("a temporary folder");
             mount_small_disk(folder.path(), DISK_KIB, false);
-            accepted_is_kept(folder.path());
+            check_all_accepted_lists(folder.path());
         },
     );
 }
@@ -47,21 +47,21 @@ fn what_was_accepted_on_a_full_ext4_is_in_the_file() {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let image = images.path().join("image");
             mount_small_ext4(folder.path(), &image, DISK_KIB);
-            accepted_is_kept(folder.path());
+            check_all_accepted_lists(folder.path());
         },
     );
 }
 
-fn accepted_is_kept(disk: &Path) {
+fn check_all_accepted_lists(disk: &Path) {
     for way in [Way::Socket, Way::Rest] {
         for length in [100, 1_000] {
-            accepted_lists_are_kept(disk, way, length);
+            check_accepted_lists(disk, way, length);
         }
     }
 }
 
 /// Feeds lists until the dispatcher ends. Makes room, and checks that the accepted requests are stored.
-fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
+fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
     let mut fleet = Fleet::dispatcher_in_folder(disk, &[("DISK_FLOOR_MIB", "0")]);
@@ -74,7 +74,7 @@ fn accepted_lists_are_kept(disk: &Path, way: Way, length: usize) {
         accepted += length;
     }
     assert!(accepted > 0, "the disk was full from the beginning");
-    let sentence = fleet.dispatcher_ended(17);
+    let sentence = fleet.wait_until_dispatcher_ended(17);
     assert!(sentence.contains("no space"), "{sentence}");
 
     std::fs::remove_file(&ballast).expect("it is there");
@@ -94,9 +94,8 @@ fn feed_list(fleet: &mut Fleet, way: Way, list: &Value) -> Option<Value> {
             Ok((503, _)) | Err(_) => None,
             Ok(other) => panic!("{other:?}"),
         },
-        Way::Socket => {
-            Client::connect(&fleet.control()).ask_unless(list, || fleet.has_dispatcher_ended())
-        }
+        Way::Socket => Client::connect(&fleet.control_endpoint())
+            .ask_unless(list, || fleet.has_dispatcher_ended()),
     }
 }
 
@@ -136,7 +135,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             let seeds: Vec<Value> = (0..SITES).map(deeper).collect();
             (0..SITES).for_each(|number| serve_links(&fleet, number));
             fleet.feed(&seeds);
-            let sentence = fleet.dispatcher_ended(17);
+            let sentence = fleet.wait_until_dispatcher_ended(17);
             assert!(sentence.contains("no space"), "{sentence}");
 
             std::fs::remove_file(&ballast).expect("it is there");

@@ -16,7 +16,7 @@ const MOST_MIB: u64 = 300;
 const CRAWLS: usize = 1_000;
 
 /// A fleet with many crawls of one application, none of which is running.
-fn with_many_crawls() -> Fleet {
+fn fleet_with_many_crawls() -> Fleet {
     let fleet = Fleet::dispatcher_only(&[]);
     let requests = (0..CRAWLS).map(|nth| {
         let url = format!("http://a.example/{nth}");
@@ -53,8 +53,8 @@ fn is_refused_for_now(answer: &Value) -> bool {
 
 #[test]
 fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
-    let fleet = with_many_crawls();
-    let hostile = Pipeline::connect(&fleet.control());
+    let fleet = fleet_with_many_crawls();
+    let hostile = Pipeline::connect(&fleet.control_endpoint());
     for _ in 0..10_000 {
         hostile.send(&action("info", None));
     }
@@ -69,7 +69,7 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
 
 #[test]
 fn an_application_with_many_crawls_is_listed_page_by_page() {
-    let fleet = with_many_crawls();
+    let fleet = fleet_with_many_crawls();
     let client = fleet.client();
     let mut question = action("info", None);
     let mut reported = Vec::new();
@@ -94,8 +94,8 @@ fn an_application_with_many_crawls_is_listed_page_by_page() {
 #[test]
 fn a_list_of_somebody_who_may_only_read_is_refused_unread() {
     let keyed = Keyed::new();
-    let public = keyed.member("client", "reader", false);
-    keyed.keys(&["add", "client", "reader", &public, "--read-only"], "keys");
+    let public = keyed.create_member("client", "reader", false);
+    keyed.run_keys(&["add", "client", "reader", &public, "--read-only"], "keys");
     let _dispatcher = keyed.dispatcher();
     let reader = keyed.client("reader");
     for list in ["[this is no JSON", "  [1, 2, 3]"] {
@@ -118,7 +118,7 @@ fn a_list_of_somebody_who_may_only_read_is_refused_unread() {
 #[test]
 fn a_long_list_is_accepted_or_refused_as_a_whole() {
     let fleet = Fleet::dispatcher_only(&[]);
-    let client = Pipeline::connect(&fleet.control());
+    let client = Pipeline::connect(&fleet.control_endpoint());
     let requests = |name: &str| -> Vec<Value> {
         let one = |nth: usize| {
             request(
@@ -159,7 +159,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
         };
         (0..requests).map(one).collect()
     };
-    let hostile = Pipeline::connect(&fleet.control());
+    let hostile = Pipeline::connect(&fleet.control_endpoint());
     // Each compiled expression takes half a megabyte or more.
     hostile.send(&list(r"\w{20}", 1_000));
     hostile.send(&list("a+", 800));
@@ -181,7 +181,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
 fn many_stops_of_one_crawl_are_answered_once_each() {
     let fleet = Fleet::dispatcher_only(&[]);
     fleet.feed(&[request("http://a.example/", "c")]);
-    let hostile = Pipeline::connect(&fleet.control());
+    let hostile = Pipeline::connect(&fleet.control_endpoint());
     const STOPS: usize = 3_000;
     for _ in 0..STOPS {
         hostile.send(&action("stop", Some("c")));
@@ -196,8 +196,8 @@ fn many_stops_of_one_crawl_are_answered_once_each() {
 
 #[test]
 fn questions_of_a_client_that_has_left_are_dropped() {
-    let fleet = with_many_crawls();
-    let hostile = Pipeline::connect(&fleet.control());
+    let fleet = fleet_with_many_crawls();
+    let hostile = Pipeline::connect(&fleet.control_endpoint());
     for _ in 0..20_000 {
         hostile.send(&json!({"action": "status"}));
     }
@@ -208,9 +208,9 @@ fn questions_of_a_client_that_has_left_are_dropped() {
 #[test]
 fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
     let started = Instant::now();
-    let fleet = with_many_crawls();
+    let fleet = fleet_with_many_crawls();
     for _ in 0..30 {
-        let hostile = Pipeline::connect(&fleet.control());
+        let hostile = Pipeline::connect(&fleet.control_endpoint());
         (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
         // The dispatcher has begun to answer.
         hostile.answer();
@@ -225,7 +225,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
 fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     let keyed = Keyed::new();
     for name in ["flooding", "honest"] {
-        keyed.member("client", name, true);
+        keyed.create_member("client", name, true);
     }
     let _dispatcher = keyed.dispatcher();
     let honest = keyed.client("honest");

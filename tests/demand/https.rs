@@ -46,8 +46,8 @@ impl Guarded {
             fleet,
             certificates,
         };
-        guarded.show(&guarded.certificates.certificate());
-        guarded.list(&format!(
+        guarded.install_certificate(&guarded.certificates.certificate());
+        guarded.write_tokens(&format!(
             "chief {CHIEF}\nshop {SHOP_DIGEST} apps=shop read-only\n"
         ));
         guarded.fleet.start_dispatcher();
@@ -55,13 +55,13 @@ impl Guarded {
     }
 
     /// Installs a certificate with the common key.
-    fn show(&self, certificate: &Path) {
+    fn install_certificate(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
         self.put("http.key", &key);
         self.put("http.pem", &fs::read(certificate).expect("a certificate"));
     }
 
-    fn list(&self, tokens: &str) {
+    fn write_tokens(&self, tokens: &str) {
         let digest = sha256(SHOP);
         let text = format!("{HEADING}{tokens}").replace("DIGEST", &digest);
         self.put("tokens", text.as_bytes());
@@ -96,11 +96,11 @@ impl Guarded {
     /// Requests a path with a token. Returns the status and the answer.
     fn ask(&self, token: &str, path: &str, more: &[&str]) -> (u16, Value) {
         let header = format!("Authorization: Bearer {token}");
-        answer(&self.curl("https", path, &[&["--header", &header], more].concat()))
+        parse_answer(&self.curl("https", path, &[&["--header", &header], more].concat()))
     }
 }
 
-fn answer(output: &Output) -> (u16, Value) {
+fn parse_answer(output: &Output) -> (u16, Value) {
     let text = String::from_utf8_lossy(&output.stdout);
     let (body, status) = text.rsplit_once('\n').expect("a status");
     let status = status.parse().expect("a number");
@@ -122,7 +122,7 @@ fn sha256(text: &str) -> String {
 fn only_those_with_a_token_are_answered_and_by_tls_alone() {
     let guarded = Guarded::start();
     for path in ["/status", "/healthz", "/nowhere"] {
-        let (status, reported) = answer(&guarded.curl("https", path, &[]));
+        let (status, reported) = parse_answer(&guarded.curl("https", path, &[]));
         assert_eq!(
             (status, &reported["error"]["path"]),
             (401, &json!("$")),
@@ -141,7 +141,7 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
         "/status",
         &["--header", &format!("Authorization: Bearer {CHIEF}")],
     );
-    let (status, reported) = answer(&plain);
+    let (status, reported) = parse_answer(&plain);
     assert_eq!(status, 400, "{reported}");
     assert!(
         reported["error"]["message"]
@@ -227,7 +227,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
     let guarded = Guarded::start();
     let reload = || guarded.fleet.run(&["reload"]);
     let expired = guarded.certificates.expired(&guarded.fleet.host);
-    guarded.show(&expired);
+    guarded.install_certificate(&expired);
     reload().expect_code(0);
     let refused = guarded.curl("https", "/status", &[]);
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -236,8 +236,8 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         "{why}"
     );
 
-    guarded.show(&guarded.certificates.certificate());
-    guarded.list(&format!("shop {SHOP_DIGEST}\n"));
+    guarded.install_certificate(&guarded.certificates.certificate());
+    guarded.write_tokens(&format!("shop {SHOP_DIGEST}\n"));
     assert!(
         !guarded.curl("https", "/status", &[]).status.success(),
         "not read yet"
@@ -322,7 +322,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();
-    guarded.list(&format!("chief {CHIEF}\nshop {SHOP} apps=shop\n"));
+    guarded.write_tokens(&format!("chief {CHIEF}\nshop {SHOP} apps=shop\n"));
     let (status, _) = guarded.ask(CHIEF, "/reload", &["--json", "{}"]);
     assert_eq!(status, 200);
     let line = |app: &str, n: u32| {

@@ -372,7 +372,7 @@ fn the_python_client_of_the_documentation_feeds_and_gets_an_answer() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/feed.py");
     let run = |requests: &str| {
         std::process::Command::new("/usr/bin/python3")
-            .args([script, &fleet.control(), requests])
+            .args([script, &fleet.control_endpoint(), requests])
             .output()
             .expect("it starts")
     };

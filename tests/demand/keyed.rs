@@ -28,11 +28,11 @@ impl Keyed {
             work: Workplace::new(),
             host: format!("127.{number}.{high}.{low}"),
         };
-        keyed.keys(&["new", "dispatcher"], "keys");
+        keyed.run_keys(&["new", "dispatcher"], "keys");
         keyed
     }
 
-    pub(crate) fn keys(&self, args: &[&str], folder: &str) -> Finished {
+    pub(crate) fn run_keys(&self, args: &[&str], folder: &str) -> Finished {
         let run = Run::new(["keys"])
             .args(args)
             .arg("--keys")
@@ -42,13 +42,13 @@ impl Keyed {
 
     /// Creates a folder of keys for a role, and adds the public key to the allow list if `admitted`. Returns the public
     /// key.
-    pub(crate) fn member(&self, role: &str, name: &str, admitted: bool) -> String {
+    pub(crate) fn create_member(&self, role: &str, name: &str, admitted: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
-        let made = self.keys(&["new", role, "--dispatcher-key", trusted], name);
+        let made = self.run_keys(&["new", role, "--dispatcher-key", trusted], name);
         let public = made.stdout.trim().to_owned();
         if admitted {
-            self.keys(&["add", role, name, &public], "keys");
+            self.run_keys(&["add", role, name, &public], "keys");
         }
         public
     }
@@ -56,7 +56,7 @@ impl Keyed {
     /// A supervisor with the keys from the folder of its name.
     pub(crate) fn supervisor(&self, name: &str) -> Run {
         let dispatcher = format!("tcp://{}:5555", self.host);
-        self.role("supervisor", name).args([
+        self.command_of_role("supervisor", name).args([
             "--dispatcher",
             &dispatcher,
             "--id",
@@ -67,13 +67,13 @@ impl Keyed {
     }
 
     pub(crate) fn dispatcher(&self) -> Running {
-        let role = self.role("dispatcher", "keys");
+        let role = self.command_of_role("dispatcher", "keys");
         let mut running = role.args(["--listen", &self.host]).start();
         running.wait_for_stderr("ready");
         running
     }
 
-    pub(crate) fn role(&self, role: &str, folder: &str) -> Run {
+    pub(crate) fn command_of_role(&self, role: &str, folder: &str) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         Run::new([role, "--store", &store, "--state"])
             .arg(self.work.path(&format!("state/{role}")))

@@ -16,7 +16,7 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
         ("client", "feeder", true),
         ("client", "stranger", false),
     ] {
-        keyed.member(role, name, admitted);
+        keyed.create_member(role, name, admitted);
     }
     let _dispatcher = keyed.dispatcher();
     let resolve = keyed.web.resolve_args()[1].clone();
@@ -70,7 +70,7 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
 #[test]
 fn a_supervisor_says_that_its_key_is_refused_until_it_is_admitted() {
     let keyed = Keyed::new();
-    let public = keyed.member("supervisor", "vm-01", false);
+    let public = keyed.create_member("supervisor", "vm-01", false);
     let _dispatcher = keyed.dispatcher();
     let mut supervisor = keyed.supervisor("vm-01").start();
     let dispatcher = format!("the dispatcher at tcp://{}:5555", keyed.host);
@@ -78,6 +78,6 @@ fn a_supervisor_says_that_its_key_is_refused_until_it_is_admitted() {
         "waiting: {dispatcher}: it has not let this key in"
     ));
     assert!(!supervisor.stderr_so_far().contains("ready"));
-    keyed.keys(&["add", "supervisor", "vm-01", &public], "keys");
+    keyed.run_keys(&["add", "supervisor", "vm-01", &public], "keys");
     supervisor.wait_for_stderr("ready");
 }

@@ -7,7 +7,7 @@ use crate::fleet::{APP, Fleet, request, request_with};
 
 const AWAITED: &str = "a supervisor of lane browser";
 
-fn scripts(url: &str) -> Value {
+fn browser_request(url: &str) -> Value {
     request_with(url, "scripts", json!({"spiderid": "browser"}))
 }
 
@@ -24,7 +24,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
     fleet.feed(
         &of_scripts
             .iter()
-            .map(|url| scripts(url))
+            .map(|url| browser_request(url))
             .collect::<Vec<_>>(),
     );
     let plain = urls("plain");

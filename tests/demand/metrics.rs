@@ -53,10 +53,10 @@ fn fleet_with_rows() -> Fleet {
 }
 
 pub(crate) fn scrape(fleet: &Fleet, port: u16) -> Scraped {
-    Scraped::read(&text(fleet, port))
+    Scraped::read(&scrape_text(fleet, port))
 }
 
-fn text(fleet: &Fleet, port: u16) -> String {
+fn scrape_text(fleet: &Fleet, port: u16) -> String {
     let (status, body) = ask(fleet, port, "GET /metrics HTTP/1.1", &fleet.host);
     assert_eq!(status, 200, "{body}");
     body
@@ -335,7 +335,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
     let after = [names(DISPATCHER), names(SUPERVISOR)];
     assert_eq!(before, after);
     assert!(after.iter().map(BTreeSet::len).sum::<usize>() < 300);
-    let all = text(&fleet, DISPATCHER) + &text(&fleet, SUPERVISOR);
+    let all = scrape_text(&fleet, DISPATCHER) + &scrape_text(&fleet, SUPERVISOR);
     assert!(!all.contains("example"), "no label may name a site");
 }
 

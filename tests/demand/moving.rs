@@ -14,7 +14,7 @@ const PAGES: usize = 30;
 #[test]
 fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
     // After its start the dispatcher waits for a lease and for the longest request.
-    let mut fleet = Fleet::with(&[
+    let mut fleet = Fleet::start_with(&[
         ("DISPATCHER_LEASE", "1"),
         ("FETCH_CONNECT_TIMEOUT", "1"),
         ("FETCH_HEAD_TIMEOUT", "1"),

@@ -52,7 +52,7 @@ fn is_over(fleet: &Fleet, number: u32) -> bool {
 #[test]
 fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies() {
     let mut random = fastrand::Rng::with_seed(7);
-    let mut fleet = Fleet::with(&SETTINGS);
+    let mut fleet = Fleet::start_with(&SETTINGS);
     let receivers = [Receiver::start(), Receiver::start()];
     let mut notifications = [Notifications::default(), Notifications::default()];
     let mut regulator = Regulator::new(&fleet.web);

@@ -50,7 +50,7 @@ fn key(posted: &Posted) -> String {
 
 #[test]
 fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
-    let fleet = Fleet::with(&[PRIVATE]);
+    let fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_answers(&[500, 302]);
     let added = add(&fleet, json!([hook(&receiver)]));
@@ -77,7 +77,7 @@ fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
 
 #[test]
 fn a_killed_dispatcher_loses_no_notification() {
-    let mut fleet = Fleet::with(&[PRIVATE]);
+    let mut fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_dead(true);
     add(&fleet, json!([hook(&receiver)]));
@@ -112,7 +112,7 @@ fn an_undeliverable_notification_is_itself_an_alert() {
         ("NOTIFICATIONS_UNDELIVERED_AFTER", "2"),
         ("NOTIFICATIONS_FILES_DIR", &folder),
     ];
-    let fleet = Fleet::with(&settings);
+    let fleet = Fleet::start_with(&settings);
     let receiver = Receiver::start();
     receiver.set_dead(true);
     let added = add(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));

@@ -12,9 +12,10 @@ const AT_ONCE: Duration = Duration::from_millis(200);
 const ATTEMPTS: usize = 30;
 
 /// A fleet of two supervisors that crawls some pages of each of some sites at priority 70.
-fn at_work(sites: usize, pages: usize, delay: Duration) -> Fleet {
+fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
-    let mut fleet = Fleet::with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);
+    let mut fleet =
+        Fleet::start_with(&[("POLITENESS_DELAY", &seconds), ("WORKER_CONCURRENCY", "16")]);
     fleet.add_supervisor("two");
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -61,7 +62,7 @@ fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
 }
 
 /// Checks the shortest of some waits: a busy machine makes some of them long, but none of them short.
-fn best(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
+fn assert_one_is_quick(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
     let mut slow = Vec::new();
     let is_quick = waits.any(|wait| {
         slow.push(wait);
@@ -73,24 +74,24 @@ fn best(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
 #[test]
 fn ninety_goes_first_on_a_site_that_seventy_holds() {
     let delay = Duration::from_millis(500);
-    let fleet = at_work(1, 500, delay);
+    let fleet = working_fleet(1, 500, delay);
     let waits = (0..ATTEMPTS).map(|number| wait_of(&fleet, "s0.example", number));
-    best(waits, delay + Duration::from_millis(20) + AT_ONCE);
+    assert_one_is_quick(waits, delay + Duration::from_millis(20) + AT_ONCE);
     let visits = fleet.web.visits().pages();
     visits.assert_polite(delay);
 }
 
 #[test]
 fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
-    let fleet = at_work(150, 20, Duration::from_millis(10));
+    let fleet = working_fleet(150, 20, Duration::from_millis(10));
     let waits =
         (0..ATTEMPTS).map(|number| wait_of(&fleet, &format!("free{number}.example"), number));
-    best(waits, AT_ONCE);
+    assert_one_is_quick(waits, AT_ONCE);
 }
 
 #[test]
 fn tasks_set_aside_for_ninety_are_crawled_after_it() {
-    let fleet = at_work(1, 300, Duration::from_millis(20));
+    let fleet = working_fleet(1, 300, Duration::from_millis(20));
     for number in 0..3 {
         wait_of(&fleet, "s0.example", number);
     }

@@ -120,7 +120,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
         (fleet.info("slow")["leased"] == 1).then_some(())
     });
     fleet.supervisor().signal(Signal::STOP);
-    let client = Pipeline::connect(&fleet.control());
+    let client = Pipeline::connect(&fleet.control_endpoint());
     client.send(&action("pause", Some("done")));
     client.send(&json!({"action": "prune", "appid": APP, "crawlid": "done"}));
     let refused = client.answer();
@@ -143,7 +143,7 @@ fn a_prune_right_behind_a_pause_or_a_stop_ends_nothing() {
     let mut fleet = Fleet::start();
     let site = fleet.web.site("a.example");
     site.serve_otherwise(|request| page(&request.path).into());
-    let client = Pipeline::connect(&fleet.control());
+    let client = Pipeline::connect(&fleet.control_endpoint());
     for round in 0..20 {
         let id = format!("c{round}");
         let prune = json!({"action": "prune", "appid": APP, "crawlid": &id});
@@ -229,7 +229,7 @@ fn the_file_is_smaller_after_a_prune() {
 /// Ends the dispatcher, so that SQLite has no other files, and returns the length of its file.
 fn bytes_after_the_end(fleet: &mut Fleet) -> u64 {
     fleet.dispatcher().signal(Signal::TERM);
-    fleet.dispatcher_ended(0);
+    fleet.wait_until_dispatcher_ended(0);
     let file = fleet.dispatcher_state.join("dispatcher.db");
     file.metadata().expect("it is there").len()
 }

@@ -48,7 +48,7 @@ fn a_supervisor_waits_for_a_dispatcher_and_is_ready_when_it_is_welcome() {
 
 #[test]
 fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
-    let mut fleet = Fleet::with(&[]);
+    let mut fleet = Fleet::start_with(&[]);
     let other = fleet.work.path("state/other");
     let mut running = fleet
         .supervisor_role("one", &[])
@@ -110,7 +110,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
 fn nothing_can_connect_before_the_frontier_is_open() {
     let mut fleet = Fleet::dispatcher_only(&[]);
     fleet.dispatcher().signal(Signal::TERM);
-    fleet.dispatcher_ended(0);
+    fleet.wait_until_dispatcher_ended(0);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
     // If another program holds the lock, the dispatcher waits ten seconds for it.

@@ -60,7 +60,7 @@ fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
 
 #[test]
 fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing() {
-    let fleet = Fleet::with(&[]);
+    let fleet = Fleet::start_with(&[]);
     let before = version_of_file(&fleet);
     feed(&fleet, "c");
     wait_for_pages(&fleet, SITES * PAGES / 4);

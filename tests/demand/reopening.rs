@@ -17,7 +17,7 @@ struct IllSites {
 }
 
 impl IllSites {
-    fn of(fleet: &Fleet, hosts: &[&str]) -> IllSites {
+    fn serve(fleet: &Fleet, hosts: &[&str]) -> IllSites {
         let is_healthy = Arc::new(AtomicBool::new(false));
         let mut urls = Vec::new();
         for host in hosts {
@@ -58,7 +58,7 @@ fn retry(crawl_id: &str, more: Value) -> Value {
 }
 
 /// The stored pages with their URLs, sorted by URL.
-fn stored(fleet: &Fleet) -> Vec<(String, Value)> {
+fn export_pages(fleet: &Fleet) -> Vec<(String, Value)> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;
     let pages = lines.lines().map(|line| {
@@ -78,7 +78,7 @@ fn visits_of(fleet: &Fleet, host: &str) -> Vec<usize> {
 #[test]
 fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     let fleet = Fleet::start();
-    let sites = IllSites::of(&fleet, &["a.example", "b.example"]);
+    let sites = IllSites::serve(&fleet, &["a.example", "b.example"]);
     sites.crawl(&fleet, "c");
     sites.heal();
 
@@ -106,7 +106,7 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
     assert_eq!(visits_of(&fleet, "b.example"), [2, 2, 2, 1]);
 
-    let pages = stored(&fleet);
+    let pages = export_pages(&fleet);
     assert_eq!(pages.len(), 8, "one document for each URL");
     for (url, page) in &pages {
         assert_eq!(page["outcome"], "ok", "{page}");
@@ -124,7 +124,7 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
 #[test]
 fn http_and_the_command_ask_for_the_same() {
     let fleet = Fleet::start();
-    let sites = IllSites::of(&fleet, &["a.example"]);
+    let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "c");
     sites.heal();
     let (code, answer) = post(
@@ -151,7 +151,7 @@ fn http_and_the_command_ask_for_the_same() {
 #[test]
 fn a_crawl_that_had_finished_runs_again_also_in_the_store() {
     let fleet = Fleet::start();
-    let sites = IllSites::of(&fleet, &["a.example"]);
+    let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "c");
     let state = || {
         let found = fleet.work.stored();
@@ -179,7 +179,7 @@ fn a_crawl_that_had_finished_runs_again_also_in_the_store() {
 #[test]
 fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
     let fleet = Fleet::start();
-    let sites = IllSites::of(&fleet, &["a.example"]);
+    let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "over");
     let of = |more| fleet.client().ask(&retry("over", more))["error"].clone();
     let below = of(json!({"outcome": ["ok"], "site": "www.a.example"}));

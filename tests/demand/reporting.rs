@@ -9,8 +9,8 @@ use crate::clients::get;
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
 /// A fleet of two supervisors, with a crawl for each reason to wait.
-fn standing_still() -> Fleet {
-    let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "10800")]);
+fn fleet_that_waits() -> Fleet {
+    let mut fleet = Fleet::start_with(&[("BACKOFF_BLOCKED", "10800")]);
     fleet.add_supervisor("two");
     let site = |host: &str| {
         let site = fleet.web.site(host);
@@ -65,7 +65,7 @@ fn wait_of(reported: &Value, what: &str) -> Option<Value> {
 }
 
 /// Waits until `status` reports that the crawl waits for this reason. Returns the entry.
-fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
+fn wait_until_waiting(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.json(&["status"]);
         wait_of(unfinished(&status, crawl)?, what)
@@ -74,8 +74,8 @@ fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
 
 #[test]
 fn status_shows_the_machines_and_what_each_crawl_waits_for() {
-    let fleet = standing_still();
-    let rest = awaited(&fleet, "blocked", "backoff");
+    let fleet = fleet_that_waits();
+    let rest = wait_until_waiting(&fleet, "blocked", "backoff");
     assert_eq!(
         (&rest["sites"], &rest["reason"]),
         (&json!(1), &json!("blocked"))
@@ -90,15 +90,15 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         text.ends_with("because it blocks (blocks.example), about 3 h left"),
         "{text}"
     );
-    let delay = awaited(&fleet, "slow", "delay");
+    let delay = wait_until_waiting(&fleet, "slow", "delay");
     let text = delay["text"].as_str().expect("a sentence");
     assert!(
         text.starts_with("1 site waits for its delay (slow.example), 15 min"),
         "{text}"
     );
-    awaited(&fleet, "limited", "limit");
-    awaited(&fleet, "scripts", "lane");
-    awaited(&fleet, "halted", "paused");
+    wait_until_waiting(&fleet, "limited", "limit");
+    wait_until_waiting(&fleet, "scripts", "lane");
+    wait_until_waiting(&fleet, "halted", "paused");
 
     let reported = wait_for("both have reported", || {
         let status = fleet.json(&["status"]);
@@ -166,7 +166,7 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
 #[test]
 fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     const DELAY_S: f64 = 0.25;
-    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.25")]);
+    let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.25")]);
     let site = fleet.web.site("long.example");
     site.serve_otherwise(|request| page(&request.path).into());
     let urls = (0..120).map(|number| site.url(&format!("/{number}")));
@@ -208,8 +208,8 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     mongod.pause();
     let urls = (0..5).map(|number| site.url(&format!("/{number}")));
     fleet.feed(&urls.map(|url| request(&url, "c")).collect::<Vec<_>>());
-    let wait = awaited(&fleet, "c", "store");
-    says(&wait, &["pages wait for the store: "]);
+    let wait = wait_until_waiting(&fleet, "c", "store");
+    assert_says(&wait, &["pages wait for the store: "]);
     let status = fleet.json(&["status"]);
     assert_eq!(status["store"]["up"], false, "{status}");
     let output = fleet.run(&["status"]).expect_code(0).stdout;
@@ -227,7 +227,7 @@ fn why(fleet: &Fleet, url: &str) -> Value {
 }
 
 #[track_caller]
-fn says(reported: &Value, parts: &[&str]) {
+fn assert_says(reported: &Value, parts: &[&str]) {
     let text = reported["text"].as_str().expect("a sentence");
     for part in parts {
         assert!(text.contains(part), "`{part}` is not in: {text}");
@@ -236,16 +236,16 @@ fn says(reported: &Value, parts: &[&str]) {
 
 #[test]
 fn why_shows_where_a_url_is_and_what_it_waits_for() {
-    let fleet = standing_still();
-    awaited(&fleet, "blocked", "backoff");
-    awaited(&fleet, "slow", "delay");
+    let fleet = fleet_that_waits();
+    wait_until_waiting(&fleet, "blocked", "backoff");
+    wait_until_waiting(&fleet, "slow", "delay");
     let first = why(&fleet, "http://slow.example/0");
     assert_eq!(
         (&first["state"], &first["outcome"]),
         (&json!("ended"), &json!("ok")),
         "{first}"
     );
-    says(
+    assert_says(
         &first,
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
@@ -257,31 +257,31 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         "{last}"
     );
     assert_eq!(last["ahead"], json!({"own": 2, "others": 0}));
-    says(
+    assert_says(
         &last,
         &[
             "its site slow.example waits for its delay of 15 min, 15 min left",
             "2 others of its crawl go before it there",
         ],
     );
-    says(
+    assert_says(
         &why(&fleet, "http://blocks.example/2"),
         &[
             "its site blocks.example has been backing off since ",
             "because it blocks, about 3 h left",
         ],
     );
-    says(
+    assert_says(
         &why(&fleet, "http://limited.example/0"),
         &["limited.example has reached its limit"],
     );
     let scripts = why(&fleet, "http://scripts.example/0");
     assert_eq!(scripts["waits_for"], "lane", "{scripts}");
-    says(
+    assert_says(
         &scripts,
         &["its crawl waits for a supervisor of lane browser"],
     );
-    says(
+    assert_says(
         &why(&fleet, "http://halted.example/0"),
         &["its crawl is paused"],
     );
@@ -296,16 +296,16 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         (&unheard["state"], &unheard["reason"]),
         (&json!("unknown"), &Value::Null)
     );
-    says(&unheard, &["never heard of", "its scope would take it"]);
+    assert_says(&unheard, &["never heard of", "its scope would take it"]);
     let narrow = json!({"allowed_domains": ["slow.example"]});
     fleet.feed(&[request_with("http://slow.example/0", "slow", narrow)]);
     let refused = of_crawl("http://elsewhere.example/", "slow");
     assert_eq!(refused["reason"], "out_of_domain", "{refused}");
-    says(&refused, &["out of scope", "outside the allowed domains"]);
+    assert_says(&refused, &["out of scope", "outside the allowed domains"]);
 
     // The answers after a stop.
     fleet.run(&["stop", APP, "limited"]).expect_code(0);
-    says(
+    assert_says(
         &why(&fleet, "http://limited.example/0"),
         &[
             "it ended with `stopped`",
@@ -344,7 +344,7 @@ fn why_shows_who_holds_a_url() {
     });
     let supervisor = leased["supervisor"].as_str().expect("a name");
     assert!(["one", "two"].contains(&supervisor), "{leased}");
-    says(
+    assert_says(
         &leased,
         &[
             &format!("it is leased to {supervisor} since "),

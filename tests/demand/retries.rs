@@ -16,7 +16,7 @@ network_error = [0.3, 0.6, 1.2]
 http_503 = [0.3]
 ";
 
-fn started() -> Fleet {
+fn start_fleet() -> Fleet {
     Fleet::with_file(TABLE)
 }
 
@@ -41,7 +41,7 @@ fn on_new_connections(site: &Site) {
 }
 
 /// The stored page of a URL.
-fn document(fleet: &Fleet, url: &str) -> Value {
+fn export_page(fleet: &Fleet, url: &str) -> Value {
     let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;
     let documents = lines
@@ -54,7 +54,7 @@ fn document(fleet: &Fleet, url: &str) -> Value {
 
 #[test]
 fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_reported() {
-    let fleet = started();
+    let fleet = start_fleet();
     let site = fleet.web.site("n.example");
     on_new_connections(&site);
     site.serve_with("/", fails_at_first(2, script().reset()));
@@ -68,7 +68,7 @@ fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_rep
         gaps[1] >= Duration::from_millis(600),
         "the waits grow: {gaps:?}"
     );
-    let page = document(&fleet, "http://n.example/");
+    let page = export_page(&fleet, "http://n.example/");
     assert_eq!(page["outcome"], "ok");
     let tries = page["tries"]
         .as_array()
@@ -83,7 +83,7 @@ fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_rep
 
 #[test]
 fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
-    let fleet = started();
+    let fleet = start_fleet();
     let site = fleet.web.site("g.example");
     on_new_connections(&site);
     site.serve_with("/gone", |_| script().reset().into());
@@ -101,7 +101,7 @@ fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
     for (path, attempts, outcome, tries) in expected {
         let visits = fleet.web.visits().without_lost_requests().for_path(path);
         assert_eq!(visits.len(), attempts, "{path}");
-        let page = document(&fleet, &site.url(path));
+        let page = export_page(&fleet, &site.url(path));
         assert_eq!(page["outcome"], outcome, "{page}");
         let recorded = page["tries"].as_array().map_or(0, Vec::len);
         assert_eq!(recorded, tries, "{page}");
@@ -146,7 +146,7 @@ fn a_time_out_goes_back_and_others_go_first() {
     );
     assert_eq!(order.last().map(String::as_str), Some("/slow"), "{order:?}");
     assert_eq!(order.len(), 5);
-    let page = document(&fleet, "http://t.example/slow");
+    let page = export_page(&fleet, "http://t.example/slow");
     assert_eq!(
         (&page["outcome"], &page["tries"][0]["outcome"]),
         (&json!("ok"), &json!("timeout")),
@@ -191,6 +191,6 @@ fn attempts_outlast_a_restart() {
     fleet.restart();
     fleet.wait_until_done("c");
     assert_eq!(fleet.web.visits().pages().len(), 2);
-    let page = document(&fleet, "http://o.example/");
+    let page = export_page(&fleet, "http://o.example/");
     assert_eq!(page["tries"].as_array().map(Vec::len), Some(1), "{page}");
 }

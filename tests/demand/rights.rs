@@ -56,9 +56,9 @@ fn actions() -> Vec<(Value, bool, bool)> {
 fn keyed_with(clients: &[(&str, &[&str])]) -> Keyed {
     let keyed = Keyed::new();
     for (name, bounds) in clients {
-        let public = keyed.member("client", name, false);
+        let public = keyed.create_member("client", name, false);
         let add = [&["add", "client", name, &public], *bounds].concat();
-        keyed.keys(&add, "keys");
+        keyed.run_keys(&add, "keys");
     }
     keyed
 }
@@ -192,7 +192,7 @@ fn a_key_that_is_bound_while_it_is_connected_is_bound_at_once() {
         let answer = client.ask(&json!({"action": "sites"}));
         is_refused_for_rights(&answer).then_some(())
     });
-    let shown = keyed.keys(&["list"], "keys").stdout;
+    let shown = keyed.run_keys(&["list"], "keys").stdout;
     assert!(
         shown.trim_end().ends_with("apps=a read-only") || shown.contains("read-only"),
         "{shown}"
@@ -202,7 +202,7 @@ fn a_key_that_is_bound_while_it_is_connected_is_bound_at_once() {
 #[test]
 fn only_clients_are_bound() {
     let keyed = Keyed::new();
-    let public = keyed.member("supervisor", "vm-01", false);
+    let public = keyed.create_member("supervisor", "vm-01", false);
     for bound in [&["--read-only"][..], &["--apps", "a"], &["--apps", "a/b"]] {
         let add = [&["keys", "add", "supervisor", "vm-01", &public], bound].concat();
         let run = webfill_tests::run::Run::new(add)

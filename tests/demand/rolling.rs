@@ -32,7 +32,10 @@ fn said(output: &Output) -> String {
 
 /// Requests the status twenty times a second, each time on a new connection. Returns the longest time without an
 /// answer.
-fn watch(control: String, is_over: Arc<AtomicBool>) -> std::thread::JoinHandle<Duration> {
+fn spawn_status_probe(
+    control: String,
+    is_over: Arc<AtomicBool>,
+) -> std::thread::JoinHandle<Duration> {
     std::thread::spawn(move || {
         let context = zmq::Context::new();
         let mut asked: Vec<zmq::Socket> = Vec::new();
@@ -57,9 +60,9 @@ fn watch(control: String, is_over: Arc<AtomicBool>) -> std::thread::JoinHandle<D
 
 /// The longest time without an answer of the control socket, and the longest without a request for a page, while `work`
 /// runs.
-fn pauses(machines: &Machines, work: impl FnOnce()) -> [Duration; 2] {
+fn measure_pauses(machines: &Machines, work: impl FnOnce()) -> [Duration; 2] {
     let is_over = Arc::new(AtomicBool::new(false));
-    let watched = watch(machines.fleet.control(), Arc::clone(&is_over));
+    let watched = spawn_status_probe(machines.fleet.control_endpoint(), Arc::clone(&is_over));
     let began = Instant::now();
     work();
     let ended = Instant::now();
@@ -73,11 +76,11 @@ fn pauses(machines: &Machines, work: impl FnOnce()) -> [Duration; 2] {
     [silent, gaps.max().unwrap_or_default()]
 }
 
-fn everything_is_replaced_under_load(former: Build) {
-    let machines = Machines::at_work(former);
+fn check_replacement_under_load(former: Build) {
+    let machines = Machines::start(former);
     machines.assert_all_run(&machines.former);
     let mut output = None;
-    let mut found = pauses(&machines, || {
+    let mut found = measure_pauses(&machines, || {
         let mut args = vec!["--batch", "2", "--dispatcher", "here"];
         args.extend(["--version", env!("CARGO_PKG_VERSION")]);
         output = Some(machines.roll(&machines.new, &args));
@@ -109,7 +112,7 @@ fn everything_is_replaced_under_load(former: Build) {
         if found.iter().all(|pause| *pause <= LONGEST_PAUSE) {
             break;
         }
-        found = pauses(&machines, || {
+        found = measure_pauses(&machines, || {
             machines.units.stop("dispatcher");
             machines.units.start("dispatcher");
             machines.wait_for_pages(SITES * 4);
@@ -124,13 +127,13 @@ fn everything_is_replaced_under_load(former: Build) {
 
 #[test]
 fn a_fleet_is_replaced_under_load() {
-    everything_is_replaced_under_load(Build::Today);
+    check_replacement_under_load(Build::Today);
 }
 
 #[needs(released)]
 #[test]
 fn a_released_fleet_is_replaced_by_todays_under_load() {
-    everything_is_replaced_under_load(Build::Released);
+    check_replacement_under_load(Build::Released);
 }
 
 /// Creates two programs: one that ends immediately, and one that has no version of messages in common with the fleet.
@@ -149,7 +152,7 @@ fn wrong_programs(machines: &Machines) -> [PathBuf; 2] {
 
 #[test]
 fn a_version_that_does_not_work_is_taken_back() {
-    let machines = Machines::at_work(Build::Today);
+    let machines = Machines::start(Build::Today);
     let before = machines.programs();
     for wrong in wrong_programs(&machines) {
         let args = ["--batch", "2", "--patience", "6", "--dispatcher", "here"];
@@ -189,7 +192,7 @@ fn program_that_reaches_nothing(machines: &Machines) -> PathBuf {
 
 #[test]
 fn a_version_that_fetches_nothing_is_taken_back() {
-    let machines = Machines::at_work(Build::Today);
+    let machines = Machines::start(Build::Today);
     let deaf = program_that_reaches_nothing(&machines);
     let rolled = machines.roll(&deaf, &["--batch", "2", "--flow", "8"]);
     let said = said(&rolled);
@@ -203,7 +206,7 @@ fn a_version_that_fetches_nothing_is_taken_back() {
 
 #[test]
 fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
-    let machines = Machines::at_work(Build::Today);
+    let machines = Machines::start(Build::Today);
     let args = ["--batch", "2", "--version", "9.9.9"];
     let rolled = machines.roll(&machines.new, &args);
     let said = said(&rolled);
@@ -220,7 +223,7 @@ fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
 /// A package upgrade does this while the processes run: the old file is gone, and a new one has its name.
 #[test]
 fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
-    let machines = Machines::at_work(Build::Today);
+    let machines = Machines::start(Build::Today);
     fs::remove_file(&machines.former).expect("its name is free then");
     write_program(&machines.former, "#!/bin/sh\nexit 1\n");
     let workers_of = || {
@@ -248,7 +251,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 
 #[test]
 fn a_dispatcher_that_does_not_start_is_taken_back() {
-    let machines = Machines::at_work(Build::Today);
+    let machines = Machines::start(Build::Today);
     let [broken, _] = wrong_programs(&machines);
     // The version that the supervisors run works.
     let hosts = machines.fleet.work.path("new");

@@ -33,7 +33,7 @@ fn runbook() -> Vec<String> {
 }
 
 /// Runs a command of the runbook with a folder of keys in place of the machine's.
-fn walk(keyed: &Keyed, command: &str, folder: &str) {
+fn run_runbook_command(keyed: &Keyed, command: &str, folder: &str) {
     let folder = keyed.work.path(folder);
     let command = command.replace(CERTS, folder.to_str().expect("plain"));
     let words: Vec<&str> = command.split(' ').collect();
@@ -46,7 +46,7 @@ fn walk(keyed: &Keyed, command: &str, folder: &str) {
     }
 }
 
-fn supervisor(keyed: &Keyed, name: &str) -> Running {
+fn start_supervisor(keyed: &Keyed, name: &str) -> Running {
     let state = state_of(keyed, name);
     let resolve = keyed.web.resolve_args()[1].clone();
     let run = keyed.supervisor(name).replace_flag("--state", state);
@@ -105,10 +105,10 @@ fn wait_until_done(keyed: &Keyed) {
 fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let keyed = Keyed::new();
     for name in SUPERVISORS.into_iter().chain(["forgotten"]) {
-        keyed.member("supervisor", name, true);
+        keyed.create_member("supervisor", name, true);
     }
-    keyed.member("client", "feeder", true);
-    keyed.member("client", "stranger", false);
+    keyed.create_member("client", "feeder", true);
+    keyed.create_member("client", "stranger", false);
     let sites: Vec<_> = (0..SITES)
         .map(|n| keyed.web.site(&format!("k{n}.example")))
         .collect();
@@ -118,7 +118,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     }
     let urls: Vec<String> = sites.iter().map(|site| site.url("/")).collect();
     let dispatcher = keyed.dispatcher();
-    let mut supervisors = SUPERVISORS.map(|name| supervisor(&keyed, name));
+    let mut supervisors = SUPERVISORS.map(|name| start_supervisor(&keyed, name));
     wait_for("both are there", || {
         (count_supervisors(&keyed) == SUPERVISORS.len()).then_some(())
     });
@@ -132,14 +132,14 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let [make_next, rotate, restart, follow, remove_former] = &commands[..] else {
         panic!("{commands:#?}")
     };
-    walk(&keyed, make_next, "keys");
+    run_runbook_command(&keyed, make_next, "keys");
     let next = fs::read(keyed.work.path("keys/dispatcher-next.pub")).expect("it was made");
     for folder in SUPERVISORS.into_iter().chain(["feeder"]) {
         keyed
             .work
             .write(&format!("{folder}/dispatcher-next.pub"), &next);
     }
-    walk(&keyed, rotate, "keys");
+    run_runbook_command(&keyed, rotate, "keys");
     assert_eq!(restart, "systemctl restart webfill-dispatcher");
     assert!(asked() < SITES * PAGES / 2, "it is in the middle");
     dispatcher.signal(Signal::TERM);
@@ -162,7 +162,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     }
 
     // A supervisor with the former key gets instructions, and is not treated as a stranger yet.
-    let mut forgotten = supervisor(&keyed, "forgotten");
+    let mut forgotten = start_supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
     keyed.wait_until_logged("handshake_failed", "was replaced");
     let refused = logged(&keyed, "dispatcher", "peer_refused");
@@ -172,9 +172,9 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         "none of ours would be banned: {refused:#?}"
     );
     for folder in SUPERVISORS.into_iter().chain(["feeder"]) {
-        walk(&keyed, follow, folder);
+        run_runbook_command(&keyed, follow, folder);
     }
-    walk(&keyed, remove_former, "keys");
+    run_runbook_command(&keyed, remove_former, "keys");
     wait_until_done(&keyed);
 
     let visits = keyed.web.visits();

@@ -56,7 +56,7 @@ fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) ->
         let left = "SELECT count(*) FROM tasks WHERE state <> 2";
         (Stored::open(&frontier).query_number(left) == 0).then_some(())
     });
-    check(name, refusals, &fleet.web, &fleet.work, &frontier)
+    collect_results(name, refusals, &fleet.web, &fleet.work, &frontier)
 }
 
 fn way_through_a_seeds_file(text: &str) -> Way {
@@ -70,7 +70,7 @@ fn way_through_a_seeds_file(text: &str) -> Way {
     let run = run.finish().expect_code(0);
     let refusals = broken_seeds(&run.summary().json);
     let frontier = work.path("state/dispatcher.db");
-    check("--seeds", refusals, &web, &work, &frontier)
+    collect_results("--seeds", refusals, &web, &work, &frontier)
 }
 
 /// The seeds that a local crawl has listed as broken. If a fault has no path, it concerns the whole line.
@@ -96,7 +96,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Reads the results. The SQL turns each row into one text: a name and its JSON.
-fn check(
+fn collect_results(
     name: &'static str,
     refusals: Refusals,
     web: &Web,
@@ -182,7 +182,7 @@ fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
 }
 
 /// Sends each line separately. `ask` returns the answer.
-fn one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
+fn send_one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
     let mut refusals = Refusals::new();
     for (index, line) in lines.iter().enumerate() {
         let answer = ask(line);
@@ -230,7 +230,7 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
     let text = lines.join("\n") + "\n";
     let by_socket = way_through_a_fleet("the control socket", |fleet| {
         let client = fleet.client();
-        one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()))
+        send_one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()))
     });
     for (index, (line, fate)) in table.iter().enumerate() {
         let refusal = by_socket.refusals.get(&(index + 1));
@@ -243,7 +243,7 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
     }
     let others = [
         way_through_a_fleet("HTTP", |fleet| {
-            one_by_one(&lines, |line| post(fleet, "application/json", line))
+            send_one_by_one(&lines, |line| post(fleet, "application/json", line))
         }),
         way_through_a_fleet("JSON lines by HTTP", |fleet| post_lines(fleet, &text)),
         way_through_a_fleet("webfill feed", |fleet| feed_file(fleet, &text)),
@@ -323,7 +323,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let lines = [plain, shown.as_str(), "7"];
     let fleet = Fleet::dispatcher_only(&[]);
     let client = fleet.client();
-    let refusals = one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()));
+    let refusals = send_one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()));
     assert_eq!(refusals[&1].0, "$.appid");
     assert_eq!(
         refusals.get(&2),

@@ -83,7 +83,7 @@ struct Theirs {
 }
 
 impl Theirs {
-    fn of(text: &str) -> Theirs {
+    fn parse(text: &str) -> Theirs {
         let fed = text.lines().find(|line| line.contains(" feed "));
         Theirs {
             request: fed.map(request_in),
@@ -129,7 +129,7 @@ fn every_line_of_the_document_works() {
     let mut theirs = Theirs::default();
     for block in blocks(DOCUMENT) {
         match block.language {
-            "scrapy-cluster" => theirs = Theirs::of(block.text),
+            "scrapy-cluster" => theirs = Theirs::parse(block.text),
             "console" => {
                 theirs.assert_same_as(block.text);
                 theirs.assert_answered(&machine);

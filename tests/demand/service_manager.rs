@@ -114,7 +114,7 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     manager.wait_for_word("STATUS=workers: 1");
     // Only the dispatcher ends. The supervisor waits for the next one.
     fleet.dispatcher().signal(Signal::TERM);
-    fleet.dispatcher_ended(0);
+    fleet.wait_until_dispatcher_ended(0);
     manager.wait_for_word("STATUS=waits: the dispatcher is silent");
     fleet.start_dispatcher();
     manager.wait_for_word("STATUS=workers: 1");

@@ -32,7 +32,7 @@ fn two_at_work() -> Fleet {
 }
 
 /// The number of requests to a site that started after this moment.
-fn after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
+fn count_requests_after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
     let visits = fleet.web.visits().for_host(host);
     visits
         .0
@@ -55,7 +55,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
         let other = format!("after-{host}");
         fleet.feed(&pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
-        assert_eq!(after(&fleet, host, answered), 0, "{host}");
+        assert_eq!(count_requests_after(&fleet, host, answered), 0, "{host}");
     }
     fleet
         .run(&["site", "a.example", "--block-until", "none"])

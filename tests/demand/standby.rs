@@ -21,7 +21,7 @@ const PAGES: usize = 30;
 
 /// A second dispatcher on the same machine, with a state folder of its own. It listens where the first one does, once
 /// that one is gone.
-fn standby(fleet: &Fleet, state: &str) -> Running {
+fn start_standby(fleet: &Fleet, state: &str) -> Running {
     let folder = fleet.work.path(state);
     let role = fleet.dispatcher_role();
     let role = role.replace_flag("--state", folder);
@@ -62,7 +62,7 @@ fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
 }
 
 /// A fleet with a journal in this database. Of several, each stands for another dispatcher's machine.
-fn journalled(store: &str) -> Fleet {
+fn fleet_with_journal(store: &str) -> Fleet {
     let mut fleet = Fleet::unstarted(&[("DISPATCHER_JOURNAL", "true")]);
     fleet.store = Some(store.to_owned());
     fleet
@@ -72,8 +72,8 @@ fn journalled(store: &str) -> Fleet {
 #[test]
 fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     let database = fresh_database();
-    let mut first = journalled(database.uri());
-    let second = journalled(database.uri());
+    let mut first = fleet_with_journal(database.uri());
+    let second = fleet_with_journal(database.uri());
     for site in 0..SITES {
         let site = first.web.site(&format!("s{site}.test"));
         site.serve_otherwise(|_| page("P").into());
@@ -116,19 +116,19 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
 #[test]
 fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
     let database = fresh_database();
-    let mut first = journalled(database.uri());
+    let mut first = fleet_with_journal(database.uri());
     first.start_dispatcher();
     first.feed(&[request("http://s0.test/1", "kept")]);
-    let second = journalled(database.uri());
+    let second = fleet_with_journal(database.uri());
     let mut running = second.dispatcher_role().start();
     running.wait_for_stderr("stands by");
     first.dispatcher().signal(Signal::STOP);
-    let late = Pipeline::connect(&first.control());
+    let late = Pipeline::connect(&first.control_endpoint());
     late.send(&json!([request("http://s0.test/2", "late")]));
     running.wait_for_stderr("ready");
     assert_eq!(second.pending("kept"), 1, "what was accepted is there");
     first.dispatcher().signal(Signal::CONT);
-    let said = first.dispatcher_ended(1);
+    let said = first.wait_until_dispatcher_ended(1);
     assert!(said.contains("another dispatcher has taken over"), "{said}");
     let unknown = second.client().ask(&action("info", Some("late")));
     assert!(unknown.get("error").is_some(), "{unknown}");
@@ -174,7 +174,7 @@ fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     let database = fresh_database();
     let mut first = served_without_journal(database.uri());
     first.start_dispatcher();
-    let second = journalled(database.uri());
+    let second = fleet_with_journal(database.uri());
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
@@ -200,11 +200,11 @@ fn first_record(documents: &Documents) -> i64 {
 #[test]
 fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_snapshot() {
     let database = fresh_database();
-    let mut first = journalled(database.uri());
+    let mut first = fleet_with_journal(database.uri());
     first.set("DISPATCHER_JOURNAL_MIB", "1");
     first.start_dispatcher();
     first.feed(&[request("http://s0.test/1", "early")]);
-    let second = journalled(database.uri());
+    let second = fleet_with_journal(database.uri());
     let mut missing = second.dispatcher_role().start();
     missing.wait_for_stderr("of the journal is applied");
     missing.signal(Signal::TERM);
@@ -264,10 +264,10 @@ fn hand_over(fleet: &Fleet) -> Finished {
 #[test]
 fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     let database = fresh_database();
-    let mut first = journalled(database.uri());
+    let mut first = fleet_with_journal(database.uri());
     let nobody = hand_over(&first).expect_code(1).stderr;
     assert!(nobody.contains("no dispatcher with a journal"), "{nobody}");
-    let mut second = journalled(database.uri());
+    let mut second = fleet_with_journal(database.uri());
     for site in 0..SITES {
         let site = first.web.site(&format!("s{site}.test"));
         site.serve_otherwise(|_| page("P").into());
@@ -307,12 +307,12 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     });
     let handed_over = hand_over(&first).expect_code(0).stdout;
     assert_eq!(handed_over.trim(), format!("{name} serves"));
-    let said = first.dispatcher_ended(1);
+    let said = first.wait_until_dispatcher_ended(1);
     assert!(said.contains("handed over"), "{said}");
     second.wait_until_done("first");
     assert_fetched_once(&first, &["first"]);
     second.dispatcher().signal(Signal::TERM);
-    second.dispatcher_ended(0);
+    second.wait_until_dispatcher_ended(0);
 }
 
 /// A folder with crawls of its own does not continue the journal of others.
@@ -338,7 +338,7 @@ fn a_folder_of_another_fleet_is_refused() {
     let state = fleet.work.path("state/dispatcher-copy");
     std::fs::create_dir_all(&state).expect("a folder");
     std::fs::copy(backup.join("dispatcher.db"), state.join("dispatcher.db")).expect("a copy");
-    let mut next = standby(&fleet, "state/dispatcher-copy");
+    let mut next = start_standby(&fleet, "state/dispatcher-copy");
     fleet.feed(&[request("http://s0.test/1", "kept")]);
     fleet.kill_dispatcher();
     next.wait_for_stderr("ready");

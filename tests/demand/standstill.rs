@@ -12,7 +12,7 @@ const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
 fn fleet(settings: &[(&str, &str)]) -> Fleet {
-    Fleet::with(&[&[("BACKOFF_ROBOTS", SHORT)], settings].concat())
+    Fleet::start_with(&[&[("BACKOFF_ROBOTS", SHORT)], settings].concat())
 }
 
 /// A host that answers 503 to everything.
@@ -176,7 +176,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
 #[test]
 fn a_new_task_at_a_dead_host_waits_for_the_last_backoff() {
     let (backoff, last) = THEN_LONG;
-    let fleet = Fleet::with(&[("BACKOFF_ROBOTS", backoff)]);
+    let fleet = Fleet::start_with(&[("BACKOFF_ROBOTS", backoff)]);
     let dead = dead_host(&fleet, "dead.example");
     fleet.feed(&[request(&dead.url("/Q"), "other")]);
     fleet.wait_until_done("other");

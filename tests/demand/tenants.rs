@@ -30,8 +30,8 @@ fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
 }
 
 /// Checks that a small crawl beside a large one on the same site gets every second page.
-fn small_beside_large_on_one_site(count: usize) {
-    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
+fn check_small_beside_large_on_one_site(count: usize) {
+    let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.02")]);
     let site = fleet.web.site("shared.example");
     site.serve_otherwise(|request| page(&request.path).into());
     feed_large(&fleet, count, |_| "shared.example".into());
@@ -57,8 +57,8 @@ fn small_beside_large_on_one_site(count: usize) {
 }
 
 /// Checks that a small crawl on its own sites is not delayed by a large one on thousands of sites.
-fn small_beside_large_on_many_sites(count: usize, sites: usize) {
-    let fleet = Fleet::with(&[
+fn check_small_beside_large_on_many_sites(count: usize, sites: usize) {
+    let fleet = Fleet::start_with(&[
         ("POLITENESS_DELAY", "30"),
         ("DISPATCHER_WINDOW_SITES", &WINDOW.to_string()),
         ("WORKER_CONCURRENCY", "32"),
@@ -96,24 +96,24 @@ fn small_beside_large_on_many_sites(count: usize, sites: usize) {
 
 #[test]
 fn a_large_crawl_on_the_same_site_does_not_delay_a_small_one() {
-    small_beside_large_on_one_site(20_000);
+    check_small_beside_large_on_one_site(20_000);
 }
 
 #[test]
 #[ignore = "a million URLs: minutes alone on a machine"]
 fn a_crawl_of_a_million_on_the_same_site_does_not_delay_a_small_one() {
-    small_beside_large_on_one_site(1_000_000);
+    check_small_beside_large_on_one_site(1_000_000);
 }
 
 #[test]
 fn a_large_crawl_on_many_sites_does_not_delay_a_small_one() {
-    small_beside_large_on_many_sites(20_000, 2_000);
+    check_small_beside_large_on_many_sites(20_000, 2_000);
 }
 
 #[test]
 #[ignore = "a million URLs: minutes alone on a machine"]
 fn a_crawl_of_a_million_on_many_sites_does_not_delay_a_small_one() {
-    small_beside_large_on_many_sites(1_000_000, 10_000);
+    check_small_beside_large_on_many_sites(1_000_000, 10_000);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use webfill_tests::workplace::files_under;
 use crate::fleet::{Fleet, request, wait_for};
 
 /// Copies the logs of all processes into one folder, as if they were collected from several machines.
-fn collected(fleet: &Fleet) -> std::path::PathBuf {
+fn collect_logs(fleet: &Fleet) -> std::path::PathBuf {
     let folder = fleet.work.path("collected");
     for file in files_under(&fleet.work.path("state")) {
         let name = file
@@ -45,7 +45,7 @@ fn events(reported: &Value) -> Vec<(String, Option<u64>)> {
 
 #[test]
 fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
-    let mut fleet = Fleet::with(&[("LOG_LEVEL", "info,journey=debug")]);
+    let mut fleet = Fleet::start_with(&[("LOG_LEVEL", "info,journey=debug")]);
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");
     site.serve("/next", page("N"));
@@ -76,13 +76,13 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     }
     fleet.wait_until_done("c");
 
-    let folder = collected(&fleet);
+    let folder = collect_logs(&fleet);
     let folder = folder.display().to_string();
     let store = fleet.store_uri();
     let trace = ["trace", &url, "--logs", &folder, "--store", &store];
     // The last lines may not have reached their files yet.
     let reported = wait_for("the story is whole", || {
-        collected(&fleet);
+        collect_logs(&fleet);
         let reported = fleet.json(&trace);
         let is_whole = events(&reported)
             .iter()

@@ -41,7 +41,7 @@ fn runs(fleet: &Fleet) -> Vec<Value> {
     shown["runs"].as_array().cloned().unwrap_or_default()
 }
 
-fn ended(fleet: &Fleet) -> Vec<Value> {
+fn ended_runs(fleet: &Fleet) -> Vec<Value> {
     let runs = runs(fleet).into_iter();
     runs.filter(|run| run["how"] != Value::Null).collect()
 }
@@ -59,7 +59,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
     let fleet = Fleet::start();
     let watch = list_and_page(&fleet, "every 2s");
     assert_eq!(add(&fleet, &watch)["name"], "people");
-    wait_until("three runs have ended", || ended(&fleet).len() >= 3);
+    wait_until("three runs have ended", || ended_runs(&fleet).len() >= 3);
     ask(&fleet, json!({"action": "watch_pause", "name": "people"}));
     wait_until("none is under way", || show(&fleet)["state"] == "paused");
     let runs = runs(&fleet);
@@ -101,7 +101,7 @@ fn a_restarted_dispatcher_continues_its_run() {
         fleet.kill_dispatcher();
         fleet.start_dispatcher();
     }
-    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    wait_until("the run has ended", || ended_runs(&fleet).len() == 1);
     assert_eq!(runs(&fleet).len(), 1, "one run, and no other");
     assert_eq!(runs(&fleet)[0]["how"], "finished");
     let paths = fleet.web.visits().pages().counts();
@@ -128,14 +128,14 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     assert_eq!(db.execute(sql, []).unwrap(), 1);
     drop(db);
     fleet.start_dispatcher();
-    wait_until("a run has ended", || !ended(&fleet).is_empty());
-    let first = ended(&fleet).pop().unwrap();
+    wait_until("a run has ended", || !ended_runs(&fleet).is_empty());
+    let first = ended_runs(&fleet).pop().unwrap();
     assert_eq!(first["missed"], 9, "{first}");
     let late_s = first["started"].as_f64().unwrap() - first["due"].as_f64().unwrap();
     assert!(late_s > 9.0 * 365.0 * 86_400.0, "{first}");
     // A manual run begins after all runs that are due.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
-    wait_until("it has ended", || ended(&fleet).len() >= 2);
+    wait_until("it has ended", || ended_runs(&fleet).len() >= 2);
     assert_eq!(runs(&fleet).len(), 2, "once for all");
 }
 
@@ -155,8 +155,8 @@ fn records_of_a_file_are_fetched_again_in_each_run() {
         site.serve("/ada", page("Ada").field("name", name));
         ask(&fleet, json!({"action": "watch_run", "name": "people"}));
         wait_until("the records are counted", || {
-            ended(&fleet).len() == number + 1
-                && ended(&fleet)[0]["counts"]["records"]["resolved"] == 1
+            ended_runs(&fleet).len() == number + 1
+                && ended_runs(&fleet)[0]["counts"]["records"]["resolved"] == 1
         });
         let stored = fleet
             .work
@@ -187,7 +187,7 @@ fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
     };
     let expected = [r#"people/1 {"name":"/ada"}"#, r#"pets/1 {"name":"/rex"}"#];
     wait_until("both are filled", || filled() == expected);
-    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    wait_until("the run has ended", || ended_runs(&fleet).len() == 1);
     assert_eq!(show(&fleet)["next"], Value::Null);
 }
 
@@ -202,7 +202,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
         documents.run(doc! {"insert": "people", "documents": [person]});
     };
     let allowed = database.uri().split('?').next().unwrap();
-    let fleet = Fleet::with(&[("WATCHES_RECORDS", allowed)]);
+    let fleet = Fleet::start_with(&[("WATCHES_RECORDS", allowed)]);
     fleet.web.site(SITE).serve_otherwise(|request| {
         page("T")
             .field("name", &format!("Name of {}", request.path))
@@ -217,7 +217,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
         insert(id);
         ask(&fleet, json!({"action": "watch_run", "name": "people"}));
         wait_until("the records are counted", || {
-            let runs = ended(&fleet);
+            let runs = ended_runs(&fleet);
             runs.len() == id as usize && runs[0]["counts"]["records"]["resolved"] == id
         });
     }
@@ -255,8 +255,10 @@ fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
         let added = add(&fleet, &watch(more));
         assert_eq!(added.get("error"), None, "{added}");
         ask(&fleet, json!({"action": "watch_run", "name": "people"}));
-        wait_until("the run has ended", || ended(&fleet).len() == number + 1);
-        let run = ended(&fleet).remove(0);
+        wait_until("the run has ended", || {
+            ended_runs(&fleet).len() == number + 1
+        });
+        let run = ended_runs(&fleet).remove(0);
         assert_eq!(run["how"], how, "{run}");
         assert_eq!(run["why"].is_string(), how == "failed", "{run}");
         if how == "budget" {
@@ -328,7 +330,7 @@ fn the_command_and_http_have_the_effects_of_actions() {
     assert!(command(&["add", &file]).contains("people: added"));
     assert!(command(&["add", &file]).contains("changed"));
     assert!(command(&["run", "people"]).contains("a run begins"));
-    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    wait_until("the run has ended", || ended_runs(&fleet).len() == 1);
     assert!(command(&["list"]).contains("finished"));
     assert!(command(&["show", "people"]).contains("finished"));
     assert!(command(&["pause", "people"]).contains("paused"));
@@ -339,7 +341,7 @@ fn the_command_and_http_have_the_effects_of_actions() {
     );
     assert_eq!(post(&fleet, "/watches/people/run", &json!({})).0, 200);
     wait_until("a paused one is run when asked", || {
-        ended(&fleet).len() == 2
+        ended_runs(&fleet).len() == 2
     });
     assert_eq!(get(&fleet, "/watches/people").1["runs"][0]["run"], 2);
     assert_eq!(post(&fleet, "/watches/people/resume", &json!({})).0, 200);

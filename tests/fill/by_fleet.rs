@@ -15,7 +15,7 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same, filled_on_one_machine, gaps, oddities, rows, serve, table,
+    Oddities, SITES, assert_same, fill_on_one_machine, gaps, oddities, rows, serve, table,
 };
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -91,14 +91,14 @@ impl Fleet {
     }
 
     /// Adds the keys of a folder to a run, if the fleet has keys.
-    fn keyed(&self, run: Run, folder: &str) -> Run {
+    fn with_keys(&self, run: Run, folder: &str) -> Run {
         match self.is_keyed {
             true => run.arg("--keys").arg(self.work.path(folder)),
             false => run,
         }
     }
 
-    fn role(&self, role: &str, state: &str) -> Run {
+    fn run_of_role(&self, role: &str, state: &str) -> Run {
         Run::new([role, "--store", self.database.uri(), "--state"])
             .arg(self.work.path(state))
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
@@ -108,10 +108,10 @@ impl Fleet {
 
     fn start_dispatcher(&mut self) {
         let dispatcher = self
-            .role("dispatcher", "state/dispatcher")
+            .run_of_role("dispatcher", "state/dispatcher")
             .args(["--listen", &self.host, "--http", "off", "--mappings"])
             .arg(self.work.path("mappings"));
-        let mut dispatcher = self.keyed(dispatcher, "keys").start();
+        let mut dispatcher = self.with_keys(dispatcher, "keys").start();
         dispatcher.wait_for_stderr("ready");
         self.dispatcher = Some(dispatcher);
     }
@@ -126,11 +126,11 @@ impl Fleet {
             .collect();
         let name = format!("machine-{number}");
         let supervisor = self
-            .role("supervisor", &format!("state/{name}"))
+            .run_of_role("supervisor", &format!("state/{name}"))
             .args(["--dispatcher", &self.endpoint(), "--id", &name])
             .args(["--workers", "2"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
-        self.supervisors[number] = Some(self.keyed(supervisor, &name).start());
+        self.supervisors[number] = Some(self.with_keys(supervisor, &name).start());
     }
 
     fn endpoint(&self) -> String {
@@ -147,7 +147,7 @@ impl Fleet {
             ])
             .in_folder(self.work.path("."))
             .time_limit(Duration::from_secs(300));
-        self.keyed(run, "client")
+        self.with_keys(run, "client")
     }
 
     fn wait_for_pages(&self, pages: usize) {
@@ -173,7 +173,7 @@ impl Fleet {
 #[needs(mongod)]
 #[test]
 fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
-    let alone = filled_on_one_machine();
+    let alone = fill_on_one_machine();
     let (oddities, wrong) = oddities();
     let fleet = Fleet::start(&oddities);
     fleet.work.write("books.csv", table(&wrong));
@@ -204,7 +204,7 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
 #[needs(mongod)]
 #[test]
 fn what_dies_in_the_fleet_changes_nothing() {
-    let alone = filled_on_one_machine();
+    let alone = fill_on_one_machine();
     let (oddities, wrong) = oddities();
     let mut fleet = Fleet::start(&oddities);
     fleet.work.write("books.csv", table(&wrong));
@@ -344,7 +344,7 @@ fn flags_that_only_a_fleet_has_are_refused_in_words() {
 #[needs(mongod)]
 #[test]
 fn a_fleet_with_keys_fills_for_a_known_client_only() {
-    let alone = filled_on_one_machine();
+    let alone = fill_on_one_machine();
     let (oddities, wrong) = oddities();
     let fleet = Fleet::start_with(&oddities, true);
     fleet.work.write("books.csv", table(&wrong));

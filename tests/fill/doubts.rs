@@ -116,7 +116,7 @@ fn an_answer_that_is_none_is_refused_in_words() {
 }
 
 /// Accepts the first two doubts of a table, and changes the page's value in the second one. Returns both as they were.
-fn answered(work: &Workplace) -> Vec<Vec<String>> {
+fn accept_two(work: &Workplace) -> Vec<Vec<String>> {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut lines: Vec<String> = doubts.lines().map(str::to_owned).collect();
     let cells = |line: &String| line.split(',').map(str::to_owned).collect();
@@ -135,7 +135,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     work.write("books.csv", &before);
     let all = |run: Run| run.args(["--check", "all"]);
     all(fill(&work, &web)).finish().expect_code(0);
-    let answered = answered(&work);
+    let answered = accept_two(&work);
     // Without --doubts they would be written over.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let run = all(fill(&work, &web)).finish().expect_code(2);

@@ -261,7 +261,7 @@ pub fn assert_same(one: &Workplace, other: &Workplace) {
     assert_eq!(mappings(one), mappings(other));
 }
 
-pub fn filled_on_one_machine() -> Workplace {
+pub fn fill_on_one_machine() -> Workplace {
     let (oddities, wrong) = oddities();
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &oddities);

@@ -94,7 +94,7 @@ fn fill(
 
 impl Filled {
     /// Checks that every gap has the value that is expected of its row, and that there are no doubts.
-    fn assert(&self, case: &str, expected: impl Fn(usize) -> String) {
+    fn assert_filled(&self, case: &str, expected: impl Fn(usize) -> String) {
         for (thing, value) in &self.values {
             assert_eq!(*value, expected(*thing), "{case}: thing {thing}");
         }
@@ -110,7 +110,7 @@ fn a_text_in_place_of_a_value_is_no_value() {
             false => name(thing),
         };
         let filled = fill(name, move |thing| html(thing, &value(thing)).into_bytes());
-        filled.assert(text, |thing| match is_odd(thing) {
+        filled.assert_filled(text, |thing| match is_odd(thing) {
             true => String::new(),
             false => name(thing),
         });
@@ -139,7 +139,7 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
         );
         text.into_bytes()
     };
-    fill(name, page).assert("related", |thing| match is_odd(thing) {
+    fill(name, page).assert_filled("related", |thing| match is_odd(thing) {
         true => String::new(),
         false => name(thing),
     });
@@ -260,7 +260,7 @@ const LAYOUTS: [Layout; 7] = [
 fn a_page_without_its_value_has_none_of_another_thing_in_a_column_of_few_values() {
     for (name, layout) in LAYOUTS {
         let page = move |thing| format!("<html><body>{}</body></html>", layout(thing)).into_bytes();
-        fill(maker, page).assert(name, |thing| match is_odd(thing) {
+        fill(maker, page).assert_filled(name, |thing| match is_odd(thing) {
             true => String::new(),
             false => maker(thing),
         });
@@ -287,9 +287,11 @@ fn a_list_that_is_not_all_on_its_page_is_not_filled() {
             .collect();
         html(thing, &format!("<ul>{items}</ul>")).into_bytes()
     };
-    fill(move |thing| names(thing).join(" | "), page).assert("more", |thing| match is_odd(thing) {
-        true => String::new(),
-        false => names(thing).join(" | "),
+    fill(move |thing| names(thing).join(" | "), page).assert_filled("more", |thing| {
+        match is_odd(thing) {
+            true => String::new(),
+            false => names(thing).join(" | "),
+        }
     });
 }
 
@@ -303,11 +305,11 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
         )
     };
     let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
-    fill(words, capitals).assert("capitals", words);
+    fill(words, capitals).assert_filled("capitals", words);
     // The pages do not show which letters of these are capitals.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
     let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
-    fill(mixed, capitals).assert("mixed", |_| String::new());
+    fill(mixed, capitals).assert_filled("mixed", |_| String::new());
     let minutes = |thing: usize| (thing * 7 % 24, thing * 11 % 60);
     let long = move |thing: usize| format!("{:02}:{:02}", minutes(thing).0, minutes(thing).1);
     let short = move |thing: usize| {
@@ -315,8 +317,10 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
         let half = if hour < 12 { "am" } else { "pm" };
         format!("{}:{minute:02} {half}", (hour + 11) % 12 + 1)
     };
-    fill(long, move |thing| html(thing, &short(thing)).into_bytes()).assert("24 hours", long);
-    fill(short, move |thing| html(thing, &long(thing)).into_bytes()).assert("12 hours", short);
+    fill(long, move |thing| html(thing, &short(thing)).into_bytes())
+        .assert_filled("24 hours", long);
+    fill(short, move |thing| html(thing, &long(thing)).into_bytes())
+        .assert_filled("12 hours", short);
 }
 
 #[test]
@@ -332,7 +336,7 @@ fn apostrophes_part_groups_of_digits() {
         groups.collect::<Vec<_>>().join("'")
     };
     let page = move |thing: usize| html(thing, &grouped(thing)).into_bytes();
-    fill(plain, page).assert("apostrophes", plain);
+    fill(plain, page).assert_filled("apostrophes", plain);
 }
 
 #[test]
@@ -343,7 +347,7 @@ fn one_page_under_many_urls_is_of_no_row() {
             .into_bytes(),
         _ => html(thing, &name(thing)).into_bytes(),
     };
-    fill(name, page).assert("same", |thing| match thing % 4 {
+    fill(name, page).assert_filled("same", |thing| match thing % 4 {
         0 => String::new(),
         _ => name(thing),
     });
@@ -385,7 +389,7 @@ fn numbers_and_times_are_written_as_their_column_has_them() {
     let cents = |thing: usize| format!("{},{}", number(thing), thing % 9 + 11);
     let euros = move |thing: usize| format!("\u{20ac}{}.{}", number(thing), thing % 9 + 11);
     let page = move |thing: usize| html(thing, &euros(thing)).into_bytes();
-    fill(cents, page).assert("decimal comma", cents);
+    fill(cents, page).assert_filled("decimal comma", cents);
     let utc = |thing: usize| {
         format!(
             "2020-{:02}-{:02}T{:02}:05:00Z",
@@ -403,7 +407,7 @@ fn numbers_and_times_are_written_as_their_column_has_them() {
         )
     };
     let page = move |thing: usize| html(thing, &zoned(thing)).into_bytes();
-    fill(utc, page).assert("zone", utc);
+    fill(utc, page).assert_filled("zone", utc);
 }
 
 #[test]
@@ -414,7 +418,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         text.replace("<head>", &declared).into_bytes()
     };
     let page = move |thing: usize| declare(html(thing, &known(thing)), "iso-8859-1");
-    fill(known, page).assert("UTF-8 as ISO-8859-1", known);
+    fill(known, page).assert_filled("UTF-8 as ISO-8859-1", known);
     let known = |thing: usize| format!("B\u{f6}ll {thing}");
     let page = move |thing: usize| {
         let text = declare(html(thing, &known(thing)), "utf-8");
@@ -422,7 +426,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         // All characters are in ISO-8859-1.
         text.chars().map(|c| c as u8).collect()
     };
-    fill(known, page).assert("ISO-8859-1 as UTF-8", known);
+    fill(known, page).assert_filled("ISO-8859-1 as UTF-8", known);
 }
 
 #[test]
@@ -457,7 +461,7 @@ fn ticks_options_and_parsed_json_are_read() {
             "\u{2717}"
         }
     };
-    fill(known, move |thing| html(thing, sign(thing)).into_bytes()).assert("ticks", known);
+    fill(known, move |thing| html(thing, sign(thing)).into_bytes()).assert_filled("ticks", known);
     let options = ["Small", "Medium", "Large"];
     let known = move |thing: usize| options[thing * 7 % 5 % 3].to_owned();
     let page = move |thing: usize| {
@@ -471,12 +475,12 @@ fn ticks_options_and_parsed_json_are_read() {
         )
         .into_bytes()
     };
-    fill(known, page).assert("options", known);
+    fill(known, page).assert_filled("options", known);
     let page = |thing: usize| {
         let json =
             serde_json::json!({"thing": {"title": title(thing), "value": name(thing)}}).to_string();
         let text = serde_json::Value::from(json).to_string();
         format!("<html><title>Things</title><div id=app></div><script>window.state = JSON.parse({text});</script>").into_bytes()
     };
-    fill(name, page).assert("JSON.parse", name);
+    fill(name, page).assert_filled("JSON.parse", name);
 }

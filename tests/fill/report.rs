@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::{Oddities, books, fill, is_gap, serve, table, truth};
 
 /// A table with wrong values and pages that are gone, completed, with its report.
-fn reported() -> (Workplace, String) {
+fn fill_with_report() -> (Workplace, String) {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {
         lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
@@ -36,7 +36,7 @@ fn reported() -> (Workplace, String) {
 
 #[test]
 fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
-    let (work, page) = reported();
+    let (work, page) = fill_with_report();
     for part in [
         "<h2>Doubts</h2>",
         "your table</dt><dd><bdi>Nobody &lt;i&gt;",
@@ -135,7 +135,7 @@ fn a_report_cannot_take_the_place_of_the_table() {
 #[needs(chromedriver)]
 #[test]
 fn the_report_is_shown_whole_on_any_screen() {
-    let (work, _) = reported();
+    let (work, _) = fill_with_report();
     let file = format!("file://{}", work.path("books.html").display());
     let browser = Browser::start();
     for (width, is_dark) in [(1280, false), (1280, true), (390, false), (390, true)] {

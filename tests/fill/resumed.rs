@@ -13,13 +13,13 @@ use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same, books, fill, filled_on_one_machine, oddities, rows, serve, table,
+    Oddities, SITES, assert_same, books, fill, fill_on_one_machine, oddities, rows, serve, table,
     truth,
 };
 
 /// Kills a run when this many pages were answered. All further ones are kept waiting: otherwise a busy machine might
 /// end the run before it is killed.
-fn killed_after(pages: usize) {
+fn kill_after_and_resume(pages: usize) {
     let (work, web) = (Workplace::new(), Web::start());
     let answers = Arc::new(AtomicUsize::new(pages));
     let held = Oddities {
@@ -57,12 +57,12 @@ fn killed_after(pages: usize) {
 
 #[test]
 fn a_run_that_is_killed_while_sampling_is_resumed() {
-    killed_after(10);
+    kill_after_and_resume(10);
 }
 
 #[test]
 fn a_run_that_is_killed_later_is_resumed() {
-    killed_after(70);
+    kill_after_and_resume(70);
 }
 
 /// The moment at which a run is killed: it has just begun, all runs together have fetched this many pages, or it has
@@ -116,7 +116,7 @@ impl Moment {
 /// another in one folder.
 #[test]
 fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
-    let alone = filled_on_one_machine();
+    let alone = fill_on_one_machine();
     let (oddities, wrong) = oddities();
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &oddities);

@@ -46,7 +46,7 @@ impl Dashboard {
     }
 
     /// Posts a form without the token of a page. Returns the status line of the answer.
-    fn forged(&self, path: &str, body: &str) -> String {
+    fn post_forged(&self, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.place).unwrap();
         let request = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n\
@@ -186,7 +186,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     assert_eq!(reported, expected);
     let path = "/dashboard/table/books/review";
     let key = answers(&work)[0]["key"].as_str().unwrap().to_owned();
-    let forged = dashboard.forged(path, &format!("answer=reject&key={key}"));
+    let forged = dashboard.post_forged(path, &format!("answer=reject&key={key}"));
     assert!(forged.contains(" 403 "), "{forged}");
     assert_eq!(answers(&work).len(), 6);
 

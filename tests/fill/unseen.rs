@@ -53,7 +53,7 @@ fn filled_there(work: &Workplace) -> BTreeSet<usize> {
 }
 
 /// The fields that a person is asked about, with the lines of the file that ask.
-fn asked(work: &Workplace) -> Vec<(usize, String)> {
+fn questions(work: &Workplace) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut asked = Vec::new();
     for line in text.lines().skip(1) {
@@ -116,28 +116,25 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     };
     strict(&[]);
     assert_eq!(filled_there(&work), BTreeSet::new());
-    let questions = asked(&work);
-    let fields: BTreeSet<usize> = questions.iter().map(|(field, _)| *field).collect();
-    assert!(fields.len() >= 2, "{questions:?}");
+    let proposed = questions(&work);
+    let fields: BTreeSet<usize> = proposed.iter().map(|(field, _)| *field).collect();
+    assert!(fields.len() >= 2, "{proposed:?}");
     for field in &fields {
-        let few = questions.iter().filter(|(of, _)| of == field);
-        assert!(few.count() <= 3, "{questions:?}");
+        let few = proposed.iter().filter(|(of, _)| of == field);
+        assert!(few.count() <= 3, "{proposed:?}");
     }
     // After a rejection, the field is not proposed again.
     let field = *fields.first().unwrap();
-    let first = questions.iter().find(|(of, _)| *of == field).unwrap();
+    let first = proposed.iter().find(|(of, _)| *of == field).unwrap();
     answer(&work, std::slice::from_ref(&first.1), "reject");
     let before = web.visits().len();
     strict(&["--doubts", "answered.csv"]);
     assert_eq!(web.visits().len(), before);
-    let questions = asked(&work);
-    assert!(
-        questions.iter().all(|(of, _)| *of != field),
-        "{questions:?}"
-    );
+    let left = questions(&work);
+    assert!(left.iter().all(|(of, _)| *of != field), "{left:?}");
     // Accepted values count as known, and the field is learned from them.
     let other = *fields.last().unwrap();
-    let lines: Vec<String> = questions
+    let lines: Vec<String> = left
         .iter()
         .filter(|(of, _)| *of == other)
         .map(|(_, line)| line.clone())

@@ -93,7 +93,7 @@ impl Pair {
             let site = pair.web.site(&host(site));
             site.serve_otherwise(|_| page("P").into());
         }
-        let mut first = pair.role(0, &[]).start();
+        let mut first = pair.dispatcher(0, &[]).start();
         first.wait_for_stderr("ready");
         pair.dispatchers[0] = Some(first);
         pair._supervisors = SUPERVISORS.map(|name| pair.supervisor(name).start()).into();
@@ -101,7 +101,7 @@ impl Pair {
         pair
     }
 
-    fn role(&self, number: usize, more: &[&str]) -> Run {
+    fn dispatcher(&self, number: usize, more: &[&str]) -> Run {
         self.command("dispatcher", &format!("dispatcher-{number}"), "keys")
             .args(["--listen", &machine(number), "--http", "off", "--mappings"])
             .arg(self.work.path("mappings"))
@@ -135,7 +135,7 @@ impl Pair {
 
     /// Starts a dispatcher that stands by, and waits until it has applied the journal.
     fn stand_by(&mut self, number: usize) {
-        let mut running = self.role(number, &["--standby"]).start();
+        let mut running = self.dispatcher(number, &["--standby"]).start();
         running.wait_for_stderr("of the journal is applied");
         self.dispatchers[number] = Some(running);
         let client = self.client(self.serving);

@@ -19,7 +19,7 @@ use webfill_tests::isolation::isolated_if_possible;
 use crate::phases::{Plan, run};
 
 /// A number from the environment.
-fn setting(name: &str) -> Option<u64> {
+fn env_number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(
         text.parse()
@@ -66,7 +66,7 @@ fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
     isolated_if_possible(
         "another_dispatcher_serves_as_often_as_the_first_is_lost",
         || {
-            failover::run(setting("FAILOVER_KILLS").unwrap_or(1_000) as usize);
+            failover::run(env_number("FAILOVER_KILLS").unwrap_or(1_000) as usize);
         },
     );
 }
@@ -75,7 +75,7 @@ fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
 #[ignore = "takes many minutes: make fleet"]
 fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
     isolated_if_possible("a_large_fleet_shares_two_hundred_sites_of_ratings", || {
-        let machines = setting("FLEET_MACHINES").unwrap_or(126) as u16;
+        let machines = env_number("FLEET_MACHINES").unwrap_or(126) as u16;
         ratings::run_shared(machines, 200, 10);
     });
 }
@@ -85,10 +85,10 @@ fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
 fn a_large_fleet_keeps_its_promises() {
     isolated_if_possible("a_large_fleet_keeps_its_promises", || {
         run(&Plan {
-            machines: setting("FLEET_MACHINES").unwrap_or(126) as u16,
+            machines: env_number("FLEET_MACHINES").unwrap_or(126) as u16,
             delay: Duration::from_secs(12),
             measured_for: Duration::from_secs(60),
-            killed_for: Duration::from_secs(60 * setting("FLEET_MINUTES").unwrap_or(10)),
+            killed_for: Duration::from_secs(60 * env_number("FLEET_MINUTES").unwrap_or(10)),
             killed_every: Duration::from_secs(60),
             longest_pause: Duration::from_secs(2),
         });

@@ -71,7 +71,7 @@ fn cpu_s(pid: u32) -> f64 {
 
 /// The memory of the processes of each role: the mean and the largest peak of a process, including all shared pages,
 /// and the mean with shared pages divided among the processes.
-pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
+pub(crate) fn memory_rows(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [
         ("dispatcher", "memory of the dispatcher"),

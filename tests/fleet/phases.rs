@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::load::Load;
 use crate::machines::{Client, Machines, wait_for};
-use crate::metrics::{Counters, memory};
+use crate::metrics::{Counters, memory_rows};
 use crate::witness::{Expected, evaluate};
 
 /// All supervisors must be connected again within this time after a restart of the dispatcher.
@@ -144,7 +144,7 @@ impl Run {
         std::thread::sleep(time);
         let after = Counters::read(&self.machines.units, &self.client);
         let costs = after.rows_since(&before);
-        let memory = memory(&self.machines.units);
+        let memory = memory_rows(&self.machines.units);
         costs
             .into_iter()
             .chain(memory)

@@ -71,7 +71,7 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
             let user = format!("{}/users/{}", site.host(), user.trim_start_matches('u'));
             expected.insert(
                 (user, item.to_owned()),
-                position_values(&row["stars"], &row),
+                stars_and_position(&row["stars"], &row),
             );
         }
     }
@@ -92,7 +92,7 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
         let [user, item] = key;
         let other = found.insert(
             (user, item),
-            position_values(&fields["stars"], &record["row"]),
+            stars_and_position(&fields["stars"], &record["row"]),
         );
         assert!(other.is_none(), "twice: {record}");
     }
@@ -111,6 +111,6 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
 }
 
 /// The values of a row that show whether it has its own stars.
-fn position_values(stars: &Value, row: &Value) -> Value {
+fn stars_and_position(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

@@ -60,7 +60,7 @@ impl MemoryLimit {
     }
 
     /// How many processes of the group were killed because memory ran out.
-    pub fn killed(&self) -> u64 {
+    pub fn killed_count(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.files.events)).expect("its events");
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         count.expect("a count").parse().expect("a number")

@@ -238,12 +238,12 @@ impl Refusals {
         *self.refused.lock().expect("nobody panics with it") += 1;
     }
 
-    pub fn refused(&self) -> usize {
+    pub fn refused_count(&self) -> usize {
         *self.refused.lock().expect("nobody panics with it")
     }
 
     /// The number of different addresses that sent requests.
-    pub fn clients(&self) -> usize {
+    pub fn client_count(&self) -> usize {
         self.asked.lock().expect("nobody panics with it").len()
     }
 }

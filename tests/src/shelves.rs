@@ -141,14 +141,14 @@ pub fn expected_values() -> BTreeMap<String, Value> {
 }
 
 /// The number of copies that are complete at the end.
-pub fn resolved() -> usize {
+pub fn resolved_count() -> usize {
     let all = expected_values();
     all.values()
         .filter(|one| one["missing"] == json!([]))
         .count()
 }
 
-pub fn copies() -> usize {
+pub fn copy_count() -> usize {
     COPIES
 }
 

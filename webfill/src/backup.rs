@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use webfill_scheduler::frontier::{FILE_NAME, Frontier};
 use webfill_service::last_backup::note_backup;
-use webfill_service::state::no_folder;
+use webfill_service::state::why_not_folder;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::StoreUri;
 
@@ -175,7 +175,7 @@ fn unwritable(folder: &Path, error: &std::io::Error) -> Fault {
 /// Creates a folder that only its owner may read, like the state folder.
 fn create_private(folder: &Path) -> Result<(), Fault> {
     let unwritable = |error| unwritable(folder, &error);
-    if let Some(why) = no_folder(folder) {
+    if let Some(why) = why_not_folder(folder) {
         let folder = folder.display();
         return Err(Fault::usage(format!(
             "{folder} {why}: name a folder of its own for each backup"

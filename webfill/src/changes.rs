@@ -8,7 +8,7 @@ use webfill_service::signals;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, parse_iso_time};
 
-use crate::cli::duration;
+use crate::cli::parse_duration;
 use crate::demand::table::without_control_characters;
 use crate::feeding::now_ms;
 use crate::stdout::print;
@@ -59,7 +59,7 @@ pub fn parse_since(text: &str) -> Result<i64, String> {
     if let Some(at_ms) = parse_iso_time(text).or_else(midnight) {
         return Ok(at_ms);
     }
-    let ago = duration(text).map_err(|_| {
+    let ago = parse_duration(text).map_err(|_| {
         String::from(
             "expected a day (2026-11-20), a time (2026-11-20T08:00:00Z), or a time ago (3d)",
         )

@@ -36,7 +36,9 @@ pub use mapping::{
     MappingRepairOptions, MappingSaveOptions, MappingTestOptions, PageFetchOptions, ReportFormat,
     TrialFormat,
 };
-pub use parsers::{age, contact, duration, follow, id, parse_options, seconds};
+pub use parsers::{
+    parse_age, parse_contact, parse_duration, parse_follow, parse_id, parse_options, parse_seconds,
+};
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 pub use styles::{ProgressStyle, SummaryFormat};
 pub use usage::{print_usage, usage_sentence};

@@ -96,7 +96,7 @@ impl ControlClient {
 
     /// Sends a request up to `times` times, and reconnects whenever no answer arrives within `wait`. `None` if there
     /// was no answer.
-    pub fn request_times(
+    pub fn request_with_retries(
         &mut self,
         question: &[u8],
         times: u32,
@@ -114,7 +114,7 @@ impl ControlClient {
 
     /// If there are several dispatchers, connects to one that answers this question. Tries them in turn, each for
     /// `wait`, until `within` has passed. If none answers, the next request gets no answer either.
-    pub fn find_answering(
+    pub fn connect_to_answering(
         &mut self,
         question: &[u8],
         wait: Duration,
@@ -122,7 +122,7 @@ impl ControlClient {
     ) -> Result<(), Fault> {
         let started = Instant::now();
         while self.endpoints.len() > 1 && started.elapsed() < within {
-            if self.request_times(question, 1, wait)?.is_some() {
+            if self.request_with_retries(question, 1, wait)?.is_some() {
                 break;
             }
         }

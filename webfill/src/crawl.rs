@@ -193,7 +193,7 @@ impl Crawl {
         }
         // If this process is killed before the record is written, the next one resumes the run and sends the missing
         // notifications.
-        record.keep()?;
+        record.write_end()?;
         // Notifications that this run cannot deliver are delivered by the next one.
         if let Some(notifications) = notifications {
             notifications.deliver();
@@ -320,7 +320,7 @@ impl Crawl {
         findings::WantedFindings {
             fields: self.fields.clone(),
             changed_since_ms: changes.then(|| self.spec.run_began_ms.unwrap_or_default()),
-            lists: self.rows.detect_gone(),
+            lists: self.rows.can_detect_gone(),
         }
     }
 
@@ -407,7 +407,7 @@ impl Crawl {
     fn refresh(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
-            ..flags::refresh(&self.options)
+            ..flags::refresh_rule(&self.options)
         }
     }
 

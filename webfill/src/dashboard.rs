@@ -59,7 +59,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
         check(store)?;
     }
     let files = settings.dispatcher.http_files().map_err(Fault::usage)?;
-    if !files.permit(options.listen) {
+    if !files.permits_address(options.listen) {
         return Err(Fault::usage(format!(
             "--listen {}: other machines can reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose a loopback address",
             options.listen

@@ -54,7 +54,7 @@ pub struct ExportSelection {
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     check(&options)?;
-    let since = begin(&options)?;
+    let since = start_cursor(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let wanted = ExportSelection {
         what: options.what,
@@ -174,7 +174,7 @@ fn check(options: &ExportOptions) -> Result<(), Fault> {
 }
 
 /// The cursor to begin at; `None` for an export that uses no cursor.
-fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
+fn start_cursor(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     let since = match &options.since {
         Some(since) => since.parse().map_err(Fault::usage)?,
         None if options.follow => Cursor::start(),

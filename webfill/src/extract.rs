@@ -23,7 +23,7 @@ use webfill_worker::{MappingSetRules, PageReader};
 pub use self::busy_store::retry_while_busy;
 use self::reading::{PageRereader, Source};
 use self::report::Report;
-use crate::cli::id;
+use crate::cli::parse_id;
 use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 use crate::stdout::print;

@@ -59,7 +59,7 @@ pub use self::doubts::open as open_doubts;
 use self::evidence::Sources;
 use self::judgement::Verdict;
 use self::mappings::Mappings;
-use self::nouns::counted;
+use self::nouns::count_with_noun;
 pub use self::options::FillOptions;
 use self::overview::{Overview, Stage, Step};
 use self::pages::Pages;
@@ -273,7 +273,7 @@ impl Fill {
             }
             self.begin_step(Step::Judge, pages, None);
             let verdict = judgement::decide_values(table, pages, &mappings, &readings, precision);
-            let tallies = Tallies::of(table, &verdict);
+            let tallies = Tallies::from_verdict(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;
             self.begin_step(Step::Fetch, pages, Some(&tallies));
@@ -425,11 +425,11 @@ impl Fill {
         let written = match &self.collection {
             Some(collection) => {
                 let count = collection.write_back(&self.project)?;
-                format!("{} to {}", counted(count, "value"), collection.name)
+                format!("{} to {}", count_with_noun(count, "value"), collection.name)
             }
             None => filled.display().to_string(),
         };
-        let tallies = Tallies::of(&self.table, verdict);
+        let tallies = Tallies::from_verdict(&self.table, verdict);
         if let Some(file) = &self.options.report {
             let report = Report {
                 sources: &sources,

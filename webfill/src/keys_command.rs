@@ -15,7 +15,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_name, parse};
 use webfill_wire::socket::new_key_pair;
 
-use self::writing::{audit, cannot_write, create, exists};
+use self::writing::{audit, cannot_write, create, exists_fault};
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
 use crate::stdout::print;
 
@@ -96,7 +96,7 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             folder,
             dispatcher_key,
             next,
-        } => make(owner, next, &folder.open(), dispatcher_key.as_deref())?,
+        } => make_keys(owner, next, &folder.open(), dispatcher_key.as_deref())?,
         KeysCommand::Rotate { folder } => rotation::rotate(&folder.open())?,
         KeysCommand::Add {
             role,
@@ -131,7 +131,7 @@ impl Owner {
     }
 }
 
-fn make(
+fn make_keys(
     owner: Owner,
     is_next: bool,
     folder: &KeyFolder,
@@ -139,7 +139,7 @@ fn make(
 ) -> Result<(), Fault> {
     require_curve()?;
     let name = match is_next {
-        true => rotation::next_of(owner, folder)?,
+        true => rotation::next_key_name(owner, folder)?,
         false => owner.as_str(),
     };
     let trusted = dispatcher_key.map(public_key).transpose()?;
@@ -151,7 +151,7 @@ fn make(
     let (secret_file, public_file) = (folder.secret_file(name), folder.public_file(name));
     for file in [&secret_file, &public_file] {
         if file.exists() {
-            return Err(exists(file));
+            return Err(exists_fault(file));
         }
     }
     DirBuilder::new()
@@ -331,11 +331,11 @@ fn public_key(text: &str) -> Result<PublicKey, Fault> {
     })
 }
 
-fn role(text: &str) -> Result<Role, String> {
+fn parse_role(text: &str) -> Result<Role, String> {
     text.parse()
 }
 
-fn name(text: &str) -> Result<String, String> {
+fn parse_name(text: &str) -> Result<String, String> {
     match is_name(text) {
         true => Ok(text.to_owned()),
         false => Err("a name has 1 to 64 letters, digits, or - _ .".into()),

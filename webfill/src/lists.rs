@@ -14,7 +14,7 @@ use webfill_store::{
 };
 use webfill_wire::Outcome;
 
-use crate::cli::id;
+use crate::cli::parse_id;
 use crate::demand::table::{table, without_control_characters};
 use crate::stdout::print;
 use crate::summary::ListCounts;

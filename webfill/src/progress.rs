@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_site_outlasts_the_backoff_of_the_queue() {
+    fn one_slow_site_outlasts_the_rest_of_the_queue() {
         let shrinking = [(0, 0, 100), (30, 60, 40)];
         assert_eq!(left(&shrinking, 7_200).unwrap(), "about 2 h 0 min left");
         assert_eq!(

@@ -105,7 +105,7 @@ impl SeedFault {
             document: None,
             path: None,
             reason: reason.to_string(),
-            text: shown(text),
+            text: printable_line(text),
         }
     }
 
@@ -153,7 +153,7 @@ impl SeedReader {
         let in_file =
             |reason: String| format!("cannot read seeds from {}: {reason}", path.display());
         let mut lines = lines.map_err(in_file)?;
-        let format = Format::of(path, &mut lines).map_err(in_file)?;
+        let format = Format::detect(path, &mut lines).map_err(in_file)?;
         Ok(SeedReader {
             lines,
             format,
@@ -266,7 +266,7 @@ struct LineContent {
 impl Format {
     /// Determines the format by the extension, or else by the first line that is neither blank nor a comment. That line
     /// is read again later, unless it is a CSV header.
-    fn of(path: &Path, lines: &mut Lines) -> Result<Format, String> {
+    fn detect(path: &Path, lines: &mut Lines) -> Result<Format, String> {
         let by_name = Extension::from_path(path);
         let first = loop {
             match lines.next() {
@@ -361,7 +361,7 @@ fn utf8(text: &[u8]) -> Result<&str, SeedFault> {
 }
 
 /// Shortens a text for people to one line without control characters.
-fn shown(text: &[u8]) -> String {
+fn printable_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * SHOWN_CHARS)]);
     let visible = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     let mut shown: String = text.chars().take(SHOWN_CHARS).map(visible).collect();

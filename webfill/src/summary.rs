@@ -309,7 +309,7 @@ impl Summary {
             counters.sites,
             if counters.sites == 1 { "site" } else { "sites" },
             rate,
-            bytes(counters.bytes)
+            format_bytes(counters.bytes)
         );
     }
 
@@ -392,7 +392,7 @@ impl Summary {
         if self.ended_early.is_some() {
             let _ = writeln!(text, "resume with {same_crawl}");
         }
-        let retry = self.failures.as_ref().map(Failures::retry);
+        let retry = self.failures.as_ref().map(Failures::retry_values);
         if let Some(retry) = retry.filter(|retry| !retry.is_empty()) {
             let _ = writeln!(
                 text,
@@ -418,7 +418,7 @@ pub fn format_duration(duration: Duration) -> String {
     }
 }
 
-fn bytes(count: u64) -> String {
+fn format_bytes(count: u64) -> String {
     match count {
         0..10_000 => format!("{count} bytes"),
         10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),

@@ -162,7 +162,7 @@ mod tests {
             status_code: Some(status),
             content_type: Some("text/html".into()),
             answer: Answer::Served,
-            ..Fetched::refused(outcome, "")
+            ..Fetched::unanswered(outcome, "")
         }
     }
 

@@ -113,13 +113,13 @@ pub fn find_block(response: &Response<'_>) -> Option<Sign> {
 /// Whether an HTML body shows fewer than [`SHORT_CHARACTERS`] characters. Bodies of more than
 /// [`BEGINNING_BYTES`] never count as short.
 pub fn is_short(body: &str) -> bool {
-    body.len() <= BEGINNING_BYTES && scan::visible(body, SHORT_CHARACTERS) < SHORT_CHARACTERS
+    body.len() <= BEGINNING_BYTES && scan::count_visible(body, SHORT_CHARACTERS) < SHORT_CHARACTERS
 }
 
 /// Whether the beginning of an HTML body shows fewer characters than this.
 pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
     let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
-    scan::visible(beginning, characters) < characters
+    scan::count_visible(beginning, characters) < characters
 }
 
 /// The visible content of an HTML page.

@@ -184,7 +184,7 @@ impl Browser {
         page: &Page<'_>,
         fetch: impl AsyncFn(SubresourceRequest) -> Result<Subresource, Denied>,
     ) -> Result<Rendered, RenderError> {
-        let running = self.running().await.map_err(RenderError::NoBrowser)?;
+        let running = self.get_or_start().await.map_err(RenderError::NoBrowser)?;
         let opened = Tab::open(&running.process.devtools, page.user_agent);
         let mut tab = match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
             Ok(Ok(tab)) => tab,
@@ -218,9 +218,12 @@ impl Browser {
     }
 
     /// The running browser, or a new one.
-    async fn running(&self) -> Result<Rc<RunningBrowser>, String> {
+    async fn get_or_start(&self) -> Result<Rc<RunningBrowser>, String> {
         let mut current = self.current.lock().await;
-        if let Some(running) = current.as_ref().filter(|running| self.may_go_on(running)) {
+        if let Some(running) = current
+            .as_ref()
+            .filter(|running| self.may_take_page(running))
+        {
             running.pages.set(running.pages.get() + 1);
             return Ok(Rc::clone(running));
         }
@@ -241,7 +244,7 @@ impl Browser {
 
     /// Whether the running browser takes another page. A browser due for replacement still does while it renders
     /// other pages, because two browsers take twice the memory; but at most for twice the configured number of pages.
-    fn may_go_on(&self, running: &Rc<RunningBrowser>) -> bool {
+    fn may_take_page(&self, running: &Rc<RunningBrowser>) -> bool {
         let (pages, enough) = (running.pages.get(), self.config.pages);
         let is_idle = Rc::strong_count(running) == 1;
         !running.spoilt.get()

@@ -56,12 +56,12 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         .and_then(content_type::extract)
         .and_then(|declared| Encoding::for_label(declared.charset?.as_bytes()))
         .or_else(|| declared_within(body, kind, PRESCAN_BYTES))
-        .map(|declared| unless_refuted(declared, body))
+        .map(|declared| correct_declared(declared, body))
         .unwrap_or_else(|| guess(body, kind))
 }
 
 /// The declared encoding; if the body refutes UTF-8 or windows-1252, the other one of these two.
-fn unless_refuted(declared: &'static Encoding, body: &[u8]) -> &'static Encoding {
+fn correct_declared(declared: &'static Encoding, body: &[u8]) -> &'static Encoding {
     let valid = Encoding::utf8_valid_up_to(body);
     let is_utf_8 = || valid == body.len() && !body.is_ascii();
     if declared == WINDOWS_1252 && is_utf_8() {

@@ -261,7 +261,7 @@ impl Documents {
         let keep = self.config.keep.clone();
         let finish = move || {
             let mut read = finish(&body, report, keep.as_deref())?;
-            read.kept_body = kept_bytes.and_then(|most| kept_body::of(&body, false, most));
+            read.kept_body = kept_bytes.and_then(|most| kept_body::compress(&body, false, most));
             Ok(read)
         };
         run_blocking(finish).await?

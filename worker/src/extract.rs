@@ -182,7 +182,8 @@ pub(crate) fn extract(
     if let Some(keeping) = &keeping
         && page.result.crawl.has(Feature::KeepBodies)
     {
-        page.result.kept_body = kept_body::of(&page.body, page.is_rendered, keeping.body_bytes);
+        page.result.kept_body =
+            kept_body::compress(&page.body, page.is_rendered, keeping.body_bytes);
     }
     let body = std::mem::take(&mut page.body);
     let (kind, encoding) = kind_and_encoding(&page.result, &body, page.is_rendered);

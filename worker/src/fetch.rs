@@ -163,7 +163,7 @@ impl Fetcher {
     ) -> Result<Fetched, Denied> {
         let (url, rule) = (spec.url, spec.rule);
         if let Err(refusal) = self.resolver.check_proxied(url).await {
-            return Ok(Fetched::refused(refusal.outcome(), refusal));
+            return Ok(Fetched::unanswered(refusal.outcome(), refusal));
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
@@ -172,7 +172,7 @@ impl Fetcher {
         let answered = match tokio::time::timeout_at(deadline, answering).await {
             Ok(Ok(answered)) => answered,
             Ok(Err(fetched)) => return Ok(*fetched),
-            Err(_) => return Ok(Fetched::refused(Outcome::Timeout, "no answer in time")),
+            Err(_) => return Ok(Fetched::unanswered(Outcome::Timeout, "no answer in time")),
         };
         let is_conditional = !spec.headers.is_empty();
         let mut fetched = self.read(answered, rule, deadline, memory).await?;
@@ -204,7 +204,7 @@ impl Fetcher {
         if fetched.outcome == Outcome::Ok {
             read_body(&mut body, &limits, &mut fetched, memory).await?;
         } else if rule.is_page() && refusal::is_readable(&fetched) {
-            fetched.refusal_body = refusal::beginning(&mut body, deadline).await;
+            fetched.refusal_body = refusal::read_beginning(&mut body, deadline).await;
         }
         if let Some(exchange) = exchange {
             let exchange = complete_exchange(exchange, body, &limits, &fetched, memory).await?;

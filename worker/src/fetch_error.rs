@@ -51,7 +51,7 @@ fn from_causes(
             return FetchError {
                 outcome,
                 reason: cause.to_string(),
-                no_route: no_route || names_are_silent(cause),
+                no_route: no_route || is_name_server_silent(cause),
             };
         }
         reason = cause.to_string();
@@ -97,9 +97,9 @@ fn has_no_route(cause: &(dyn Error + 'static)) -> bool {
     )
 }
 
-fn names_are_silent(cause: &(dyn Error + 'static)) -> bool {
+fn is_name_server_silent(cause: &(dyn Error + 'static)) -> bool {
     match cause.downcast_ref::<ResolveError>() {
         Some(error) => error.is_name_server_silence(),
-        None => inner_cause(cause).is_some_and(names_are_silent),
+        None => inner_cause(cause).is_some_and(is_name_server_silent),
     }
 }

@@ -18,7 +18,7 @@ pub struct KeptBody {
 }
 
 /// Compresses a body, unless it is longer than `max_bytes`. This may take long.
-pub(crate) fn of(body: &[u8], is_rendered: bool, max_bytes: usize) -> Option<KeptBody> {
+pub(crate) fn compress(body: &[u8], is_rendered: bool, max_bytes: usize) -> Option<KeptBody> {
     if body.len() > max_bytes {
         return None;
     }

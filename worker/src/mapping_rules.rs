@@ -34,7 +34,7 @@ impl MappingRules for MappingSetRules {
         found.map_or_else(Vec::new, |found| self.0.continued_fields(found))
     }
 
-    fn says_gone(&self) -> bool {
+    fn marks_missing_rows(&self) -> bool {
         self.0.has_complete_lists()
     }
 

@@ -143,7 +143,7 @@ impl PermissionCheck {
     }
 
     /// The URL to request when its turn comes.
-    pub fn awaits(&self) -> &Url {
+    pub fn awaited_url(&self) -> &Url {
         self.fetch.next_request().unwrap_or(&self.url)
     }
 

@@ -109,7 +109,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     let saver = start_saver(&setup, &backends, ended, (&reporter, &counts));
     let about = archive::warcinfo_fields(&setup.politeness.user_agent());
     let (archive, archiving) = Archive::start(&setup.archive, about, broken.clone())?.unzip();
-    let journey = Rc::new(journey(
+    let journey = Rc::new(build_journey(
         &setup,
         (
             Arc::clone(&backends.store),
@@ -242,7 +242,7 @@ fn start_saver(
         max_bodies_bytes: setup.bodies.max_bytes(),
         dropped_logged_at: Cell::new(None),
         pace: backends.store.save_pace(setup.workers),
-        worker: name(setup),
+        worker: worker_name(setup),
         counts: counts.clone(),
     };
     let reporter = reporter.clone();
@@ -258,11 +258,11 @@ fn report_counts(counts: &Counts, reporter: &SupervisorReporter) {
 }
 
 /// The worker's name in the cache and the store.
-fn name(setup: &WorkerSetup) -> String {
+fn worker_name(setup: &WorkerSetup) -> String {
     format!("{}/{}", setup.supervisor, setup.worker_index)
 }
 
-fn journey(
+fn build_journey(
     setup: &WorkerSetup,
     (store, cache): (Arc<dyn Store>, Arc<dyn Cache>),
     (extraction, results): (mpsc::Sender<Work>, mpsc::Sender<TaskResult>),
@@ -295,7 +295,7 @@ fn journey(
         fetcher = fetcher.archiving(setup.politeness.user_agent());
     }
     let turns = Turns {
-        worker: name(setup),
+        worker: worker_name(setup),
         politeness: Rc::clone(&politeness),
         sites: Rc::clone(&sites),
         cache: Arc::clone(&cache),

@@ -54,12 +54,12 @@ impl Sampler {
             .cloned()
             .chain(fields_of_rows(result))
             .collect();
-        let place = self.place(mapping, names.iter())?;
+        let place = self.choose_place(mapping, names.iter())?;
         let text = zstd::bulk::compress(text.as_bytes(), 3).ok()?;
         (text.len() <= MOST_KEPT_BYTES).then_some(SampleText { place, text })
     }
 
-    fn place<'f>(
+    fn choose_place<'f>(
         &mut self,
         mapping: &str,
         fields: impl Iterator<Item = &'f String>,
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn places(sampler: &mut Sampler, pages: usize, fields: &[String]) -> Vec<String> {
-        let place = |_| sampler.place("shop", fields.iter());
+        let place = |_| sampler.choose_place("shop", fields.iter());
         (0..pages).filter_map(place).collect()
     }
 

@@ -74,7 +74,7 @@ pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
 /// Whether a body is a sitemap, by its beginning.
 pub fn is_sitemap(body: &[u8], is_named: bool) -> bool {
     let beginning = beginning_of(body);
-    form_of(&text_of(&beginning, None), is_named).is_some()
+    format_of(&text_of(&beginning, None), is_named).is_some()
 }
 
 /// Whether a body is compressed with gzip.
@@ -104,7 +104,7 @@ pub fn read(
     }
     let text = text_of(&bytes, content_type);
     let mut found = FoundEntries::new(url);
-    match form_of(&text, is_named)? {
+    match format_of(&text, is_named)? {
         SitemapFormat::Xml => xml::read(&text, &mut found),
         SitemapFormat::JsonFeed => json_feed::read(&text, &mut found),
         SitemapFormat::Lines => lines::read(&text, &mut found),
@@ -115,7 +115,7 @@ pub fn read(
     Some(found.sitemap)
 }
 
-fn form_of(text: &str, is_named: bool) -> Option<SitemapFormat> {
+fn format_of(text: &str, is_named: bool) -> Option<SitemapFormat> {
     let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
     if xml::is_sitemap(beginning) {
         return Some(SitemapFormat::Xml);

@@ -100,7 +100,7 @@ pub(crate) fn needed_recheck(
 
 /// The snapshot of a page with its differences from a second fetch, and whether there are any. `None` if either
 /// cannot be read.
-pub(crate) fn with_second(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
+pub(crate) fn mark_differences(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (first, second) = (
         PageContent::unpack(first).ok()?,
         PageContent::unpack(second).ok()?,

@@ -226,7 +226,7 @@ impl TaskResult {
         // A link written by a page must never pass for one marked by the worker.
         let mut links = self.links;
         links.retain(|link| {
-            LinkKind::of(link).0 == LinkKind::Link && parse_row_link(link).is_none()
+            LinkKind::parse(link).0 == LinkKind::Link && parse_row_link(link).is_none()
         });
         let likeness = self.likeness.filter(|_| self.outcome == Outcome::Ok);
         let likeness =

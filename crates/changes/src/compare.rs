@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// The texts that still count as new on `next` after two fetches moments apart.
-    fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
+    fn new_after_two_fetches(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
         let unsteady = Unsteady::from_fetches(&one, &other);
@@ -296,7 +296,7 @@ mod tests {
         ];
         for (first, second, next, expected) in cases {
             assert_eq!(
-                after_two(first, second, next),
+                new_after_two_fetches(first, second, next),
                 expected,
                 "{first:?} {next:?}"
             );

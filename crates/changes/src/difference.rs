@@ -109,7 +109,7 @@ impl Lines {
             return;
         }
         for (old, new) in old.iter().zip(new) {
-            match words(old, new) {
+            match diff_words(old, new) {
                 Some(words) => self.add('~', &words),
                 None => {
                     self.add('-', old);
@@ -142,7 +142,7 @@ impl Lines {
 }
 
 /// A single line for both texts, if at least half of the text is the same.
-fn words(old: &str, new: &str) -> Option<String> {
+fn diff_words(old: &str, new: &str) -> Option<String> {
     if old.len().max(new.len()) > MOST_COMPARED_BYTES {
         return None;
     }

@@ -14,7 +14,7 @@ use webfill_values::{date_names, month_named};
 /// farther east would include tomorrow's date, which may be content.
 const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
-fn compiled(pattern: &str) -> Regex {
+fn compile(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is tested")
 }
 
@@ -31,7 +31,7 @@ static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     const EAST_ASIAN: &str =
         r"(?:秒|分钟|分鐘|分|時間|小时|小時|日|天|か月|ヶ月|个月|個月|週間|周|週|年)";
     const DAYS: &str = "yesterday|today|gestern|heute|vorgestern|aujourd['’]hui|ayer|hoy|ieri|oggi|ontem|hoje|gisteren|vandaag|wczoraj|dzisiaj|dziś";
-    compiled(&format!(
+    compile(&format!(
         r"(?i)\b(?:(?:about |almost |over )?{NUMBER} ?{UNIT}(?: and {NUMBER} ?{UNIT})? ago|vor {NUMBER} {GERMAN}|(?:il y a|hace|há) {NUMBER} {ROMANCE}|{NUMBER} {ITALIAN} fa|{NUMBER} {DUTCH} geleden|(?:{NUMBER} )?{POLISH} temu|just now|moments ago|gerade eben|{DAYS})\b|\d+ ?{EAST_ASIAN}前"
     ))
 });
@@ -41,30 +41,30 @@ static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let day = format!(
         "(?:(?:{}|tues|weds|thurs)[.,]* (?:den |dnia )?)?",
-        any_of(date_names(false))
+        alternation_of(date_names(false))
     );
-    let name = any_of(date_names(true).chain(["sept"]));
-    compiled(&format!(
+    let name = alternation_of(date_names(true).chain(["sept"]));
+    compile(&format!(
         r"(?i)\b{day}(?:(?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})(?P<t>T)?|(?P<a>\d{{1,2}})[./-](?P<b>\d{{1,2}})[./-](?P<y2>\d{{4}})|(?P<y5>\d{{4}})年(?P<m5>\d{{1,2}})月(?P<d5>\d{{1,2}})日|(?P<d3>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)? (?:of |de )?(?P<n3>{name})\b\.?(?:,?(?: de| del)? (?P<y3>\d{{4}}))?|(?P<n4>{name})\b\.? (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y4>\d{{4}}))?)"
     ))
 });
 
 /// A pattern that matches one of these names, preferably the longest.
-fn any_of(names: impl Iterator<Item = &'static str>) -> String {
+fn alternation_of(names: impl Iterator<Item = &'static str>) -> String {
     let mut names: Vec<String> = names.map(regex::escape).collect();
     names.sort_by_key(|name| (std::cmp::Reverse(name.len()), name.clone()));
     format!("(?:{})", names.join("|"))
 }
 
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile(
         r"(?i)\b(?P<h>[01]?\d|2[0-3])[:.](?P<m>[0-5]\d)(?P<s>[:.][0-5]\d(?:[.,]\d+)?)?\b(?: ?(?P<half>[ap])\.?m\b\.?)?",
     )
 });
 
 /// Matches a span of time, such as in a countdown.
 static SPAN: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile(
         r"(?i)\b(?P<n>\d+) ?(?P<unit>d|h|min|s|sec|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|tagen?|stunden?|std|minuten?|sekunden?)\b",
     )
 });
@@ -111,7 +111,7 @@ pub(crate) fn strip_times(text: &str) -> (String, bool) {
 }
 
 /// The text without any date, clock time or span of time.
-pub(crate) fn without_times(text: &str) -> String {
+pub(crate) fn mask_times(text: &str) -> String {
     let (text, _) = strip_times(text);
     let text = replace_matches(&CLOCK, Cow::Owned(text), |_| Some("⟨clock⟩".into()));
     let text = replace_matches(&SPAN, text, |_| Some("⟨span⟩".into()));
@@ -128,7 +128,7 @@ pub(crate) enum Time {
     Span(i64, i64),
 }
 
-pub(crate) fn times(text: &str, today: Date) -> Vec<Time> {
+pub(crate) fn parse_times(text: &str, today: Date) -> Vec<Time> {
     let text = mask_relative_times(text);
     let day = |found: Captures<'_>| Some(Time::Day(possible_dates(&found, today.year())[0]?));
     let mut times: Vec<Time> = DATE.captures_iter(&text).filter_map(day).collect();
@@ -336,8 +336,8 @@ mod tests {
             ("23.11.2026 09:00", vec![Time::Day(today), Time::Clock(540)]),
             ("no time", vec![]),
         ] {
-            assert_eq!(times(text, today), expected, "{text}");
-            assert_eq!(times(&without_times(text), today), [], "{text}");
+            assert_eq!(parse_times(text, today), expected, "{text}");
+            assert_eq!(parse_times(&mask_times(text), today), [], "{text}");
         }
     }
 }

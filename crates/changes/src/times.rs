@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::compare::Difference;
 use crate::hash;
-use crate::masks::{Time, days_of, times, without_times};
+use crate::masks::{Time, days_of, mask_times, parse_times};
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
@@ -41,17 +41,20 @@ pub(crate) fn find_moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -
     };
     let mut moved = Vec::new();
     for old in &differing.gone {
-        let rest = without_times(&old.text);
+        let rest = mask_times(&old.text);
         if rest == old.text {
             continue;
         }
         let is_same =
-            |new: &&&crate::Block| new.place == old.place && without_times(&new.text) == rest;
+            |new: &&&crate::Block| new.place == old.place && mask_times(&new.text) == rest;
         let mut same = differing.come.iter().filter(is_same);
         let (Some(new), None) = (same.next(), same.next()) else {
             continue;
         };
-        if checks.have_moved(&times(&old.text, old_day), &times(&new.text, new_day)) {
+        if checks.have_moved(
+            &parse_times(&old.text, old_day),
+            &parse_times(&new.text, new_day),
+        ) {
             moved.push((old.place, hash(&rest)));
         }
     }

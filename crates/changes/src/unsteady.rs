@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Block, group_by_place};
 use crate::hash;
-use crate::masks::{mask_relative_times, without_times};
+use crate::masks::{mask_relative_times, mask_times};
 use crate::rows;
 use crate::template::Template;
 
@@ -96,7 +96,7 @@ impl Unsteady {
         other: &[String],
         pairs_left: &mut usize,
     ) {
-        let (mut gone, mut come) = (missing_from(one, other), missing_from(other, one));
+        let (mut gone, mut come) = (find_missing(one, other), find_missing(other, one));
         if gone.is_empty() && come.is_empty() {
             return;
         }
@@ -136,13 +136,13 @@ impl Unsteady {
     ) -> usize {
         let before = gone.len();
         let times_of = |texts: &[String], numbers: &[usize]| -> Vec<String> {
-            let texts = numbers.iter().map(|number| without_times(&texts[*number]));
+            let texts = numbers.iter().map(|number| mask_times(&texts[*number]));
             texts.collect()
         };
         let mut timeless_others = times_of(other, come);
         gone.retain(|number| {
             let text = &one[*number];
-            let rest = without_times(text);
+            let rest = mask_times(text);
             if rest != *text
                 && let Some(at) = timeless_others.iter().position(|other| *other == rest)
             {
@@ -272,7 +272,7 @@ impl Unsteady {
         if !self.timed.iter().any(|(at, _)| *at == place) {
             return None;
         }
-        let text = hash(&without_times(text));
+        let text = hash(&mask_times(text));
         let is_timed = self.timed.contains(&(place, text));
         is_timed.then(|| format!("⟨times {text:x} at {place}⟩"))
     }
@@ -320,7 +320,7 @@ impl Unsteady {
 }
 
 /// The indices of the texts that `others` does not contain.
-fn missing_from(texts: &[String], others: &[String]) -> Vec<usize> {
+fn find_missing(texts: &[String], others: &[String]) -> Vec<usize> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for text in others {
         *left.entry(text).or_default() += 1;

@@ -8,7 +8,7 @@ pub trait Filler: std::fmt::Debug + Send + Sync {
     fn start(&self, table: &Path, contact: Option<&str>) -> Result<(), String>;
 
     /// The run on a table; `None` if this process has started none.
-    fn run(&self, table: &Path) -> Option<FillRun>;
+    fn run_state(&self, table: &Path) -> Option<FillRun>;
 }
 
 /// How far a run is.

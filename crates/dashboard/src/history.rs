@@ -220,7 +220,7 @@ impl History {
             let piece = PIECES.iter().find(|(older, _)| age > *older);
             match (kept.last_mut(), piece) {
                 (Some(before), Some((_, piece_s))) if is_one_piece(before, &sample, *piece_s) => {
-                    before.add(&sample);
+                    before.merge_next(&sample);
                 }
                 _ => kept.push(sample),
             }
@@ -243,7 +243,7 @@ impl History {
         let of_span = |sample: &&Sample| sample.at > from && sample.at - sample.over <= to;
         for sample in self.samples.iter().filter(of_span) {
             match found.last_mut() {
-                Some(before) if is_one_piece(before, sample, piece_s) => before.add(sample),
+                Some(before) if is_one_piece(before, sample, piece_s) => before.merge_next(sample),
                 _ => found.push(sample.clone()),
             }
         }
@@ -259,7 +259,7 @@ fn is_one_piece(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
 
 impl Sample {
     /// Merges the following sample into this one.
-    fn add(&mut self, next: &Sample) {
+    fn merge_next(&mut self, next: &Sample) {
         let (ended, runs) = (
             std::mem::take(&mut self.ended),
             std::mem::take(&mut self.runs),

@@ -78,8 +78,8 @@ impl LineFile {
         };
         let is_whole = self.lines + added.len() > 2 * self.most;
         let (text, lines) = match is_whole {
-            true => joined(all),
-            false => joined(added.iter()),
+            true => to_json_lines(all),
+            false => to_json_lines(added.iter()),
         };
         self.lines = match is_whole {
             true => lines,
@@ -114,7 +114,7 @@ impl Writing {
     }
 }
 
-fn joined<'a, T: Serialize + 'a>(items: impl Iterator<Item = &'a T>) -> (String, usize) {
+fn to_json_lines<'a, T: Serialize + 'a>(items: impl Iterator<Item = &'a T>) -> (String, usize) {
     let (mut text, mut lines) = (String::new(), 0);
     for item in items {
         text += &serde_json::to_string(item).unwrap_or_default();

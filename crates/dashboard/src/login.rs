@@ -48,7 +48,7 @@ impl Dashboard {
     /// The owner of a session, while it is valid and its token is on the list.
     pub(crate) fn bearer<'a>(&self, tokens: &'a Tokens, session: &str) -> Option<&'a Bearer> {
         let token = self.sessions.renew_and_get_token(session, Instant::now())?;
-        tokens.by_digest(&token)
+        tokens.bearer_by_digest(&token)
     }
 
     /// The login form, and nothing else.

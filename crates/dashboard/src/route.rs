@@ -22,7 +22,7 @@ pub(crate) fn parts(path: &str) -> Vec<String> {
     let behind = behind.strip_prefix('/').unwrap_or_default();
     match behind {
         "" => Vec::new(),
-        behind => behind.split('/').map(decoded).collect(),
+        behind => behind.split('/').map(percent_decode).collect(),
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown 
     match parts {
         ["table", name, "review"] => review::submit(visit, name, form).await,
         ["table", name, "cell"] => cell::submit(visit, name, form).await,
-        ["record", dataset, id, "cell"] => record_cell::take(visit, dataset, id, form).await,
+        ["record", dataset, id, "cell"] => record_cell::submit(visit, dataset, id, form).await,
         ["do", action] => actions::submit(visit, action, form).await,
         ["editor", rest @ ..] => editor::submit(visit, rest, form).await,
         _ => Err(no_such_page()),
@@ -100,7 +100,7 @@ fn no_such_page() -> Problem {
 }
 
 /// Percent-decoded. Invalid UTF-8 is replaced, and then names nothing.
-fn decoded(part: &str) -> String {
+fn percent_decode(part: &str) -> String {
     let bytes = part.as_bytes();
     let mut text = Vec::with_capacity(bytes.len());
     let mut at = 0;

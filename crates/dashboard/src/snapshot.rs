@@ -256,7 +256,7 @@ impl LastReadings {
     }
 }
 
-fn mapping(health: &MappingHealth) -> Mapping {
+fn from_health(health: &MappingHealth) -> Mapping {
     let report = health.report();
     let alert = health.alert();
     Mapping {
@@ -304,7 +304,7 @@ impl Snapshot {
         let of = |list: &Value, key: &str| -> Vec<Value> {
             let list = list.as_array().into_iter().flatten();
             let own =
-                list.filter(|one| one[key].as_str().is_some_and(|app| rights.permit_app(app)));
+                list.filter(|one| one[key].as_str().is_some_and(|app| rights.permits_app(app)));
             own.cloned().collect()
         };
         Snapshot {

@@ -9,7 +9,7 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::Value as Json;
 
-pub(crate) use self::filters::encoded;
+pub(crate) use self::filters::percent_encode;
 use crate::assets::Assets;
 
 macro_rules! template {

@@ -12,7 +12,7 @@ use crate::editor::Editor;
 use crate::fleet::Visitor;
 use crate::service::Dashboard;
 use crate::snapshot::now_ms;
-use crate::templates::{self, encoded};
+use crate::templates::{self, percent_encode};
 use crate::views::navigation;
 
 /// The visitor, and the request.
@@ -64,7 +64,7 @@ impl Visit {
         let all = kept.chain(values.iter().copied());
         let pairs = all.filter(|(_, value)| !value.is_empty());
         let pairs: Vec<String> = pairs
-            .map(|(key, value)| format!("{}={}", encoded(key), encoded(value)))
+            .map(|(key, value)| format!("{}={}", percent_encode(key), percent_encode(value)))
             .collect();
         match pairs[..] {
             [] => self.path.clone(),
@@ -158,7 +158,7 @@ impl Visit {
 
     /// Refuses anything of an application that the visitor may not see.
     pub(crate) fn require_app(&self, app_id: &str) -> Result<(), Problem> {
-        match self.visitor.rights.permit_app(app_id) {
+        match self.visitor.rights.permits_app(app_id) {
             true => Ok(()),
             false => Err(Problem::forbidden("your token is not for this application")),
         }

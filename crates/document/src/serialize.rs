@@ -25,7 +25,7 @@ fn write(tree: &Tree, top: NodeId, html: &mut String) {
         match tree.kind(node) {
             Kind::Document => {}
             Kind::Element(name) => {
-                start_tag(tree, node, tree.name(name), html);
+                write_start_tag(tree, node, tree.name(name), html);
                 if !is_void(tree.name(name)) {
                     open.push(node);
                 }
@@ -44,7 +44,7 @@ fn write(tree: &Tree, top: NodeId, html: &mut String) {
     }
 }
 
-fn start_tag(tree: &Tree, node: NodeId, name: &str, html: &mut String) {
+fn write_start_tag(tree: &Tree, node: NodeId, name: &str, html: &mut String) {
     html.push('<');
     html.push_str(name);
     for index in tree.attributes(node) {

@@ -67,7 +67,7 @@ fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncatio
 
 /// Limits with a short time for expressions, so that the tests are quick. Parsing must end by other limits, even on a
 /// busy machine.
-fn brisk() -> Limits {
+fn brisk_limits() -> Limits {
     let evaluation_time = Duration::from_secs(1);
     Limits {
         parse_time: Duration::from_secs(30),
@@ -78,14 +78,18 @@ fn brisk() -> Limits {
 
 #[test]
 fn deep_nesting_is_cut() {
-    let nested = survive("div", "<div>".repeat(200_000), brisk());
+    let nested = survive("div", "<div>".repeat(200_000), brisk_limits());
     assert_eq!(nested, Some(Truncation::OpenElements));
-    let options = survive("option", "<option><div>".repeat(100_000), brisk());
+    let options = survive("option", "<option><div>".repeat(100_000), brisk_limits());
     assert_eq!(options, Some(Truncation::OpenElements));
-    survive("svg", "<svg><template>".repeat(50_000), brisk());
-    survive("table", "<table><tr><td>".repeat(30_000), brisk());
-    survive("formatting", "<a><b><i>".repeat(50_000), brisk());
-    survive("font", "<font color=red>x</p>".repeat(50_000), brisk());
+    survive("svg", "<svg><template>".repeat(50_000), brisk_limits());
+    survive("table", "<table><tr><td>".repeat(30_000), brisk_limits());
+    survive("formatting", "<a><b><i>".repeat(50_000), brisk_limits());
+    survive(
+        "font",
+        "<font color=red>x</p>".repeat(50_000),
+        brisk_limits(),
+    );
 }
 
 #[test]
@@ -116,21 +120,21 @@ fn the_adoption_agency_cannot_fill_the_memory() {
     let bold: String = (0..8_000).map(|i| format!("<b x={i}>")).collect();
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
     assert_eq!(
-        survive("bold", reconstructed, brisk()),
+        survive("bold", reconstructed, brisk_limits()),
         Some(Truncation::OpenElements)
     );
     let bold: String = (0..1_000).map(|i| format!("<b x={i}>")).collect();
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
-    assert!(survive("bold again", reconstructed, brisk()).is_some());
+    assert!(survive("bold again", reconstructed, brisk_limits()).is_some());
     let long_value = format!("<p><b x={}>{}", "v".repeat(100_000), "x<p>".repeat(20_000));
     assert!(matches!(
-        survive("copied value", long_value, brisk()),
+        survive("copied value", long_value, brisk_limits()),
         Some(Truncation::Attributes | Truncation::Memory)
     ));
     survive(
         "misnested",
         "<a><p><b></a></p><i></b>".repeat(30_000),
-        brisk(),
+        brisk_limits(),
     );
 }
 
@@ -140,7 +144,7 @@ fn many_attributes_are_cut() {
     survive(
         "attributes",
         format!("<p>before<div{attributes}><p>behind"),
-        brisk(),
+        brisk_limits(),
     );
 
     let attributes: String = (0..400).map(|i| format!(" a{i}=v")).collect();
@@ -159,18 +163,18 @@ fn many_attributes_are_cut() {
     }
 
     let bodies: String = (0..20_000).map(|i| format!("<body a{i}=v>")).collect();
-    survive("bodies", bodies, brisk());
+    survive("bodies", bodies, brisk_limits());
 }
 
 #[test]
 fn long_pages_are_cut() {
     let limits = Limits {
         input_bytes: 1 << 20,
-        ..brisk()
+        ..brisk_limits()
     };
     let cut = survive("long", "<p>paragraph ü</p>".repeat(100_000), limits);
     assert_eq!(cut, Some(Truncation::InputBytes));
-    let many = survive("nodes", "<p>x".repeat(500_000), brisk());
+    let many = survive("nodes", "<p>x".repeat(500_000), brisk_limits());
     assert_eq!(many, Some(Truncation::Nodes));
 }
 
@@ -196,14 +200,14 @@ fn parsing_ends_with_its_time() {
 #[test]
 fn long_parts_are_read() {
     let attribute = format!("<p x='{}'>after</p>", "value ".repeat(500_000));
-    assert_eq!(survive("value", attribute, brisk()), None);
+    assert_eq!(survive("value", attribute, brisk_limits()), None);
     let comment = format!("<!--{}--><p>after</p>", "comment - ".repeat(300_000));
-    assert_eq!(survive("comment", comment, brisk()), None);
+    assert_eq!(survive("comment", comment, brisk_limits()), None);
     let script = format!(
         "<script>{}</script><p>after</p>",
         "a < b && c ".repeat(300_000)
     );
-    assert_eq!(survive("script", script, brisk()), None);
+    assert_eq!(survive("script", script, brisk_limits()), None);
 }
 
 #[test]
@@ -214,7 +218,11 @@ fn text_in_small_pieces_is_one_text() {
         "a\0b",
         "&notit; &#x0; &#xD800; &#99999999; ",
     ] {
-        survive("pieces", format!("<p>{}", piece.repeat(150_000)), brisk());
+        survive(
+            "pieces",
+            format!("<p>{}", piece.repeat(150_000)),
+            brisk_limits(),
+        );
     }
     let document = html("<p>a&amp;b &lt; c\0d &#x0;</p>");
     assert_eq!(texts(&document, "//p/text()"), ["a&b < cd \u{fffd}"]);
@@ -225,7 +233,7 @@ fn foster_parenting_keeps_text_in_order() {
     survive(
         "foster",
         format!("<table>{}", "x<tr>y".repeat(20_000)),
-        brisk(),
+        brisk_limits(),
     );
     let document = html("<table><tr><td>in</td>out<b>bold</b></table>");
     assert_eq!(
@@ -340,16 +348,16 @@ fn xml_is_bounded_like_html() {
     ];
     for (page, truncation) in pages {
         let started = Instant::now();
-        let document = Document::parse_xml(&page, &brisk());
+        let document = Document::parse_xml(&page, &brisk_limits());
         let start = &page[..page.len().min(20)];
         assert_eq!(document.truncated(), truncation, "{start}");
         assert_eq!(texts(&document, "count(/)"), ["1"], "{start}");
         assert!(started.elapsed() < Duration::from_secs(30), "{start}");
     }
     let attributes: String = (0..400).map(|i| format!("a{i}='v' ")).collect();
-    let document = Document::parse_xml(&format!("<r {attributes}>x</r>"), &brisk());
+    let document = Document::parse_xml(&format!("<r {attributes}>x</r>"), &brisk_limits());
     assert_eq!(texts(&document, "count(//r[. = 'x']/@*)"), ["256"]);
     let entities = "<!DOCTYPE r [<!ENTITY a 'aaaa'>]><r>&a;&lt;&nbsp;</r>";
-    let document = Document::parse_xml(entities, &brisk());
+    let document = Document::parse_xml(entities, &brisk_limits());
     assert_eq!(texts(&document, "string(//r)"), ["&a;<\u{a0}"]);
 }

@@ -36,13 +36,13 @@ fn random_markup_gives_trees_that_hold_together() {
     let mut rng = Rng::with_seed(1);
     for _ in 0..5_000 {
         let page = join_random(&mut rng, MARKUP, 60);
-        holds_together(&html(&page), &page);
-        holds_together(&Document::parse_xml(&page, &Limits::default()), &page);
+        assert_consistent(&html(&page), &page);
+        assert_consistent(&Document::parse_xml(&page, &Limits::default()), &page);
     }
 }
 
 /// Checks a tree: children lie within their parents, siblings follow each other, and text is in document order.
-fn holds_together(document: &Document, page: &str) {
+fn assert_consistent(document: &Document, page: &str) {
     let root = document.root();
     let mut text = String::new();
     for node in root.descendants() {

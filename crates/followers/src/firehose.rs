@@ -137,7 +137,7 @@ impl Firehose {
     /// Publishes the queued pages, as far as the store can be read immediately, and ends the thread.
     pub fn finish(self, until: Option<Instant>) {
         drop(self.queue);
-        if !thread::ends_well(self.thread, until) {
+        if !thread::wait_for_end(self.thread, until) {
             tracing::error!(event = "firehose_panicked", "the firehose thread panicked");
         }
     }

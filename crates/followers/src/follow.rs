@@ -118,7 +118,7 @@ impl FollowerThread {
     pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) -> bool {
         // Sending fails only if the thread panicked.
         let _ = self.stop.send(patience);
-        thread::ends_well(self.thread, until)
+        thread::wait_for_end(self.thread, until)
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
 
 /// Waits for a thread that was asked to end, but not beyond `until` if that is given. Returns false if the thread
 /// panicked. A thread that is still running then continues until the process ends.
-pub fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
+pub fn wait_for_end(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
     while let Some(until) = until
         && !thread.is_finished()
     {
@@ -60,7 +60,7 @@ mod tests {
             let _ = receiver.recv();
         });
         let until = Instant::now() + Duration::from_millis(20);
-        assert!(ends_well(thread, Some(until)));
+        assert!(wait_for_end(thread, Some(until)));
         assert!(Instant::now() >= until);
         drop(sender);
     }
@@ -70,8 +70,8 @@ mod tests {
         let far = Instant::now() + Duration::from_secs(60);
         for until in [None, Some(far)] {
             let thread = std::thread::spawn(|| panic!("on purpose"));
-            assert!(!ends_well(thread, until));
-            assert!(ends_well(std::thread::spawn(|| ()), until));
+            assert!(!wait_for_end(thread, until));
+            assert!(wait_for_end(std::thread::spawn(|| ()), until));
         }
     }
 }

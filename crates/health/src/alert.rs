@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::kept::KeptPage;
-use crate::rows::rows_named;
+use crate::rows::split_rows_name;
 
 /// The sign by which a fall was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,14 +115,14 @@ impl Alert {
     /// The names of fallen fields of pages, without those of rows.
     pub fn page_field_names(&self) -> Vec<&str> {
         let mut names = self.names();
-        names.retain(|name| rows_named(name).is_none());
+        names.retain(|name| split_rows_name(name).is_none());
         names
     }
 
     /// The fallen names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
     pub fn row_field_names(&self) -> Vec<&str> {
         let mut names = self.names();
-        names.retain(|name| rows_named(name).is_some());
+        names.retain(|name| split_rows_name(name).is_some());
         names
     }
 
@@ -162,7 +162,7 @@ impl Alert {
         let first = self.fields.iter().enumerate().filter(is_first);
         let fields = first.map(|(_, fallen)| {
             let (before, after) = (percent(fallen.before), percent(fallen.after));
-            let what = match (fallen.sign, rows_named(&fallen.field)) {
+            let what = match (fallen.sign, split_rows_name(&fallen.field)) {
                 (Sign::Empty, Some((_, field))) => format!(
                     "{} on {after} of the pages, before on {before}",
                     describe_share(fallen.least, field.is_some())

@@ -26,7 +26,7 @@ const UNJUDGED: u64 = 1_000;
 const FORGIVE_EVERY: u64 = 50;
 
 /// Whether a page with these fields is evidence for an alert about `fallen`.
-fn alert_shows(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
+fn is_evidence(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
     fallen
         .iter()
         .any(|one| one.sign != Sign::Empty || !fields.get(&one.field).is_some_and(has_value))
@@ -60,7 +60,7 @@ impl MappingHealth {
             // Some pages lack a field even when nothing has changed; only those since the fall are evidence.
             alert
                 .after
-                .retain(|kept| kept.number >= since && alert_shows(&alert.fields, &kept.fields));
+                .retain(|kept| kept.number >= since && is_evidence(&alert.fields, &kept.fields));
             events.push(Event::LayoutChanged);
         } else if alert.fields.len() > named && !events.iter().any(Event::concerns_standing_alert) {
             events.push(Event::MoreFell);
@@ -73,7 +73,7 @@ impl MappingHealth {
             return;
         };
         let is_new = alert.after.last().is_none_or(|last| last.id != page.id);
-        if alert.after.len() < KEPT && is_new && alert_shows(&alert.fields, page.fields) {
+        if alert.after.len() < KEPT && is_new && is_evidence(&alert.fields, page.fields) {
             alert.after.push(KeptPage::from_page(page, self.pages));
         }
     }

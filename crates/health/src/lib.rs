@@ -31,7 +31,7 @@ pub use good_page::GoodPage;
 pub use kept::KeptPage;
 pub use mapping_health::MappingHealth;
 pub use profile::{Finding, Profile};
-pub use rows::{RowsOfPage, rows_named};
+pub use rows::{RowsOfPage, split_rows_name};
 pub use scope::{FieldHealth, Scope};
 pub use series::{Fall, Series, Step, Witness, weight};
 pub use sources::Sources;

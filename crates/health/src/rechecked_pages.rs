@@ -122,7 +122,7 @@ pub(crate) struct RecheckedPages {
 impl RecheckedPages {
     /// Judges a page, and returns the fields that fall. `number` counts the pages of the mapping.
     pub(crate) fn note_page(&mut self, key: u64, said: &PageEvidence, number: u64) -> Vec<Loss> {
-        let mut has = self.bits(&said.values);
+        let mut has = self.note_fields(&said.values);
         let silent = self.bits_named(&said.silent);
         let known = self.pages.iter().position(|page| page.key == key);
         let Some(known) = known else {
@@ -171,7 +171,7 @@ impl RecheckedPages {
     }
 
     /// The fields with a value, as bits. Adds fields that are new, up to [`FIELDS`].
-    fn bits(&mut self, values: &Map<String, Value>) -> u64 {
+    fn note_fields(&mut self, values: &Map<String, Value>) -> u64 {
         let mut bits = 0;
         for (name, _) in values.iter().filter(|(_, value)| has_value(value)) {
             let known = self.fields.iter().position(|field| field.name == *name);

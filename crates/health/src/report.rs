@@ -35,7 +35,7 @@ impl MappingHealth {
         let reports = fields.map(|(name, field)| {
             let mut report = series_json(name, &field.fill);
             if let Some(least) = self.rows.least(name) {
-                report["least"] = rounded(least).into();
+                report["least"] = round_share(least).into();
             }
             report
         });
@@ -47,8 +47,8 @@ fn series_json(field: &str, series: &Series) -> Value {
     json!({
         "field": field,
         "pages": series.total(),
-        "now": rounded(series.now()),
-        "baseline": series.baseline().map(rounded),
+        "now": round_share(series.now()),
+        "baseline": series.baseline().map(round_share),
         "provisional": series.is_provisional(),
         "fallen": series.current_fall().is_some(),
         "empty_in_row": series.empty_in_row(),
@@ -56,6 +56,6 @@ fn series_json(field: &str, series: &Series) -> Value {
     })
 }
 
-fn rounded(share: f64) -> f64 {
+fn round_share(share: f64) -> f64 {
     (share * 1_000.0).round() / 1_000.0
 }

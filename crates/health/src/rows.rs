@@ -116,7 +116,7 @@ fn row_field_name(dataset: &str, field: &str) -> String {
 }
 
 /// Splits a name that concerns rows into the dataset and the field. `None` for other names.
-pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
+pub fn split_rows_name(name: &str) -> Option<(&str, Option<&str>)> {
     let (dataset, rest) = name.rsplit_once("[]")?;
     match rest {
         "" => Some((dataset, None)),
@@ -191,7 +191,7 @@ impl Rows {
             if known.learned.len() < LEARNED_OF {
                 continue;
             }
-            known.settle();
+            known.compute_norms();
             known.seed_scope(dataset, all, None, witness.number);
             for (index, template) in templates.iter_mut().enumerate() {
                 known.seed_scope(dataset, &mut template.scope, Some(index), witness.number);
@@ -202,7 +202,7 @@ impl Rows {
 
     /// The lowest normal number of rows, or the lowest normal share of rows with a value.
     pub(crate) fn least(&self, name: &str) -> Option<f64> {
-        let (dataset, field) = rows_named(name)?;
+        let (dataset, field) = split_rows_name(name)?;
         let known = self.datasets.get(dataset)?;
         match field {
             None => known.least.map(|least| least.max(1.0)),
@@ -222,7 +222,7 @@ impl DatasetNorms {
         }
     }
 
-    fn settle(&mut self) {
+    fn compute_norms(&mut self) {
         let rows = self.learned.iter().map(|page| page.rows as f64);
         self.least = Some(median(rows.collect()) * ENOUGH);
         let mut shares: BTreeMap<&String, Vec<f64>> = BTreeMap::new();

@@ -32,7 +32,7 @@ impl Site {
         }
     }
 
-    fn of(template: &'static str, pages: u64) -> Site {
+    fn with_known_pages(template: &'static str, pages: u64) -> Site {
         let mut site = Site::new();
         site.template = template;
         assert_eq!(site.serve(pages, &["name", "price"]), []);
@@ -70,7 +70,7 @@ impl Site {
 
 #[test]
 fn fields_that_fall_together_are_one_alert_with_pages_from_before_and_after() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     assert_eq!(site.serve(100, &[]), [Event::LayoutChanged]);
     let alert = site.health.alert().unwrap();
     assert_eq!(alert.names(), ["name", "price"]);
@@ -82,7 +82,7 @@ fn fields_that_fall_together_are_one_alert_with_pages_from_before_and_after() {
 
 #[test]
 fn a_redesign_with_new_pages_is_noticed() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
     assert_eq!(site.health.alert().unwrap().names(), ["price"]);
@@ -90,7 +90,7 @@ fn a_redesign_with_new_pages_is_noticed() {
 
 #[test]
 fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     let mut events = Vec::new();
     for _ in 0..200 {
         site.template = NEW;
@@ -109,7 +109,7 @@ fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
 
 #[test]
 fn an_alert_is_cleared_when_the_values_are_back() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.serve(50, &["name"]);
     let events = site.serve(30, &["name", "price"]);
     let [Event::Cleared(alert)] = events.as_slice() else {
@@ -124,8 +124,8 @@ fn an_alert_is_cleared_when_the_values_are_back() {
 }
 
 /// A site of two layouts; the pages of the old one have lost their prices.
-fn half_fallen() -> Site {
-    let mut site = Site::of(OLD, 200);
+fn half_fallen_site() -> Site {
+    let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(200, &["name", "price"]), []);
     site.template = OLD;
@@ -135,7 +135,7 @@ fn half_fallen() -> Site {
 
 #[test]
 fn a_field_that_no_page_has_any_more_does_not_silence_the_mapping() {
-    let mut site = half_fallen();
+    let mut site = half_fallen_site();
     site.template = NEW;
     let mut events = site.serve(1_100, &["name", "price"]);
     events.retain(|event| !matches!(event, Event::Warned(_)));
@@ -148,7 +148,7 @@ fn a_field_that_no_page_has_any_more_does_not_silence_the_mapping() {
 
 #[test]
 fn what_falls_while_an_alert_stands_is_reported_too() {
-    let mut site = half_fallen();
+    let mut site = half_fallen_site();
     site.template = NEW;
     assert_eq!(
         site.serve(20, &["name"]),
@@ -168,7 +168,7 @@ fn what_falls_while_an_alert_stands_is_reported_too() {
 
 #[test]
 fn a_redesign_stays_an_alert_as_long_as_its_pages_come() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(5_000, &["name"]), [Event::LayoutChanged]);
     assert!(site.health.alert().is_some());
@@ -176,7 +176,7 @@ fn a_redesign_stays_an_alert_as_long_as_its_pages_come() {
 
 #[test]
 fn a_cleared_alert_is_remembered_without_its_pages() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.serve(50, &["name"]);
     site.serve(50, &["name", "price"]);
     let [past] = site.health.cleared_alerts() else {
@@ -190,7 +190,7 @@ fn a_cleared_alert_is_remembered_without_its_pages() {
 
 #[test]
 fn an_alert_that_is_held_back_is_not_reported_until_it_is_released() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.serve(10, &["name"]);
     site.health.hold_alert();
     assert!(site.health.alert().is_none() && !site.health.evidence().is_empty());
@@ -209,7 +209,7 @@ fn an_alert_that_is_held_back_is_not_reported_until_it_is_released() {
 
 #[test]
 fn a_site_that_becomes_one_page_for_every_url_is_reported_once() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.content = Some("shell");
     let events = site.serve(500, &[]);
     let [Event::Warned(warning)] = events.as_slice() else {
@@ -222,7 +222,7 @@ fn a_site_that_becomes_one_page_for_every_url_is_reported_once() {
 
 #[test]
 fn a_new_version_of_the_mapping_begins_anew() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     site.serve(50, &["name"]);
     site.version = "v2";
     assert!(matches!(site.serve(1, &["name"])[..], [Event::Cleared(_)]));
@@ -260,7 +260,7 @@ fn what_is_kept_is_bounded_and_comes_back_from_its_text() {
     assert_eq!(back, site.health);
 }
 
-fn second_serves() -> Map<String, Value> {
+fn price_from_second() -> Map<String, Value> {
     Map::from_iter([("price".to_owned(), json!(2))])
 }
 
@@ -271,7 +271,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         site.number = 10_000;
         assert_eq!(site.serve(200, &["name", "price"]), []);
         site.template = template;
-        site.alternatives = second_serves();
+        site.alternatives = price_from_second();
         let events = site.serve(500, &["name", "price"]);
         let [Event::Warned(warning)] = events.as_slice() else {
             panic!("{template}: {events:?}");
@@ -287,7 +287,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);
-        site.alternatives = second_serves();
+        site.alternatives = price_from_second();
         assert_eq!(site.serve(500, &["name", "price"]).len(), 1, "{template}");
     }
 }
@@ -300,7 +300,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
         // A quarter of the pages, in irregular order.
         let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
         site.alternatives = if is_second {
-            second_serves()
+            price_from_second()
         } else {
             Map::new()
         };
@@ -308,16 +308,16 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
     }
     let mut site = Site::new();
     site.number = 10_000;
-    site.alternatives = second_serves();
+    site.alternatives = price_from_second();
     assert_eq!(site.serve(1_000, &["name", "price"]), []);
 }
 
 #[test]
 fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     for _ in 0..300 {
         site.template = NEW;
-        site.alternatives = second_serves();
+        site.alternatives = price_from_second();
         assert_eq!(site.serve(1, &["name", "price"]), []);
         site.template = OLD;
         site.alternatives.clear();
@@ -325,13 +325,13 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
     }
     // Then only the second layout for a long time; the first chain never served it.
     site.template = NEW;
-    site.alternatives = second_serves();
+    site.alternatives = price_from_second();
     assert_eq!(site.serve(300, &["name", "price"]), []);
 }
 
 #[test]
 fn a_field_that_is_lost_is_an_alert_and_no_alternative() {
-    let mut site = Site::of(OLD, 200);
+    let mut site = Site::with_known_pages(OLD, 200);
     assert_eq!(site.serve(50, &["name"]), [Event::LayoutChanged]);
     assert!(site.health.warnings().is_empty());
 }

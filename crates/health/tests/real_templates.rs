@@ -59,7 +59,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
     pages
 }
 
-fn assert_few(folder: &str, begins: &str, most: usize, share: f64) -> Vec<String> {
+fn assert_few_templates(folder: &str, begins: &str, most: usize, share: f64) -> Vec<String> {
     let sketches = sketches(folder, begins);
     let found = templates(&sketches);
     println!(
@@ -77,7 +77,7 @@ fn assert_few(folder: &str, begins: &str, most: usize, share: f64) -> Vec<String
 #[needs(python3_doc)]
 #[test]
 fn pages_of_the_python_library_are_of_few_templates() {
-    let pages = assert_few("/usr/share/doc/python3-doc/html/library", "", 8, 0.8);
+    let pages = assert_few_templates("/usr/share/doc/python3-doc/html/library", "", 8, 0.8);
     // A page with an older design: another frame around the same content.
     let other = "<table><tr><td><div><p>x<dl><dt>y<dd>z</dl></div><td><ul><li>a</ul></table><div><hr></div>";
     let other = Document::parse_html(other, &Limits::default())
@@ -89,12 +89,12 @@ fn pages_of_the_python_library_are_of_few_templates() {
 #[needs(postgresql_doc)]
 #[test]
 fn pages_of_postgresql_commands_are_of_few_templates() {
-    assert_few("/usr/share/doc/postgresql-doc-15/html", "sql-", 8, 0.8);
+    assert_few_templates("/usr/share/doc/postgresql-doc-15/html", "sql-", 8, 0.8);
 }
 
 #[needs(sqlite3_doc)]
 #[test]
 fn pages_of_sqlite_functions_are_of_few_templates() {
-    assert_few("/usr/share/doc/sqlite3/c3ref", "", 8, 0.8);
-    assert_few("/usr/share/doc/sqlite3/releaselog", "", 8, 0.8);
+    assert_few_templates("/usr/share/doc/sqlite3/c3ref", "", 8, 0.8);
+    assert_few_templates("/usr/share/doc/sqlite3/releaselog", "", 8, 0.8);
 }

@@ -1,7 +1,7 @@
 //! Tests rows of pages: fewer rows, fields of rows that lose their values, and healthy lists.
 
 use serde_json::Map;
-use webfill_health::{Event, GoodPage, MappingHealth, RowsOfPage, rows_named};
+use webfill_health::{Event, GoodPage, MappingHealth, RowsOfPage, split_rows_name};
 
 const LAYOUT: &str = "aaaaaaaaaaaaaaaa";
 
@@ -80,7 +80,7 @@ fn with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
 }
 
 /// A page of a list with thirty rows to a page. A quarter are last pages, with fewer rows.
-fn thirty(rng: &mut fastrand::Rng) -> Page {
+fn page_of_thirty(rng: &mut fastrand::Rng) -> Page {
     let rows = match rng.f64() < 0.25 {
         true => rng.u64(1..30),
         false => 30,
@@ -92,7 +92,7 @@ fn thirty(rng: &mut fastrand::Rng) -> Page {
 fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
     for left in [0, 3, 8] {
         let mut site = Site::new();
-        assert_eq!(site.serve(100, thirty), []);
+        assert_eq!(site.serve(100, page_of_thirty), []);
         assert_eq!(
             site.serve(20, |_| (left, left)),
             [Event::LayoutChanged],
@@ -112,7 +112,7 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
             ),
             (0, 1)
         );
-        let events = site.serve(60, thirty);
+        let events = site.serve(60, page_of_thirty);
         assert!(
             matches!(events.as_slice(), [Event::Cleared(_)]),
             "{events:?}"
@@ -124,7 +124,7 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
 fn a_field_of_rows_that_loses_its_values_is_an_alert() {
     for share in [0.0, 0.1] {
         let mut site = Site::new();
-        assert_eq!(site.serve(100, thirty), []);
+        assert_eq!(site.serve(100, page_of_thirty), []);
         let events = site.serve(30, |rng| with_stars(rng, 30, share));
         assert_eq!(events, [Event::LayoutChanged], "{share}");
         assert_eq!(site.names(), ["ratings[].stars"], "{share}");
@@ -183,7 +183,7 @@ fn lists_that_are_well_raise_no_alert() {
     let heavy = |rng: &mut fastrand::Rng| (1.0 / (1.0 - rng.f64()).max(1e-4)) as u64;
     type Kind = fn(&mut fastrand::Rng) -> Page;
     let kinds: [(&str, Kind); 6] = [
-        ("thirty to a page", thirty),
+        ("thirty to a page", page_of_thirty),
         ("any number", |rng| {
             let rows = rng.u64(0..60);
             with_stars(rng, rows, 0.5)
@@ -225,7 +225,10 @@ fn lists_that_are_well_raise_no_alert() {
 
 #[test]
 fn names_of_rows_are_distinguished_from_those_of_fields() {
-    assert_eq!(rows_named("stars"), None);
-    assert_eq!(rows_named("ratings[]"), Some(("ratings", None)));
-    assert_eq!(rows_named("a[].b[].stars"), Some(("a[].b", Some("stars"))));
+    assert_eq!(split_rows_name("stars"), None);
+    assert_eq!(split_rows_name("ratings[]"), Some(("ratings", None)));
+    assert_eq!(
+        split_rows_name("a[].b[].stars"),
+        Some(("a[].b", Some("stars")))
+    );
 }

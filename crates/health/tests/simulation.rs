@@ -14,7 +14,7 @@ const CLUMP: f64 = 10.0;
 /// A loss that is not noticed after this many pages counts as never noticed.
 const NEVER: u64 = 5_000;
 
-fn pages() -> u64 {
+fn page_count() -> u64 {
     let reported = std::env::var("WEBFILL_SIMULATION_PAGES").ok();
     reported.map_or(300_000, |text| text.parse().expect("a number of pages"))
 }
@@ -67,7 +67,7 @@ impl Web {
 }
 
 /// The number of false alerts in this many pages.
-fn false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
+fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
     // Sites of 10,000 pages each, so that there are many baselines.
     for site in 0..pages.div_ceil(10_000) {
@@ -110,14 +110,14 @@ fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, 
 
 #[test]
 fn alerts_are_true_and_soon() {
-    let pages = pages();
+    let pages = page_count();
     let per_million = |alerts: u64| alerts as f64 * 1e6 / pages as f64;
     println!(
         "filled  false/million  in clumps  all lost: median  95 %  after 30 pages  a third left  one list"
     );
     for rate in RATES {
-        let alone = per_million(false_alerts(rate, 0.0, pages));
-        let clumped = per_million(false_alerts(rate, 0.5, pages));
+        let alone = per_million(count_false_alerts(rate, 0.0, pages));
+        let clumped = per_million(count_false_alerts(rate, 0.5, pages));
         let (median, most) = pages_until_alert(rate, 0.0, 1_000, false);
         let (provisional, _) = pages_until_alert(rate, 0.0, 30, false);
         let (third, _) = pages_until_alert(rate, 1.0 / 3.0, 1_000, false);
@@ -163,7 +163,7 @@ fn page<'a>(
 
 #[test]
 fn whole_mappings_raise_no_false_alert_and_warn_rarely() {
-    let pages = pages() / 10;
+    let pages = page_count() / 10;
     let (mut alerts, mut warnings) = (0, 0);
     let names = ["name", "price", "phone", "mail", "note"];
     for site in 0..pages.div_ceil(5_000) {
@@ -230,7 +230,7 @@ fn serve_alternatives(
 #[test]
 fn alternatives_that_serve_a_stable_share_are_not_warned_of_and_the_end_of_a_first_chain_is() {
     const PAGES: u64 = 10_000;
-    let pages = pages() / 10;
+    let pages = page_count() / 10;
     println!("first chain serves  false/million  all lost: median  95 %");
     for rate in RATES {
         let (mut false_warnings, mut delays) = (0, Vec::new());

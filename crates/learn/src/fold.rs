@@ -10,7 +10,7 @@ pub(crate) use webfill_values::collapsed;
 /// Folds a text, puts a space after each comma between words, and removes spaces between a number and its sign: `a,b`
 /// and `a, b` are the same list, `42%` and `42 %` the same share.
 pub fn folded(text: &str) -> String {
-    let folded = without_spaces_at_signs(webfill_values::folded_form(text));
+    let folded = remove_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {
         folded[..*at].ends_with(char::is_alphabetic)
             && folded[at + 1..].starts_with(char::is_alphabetic)
@@ -35,7 +35,7 @@ pub fn is_amount_sign(c: char) -> bool {
     matches!(c, '$' | '%' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}' | '\u{e3f}')
 }
 
-fn without_spaces_at_signs(text: String) -> String {
+fn remove_spaces_at_signs(text: String) -> String {
     if !text.contains(is_amount_sign) || !text.contains(' ') {
         return text;
     }
@@ -75,13 +75,13 @@ pub(crate) struct KnownValue {
 impl KnownValue {
     /// `None` for a text that contains nothing to search for.
     pub(crate) fn new(value: &str) -> Option<KnownValue> {
-        let text = collapsed(&decoded(value));
+        let text = collapsed(&decode_references(value));
         let folded = folded(&text);
         if folded.is_empty() {
             return None;
         }
         let day = dates::day_of(&text);
-        let plain = without_group_marks(&text);
+        let plain = remove_group_marks(&text);
         let is_number = day.is_none()
             && !is_code(&text)
             && plain
@@ -190,7 +190,7 @@ impl Spelling {
     pub(crate) fn new(read: &str) -> Spelling {
         let is_short = read.len() <= 40 && read.bytes().any(|b| b.is_ascii_digit());
         let plain = is_short
-            && without_group_marks(read)
+            && remove_group_marks(read)
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
         Spelling {
@@ -249,7 +249,7 @@ fn differ_by_a_slip(one: &str, other: &str) -> bool {
 }
 
 /// Resolves character references left in a known value.
-fn decoded(value: &str) -> String {
+fn decode_references(value: &str) -> String {
     if !value.contains('&') {
         return value.to_owned();
     }
@@ -278,7 +278,7 @@ fn is_group_mark(c: char) -> bool {
 }
 
 /// The text without group marks between one to three digits and exactly three more.
-fn without_group_marks(text: &str) -> Cow<'_, str> {
+fn remove_group_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(is_group_mark) {
         return Cow::Borrowed(text);
     }
@@ -302,7 +302,7 @@ fn without_group_marks(text: &str) -> Cow<'_, str> {
 
 /// The only number in a text, in a normal form: no groups, no trailing zeros in the fraction.
 pub(crate) fn number_in(text: &str) -> Option<String> {
-    let text = &*without_group_marks(text);
+    let text = &*remove_group_marks(text);
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
     let mut runs = text
         .split(|c: char| !is_part(c))

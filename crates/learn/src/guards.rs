@@ -64,12 +64,12 @@ impl Guard {
 }
 
 /// The guard for the readings of a chain, if it needs one.
-pub(crate) fn for_readings(found: &LearnedField, one: usize) -> Option<Guard> {
-    for_shape(found, one).or_else(|| against_truncation(found, one))
+pub(crate) fn guard_for_readings(found: &LearnedField, one: usize) -> Option<Guard> {
+    shape_guard(found, one).or_else(|| truncation_guard(found, one))
 }
 
 /// A guard that drops truncated values.
-fn against_truncation(found: &LearnedField, one: usize) -> Option<Guard> {
+fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     reads_truncated(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
         processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
         accepts: Box::new(|text| !is_cut_off(text)),
@@ -78,7 +78,7 @@ fn against_truncation(found: &LearnedField, one: usize) -> Option<Guard> {
 
 /// A guard that drops texts of the layout, such as those of breadcrumbs: they also stand on nearly all pages that have
 /// another, known value.
-pub(crate) fn against_layout(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
+pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
     /// Fewer pages show nothing.
     const LEAST: usize = 5;
     const SHARE: f64 = 0.8;
@@ -150,7 +150,7 @@ pub fn drops_cut_off(processor: &Value) -> bool {
 const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
 /// A guard for values with a common shape.
-fn for_shape(found: &LearnedField, one: usize) -> Option<Guard> {
+fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     let mut values: Vec<&str> = correct_values(found, one)
         .map(|value| value.text.as_str())
         .collect();
@@ -176,7 +176,7 @@ fn for_shape(found: &LearnedField, one: usize) -> Option<Guard> {
         true => None,
         false => shape::code_pattern(values.iter().copied(), Lengths::Proven),
     };
-    let patterns = [code.map(anchored), loose_phone_pattern(&values)];
+    let patterns = [code.map(anchor_pattern), loose_phone_pattern(&values)];
     let mut guards = patterns
         .into_iter()
         .flatten()
@@ -188,7 +188,7 @@ type IsOfType = fn(&str) -> bool;
 
 const TYPES: &[(&str, IsOfType)] = &[("email", is_email), ("url", is_url), ("date", is_iso_date)];
 
-fn anchored(code: String) -> String {
+fn anchor_pattern(code: String) -> String {
     format!("^{code}$")
 }
 

@@ -74,8 +74,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
         );
         return report;
     }
-    let guard = guards::for_readings(found, best);
-    let layout = guards::against_layout(found, best, group);
+    let guard = guards::guard_for_readings(found, best);
+    let layout = guards::layout_guard(found, best, group);
     let guards = || guard.iter().chain(&layout);
     let chain = |one: usize| -> Value {
         let mut processors = found.candidates[one].processors.clone();
@@ -124,7 +124,7 @@ fn confidence(found: &LearnedField, best: usize) -> f64 {
         let is_out_of_date = |label: &&usize| found.left_out[**label].is_nan();
         let is_doubtful = found.doubted.iter().filter(is_out_of_date).count() * 3 > known.len();
         let most = if is_doubtful { MOST_WHERE_DOUBTED } else { 1.0 };
-        return rounded(share.min(most));
+        return round_share(share.min(most));
     }
     let scores = Scores::new(
         &found.candidates,
@@ -150,7 +150,7 @@ fn confidence(found: &LearnedField, best: usize) -> f64 {
         false => filled,
     };
     let agreement = other.map_or(0.0, |&other| alike(other));
-    rounded((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
+    round_share((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
 }
 
 /// The pages with a known value, each with whether a chain found without the page reads the value.
@@ -206,7 +206,7 @@ pub(crate) fn has_word(pattern: &str) -> bool {
     false
 }
 
-fn rounded(share: f64) -> f64 {
+fn round_share(share: f64) -> f64 {
     (share * 1_000.0).round() / 1_000.0
 }
 
@@ -218,7 +218,8 @@ fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: 
         let url = group.pages[label.page].page.url.to_string();
         let reading = &found.readings[best][label.page];
         let is_right = label.credit(reading, found.multiple) >= 0.99;
-        if is_right && (found.multiple || !is_cut(label, reading, &group.pages[label.page])) {
+        if is_right && (found.multiple || !is_incomplete(label, reading, &group.pages[label.page]))
+        {
             report.agree.push(url);
             continue;
         }
@@ -244,7 +245,7 @@ fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: 
 }
 
 /// Whether one value is read although the page has further known ones.
-fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
+fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     let is_read = |wanted: &KnownValue| {
         reading
             .values
@@ -295,7 +296,7 @@ fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<Ca
                 agree: agree
                     .map(|(label, _)| group.pages[label.page].page.url.to_string())
                     .collect(),
-                agreement: rounded(agreement),
+                agreement: round_share(agreement),
             }
         })
         .collect()

@@ -81,7 +81,7 @@ pub fn learn_rows(
         left_out: Vec::new(),
     };
     for group in &groups {
-        let chosen = chosen_pages(rows, group);
+        let chosen = choose_pages(rows, group);
         if chosen.iter().all(|&page| rows[page].is_empty()) {
             continue;
         }
@@ -171,7 +171,7 @@ pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
 }
 
 /// The pages used for learning. Those with the most known records are preferred.
-fn chosen_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
+fn choose_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
     let mut chosen = group.to_vec();
     chosen.sort_by_key(|&page| (usize::MAX - rows[page].len(), page));
     chosen.truncate(MOST_PAGES);
@@ -504,7 +504,7 @@ fn learn_fields(
     rule: &Rule<'_>,
     task: &RowsTask,
 ) -> Vec<(&'static str, FieldReport)> {
-    let rows = chosen_rows(&rule.rows);
+    let rows = choose_rows(&rule.rows);
     let heads: BTreeMap<usize, HashSet<usize>> = heads(&rule.rows);
     let of_rows: Vec<Page> = rows
         .iter()
@@ -549,7 +549,7 @@ fn learn_fields(
     reports.collect()
 }
 
-fn chosen_rows<'r, 'd>(rows: &'r [PreparedRow<'d>]) -> Vec<&'r PreparedRow<'d>> {
+fn choose_rows<'r, 'd>(rows: &'r [PreparedRow<'d>]) -> Vec<&'r PreparedRow<'d>> {
     let (mut known, mut others) = (0, 0);
     let is_taken = |row: &&PreparedRow<'_>| {
         let (count, most) = match row.known {

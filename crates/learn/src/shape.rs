@@ -55,7 +55,7 @@ pub(crate) fn code_pattern<'v>(
     }
     let mut shapes = values.iter().map(|value| runs_of(value));
     let first = shapes.next()??;
-    let shape = shapes.try_fold(first, |shape, other| widened(shape, &other?))?;
+    let shape = shapes.try_fold(first, |shape, other| widen(shape, &other?))?;
     if !is_code(&shape) {
         return None;
     }
@@ -156,7 +156,7 @@ fn runs_of(value: &str) -> Option<Vec<Run>> {
     Some(runs)
 }
 
-fn widened(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
+fn widen(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     let is_alike = one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.kind == b.kind);
     if !is_alike {
         return None;

@@ -14,7 +14,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    fn written(&self, with_number: bool) -> String {
+    fn to_xpath(&self, with_number: bool) -> String {
         match with_number && self.of > 1 {
             true if self.is_selected => format!("/{}[@selected]", self.tag),
             true => format!("/{}[{}]", self.tag, self.number),
@@ -68,7 +68,7 @@ pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String,
     let write = |is_numbered: &dyn Fn(usize) -> bool| -> String {
         let parts = steps.iter().enumerate();
         parts
-            .map(|(at, step)| step.written(is_numbered(at)))
+            .map(|(at, step)| step.to_xpath(is_numbered(at)))
             .collect()
     };
     let length = 0.04 * steps.len() as f64;
@@ -99,17 +99,17 @@ pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let root = to.document().root();
     let steps = steps(root, to, 60)?;
     let last = steps.iter().rposition(|step| step.of > 1);
-    let all: String = steps.iter().map(|step| step.written(true)).collect();
+    let all: String = steps.iter().map(|step| step.to_xpath(true)).collect();
     let mut paths = vec![(all, 0.6)];
     if let Some(last) = last {
         let numbered = steps.iter().enumerate();
         paths.push((
             numbered
-                .map(|(at, step)| step.written(at != last))
+                .map(|(at, step)| step.to_xpath(at != last))
                 .collect(),
             0.6,
         ));
-        paths.push((steps.iter().map(|step| step.written(false)).collect(), 0.7));
+        paths.push((steps.iter().map(|step| step.to_xpath(false)).collect(), 0.7));
     }
     Some(paths)
 }

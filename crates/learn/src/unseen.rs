@@ -63,7 +63,7 @@ impl Appearance {
     }
 
     /// Whether a value looks like these.
-    pub fn fit(&self, value: &str) -> bool {
+    pub fn fits(&self, value: &str) -> bool {
         self.0.fits(value)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn merge_inseparable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> 
                 others.extend(group.iter().map(|&page| &pages[page].url));
             }
         }
-        let patterns = compiled(&patterns(&own, &others));
+        let patterns = compile(&patterns(&own, &others));
         let meets = |group: &Vec<usize>| {
             let urls = group.iter().map(|&page| pages[page].url.as_str());
             urls.into_iter()
@@ -39,7 +39,7 @@ pub(crate) fn merge_inseparable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> 
     groups
 }
 
-fn compiled(patterns: &[String]) -> Vec<Regex> {
+fn compile(patterns: &[String]) -> Vec<Regex> {
     patterns
         .iter()
         .filter_map(|pattern| Regex::new(pattern).ok())
@@ -51,7 +51,7 @@ fn compiled(patterns: &[String]) -> Vec<Regex> {
 /// match more URLs of another kind.
 pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url]) -> Vec<String> {
     let general = patterns(urls, others);
-    let matched = compiled(&general);
+    let matched = compile(&general);
     let is_matched = |link: &Url| matched.iter().any(|one| one.is_match(link.as_str()));
     let form = |url: &Url| (url.host_str().map(str::to_owned), segments(url).len());
     let forms: BTreeSet<_> = urls.iter().map(|url| form(url)).collect();
@@ -65,19 +65,19 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         let is_wrong = |url: &&&Url| patterns.iter().any(|one| one.is_match(url.as_str()));
         others.iter().filter(is_wrong).count()
     };
-    let chosen = match wrong(&compiled(&wider)) <= wrong(&matched) {
+    let chosen = match wrong(&compile(&wider)) <= wrong(&matched) {
         true => wider,
         false => general,
     };
     chosen
         .into_iter()
-        .map(|pattern| excluding(pattern, others))
+        .map(|pattern| exclude_urls(pattern, others))
         .collect()
 }
 
 /// The pattern, changed so that it does not match any of `others`, if it matches only a few of them. Many URLs are a
 /// kind of their own, which should not be excluded one by one.
-fn excluding(pattern: String, others: &[&Url]) -> String {
+fn exclude_urls(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
     };
@@ -191,7 +191,7 @@ fn pattern_with_detail(urls: &[&Url], detail: Detail) -> String {
             pattern.push_str(&segment_pattern(&all, detail));
         }
     }
-    pattern.push_str(&query(urls, detail));
+    pattern.push_str(&query_pattern(urls, detail));
     pattern.push('$');
     pattern
 }
@@ -281,7 +281,7 @@ fn pattern_with_marks(all: &[&str]) -> String {
 
 /// The pattern of the query. The first name that all URLs have is required if `detail` asks for it, or if the paths do
 /// not distinguish the pages.
-fn query(urls: &[&Url], detail: Detail) -> String {
+fn query_pattern(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()
             .map(|(name, _)| name.into_owned())

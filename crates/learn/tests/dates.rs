@@ -83,7 +83,7 @@ fn iso(number: usize) -> String {
     format!("{year}-{month:02}-{day:02}")
 }
 
-fn written(form: &str, months: &[&str], number: usize) -> String {
+fn write_date(form: &str, months: &[&str], number: usize) -> String {
     let (year, month, day) = day(number);
     let letter = |letter: char| match letter {
         'Y' => year.to_string(),
@@ -138,7 +138,7 @@ fn dates_of_ten_languages_are_learned_and_fill_every_page() {
         let months: Vec<&str> = months.split(' ').collect();
         for (name, layout) in LAYOUTS {
             let (agree, right, _, learned) =
-                learn_and_count(&pages(layout, |number| written(form, &months, number)));
+                learn_and_count(&pages(layout, |number| write_date(form, &months, number)));
             if (agree, right) != (KNOWN, PAGES) {
                 let fields = learned.mappings.first().map(|one| &one.mapping["fields"]);
                 wrong.push(format!(
@@ -156,7 +156,7 @@ fn the_order_of_dates_in_numbers_is_learned_from_known_values() {
     for form in NUMERIC {
         for (name, layout) in &LAYOUTS[..3] {
             let (agree, right, _, learned) =
-                learn_and_count(&pages(layout, |number| written(form, &[], number)));
+                learn_and_count(&pages(layout, |number| write_date(form, &[], number)));
             if (agree, right) != (KNOWN, PAGES) {
                 let fields = learned.mappings.first().map(|one| &one.mapping["fields"]);
                 wrong.push(format!(
@@ -199,7 +199,7 @@ fn pages_that_write_a_date_in_two_ways_give_one_form() {
     let months: Vec<&str> = LANGUAGES[1].2.split(' ').collect();
     let text = |number: usize| match number % 3 {
         0 => iso(number),
-        _ => written("D. M Y", &months, number),
+        _ => write_date("D. M Y", &months, number),
     };
     let (agree, right, wrong, learned) = learn_and_count(&pages(LAYOUTS[0].1, text));
     assert_eq!((agree, right, wrong), (KNOWN, PAGES, 0), "{learned:?}");

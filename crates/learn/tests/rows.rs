@@ -76,7 +76,7 @@ fn book(page: usize, number: usize) -> Book {
     book
 }
 
-fn filled(template: &str, book: &Book) -> String {
+fn fill_template(template: &str, book: &Book) -> String {
     let mut parts = String::new();
     let mut rest = template;
     while let Some(start) = rest.find("[[") {
@@ -105,14 +105,14 @@ fn filled(template: &str, book: &Book) -> String {
 /// A page in this layout, and the books on it.
 fn page(layout: &Layout, number: usize) -> (Page, Vec<Book>) {
     let books: Vec<Book> = (0..layout.count).map(|row| book(number, row)).collect();
-    let mut text = filled(layout.before, &books[0]);
+    let mut text = fill_template(layout.before, &books[0]);
     for (at, book) in books.iter().enumerate() {
         if at > 0 {
             text.push_str(layout.separator);
         }
         let between = layout.between.iter().filter(|(row, _)| *row == at);
         between.for_each(|(_, between)| text.push_str(between));
-        text.push_str(&filled(layout.rows[at % layout.rows.len()], book));
+        text.push_str(&fill_template(layout.rows[at % layout.rows.len()], book));
     }
     text.push_str(layout.after);
     let shelf = &books[0]["shelf"];
@@ -127,7 +127,7 @@ fn page(layout: &Layout, number: usize) -> (Page, Vec<Book>) {
     (page, books)
 }
 
-fn known(book: &Book, layout: &Layout) -> KnownRow {
+fn known_row(book: &Book, layout: &Layout) -> KnownRow {
     let known = book.iter().filter(|(name, _)| layout.fields.contains(name));
     KnownRow {
         record: Some(book["link"].clone()),
@@ -239,7 +239,7 @@ fn learn_and_score(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learne
             .iter()
             .enumerate()
             .filter(|(row, _)| is_known(number, *row));
-        books.map(|(_, book)| known(book, layout)).collect()
+        books.map(|(_, book)| known_row(book, layout)).collect()
     };
     let rows: Vec<Vec<KnownRow>> = pages.iter().take(2).enumerate().map(of_page).collect();
     let given: Vec<Page> = pages.iter().take(2).map(|(page, _)| page.clone()).collect();

@@ -10,7 +10,13 @@ pub(crate) trait ChainObserver {
     /// Whether the observer needs the processors' inputs. If not, they are not kept.
     const NEEDS_INPUTS: bool;
 
-    fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>);
+    fn observe_step<'p>(
+        &mut self,
+        step: &Step,
+        input: &[Item<'p>],
+        output: &[Item<'p>],
+        run: &Run<'p>,
+    );
 }
 
 /// The observer that does nothing.
@@ -19,7 +25,7 @@ pub(crate) struct NoObserver;
 impl ChainObserver for NoObserver {
     const NEEDS_INPUTS: bool = false;
 
-    fn step<'p>(&mut self, _: &Step, _: &[Item<'p>], _: &[Item<'p>], _: &Run<'p>) {}
+    fn observe_step<'p>(&mut self, _: &Step, _: &[Item<'p>], _: &[Item<'p>], _: &Run<'p>) {}
 }
 
 impl Chain {
@@ -117,7 +123,7 @@ fn run_steps<'p, W: ChainObserver>(
             Vec::new()
         };
         items = step.processor.apply(items, run)?;
-        watch.step(step, &input, &items, run);
+        watch.observe_step(step, &input, &items, run);
     }
     Ok(items)
 }

@@ -9,7 +9,7 @@ use html5ever::tokenizer::{
 };
 
 /// Resolves the character references in `text`. Tags and all other text are unchanged.
-pub(crate) fn decoded(text: &str) -> String {
+pub(crate) fn decode_references(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
@@ -59,7 +59,7 @@ mod tests {
             ("a & b &unknown; &", "a & b &unknown; &"),
             ("line\nbreak &nbsp;", "line\nbreak \u{a0}"),
         ] {
-            assert_eq!(decoded(text), expected);
+            assert_eq!(decode_references(text), expected);
         }
     }
 }

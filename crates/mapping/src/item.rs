@@ -24,13 +24,13 @@ impl Item<'_> {
             Item::Page => Cow::Borrowed(page_text),
             Item::Node(node) => Cow::Borrowed(node.text()),
             Item::Text(text) => Cow::Borrowed(text),
-            Item::Number(number) => Cow::Owned(written(number)),
+            Item::Number(number) => Cow::Owned(format_without_exponent(number)),
         }
     }
 }
 
 /// Writes a number without an exponent, as people write numbers.
-fn written(number: &Number) -> String {
+fn format_without_exponent(number: &Number) -> String {
     let json = number.to_string();
     match json.contains('e') {
         true => Decimal::from_number(number).map_or(json, |exact| exact.plain()),

@@ -19,7 +19,7 @@ impl Positions {
             line: 1,
             found: Positions::default(),
         };
-        walk.value("");
+        walk.walk_value("");
         walk.found
     }
 
@@ -69,20 +69,20 @@ impl Walk<'_> {
         None
     }
 
-    fn value(&mut self, path: &str) {
+    fn walk_value(&mut self, path: &str) {
         let first = self.peek();
         self.found.lines.insert(path.to_owned(), self.line);
         match first {
-            Some(b'{') => self.object(path),
-            Some(b'[') => self.array(path),
+            Some(b'{') => self.walk_object(path),
+            Some(b'[') => self.walk_array(path),
             Some(b'"') => {
-                self.string();
+                self.read_string();
             }
             _ => self.skip_while(|byte| !matches!(byte, b',' | b']' | b'}')),
         }
     }
 
-    fn object(&mut self, path: &str) {
+    fn walk_object(&mut self, path: &str) {
         self.at += 1;
         let mut keys: Vec<String> = Vec::new();
         loop {
@@ -94,11 +94,11 @@ impl Walk<'_> {
                 }
                 _ => break,
             }
-            let key = self.string();
+            let key = self.read_string();
             let value_path = key_path(path, &key);
             self.skip_while(|byte| byte != b':');
             self.at += 1;
-            self.value(&value_path);
+            self.walk_value(&value_path);
             if keys.contains(&key) {
                 self.found.duplicates.push(value_path);
             }
@@ -107,7 +107,7 @@ impl Walk<'_> {
         self.at += 1;
     }
 
-    fn array(&mut self, path: &str) {
+    fn walk_array(&mut self, path: &str) {
         self.at += 1;
         let mut index = 0;
         loop {
@@ -115,7 +115,7 @@ impl Walk<'_> {
                 Some(b',') => self.at += 1,
                 Some(b']') | None => break,
                 Some(_) => {
-                    self.value(&format!("{path}[{index}]"));
+                    self.walk_value(&format!("{path}[{index}]"));
                     index += 1;
                 }
             }
@@ -124,7 +124,7 @@ impl Walk<'_> {
     }
 
     /// Reads the string that starts here, and resolves its escapes.
-    fn string(&mut self) -> String {
+    fn read_string(&mut self) -> String {
         let start = self.at;
         self.at += 1;
         while let Some(&byte) = self.bytes.get(self.at) {

@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str, most: usize) -> JsonText {
     }
     match is_encoded(text) {
         true => {
-            let decoded = entities::decoded(text);
+            let decoded = entities::decode_references(text);
             let mut read = Reader::new(&decoded, most).read_all();
             read.oddity.get_or_insert_with(|| {
                 "character references stand for its quotation marks".to_owned()
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
             if !values.is_empty() {
                 self.note("it holds several values");
             }
-            match self.value(0) {
+            match self.read_value(0) {
                 Ok(value) => values.push(value),
                 Err(fault) => break Some(format!("{fault} at byte {}", self.at)),
             }
@@ -191,7 +191,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn read_value(&mut self, depth: usize) -> Result<Value, Fault> {
         self.values += 1;
         if self.values > self.most {
             return Err(format!("over {} values", self.most));
@@ -200,15 +200,15 @@ impl<'t> Reader<'t> {
             return Err(format!("over {MAX_DEPTH} levels"));
         }
         match self.peek() {
-            Some('{') => self.object(depth),
-            Some('[') => self.array(depth),
-            Some('"') => self.string().map(Value::String),
+            Some('{') => self.read_object(depth),
+            Some('[') => self.read_array(depth),
+            Some('"') => self.read_string().map(Value::String),
             Some(_) => self.read_word(),
             None => Err("it ends too early".to_owned()),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn read_object(&mut self, depth: usize) -> Result<Value, Fault> {
         self.at += 1;
         let mut members = Map::new();
         loop {
@@ -218,26 +218,26 @@ impl<'t> Reader<'t> {
             if self.peek() != Some('"') {
                 return Err("expected a name in quotation marks".to_owned());
             }
-            let name = self.string()?;
+            let name = self.read_string()?;
             self.skip_blanks();
             if !self.take(":") {
                 return Err("expected `:`".to_owned());
             }
             self.skip_blanks();
-            let value = self.value(depth + 1)?;
+            let value = self.read_value(depth + 1)?;
             members.insert(name, value);
             self.expect_separator('}')?;
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn read_array(&mut self, depth: usize) -> Result<Value, Fault> {
         self.at += 1;
         let mut entries = Vec::new();
         loop {
             if self.take_commas_and_bracket(']')? {
                 return Ok(Value::Array(entries));
             }
-            entries.push(self.value(depth + 1)?);
+            entries.push(self.read_value(depth + 1)?);
             self.expect_separator(']')?;
         }
     }
@@ -276,7 +276,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a string. Control characters become blanks, and an unpaired surrogate becomes U+FFFD, as in browsers.
-    fn string(&mut self) -> Result<String, Fault> {
+    fn read_string(&mut self) -> Result<String, Fault> {
         self.at += 1;
         let mut string = String::new();
         loop {
@@ -290,7 +290,7 @@ impl<'t> Reader<'t> {
             self.at += length + 1;
             match rest.as_bytes()[length] {
                 b'"' => return Ok(string),
-                b'\\' => self.escape(&mut string)?,
+                b'\\' => self.read_escape(&mut string)?,
                 _ => {
                     self.note("its strings contain control characters");
                     string.push(' ');
@@ -299,7 +299,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn escape(&mut self, string: &mut String) -> Result<(), Fault> {
+    fn read_escape(&mut self, string: &mut String) -> Result<(), Fault> {
         let Some(letter) = self.peek() else {
             return Err("it ends within a string".to_owned());
         };
@@ -361,7 +361,7 @@ impl<'t> Reader<'t> {
                 self.note("it has invalid values");
                 Value::Null
             }
-            _ => number(word).ok_or_else(|| "expected a value".to_owned())?,
+            _ => parse_number(word).ok_or_else(|| "expected a value".to_owned())?,
         };
         self.at += word.len();
         Ok(value)
@@ -369,7 +369,7 @@ impl<'t> Reader<'t> {
 }
 
 /// Reads a number with all its digits: as a text if no JSON number can hold them.
-fn number(word: &str) -> Option<Value> {
+fn parse_number(word: &str) -> Option<Value> {
     let begins = word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     if !begins {
         return None;

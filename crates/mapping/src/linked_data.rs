@@ -6,15 +6,21 @@ use serde_json::Value;
 use crate::entities;
 
 /// Converts a value to its plain form. Recursive: the parser bounds the depth.
-pub(crate) fn plain(value: Value) -> Value {
+pub(crate) fn to_plain_form(value: Value) -> Value {
     match value {
-        Value::String(text) if has_reference(&text) => Value::String(entities::decoded(&text)),
-        Value::Array(entries) => entries.into_iter().map(plain).collect(),
+        Value::String(text) if has_reference(&text) => {
+            Value::String(entities::decode_references(&text))
+        }
+        Value::Array(entries) => entries.into_iter().map(to_plain_form).collect(),
         Value::Object(mut members) => match members.get_mut("@value") {
-            Some(inner) if !inner.is_object() && !inner.is_array() => plain(inner.take()),
+            Some(inner) if !inner.is_object() && !inner.is_array() => to_plain_form(inner.take()),
             _ => {
                 let members = members.into_iter();
-                Value::Object(members.map(|(name, value)| (name, plain(value))).collect())
+                Value::Object(
+                    members
+                        .map(|(name, value)| (name, to_plain_form(value)))
+                        .collect(),
+                )
             }
         },
         other => other,
@@ -62,7 +68,7 @@ mod tests {
             (json!(1.5), json!(1.5)),
             (json!(null), json!(null)),
         ] {
-            assert_eq!(plain(value.clone()), expected, "{value}");
+            assert_eq!(to_plain_form(value.clone()), expected, "{value}");
         }
     }
 }

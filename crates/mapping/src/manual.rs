@@ -2,7 +2,7 @@
 
 use crate::catalogue;
 use crate::entry::{Entry, Example, Family, Input, Parameter, Presence};
-use crate::parameters::expected;
+use crate::parameters::describe_kind;
 
 /// Every processor with its parameters and examples, as Markdown.
 pub fn processors_manual() -> String {
@@ -44,7 +44,7 @@ fn row(parameter: &Parameter) -> String {
         Presence::Text(text) => code(&format!("{text:?}")),
         Presence::Boolean(value) => code(&value.to_string()),
     };
-    let kind = expected(parameter.kind);
+    let kind = describe_kind(parameter.kind);
     format!(
         "| `{}` | {kind} | {default} | {} |\n",
         parameter.name,

@@ -181,7 +181,7 @@ impl<'a> Page<'a> {
     pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
         self.json_ld.get_or_init(|| {
             let values = self.parse_json(run, |media_type| media_type == "application/ld+json");
-            values.into_iter().map(linked_data::plain).collect()
+            values.into_iter().map(linked_data::to_plain_form).collect()
         })
     }
 

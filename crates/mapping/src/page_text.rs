@@ -45,16 +45,16 @@ impl ValueText {
             match child.tag() {
                 None => {}
                 Some(tag) if is_invisible(tag) => {}
-                Some("br") => self.gap(),
+                Some("br") => self.push_gap(),
                 Some("sup" | "sub") => {
                     self.is_raised = true;
                     self.write(child);
                     self.is_raised = true;
                 }
                 Some(tag) if gap_around(tag) > 0 || matches!(tag, "td" | "th") => {
-                    self.gap();
+                    self.push_gap();
                     self.write(child);
-                    self.gap();
+                    self.push_gap();
                 }
                 Some(_) => self.write(child),
             }
@@ -74,7 +74,7 @@ impl ValueText {
         self.text.push_str(text);
     }
 
-    fn gap(&mut self) {
+    fn push_gap(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
             self.text.push(' ');
         }

@@ -109,7 +109,7 @@ impl<'v> Parameters<'v> {
 }
 
 /// The type of a parameter in messages and in the manual.
-pub(crate) fn expected(kind: Kind) -> String {
+pub(crate) fn describe_kind(kind: Kind) -> String {
     match kind {
         Kind::Text => "a text".to_owned(),
         Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
@@ -143,7 +143,7 @@ fn check_kind(kind: Kind, at: &ValueAtPath<'_>, reader: &mut Reader<'_>) {
             };
             reader.add_fault(
                 &at.path,
-                format!("expected {}, found {found}", expected(kind)),
+                format!("expected {}, found {found}", describe_kind(kind)),
             );
         }
     }

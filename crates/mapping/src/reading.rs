@@ -121,7 +121,7 @@ impl Reading {
                 matches.push(FoundMatch {
                     value: index + 1,
                     at: text[..range.start].chars().count(),
-                    text: shortened(&text[range]).into_owned(),
+                    text: shorten(&text[range]).into_owned(),
                 });
                 matches.len() < SHOWN_MATCHES
             });
@@ -163,7 +163,7 @@ fn found_node(value: &XValue<'_>) -> Option<FoundNode> {
         }
         XValue::Text(_) | XValue::Number(_) | XValue::Boolean(_) => return None,
     };
-    let text = shortened(&value.text()).into_owned();
+    let text = shorten(&value.text()).into_owned();
     Some(FoundNode { path, text })
 }
 
@@ -193,7 +193,7 @@ fn step_to(node: NodeRef<'_>) -> &str {
     }
 }
 
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),

@@ -228,8 +228,8 @@ fn cells_of<'p>(
         let Some(cell) = own.next() else {
             break;
         };
-        let width = number(cell, "colspan").clamp(1, MOST_COLUMNS);
-        let height = match number(cell, "rowspan") {
+        let width = parse_number_attribute(cell, "colspan").clamp(1, MOST_COLUMNS);
+        let height = match parse_number_attribute(cell, "rowspan") {
             // The cell spans to the end of the group.
             0 if cell.attribute("rowspan").is_some() => MOST_ROWS_SPANNED,
             height => height.clamp(1, MOST_ROWS_SPANNED),
@@ -267,7 +267,7 @@ fn put_cell<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeR
 }
 
 /// The number at the start of an attribute, by HTML's rules; 0 if there is none.
-fn number(cell: NodeRef<'_>, attribute: &str) -> usize {
+fn parse_number_attribute(cell: NodeRef<'_>, attribute: &str) -> usize {
     let text = cell.attribute(attribute).unwrap_or_default().trim_start();
     let text = text.strip_prefix('+').unwrap_or(text);
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -13,7 +13,7 @@ use crate::extraction::{Metadatum, PageInput, RequestedParts};
 use crate::item::Item;
 use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
-use crate::reading::{Reading, shortened};
+use crate::reading::{Reading, shorten};
 use crate::run::Run;
 use crate::set::MappingIndex;
 
@@ -207,7 +207,13 @@ struct Steps(Vec<StepTrace>);
 impl ChainObserver for Steps {
     const NEEDS_INPUTS: bool = true;
 
-    fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
+    fn observe_step<'p>(
+        &mut self,
+        step: &Step,
+        input: &[Item<'p>],
+        output: &[Item<'p>],
+        run: &Run<'p>,
+    ) {
         let output = Values::from_items(output, true, run);
         let mut reading = step.processor.reading(input, run);
         // A reading covers only the first values, so its hint may be wrong.
@@ -241,8 +247,8 @@ impl Values {
 fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
     match item {
         Item::Page => format!("(the page, {} bytes)", run.page.text().len()),
-        Item::Node(node) if as_markup => shortened(&node.outer_html()).into_owned(),
-        other => shortened(&run.text(other)).into_owned(),
+        Item::Node(node) if as_markup => shorten(&node.outer_html()).into_owned(),
+        other => shorten(&run.text(other)).into_owned(),
     }
 }
 

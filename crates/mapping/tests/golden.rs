@@ -46,7 +46,7 @@ fn read_case(path: &Path) -> Map<String, Value> {
 }
 
 /// The values found on the page of a case, in the form of the case.
-fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
+fn extract_case(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     let url = expected["url"].as_str().expect("a case names its URL");
     let parsed = Url::parse(url).unwrap();
     let text = fs::read_to_string(case.with_extension("html")).unwrap();
@@ -92,7 +92,7 @@ fn golden_cases_yield_what_they_should() {
     let mut report = String::new();
     for path in cases() {
         let expected = read_case(&path);
-        let found = found(&engine, &path, &expected);
+        let found = extract_case(&engine, &path, &expected);
         let found = serde_json::to_string_pretty(&found).unwrap();
         let wanted = serde_json::to_string_pretty(&expected).unwrap();
         if found == wanted {

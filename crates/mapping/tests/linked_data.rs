@@ -37,7 +37,7 @@ fn read(engine: &Engine, scripts: &[&str]) -> Extraction {
     engine.extract(page, RequestedParts::default()).unwrap()
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut parts = text.split("\\u{");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -71,7 +71,7 @@ fn linked_data_is_read_as_pages_have_it_and_never_made_up() {
                 .map(Value::from)
                 .collect(),
         };
-        let read = read(&engine, &[&unescaped(script)]);
+        let read = read(&engine, &[&unescape(script)]);
         let found = read
             .fields
             .get("name")

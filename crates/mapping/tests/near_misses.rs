@@ -13,18 +13,18 @@ const PAGE: &str = r#"<html><body>
     </body></html>"#;
 
 /// The only step of a field, traced.
-fn step(kind: PageKind, page: &str, processor: &str, expression: &str) -> StepTrace {
+fn trace_step(kind: PageKind, page: &str, processor: &str, expression: &str) -> StepTrace {
     let parameter = match processor {
         "xpath" => "expression",
         "regex" => "pattern",
         _ => "selector",
     };
     let steps = json!([{"type": processor, "parameters": {parameter: expression}}]);
-    traced(kind, page, steps).swap_remove(0)
+    trace_steps(kind, page, steps).swap_remove(0)
 }
 
 /// The steps of a field, traced.
-fn traced(kind: PageKind, page: &str, steps: Value) -> Vec<StepTrace> {
+fn trace_steps(kind: PageKind, page: &str, steps: Value) -> Vec<StepTrace> {
     let mapping = json!({
         "name": "m", "url_patterns": [{"type": "host", "pattern": "a.example"}],
         "fields": [{"name": "f", "processors": steps}],
@@ -46,7 +46,7 @@ fn traced(kind: PageKind, page: &str, steps: Value) -> Vec<StepTrace> {
 }
 
 fn hint(processor: &str, expression: &str) -> String {
-    let step = step(PageKind::Html, PAGE, processor, expression);
+    let step = trace_step(PageKind::Html, PAGE, processor, expression);
     step.reading.hint.unwrap_or_default()
 }
 
@@ -101,7 +101,7 @@ fn an_xpath_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_woul
 #[test]
 fn a_table_without_tbody_in_xml_is_found_without_it() {
     let xml = "<table><tr><td>1</td></tr></table>";
-    let step = step(PageKind::Xml, xml, "xpath", "//table/tbody/tr");
+    let step = trace_step(PageKind::Xml, xml, "xpath", "//table/tbody/tr");
     let hint = step.reading.hint.unwrap();
     assert_eq!(hint, "matches up to //table; did you mean //table/tr?");
 }
@@ -131,7 +131,7 @@ fn a_selector_that_finds_nothing_is_reported_with_how_far_it_matches_and_what_wo
 #[test]
 fn an_element_of_another_namespace_is_found_by_its_local_name() {
     let page = "<s:Envelope xmlns:s='urn:s' xmlns:m='urn:m'><m:price>5</m:price></s:Envelope>";
-    let step = step(PageKind::Xml, page, "xpath", "//price");
+    let step = trace_step(PageKind::Xml, page, "xpath", "//price");
     assert_eq!(
         step.reading.hint.unwrap_or_default(),
         "not even //price matches; did you mean //*[local-name() = 'price']?"
@@ -162,20 +162,20 @@ fn a_step_that_is_given_nothing_has_no_hint() {
         {"type": "css", "parameters": {"selector": "video"}},
         {"type": "xpath", "parameters": {"expression": ".//a"}},
     ]);
-    let steps = traced(PageKind::Html, PAGE, steps);
+    let steps = trace_steps(PageKind::Html, PAGE, steps);
     assert_eq!(
         steps[0].reading.hint.as_deref(),
         Some("not even video matches")
     );
     assert_eq!(steps[1].reading.hint, None);
-    let json = step(PageKind::Json, "{}", "xpath", "//a");
+    let json = trace_step(PageKind::Json, "{}", "xpath", "//a");
     assert_eq!(json.reading.hint, None, "it has no elements at all");
 }
 
 #[test]
 fn the_nodes_found_are_shown_with_their_paths() {
     let found = |processor, expression| {
-        let nodes = step(PageKind::Html, PAGE, processor, expression)
+        let nodes = trace_step(PageKind::Html, PAGE, processor, expression)
             .reading
             .nodes;
         let shown = nodes.into_iter().map(|node| (node.path, node.text));
@@ -205,7 +205,7 @@ fn the_nodes_found_are_shown_with_their_paths() {
 
 #[test]
 fn a_regular_expression_shows_what_matched_and_where() {
-    let matches = step(PageKind::Text, "né 1815, died 1852", "regex", r"(\d)\d+")
+    let matches = trace_step(PageKind::Text, "né 1815, died 1852", "regex", r"(\d)\d+")
         .reading
         .matches;
     let shown: Vec<_> = matches

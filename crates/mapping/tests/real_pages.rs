@@ -27,7 +27,7 @@ impl Filled {
 }
 
 /// Extracts every page of `folder` as if it stood below `base`.
-fn fill(folder: &str, base: &str) -> BTreeMap<String, Filled> {
+fn extract_pages(folder: &str, base: &str) -> BTreeMap<String, Filled> {
     let mappings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
     let set = MappingSet::load_dir(&mappings).unwrap_or_else(|errors| panic!("{errors}"));
     let engine = Engine::new(Arc::new(set), Limits::default());
@@ -98,7 +98,7 @@ fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]
 #[needs(python3_doc)]
 #[test]
 fn python_library_pages_are_filled() {
-    let filled = fill(
+    let filled = extract_pages(
         "/usr/share/doc/python3-doc/html/library",
         "https://docs.python.org/3/library/",
     );
@@ -112,7 +112,7 @@ fn python_library_pages_are_filled() {
 #[needs(postgresql_doc)]
 #[test]
 fn postgresql_reference_pages_are_filled() {
-    let filled = fill(
+    let filled = extract_pages(
         "/usr/share/doc/postgresql-doc-15/html",
         "https://www.postgresql.org/docs/15/",
     );
@@ -130,7 +130,7 @@ fn postgresql_reference_pages_are_filled() {
 #[needs(sqlite3_doc)]
 #[test]
 fn sqlite_pages_are_filled() {
-    let filled = fill(
+    let filled = extract_pages(
         "/usr/share/doc/sqlite3/c3ref",
         "https://www.sqlite.org/c3ref/",
     );
@@ -141,7 +141,7 @@ fn sqlite_pages_are_filled() {
         ("summary", 99.0),
     ];
     check(&filled, "sqlite-interface", &least);
-    let filled = fill(
+    let filled = extract_pages(
         "/usr/share/doc/sqlite3/releaselog",
         "https://www.sqlite.org/releaselog/",
     );

@@ -80,7 +80,7 @@ pub fn find_silences(known: &SilenceFacts<'_>) -> BTreeMap<String, String> {
     }
     let last = known.runs.iter().find(|run| run.ended_ms.is_some());
     let not_finished = match last {
-        Some(run) if has_completed(run) => not_finished(run),
+        Some(run) if has_completed(run) => not_finished_sentence(run),
         // An aborted run gives no evidence.
         _ => stands("not_finished"),
     };
@@ -162,7 +162,7 @@ fn count_of(counts: &Map<String, Value>, what: &str) -> u64 {
 }
 
 /// The sentence about a last run that failed, or ended before it had checked everything.
-fn not_finished(run: &WatchRun) -> Option<String> {
+fn not_finished_sentence(run: &WatchRun) -> Option<String> {
     let queued = count_of(&run.counts, "queued");
     match run.how? {
         RunEnd::Failed => {
@@ -188,7 +188,10 @@ fn backing_off_sentences(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
         by_reason.entry(&site.reason).or_default().push(site);
     }
     let reported = by_reason.into_iter().map(|(reason, sites)| {
-        let named = sites.iter().take(NAMED_SITES).map(|site| trouble(site));
+        let named = sites
+            .iter()
+            .take(NAMED_SITES)
+            .map(|site| trouble_sentence(site));
         let mut sentence = named.collect::<Vec<_>>().join("; ");
         if sites.len() > NAMED_SITES {
             let more = sites.len() - NAMED_SITES;
@@ -199,7 +202,7 @@ fn backing_off_sentences(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
     reported.collect()
 }
 
-fn trouble(site: &SiteTrouble) -> String {
+fn trouble_sentence(site: &SiteTrouble) -> String {
     let does = match site.unreachable {
         true => "has been unreachable",
         false => "has been backing off",
@@ -230,7 +233,7 @@ fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
         return format!("the run has failed: {why}");
     }
     if let Some(site) = known.sites.first() {
-        return trouble(site);
+        return trouble_sentence(site);
     }
     if last.how == Some(RunEnd::Offline) {
         return String::from("the machine is offline");
@@ -265,7 +268,7 @@ fn main_outcome(run: &WatchRun) -> Option<String> {
     let n = n.as_u64().unwrap_or(0);
     let why = match name.parse::<Outcome>() {
         Ok(outcome) if matches!(outcome.end(), TaskEnd::Page | TaskEnd::Elsewhere) => return None,
-        Ok(outcome) => outcome.in_words(),
+        Ok(outcome) => outcome.meaning(),
         Err(_) => name,
     };
     (n * 2 > all).then(|| format!("{why} ({n} of {all} requests)"))

@@ -1,6 +1,6 @@
 //! The readers, one for each kind of document.
 
-use crate::kind::{Beginning, Kind, beginning};
+use crate::kind::{Beginning, Kind, detect_beginning};
 use crate::limits::Limits;
 use crate::report::{Report, Status};
 
@@ -33,11 +33,11 @@ pub(crate) use self::content::{Content, Trouble};
 
 /// Recognises the kind of a document by its first bytes, and that of a container by its contents as well.
 pub(crate) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
-    match beginning(bytes)? {
+    match detect_beginning(bytes)? {
         Beginning::Pdf => Some(Kind::Pdf),
         Beginning::Rtf => Some(Kind::Rtf),
         Beginning::Zip => package::detect_kind(bytes),
-        Beginning::Compound => compound::kind(bytes),
+        Beginning::Compound => compound::detect_kind(bytes),
     }
 }
 

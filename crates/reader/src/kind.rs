@@ -54,7 +54,7 @@ pub(crate) enum Beginning {
     Compound,
 }
 
-pub(crate) fn beginning(bytes: &[u8]) -> Option<Beginning> {
+pub(crate) fn detect_beginning(bytes: &[u8]) -> Option<Beginning> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let head = &bytes[..bytes.len().min(PDF_BEGINS_WITHIN)];
     let is_markup = head.trim_ascii_start().starts_with(b"<");
@@ -74,7 +74,7 @@ pub(crate) fn beginning(bytes: &[u8]) -> Option<Beginning> {
 /// Whether a body begins as a document at its first byte. Before the beginning of a PDF, a byte order mark and white
 /// space are allowed.
 pub fn begins_as_document(bytes: &[u8]) -> bool {
-    match beginning(bytes) {
+    match detect_beginning(bytes) {
         Some(Beginning::Pdf) => {
             let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
             bytes.trim_ascii_start().starts_with(PDF)
@@ -85,7 +85,7 @@ pub fn begins_as_document(bytes: &[u8]) -> bool {
 
 /// The approximate kind of a document whose reader has died.
 pub fn coarse_kind(bytes: &[u8]) -> Kind {
-    match beginning(bytes) {
+    match detect_beginning(bytes) {
         Some(Beginning::Pdf) => Kind::Pdf,
         Some(Beginning::Rtf) => Kind::Rtf,
         _ => Kind::Office,
@@ -94,7 +94,7 @@ pub fn coarse_kind(bytes: &[u8]) -> Kind {
 
 /// Whether a body may be a document that needs a reader. `None` while there are too few bytes to decide.
 pub fn is_candidate(bytes: &[u8]) -> Option<bool> {
-    match beginning(bytes) {
+    match detect_beginning(bytes) {
         Some(_) => Some(true),
         None if bytes.len() >= PDF_BEGINS_WITHIN => Some(false),
         None => None,
@@ -117,7 +117,7 @@ mod tests {
             (b"<p>a page about %PDF-1.7", None),
             (b"plain text", None),
         ] {
-            assert_eq!(beginning(bytes), expected, "{bytes:?}");
+            assert_eq!(detect_beginning(bytes), expected, "{bytes:?}");
         }
     }
 

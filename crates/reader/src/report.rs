@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn written(report: &Result<Report, NotADocument>) -> Vec<u8> {
+    fn write_to_vec(report: &Result<Report, NotADocument>) -> Vec<u8> {
         let mut bytes = Vec::new();
         write(report, &mut bytes).unwrap();
         bytes
@@ -235,18 +235,18 @@ mod tests {
     #[test]
     fn a_report_comes_out_of_the_pipe_as_it_went_in_but_clean() {
         for text in ["two\nlines", ""] {
-            let bytes = written(&Ok(report(text)));
+            let bytes = write_to_vec(&Ok(report(text)));
             let read = Report::parse(bytes, 100).unwrap().unwrap();
             assert_eq!(read.text, text);
             assert_eq!(read.metadata.title.as_deref(), Some("A title"));
         }
-        let bytes = written(&Err(NotADocument));
+        let bytes = write_to_vec(&Err(NotADocument));
         assert_eq!(Report::parse(bytes, 100), Ok(Err(NotADocument)));
     }
 
     #[test]
     fn a_report_that_cannot_be_right_is_refused() {
-        let whole = written(&Ok(report("some text")));
+        let whole = write_to_vec(&Ok(report("some text")));
         assert!(
             Report::parse(whole.clone(), 4).is_err(),
             "longer than it may be"

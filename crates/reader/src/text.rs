@@ -33,7 +33,7 @@ impl TextWriter {
         for character in text.chars() {
             match character {
                 '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
-                    self.line_break();
+                    self.push_line_break();
                 }
                 _ if character.is_whitespace() && character != '\u{a0}' => self.space = true,
                 // A soft hyphen, which marks a possible break within a word, is dropped.
@@ -50,10 +50,10 @@ impl TextWriter {
         for character in text.chars() {
             match character {
                 // Within a cell, columns of a nested table do not count as columns.
-                '\t' if self.in_cells > 0 => self.space(),
+                '\t' if self.in_cells > 0 => self.push_space(),
                 '\t' => self.skip_cells(1),
-                '\n' => self.line_break(),
-                ' ' => self.space(),
+                '\n' => self.push_line_break(),
+                ' ' => self.push_space(),
                 _ => self.push_visible(character)?,
             }
         }
@@ -83,15 +83,15 @@ impl TextWriter {
         Ok(())
     }
 
-    pub(crate) fn space(&mut self) {
+    pub(crate) fn push_space(&mut self) {
         self.space = true;
     }
 
-    pub(crate) fn line_break(&mut self) {
+    pub(crate) fn push_line_break(&mut self) {
         self.end_line(self.breaks + 1);
     }
 
-    pub(crate) fn paragraph(&mut self) {
+    pub(crate) fn end_paragraph(&mut self) {
         self.end_line(self.breaks.max(1));
     }
 
@@ -139,19 +139,19 @@ impl TextWriter {
 mod tests {
     use super::*;
 
-    fn written(parts: &[&str]) -> String {
+    fn write_parts(parts: &[&str]) -> String {
         let mut writer = TextWriter::new(1000);
         for part in parts {
             writer.push(part).unwrap();
-            writer.paragraph();
+            writer.end_paragraph();
         }
         writer.finish()
     }
 
     #[test]
     fn white_space_is_what_a_reader_sees() {
-        assert_eq!(written(&["  a \t b\u{0}c ", "", "d"]), "a bc\nd");
-        assert_eq!(written(&["a\n\n\n\nb\r\n"]), "a\n\nb");
+        assert_eq!(write_parts(&["  a \t b\u{0}c ", "", "d"]), "a bc\nd");
+        assert_eq!(write_parts(&["a\n\n\n\nb\r\n"]), "a\n\nb");
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
                 writer.push(cell).unwrap();
                 writer.end_cell();
             }
-            writer.paragraph();
+            writer.end_paragraph();
         }
         assert_eq!(writer.finish(), "a\t\tb c\n\td\ne\nf");
     }

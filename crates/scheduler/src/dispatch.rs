@@ -153,20 +153,20 @@ impl Dispatch {
             .collect()
     }
 
-    pub fn heartbeat(
+    pub fn on_heartbeat(
         &mut self,
         peer: &Caller,
         beat: &SupervisorHeartbeat,
         now_ms: i64,
     ) -> HeartbeatReply {
-        let heard = self.fleet.heartbeat(peer, beat, now_ms);
+        let heard = self.fleet.on_heartbeat(peer, beat, now_ms);
         self.make_starved_of_peer_ready(peer, now_ms);
         heard
     }
 
     /// Notes that a supervisor grants more credit.
-    pub fn credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
-        self.fleet.credit(peer, session, credit);
+    pub fn on_credit(&mut self, peer: &Caller, session: u64, credit: Credit, now_ms: i64) {
+        self.fleet.on_credit(peer, session, credit);
         self.make_starved_of_peer_ready(peer, now_ms);
     }
 

@@ -44,7 +44,7 @@ impl ExcludedSites {
     /// Reads `FILE`, or the first N entries of it for `FILE:N`. Each line has a domain or `rank,domain`. `.gz` and
     /// `.zip` (its first file) are unpacked. Empty lines and `#` comments are skipped.
     pub fn load(list: &str) -> Result<ExcludedSites, ExcludedSitesError> {
-        let (path, first) = path_and_count(list);
+        let (path, first) = split_path_and_count(list);
         let read = |source| ExcludedSitesError::Read {
             path: path.to_owned(),
             source,
@@ -54,7 +54,7 @@ impl ExcludedSites {
 
     /// The path in `FILE` or `FILE:N`.
     pub fn path_of(list: &str) -> &Path {
-        path_and_count(list).0
+        split_path_and_count(list).0
     }
 
     fn read(
@@ -68,7 +68,7 @@ impl ExcludedSites {
         let mut line = 0;
         while hashes.len() < first && read_line(&mut reader, &mut text)? {
             line += 1;
-            match listed_domain(&text) {
+            match parse_line(&text) {
                 ListedLine::Domain(domain) => hashes.push(hash(&domain)),
                 ListedLine::Nothing => {}
                 ListedLine::Unreadable(text) => {
@@ -119,7 +119,7 @@ enum ListedLine {
     Unreadable(String),
 }
 
-fn listed_domain(line: &[u8]) -> ListedLine {
+fn parse_line(line: &[u8]) -> ListedLine {
     let line = String::from_utf8_lossy(line);
     let text = line.trim_start_matches('\u{feff}').trim();
     if text.is_empty() || text.starts_with('#') {
@@ -161,7 +161,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     Ok(read > 0)
 }
 
-fn path_and_count(list: &str) -> (&Path, usize) {
+fn split_path_and_count(list: &str) -> (&Path, usize) {
     match list
         .rsplit_once(':')
         .map(|(path, count)| (path, count.parse()))
@@ -198,7 +198,7 @@ mod tests {
         sites.excludes(&url, &webfill_urls::site(&url))
     }
 
-    fn written(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
+    fn write_list(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         std::fs::write(&path, bytes).unwrap();
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_site_is_excluded_with_its_hosts_and_a_host_alone() {
-        let (_dir, path) = written("list", b"# top\nGoogle.com\n\nwww.example.org\r\n");
+        let (_dir, path) = write_list("list", b"# top\nGoogle.com\n\nwww.example.org\r\n");
         let sites = ExcludedSites::load(&path).unwrap();
         assert_eq!(sites.len(), 2);
         assert!(excludes(&sites, "https://maps.google.com/x"));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn only_the_first_n_of_a_ranking_count() {
-        let (_dir, path) = written("top.csv", b"1,a.com\n2,b.com\n3,c.com\n");
+        let (_dir, path) = write_list("top.csv", b"1,a.com\n2,b.com\n3,c.com\n");
         let sites = ExcludedSites::load(&format!("{path}:2")).unwrap();
         assert!(excludes(&sites, "http://b.com/"));
         assert!(!excludes(&sites, "http://c.com/"));
@@ -229,14 +229,14 @@ mod tests {
     fn gzip_and_zip_are_unpacked() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(b"1,a.com\n2,b.com\n").unwrap();
-        let (_dir, path) = written("top.csv.gz", &gzip.finish().unwrap());
+        let (_dir, path) = write_list("top.csv.gz", &gzip.finish().unwrap());
         assert_eq!(ExcludedSites::load(&path).unwrap().len(), 2);
 
         let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
         zip.start_file("top.csv", zip::write::SimpleFileOptions::default())
             .unwrap();
         zip.write_all(b"1,a.com\n2,b.com\n3,c.com\n").unwrap();
-        let (_dir, path) = written("top.zip", zip.finish().unwrap().get_ref());
+        let (_dir, path) = write_list("top.zip", zip.finish().unwrap().get_ref());
         let sites = ExcludedSites::load(&format!("{path}:2")).unwrap();
         assert_eq!(sites.len(), 2);
         assert!(excludes(&sites, "http://a.com/"));
@@ -244,14 +244,14 @@ mod tests {
 
     #[test]
     fn international_domains_are_kept_as_urls_write_them() {
-        let (_dir, path) = written("list", "bücher.example\n".as_bytes());
+        let (_dir, path) = write_list("list", "bücher.example\n".as_bytes());
         let sites = ExcludedSites::load(&path).unwrap();
         assert!(excludes(&sites, "https://bücher.example/"));
     }
 
     #[test]
     fn a_line_without_a_domain_is_named() {
-        let (_dir, path) = written("list", b"a.com\nhttp://b.com/\n");
+        let (_dir, path) = write_list("list", b"a.com\nhttp://b.com/\n");
         let error = ExcludedSites::load(&path).unwrap_err().to_string();
         assert!(
             error.contains("line 2: `http://b.com/` is not a domain"),
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn binary_lines_are_shown_without_control_characters() {
-        let (_dir, path) = written("list", b"\x1b[2J\x00\x07/\nb.com\n");
+        let (_dir, path) = write_list("list", b"\x1b[2J\x00\x07/\nb.com\n");
         let error = ExcludedSites::load(&path).unwrap_err().to_string();
         assert!(!error.contains(char::is_control), "{error:?}");
     }
@@ -281,7 +281,7 @@ mod tests {
     fn an_endless_line_is_not_read_into_memory() {
         let mut list = vec![b'a'; 3_000_000];
         list.extend_from_slice(b"\nb.com\n");
-        let (_dir, path) = written("list", &list);
+        let (_dir, path) = write_list("list", &list);
         let error = ExcludedSites::load(&path).unwrap_err();
         assert!(matches!(
             error,

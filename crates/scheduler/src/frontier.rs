@@ -155,7 +155,7 @@ pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::snapshots::{
     extend_seen_index, install_snapshot, is_continued_by, last_task, make_snapshot,
-    snapshot_applied,
+    read_snapshot_position,
 };
 pub use self::supervisors::SavedSupervisor;
 pub use self::task_reports::{CrawlsAtSite, MOST_COUNTED, TaskReport, TaskStage, TasksAhead};
@@ -416,8 +416,8 @@ impl Frontier {
 
     /// Makes all commits durable in the file. With a journal, [`commit`](Frontier::commit) does not, so that the file
     /// is never ahead of it: all changes must be in the journal, up to this record.
-    pub fn keep(&mut self, applied: Applied) -> Result<(), FrontierError> {
-        self.0.keep(applied)
+    pub fn make_durable(&mut self, applied: Applied) -> Result<(), FrontierError> {
+        self.0.make_durable(applied)
     }
 
     /// Makes all calls since the last commit durable, together. With a journal, see [`keep`](Frontier::keep).
@@ -431,7 +431,10 @@ impl Frontier {
 impl Drop for Frontier {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(schema::plans::scans(&self.0.cx.db), Vec::<String>::new());
+            assert_eq!(
+                schema::plans::take_scanning_statements(&self.0.cx.db),
+                Vec::<String>::new()
+            );
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn check_rights(asked: &ControlRequest, rights: &Rights) -> Result<()
                 return Err(read_only_refusal("$.action"));
             }
             match need.reach {
-                Reach::App(app_id) if !rights.permit_app(app_id) => {
+                Reach::App(app_id) if !rights.permits_app(app_id) => {
                     Err(foreign_application_refusal("$.appid"))
                 }
                 Reach::Fleet if rights.is_limited_to_apps() => Err(Refusal::new(
@@ -119,7 +119,7 @@ fn check_feed_rights(batch: &Batch, rights: &Rights) -> Result<(), Refusal> {
         return Err(read_only_refusal("$"));
     }
     let mut foreign = batch.crawls.iter();
-    match foreign.find(|order| !rights.permit_app(&order.app_id)) {
+    match foreign.find(|order| !rights.permits_app(&order.app_id)) {
         Some(order) => {
             let place = order.seeds.first().map_or(0, |seed| seed.place);
             Err(foreign_application_refusal(&format!(
@@ -217,7 +217,7 @@ mod tests {
     }
 
     /// The path in the refusal; empty if the request is permitted.
-    fn refused(asked: &ControlRequest, words: &[&str]) -> String {
+    fn refusal_path(asked: &ControlRequest, words: &[&str]) -> String {
         check_rights(asked, &rights(words)).map_or_else(|refusal| refusal.path, |()| String::new())
     }
 
@@ -236,16 +236,20 @@ mod tests {
         for (question, change, reach) in table() {
             let asked = read(&question);
             assert_eq!(changes_something(&asked), change, "{question}");
-            assert_eq!(refused(&asked, &[]), "", "{question}");
+            assert_eq!(refusal_path(&asked, &[]), "", "{question}");
             let for_readers = if change { "$.action" } else { "" };
-            assert_eq!(refused(&asked, &["read-only"]), for_readers, "{question}");
+            assert_eq!(
+                refusal_path(&asked, &["read-only"]),
+                for_readers,
+                "{question}"
+            );
             let (own, other) = match reach {
                 Reach::App(_) => ("", "$.appid"),
                 Reach::Watch => ("", ""),
                 Reach::Fleet => ("$.action", "$.action"),
             };
-            assert_eq!(refused(&asked, &["apps=a,x"]), own, "{question}");
-            assert_eq!(refused(&asked, &["apps=aa,b"]), other, "{question}");
+            assert_eq!(refusal_path(&asked, &["apps=a,x"]), own, "{question}");
+            assert_eq!(refusal_path(&asked, &["apps=aa,b"]), other, "{question}");
         }
     }
 
@@ -264,16 +268,19 @@ mod tests {
             let is_refused = is_refused_unread(message.as_bytes(), &rights(&words));
             assert_eq!(is_refused, refused, "{words:?}");
         }
-        assert_eq!(refused(&ControlRequest::UnreadFeed, &["read-only"]), "$");
+        assert_eq!(
+            refusal_path(&ControlRequest::UnreadFeed, &["read-only"]),
+            "$"
+        );
     }
 
     #[test]
     fn a_feed_is_refused_whole_with_the_place_of_the_first_foreign_request() {
         let one = |app: &str| json!({"url": "http://a.org/", "appid": app, "crawlid": "c"});
         let list = read(&json!([one("a"), one("a"), one("b")]));
-        assert_eq!(refused(&list, &["apps=a"]), "$[2].appid");
-        assert_eq!(refused(&list, &["apps=a,b"]), "");
-        assert_eq!(refused(&list, &["apps=a,b", "read-only"]), "$");
-        assert_eq!(refused(&read(&one("b")), &["apps=a"]), "$.appid");
+        assert_eq!(refusal_path(&list, &["apps=a"]), "$[2].appid");
+        assert_eq!(refusal_path(&list, &["apps=a,b"]), "");
+        assert_eq!(refusal_path(&list, &["apps=a,b", "read-only"]), "$");
+        assert_eq!(refusal_path(&read(&one("b")), &["apps=a"]), "$.appid");
     }
 }

@@ -91,7 +91,7 @@ impl SeenUrls {
         let folder = state.join(runs::FOLDER);
         let runs = runs::open(db, &folder)?;
         let mut seen = SeenUrls {
-            secret: secret(db)?,
+            secret: load_or_create_secret(db)?,
             dropped_parameters,
             folder,
             tail: HashMap::default(),
@@ -310,7 +310,7 @@ fn tail_limit(bytes: usize) -> usize {
 }
 
 /// The database's secret, created when it is first opened.
-fn secret(db: &Connection) -> Result<(u64, u64)> {
+fn load_or_create_secret(db: &Connection) -> Result<(u64, u64)> {
     let sql = "INSERT OR IGNORE INTO meta VALUES ('seen_secret', randomblob(16))";
     db.execute(sql, [])?;
     let sql = "SELECT value FROM meta WHERE name = 'seen_secret'";

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_wire::Outcome;
 
 use crate::frontier::{TaskReport, TaskStage};
-use crate::wording::{format_time, pluralize, seconds};
+use crate::wording::{format_time, pluralize, to_seconds};
 
 /// The parts of an answer that come from the task's own row.
 pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
@@ -29,13 +29,13 @@ pub(crate) fn task_json(task: &TaskReport, app_id: &str, crawl_id: &str) -> Valu
             answer["state"] = "ended".into();
             answer["outcome"] = outcome.as_str().into();
             answer["status_code"] = status_code.into();
-            answer["ended"] = at_ms.map(seconds).into();
+            answer["ended"] = at_ms.map(to_seconds).into();
         }
         TaskStage::Leased => answer["state"] = "leased".into(),
         TaskStage::Queued { not_before_ms } => {
             answer["state"] = "queued".into();
             if not_before_ms > 0 {
-                answer["not_before"] = seconds(not_before_ms).into();
+                answer["not_before"] = to_seconds(not_before_ms).into();
             }
         }
     }
@@ -82,7 +82,7 @@ fn tries_json(task: &TaskReport) -> Vec<Value> {
             json!({
                 "outcome": attempt.outcome,
                 "status_code": attempt.status_code,
-                "ended": seconds(attempt.ended_at_ms),
+                "ended": to_seconds(attempt.ended_at_ms),
             })
         })
         .collect()

@@ -40,7 +40,7 @@ pub fn begin_reporting(
             outbox::delete_reported(db, &watch.name, time)?;
             continue;
         }
-        let reported = match outbox::reported(db, &watch.name, time)? {
+        let reported = match outbox::load_reported(db, &watch.name, time)? {
             Some(reported) => reported,
             None => {
                 outbox::save_reported(db, &watch.name, time, fresh)?;

@@ -35,7 +35,7 @@ pub(crate) fn format_time(at_ms: i64, now_ms: i64) -> String {
 }
 
 /// Milliseconds as seconds, the form of times and durations in answers.
-pub(crate) fn seconds(ms: i64) -> f64 {
+pub(crate) fn to_seconds(ms: i64) -> f64 {
     ms as f64 / 1_000.0
 }
 

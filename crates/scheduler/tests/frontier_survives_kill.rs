@@ -17,7 +17,7 @@ const STATE_DIR: &str = "WEBFILL_TEST_KILLED_STATE_DIR";
 const ROUNDS: u64 = 12;
 
 /// Opens the frontier with so little memory that keys go to disk and are merged there many times.
-fn opened(dir: &Path) -> Frontier {
+fn open_frontier(dir: &Path) -> Frontier {
     let config = FrontierConfig {
         seen_memory_bytes: 0,
         ..FrontierConfig::default()
@@ -25,7 +25,7 @@ fn opened(dir: &Path) -> Frontier {
     Frontier::open(dir, config, 0).unwrap()
 }
 
-fn crawl(frontier: &mut Frontier) -> CrawlKey {
+fn open_crawl(frontier: &mut Frontier) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", "crawl");
     spec.max_depth = u16::MAX;
     frontier.crawls().open(&spec).unwrap()
@@ -97,8 +97,8 @@ fn works_until_it_is_killed() {
     let Some(dir) = std::env::var_os(STATE_DIR) else {
         return;
     };
-    let mut frontier = opened(Path::new(&dir));
-    let crawl = crawl(&mut frontier);
+    let mut frontier = open_frontier(Path::new(&dir));
+    let crawl = open_crawl(&mut frontier);
     give_back_leases(&mut frontier);
     loop {
         feed(&mut frontier, crawl);
@@ -210,7 +210,7 @@ fn nothing_is_lost_or_doubled_however_often_the_process_is_killed() {
         assert_file_holds(dir.path(), &announced);
         assert_runs_have_their_files(dir.path());
     }
-    assert!(merged_runs(dir.path()) > 0, "no key went to disk");
+    assert!(count_runs(dir.path()) > 0, "no key went to disk");
     end_all_that_is_left(dir.path());
 }
 
@@ -231,7 +231,7 @@ fn assert_runs_have_their_files(dir: &Path) {
     }
 }
 
-fn merged_runs(dir: &Path) -> i64 {
+fn count_runs(dir: &Path) -> i64 {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     ask(&db, "SELECT count(*) FROM seen_runs")[0]
 }
@@ -248,8 +248,8 @@ fn give_back_leases(frontier: &mut Frontier) {
 
 /// Checks that everything that the last kill left ends with exactly one outcome.
 fn end_all_that_is_left(dir: &Path) {
-    let mut frontier = opened(dir);
-    let crawl = crawl(&mut frontier);
+    let mut frontier = open_frontier(dir);
+    let crawl = open_crawl(&mut frontier);
     give_back_leases(&mut frontier);
     loop {
         let leased = lease(&mut frontier);

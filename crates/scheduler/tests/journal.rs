@@ -35,8 +35,8 @@ fn records_that_are_made_while_a_command_is_under_way_share_the_next_one() {
     assert_eq!(appends.add(b"two"), 12);
     assert_eq!(appends.add(b"three"), 13);
     assert_eq!(appends.next_command(), None, "one is under way");
-    appends.answered((11, 1), AppendAnswer::Added).unwrap();
-    assert_eq!(appends.appended(), 11);
+    appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
+    assert_eq!(appends.last_appended(), 11);
     assert_eq!(appends.next_command().map(|records| records.len()), Some(2));
 }
 
@@ -56,11 +56,11 @@ fn a_command_whose_answer_was_lost_is_found_under_the_own_epoch() {
     let command = appends.next_command().unwrap();
     assert_eq!(appends.command_under_way(), Some(command));
     let taken = |number, epoch| AppendAnswer::Taken { number, epoch };
-    appends.answered((11, 2), taken(11, 3)).unwrap();
-    assert_eq!(appends.appended(), 11);
+    appends.on_answer((11, 2), taken(11, 3)).unwrap();
+    assert_eq!(appends.last_appended(), 11);
     let rest = appends.next_command().unwrap();
     assert_eq!(rest, vec![changes(12, 3, b"two", true)]);
-    let replaced = appends.answered((12, 1), taken(12, 4));
+    let replaced = appends.on_answer((12, 1), taken(12, 4));
     assert_eq!(replaced, Err(Replaced { by_epoch: 4 }));
 }
 
@@ -69,13 +69,13 @@ fn an_answer_that_comes_late_is_passed_over() {
     let mut appends = Appends::new(3, 10, 100, 1_000);
     appends.add(b"one");
     appends.next_command();
-    appends.answered((11, 1), AppendAnswer::Added).unwrap();
+    appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
     appends.add(b"two");
     appends.next_command();
-    appends.answered((11, 1), AppendAnswer::Added).unwrap();
-    assert_eq!(appends.appended(), 11);
+    appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
+    assert_eq!(appends.last_appended(), 11);
     assert!(!appends.is_idle());
-    appends.answered((12, 1), AppendAnswer::Added).unwrap();
+    appends.on_answer((12, 1), AppendAnswer::Added).unwrap();
     assert!(appends.is_idle());
 }
 
@@ -90,7 +90,7 @@ fn what_is_on_its_way_is_bounded() {
 
 #[test]
 fn half_a_commit_never_happened_once_another_dispatcher_has_begun() {
-    let mut reader = JournalReader::after(0, 0);
+    let mut reader = JournalReader::starting_after(0, 0);
     let mut take = |record| reader.take(record).unwrap().map(|commit| commit.changes);
     assert_eq!(take(Record::begins(1, 1)), Some(Vec::new()));
     assert_eq!(take(changes(2, 1, b"ab", false)), None);
@@ -103,7 +103,7 @@ fn half_a_commit_never_happened_once_another_dispatcher_has_begun() {
 
 #[test]
 fn a_gap_and_an_earlier_epoch_are_faults() {
-    let mut reader = JournalReader::after(4, 2);
+    let mut reader = JournalReader::starting_after(4, 2);
     let gap = reader.take(changes(6, 2, b"", true));
     assert_eq!(gap, Err(JournalFault::Gap { last: 4, found: 6 }));
     assert!(reader.take(changes(5, 1, b"", true)).is_err());
@@ -116,13 +116,13 @@ fn a_gap_and_an_earlier_epoch_are_faults() {
 #[test]
 fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
-    assert_eq!(watch.may_take(1_000), None, "nothing is known");
+    assert_eq!(watch.lease_to_take(1_000), None, "nothing is known");
     watch.note(lease(1, 1, 8), 1_000);
     watch.note(lease(1, 1, 8), 3_000);
-    assert_eq!(watch.may_take(6_400), None);
+    assert_eq!(watch.lease_to_take(6_400), None);
     watch.note(lease(1, 2, 8), 6_400);
-    assert_eq!(watch.may_take(6_600), None, "it was renewed");
-    assert_eq!(watch.may_take(11_900), Some(lease(1, 2, 8)));
+    assert_eq!(watch.lease_to_take(6_600), None, "it was renewed");
+    assert_eq!(watch.lease_to_take(11_900), Some(lease(1, 2, 8)));
 }
 
 /// During an election of the store nobody can renew the lease. Afterwards its holder again has the whole time of a
@@ -132,20 +132,20 @@ fn the_time_in_which_no_read_is_answered_does_not_count() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
     watch.note(lease(1, 1, 8), 1_000);
     watch.note(lease(1, 1, 8), 60_000);
-    assert_eq!(watch.may_take(60_000), None);
+    assert_eq!(watch.lease_to_take(60_000), None);
     for now_ms in [62_000, 64_000] {
         watch.note(lease(1, 1, 8), now_ms);
-        assert_eq!(watch.may_take(now_ms), None);
+        assert_eq!(watch.lease_to_take(now_ms), None);
     }
     watch.note(lease(1, 1, 8), 65_500);
-    assert_eq!(watch.may_take(65_500), Some(lease(1, 1, 8)));
+    assert_eq!(watch.lease_to_take(65_500), Some(lease(1, 1, 8)));
 }
 
 #[test]
 fn a_lease_that_is_free_or_was_ours_is_taken_at_once() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
     watch.note(lease(1, 1, 7), 1_000);
-    assert!(watch.may_take(1_000).is_some());
+    assert!(watch.lease_to_take(1_000).is_some());
     let mut watch = LeaseWatch::new(7, LEASE_MS);
     watch.note(lease(1, 1, 8), 1_000);
     let free = Lease {
@@ -153,7 +153,7 @@ fn a_lease_that_is_free_or_was_ours_is_taken_at_once() {
         ..lease(1, 1, 8)
     };
     watch.note(free, 1_001);
-    assert_eq!(watch.may_take(1_001), Some(free));
+    assert_eq!(watch.lease_to_take(1_001), Some(free));
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn a_tenure_counts_from_when_its_renewal_was_sent() {
     let mut tenure = Tenure::begin(2, LEASE_MS, 1_000);
     assert!(tenure.is_in_force(5_999));
     assert!(!tenure.is_in_force(6_000));
-    tenure.renewed(2_000);
+    tenure.on_renewed(2_000);
     assert!(tenure.is_in_force(6_999));
-    tenure.renewed(1_500);
+    tenure.on_renewed(1_500);
     assert!(tenure.is_in_force(6_999), "an old answer");
     assert!(!tenure.is_in_force(7_000));
 }

@@ -48,7 +48,7 @@ impl Files {
 }
 
 /// Runs statements on a frontier, a commit for each, and applies their changes to another file.
-fn replicated(commits: &[&str]) -> Files {
+fn replicate(commits: &[&str]) -> Files {
     let mut files = Files::new();
     for (at, sql) in commits.iter().enumerate() {
         files.run(sql);
@@ -63,7 +63,7 @@ fn replicated(commits: &[&str]) -> Files {
 
 #[test]
 fn a_copy_that_applies_all_changes_is_equal_after_each_commit() {
-    replicated(&[
+    replicate(&[
         "INSERT INTO sites (name) VALUES ('a.org'), ('b.org')",
         "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 50, 0, 0, '2/')",
         "UPDATE task_rows SET state = 1, attempt = attempt + 1; UPDATE sites SET due_at_ms = 7 WHERE id = 2",
@@ -76,7 +76,7 @@ fn a_copy_that_applies_all_changes_is_equal_after_each_commit() {
 
 #[test]
 fn rows_that_are_replaced_are_noted() {
-    replicated(&[
+    replicate(&[
         "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (1), (2)",
         "INSERT OR REPLACE INTO unsaved_site_states (site) VALUES (1)",
         "INSERT OR REPLACE INTO meta VALUES ('a number', 1)",
@@ -86,7 +86,7 @@ fn rows_that_are_replaced_are_noted() {
 
 #[test]
 fn ids_that_are_never_reused_are_not_reused_by_the_copy() {
-    let mut files = replicated(&[
+    let mut files = replicate(&[
         "INSERT INTO unsaved_crawls (crawl) VALUES (1), (2); DELETE FROM unsaved_crawls WHERE crawl = 2",
     ]);
     let add = |db: &Connection| {
@@ -99,7 +99,7 @@ fn ids_that_are_never_reused_are_not_reused_by_the_copy() {
 
 #[test]
 fn unique_values_move_between_rows() {
-    replicated(&[
+    replicate(&[
         "INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{}')",
         "UPDATE crawls SET app_id = '', crawl_id = 'detached 1';
          INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{}')",
@@ -186,7 +186,7 @@ fn a_file_is_never_ahead_of_the_journal() {
         number: 1,
         epoch: 1,
     };
-    frontier.keep(position).unwrap();
+    frontier.make_durable(position).unwrap();
     assert!(frontier.take_changes().unwrap().is_empty());
     drop(frontier);
     let mut frontier = open();

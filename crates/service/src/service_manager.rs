@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     /// Listens like a service manager, at an abstract socket name.
-    fn listening(name: &str) -> (UnixDatagram, String) {
+    fn bind_listener(name: &str) -> (UnixDatagram, String) {
         let name = format!("webfill-{name}-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let socket = UnixDatagram::bind_addr(&address).unwrap();
@@ -152,7 +152,7 @@ mod tests {
         (socket, format!("@{name}"))
     }
 
-    fn reported(socket: &UnixDatagram) -> Vec<String> {
+    fn received_notifications(socket: &UnixDatagram) -> Vec<String> {
         let mut buffer = [0; 4_096];
         let received =
             std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|n| buffer[..n].to_vec()));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn each_state_is_sent_and_a_status_only_when_it_is_new() {
-        let (socket, name) = listening("states");
+        let (socket, name) = bind_listener("states");
         let mut manager = ServiceManager::at_socket(Some(OsStr::new(&name)), Some(Duration::ZERO));
         manager.notify_ready();
         manager.notify_alive(|| "one\ntwo".to_owned());
@@ -177,9 +177,9 @@ mod tests {
             "WATCHDOG=1",
             "STOPPING=1",
         ];
-        assert_eq!(reported(&socket), expected);
+        assert_eq!(received_notifications(&socket), expected);
         manager.notify_reloading();
-        let reloading = reported(&socket).concat();
+        let reloading = received_notifications(&socket).concat();
         assert!(
             reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
             "{reloading}"
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_loop_is_heard_at_half_of_the_time_after_which_it_is_taken_for_stuck() {
-        let (_socket, name) = listening("watchdog");
+        let (_socket, name) = bind_listener("watchdog");
         let every =
             |silence| ServiceManager::at_socket(Some(OsStr::new(&name)), silence).word_every;
         assert_eq!(
@@ -201,19 +201,19 @@ mod tests {
 
     #[test]
     fn a_service_manager_that_does_not_read_blocks_nothing_and_is_notified_later() {
-        let (socket, name) = listening("full");
+        let (socket, name) = bind_listener("full");
         let mut manager = ServiceManager::at_socket(Some(OsStr::new(&name)), Some(Duration::ZERO));
         for turn in 0..10_000 {
             manager.notify_alive(|| turn.to_string());
         }
         manager.notify_ready();
         manager.notify_status("serves".to_owned());
-        let before = reported(&socket);
+        let before = received_notifications(&socket);
         assert!(!before.contains(&"READY=1".to_owned()), "{before:?}");
         manager.notify_alive(|| "serves".to_owned());
         manager.notify_alive(|| "serves".to_owned());
         let expected = ["READY=1", "WATCHDOG=1", "STATUS=serves", "WATCHDOG=1"];
-        assert_eq!(reported(&socket), expected);
+        assert_eq!(received_notifications(&socket), expected);
         ServiceManager::disabled().notify_ready();
         ServiceManager::at_socket(Some(OsStr::new("@nobody-listens-there")), None).notify_ready();
     }

@@ -30,7 +30,7 @@ impl StateFolder {
                 path.display()
             ))
         };
-        if let Some(why) = no_folder(path) {
+        if let Some(why) = why_not_folder(path) {
             let path = path.display();
             return Err(Fault::usage(format!(
                 "the state folder {path} {why}: choose another --state"
@@ -154,7 +154,7 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
 }
 
 /// What an existing path is instead of a folder, in words; `None` if it is a folder or does not exist.
-pub fn no_folder(path: &Path) -> Option<&'static str> {
+pub fn why_not_folder(path: &Path) -> Option<&'static str> {
     let found = std::fs::symlink_metadata(path).ok()?;
     match path.metadata() {
         Ok(target) if target.is_dir() => None,
@@ -368,8 +368,8 @@ mod tests {
             let refused = StateFolder::open(&at(name), "crawl").unwrap_err();
             assert!(refused.message.contains(reported), "{refused}");
         }
-        assert_eq!(no_folder(&at("link")), None);
-        assert_eq!(no_folder(&at("new")), None);
+        assert_eq!(why_not_folder(&at("link")), None);
+        assert_eq!(why_not_folder(&at("new")), None);
     }
 
     /// Needs root, because only root can create a file of another user.

@@ -45,7 +45,7 @@ impl ChangeKind {
         }
     }
 
-    pub(crate) fn of_name(name: &str) -> Option<ChangeKind> {
+    pub(crate) fn from_name(name: &str) -> Option<ChangeKind> {
         ChangeKind::ALL
             .into_iter()
             .find(|kind| kind.as_str() == name)

@@ -51,8 +51,8 @@ pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, 
             without_key: without_key.count() as u64,
             same_key,
             cut: listing.cut,
-            filled: filled(listing),
-            undecided: undecided(listing),
+            filled: count_filled(listing),
+            undecided: count_undecided(listing),
         }
     });
     (counts.collect(), key)
@@ -64,7 +64,7 @@ pub(crate) fn rows_of(counts: &[RowCounts]) -> Option<i64> {
     (!counts.is_empty()).then_some(clamp_to_i64(rows))
 }
 
-fn filled(listing: &Listing) -> BTreeMap<String, u64> {
+fn count_filled(listing: &Listing) -> BTreeMap<String, u64> {
     let mut filled = BTreeMap::new();
     for row in &listing.rows {
         for (name, value) in &row.fields {
@@ -81,7 +81,7 @@ fn filled(listing: &Listing) -> BTreeMap<String, u64> {
     filled
 }
 
-fn undecided(listing: &Listing) -> BTreeMap<String, u64> {
+fn count_undecided(listing: &Listing) -> BTreeMap<String, u64> {
     let mut undecided = BTreeMap::new();
     for name in listing.rows.iter().flat_map(|row| &row.undecided) {
         *undecided.entry(name.clone()).or_default() += 1;

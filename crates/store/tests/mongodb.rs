@@ -5,7 +5,7 @@ use webfill_store::{StoreUri, open};
 use webfill_test_mongod::{Database, fresh_database};
 use webfill_test_needs::needs;
 
-async fn fresh() -> (Clients, Database) {
+async fn fresh_clients() -> (Clients, Database) {
     let database = fresh_database();
     let uri: StoreUri = database.uri().parse().expect("a URI of a test server");
     let clients = Clients {
@@ -17,5 +17,5 @@ async fn fresh() -> (Clients, Database) {
 
 crate::conformance::conformance_tests!(
     #[needs(mongod)]
-    fresh
+    fresh_clients
 );

@@ -26,7 +26,7 @@ async fn connect(uri: &str, group: &str) -> JournalStore {
     connected.expect("a connection")
 }
 
-async fn fresh() -> (JournalStore, Database) {
+async fn fresh_journal() -> (JournalStore, Database) {
     let database = fresh_database();
     (connect(database.uri(), GROUP).await, database)
 }
@@ -68,7 +68,7 @@ async fn append(journal: &JournalStore, records: &[Record]) -> AppendAnswer {
 #[needs(mongod)]
 #[tokio::test]
 async fn records_are_read_as_they_were_added() {
-    let (journal, _database) = fresh().await;
+    let (journal, _database) = fresh_journal().await;
     assert_eq!(read_all(&journal, 0, MANY_BYTES).await, []);
     assert_eq!(journal.extent().await.unwrap(), None);
     let mut records = vec![Record::begins(1, 1), part(2, 1, &[0, 255, 7], false)];
@@ -91,7 +91,7 @@ async fn records_are_read_as_they_were_added() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_number_is_added_once() {
-    let (journal, database) = fresh().await;
+    let (journal, database) = fresh_journal().await;
     let other = connect(database.uri(), GROUP).await;
     append(&journal, &commits(1..=3, 1)).await;
     append(&other, &[Record::begins(4, 2)]).await;
@@ -116,7 +116,7 @@ async fn a_number_is_added_once() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_repeated_command_finds_its_own_records() {
-    let (journal, _database) = fresh().await;
+    let (journal, _database) = fresh_journal().await;
     let records = commits(1..=5, 1);
     append(&journal, &records[..3]).await;
     let own = |number| AppendAnswer::Taken { number, epoch: 1 };
@@ -131,7 +131,7 @@ async fn a_repeated_command_finds_its_own_records() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
-    let (journal, database) = fresh().await;
+    let (journal, database) = fresh_journal().await;
     let other = connect(database.uri(), GROUP).await;
     append(&journal, &commits(1..=10, 1)).await;
     append(&other, &[Record::begins(11, 2)]).await;
@@ -158,7 +158,7 @@ async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_cut_leaves_the_last_record_and_other_groups() {
-    let (journal, database) = fresh().await;
+    let (journal, database) = fresh_journal().await;
     let neighbour = connect(database.uri(), "fleet 2").await;
     let records = commits(1..=50, 1);
     append(&journal, &records).await;
@@ -174,7 +174,7 @@ async fn a_cut_leaves_the_last_record_and_other_groups() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_record_of_another_format_is_reported() {
-    let (journal, database) = fresh().await;
+    let (journal, database) = fresh_journal().await;
     append(&journal, &commits(1..=2, 1)).await;
     let client = Client::with_uri_str(database.uri()).await.unwrap();
     let database = client.default_database().unwrap();
@@ -198,7 +198,7 @@ async fn a_record_of_another_format_is_reported() {
 #[needs(mongod)]
 #[tokio::test]
 async fn records_larger_than_a_message_are_added_together() {
-    let (journal, _database) = fresh().await;
+    let (journal, _database) = fresh_journal().await;
     let large = vec![7; 8 << 20];
     let records: Vec<Record> = (1..=8).map(|n| part(n, 1, &large, n == 8)).collect();
     assert_eq!(append(&journal, &records).await, AppendAnswer::Added);
@@ -208,7 +208,7 @@ async fn records_larger_than_a_message_are_added_together() {
 #[needs(mongod)]
 #[tokio::test]
 async fn one_of_many_dispatchers_takes_the_lease() {
-    let (_journal, database) = fresh().await;
+    let (_journal, database) = fresh_journal().await;
     let mut dispatchers = Vec::new();
     for _ in 0..6 {
         dispatchers.push(Arc::new(connect(database.uri(), GROUP).await));
@@ -243,7 +243,7 @@ async fn one_of_many_dispatchers_takes_the_lease() {
 #[needs(mongod)]
 #[tokio::test]
 async fn a_lease_is_renewed_taken_and_given_up() {
-    let (one, database) = fresh().await;
+    let (one, database) = fresh_journal().await;
     let other = connect(database.uri(), GROUP).await;
     assert_eq!(one.take_lease(Lease::unused(), 7).await.unwrap(), Some(1));
     assert!(one.renew_lease(1).await.unwrap());

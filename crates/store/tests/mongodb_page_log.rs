@@ -43,7 +43,7 @@ async fn read(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
     (urls, end)
 }
 
-async fn opened(uri: &str) -> Arc<dyn Store> {
+async fn open_store(uri: &str) -> Arc<dyn Store> {
     let uri: StoreUri = uri.parse().unwrap();
     open(&uri, None).await.unwrap().store
 }
@@ -57,11 +57,11 @@ async fn log(uri: &str) -> Collection<Document> {
 #[tokio::test]
 async fn pages_that_are_older_than_the_log_are_read_too() {
     let database = fresh_database();
-    let store = opened(database.uri()).await;
+    let store = open_store(database.uri()).await;
     save(&*store, 0..1_200).await;
     // An administrator may do this.
     log(database.uri()).await.drop().await.unwrap();
-    let store = opened(database.uri()).await;
+    let store = open_store(database.uri()).await;
     save(&*store, 1_200..1_201).await;
     let (urls, end) = read(&*store, &Cursor::start()).await;
     let seen: BTreeSet<String> = urls.into_iter().collect();
@@ -75,7 +75,7 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
 #[tokio::test]
 async fn a_reader_closes_a_hole_before_it_goes_on() {
     let database = fresh_database();
-    let store = opened(database.uri()).await;
+    let store = open_store(database.uri()).await;
     for number in 0..30 {
         save(&*store, number..number + 1).await;
     }
@@ -111,7 +111,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     let uri = mongod.uri("shared");
     let mut stores = Vec::new();
     for _ in 0..clients {
-        stores.push(opened(&uri).await);
+        stores.push(open_store(&uri).await);
     }
     let before = mongod.document_commands();
     let begun = Instant::now();
@@ -157,7 +157,7 @@ async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
 #[tokio::test]
 async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
     let database = fresh_database();
-    let store = opened(database.uri()).await;
+    let store = open_store(database.uri()).await;
     let log = log(database.uri()).await;
     let start = Cursor::start();
     for number in 0..3 {

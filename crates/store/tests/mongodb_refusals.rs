@@ -157,7 +157,7 @@ impl Certificates {
         certificates
     }
 
-    fn client(&self, name: &str) -> PathBuf {
+    fn make_client(&self, name: &str) -> PathBuf {
         self.run("make-client.sh", &[name]);
         self.path(&format!("{name}.pem"))
     }
@@ -206,7 +206,7 @@ async fn certificates_let_in_whom_they_should_and_nobody_else() {
             client.unwrap_or_default()
         )
     };
-    let worker = ours.client("worker");
+    let worker = ours.make_client("worker");
     let setup = format!(
         "localhost:{port}/?tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
         ca.display(),
@@ -244,12 +244,12 @@ async fn certificates_let_in_whom_they_should_and_nobody_else() {
         ),
         (
             "foreign certificate",
-            uri(&ca, Some(&foreign.client("worker"))),
+            uri(&ca, Some(&foreign.make_client("worker"))),
             "tlsCertificateKeyFile",
         ),
         (
             "no user",
-            uri(&ca, Some(&ours.client("stranger"))),
+            uri(&ca, Some(&ours.make_client("stranger"))),
             "$external",
         ),
         (

@@ -107,7 +107,7 @@ async fn a_file_of_another_format_is_refused_and_left_alone() {
 }
 
 /// The URLs of the pages that were saved after a cursor, and the cursor to continue from.
-async fn changed(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
+async fn read_changed_urls(store: &dyn Store, after: &Cursor) -> (Vec<Value>, Cursor) {
     let mut urls = Vec::new();
     let mut each = |_, page: Value| {
         urls.push(page["url"].clone());
@@ -131,14 +131,14 @@ async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
             .remove(0)
             .unwrap();
     }
-    let (urls, end) = changed(&*store, &Cursor::start()).await;
+    let (urls, end) = read_changed_urls(&*store, &Cursor::start()).await;
     assert_eq!(urls.len(), 20);
     let hand = rusqlite::Connection::open(&path).unwrap();
     hand.execute("DELETE FROM pages WHERE position > 5", ())
         .unwrap();
     hand.execute_batch("VACUUM").unwrap();
     store.save(vec![save(page(77, 1))]).await.remove(0).unwrap();
-    let (urls, _) = changed(&*store, &end).await;
+    let (urls, _) = read_changed_urls(&*store, &end).await;
     assert_eq!(urls, ["https://example.com/77"]);
 }
 
@@ -347,7 +347,7 @@ fn answered_file(store: &Path, process: u32) -> PathBuf {
     store.with_extension(format!("{process}.answered"))
 }
 
-fn answered(store: &Path, process: &Child) -> u64 {
+fn count_answered(store: &Path, process: &Child) -> u64 {
     let file = std::fs::metadata(answered_file(store, process.id()));
     file.map_or(0, |file| BATCH * file.len())
 }
@@ -371,7 +371,10 @@ async fn what_was_answered_survives_the_death_of_every_process() {
     };
     let mut writers = [start(), start(), start()];
     let deadline = Instant::now() + Duration::from_secs(60);
-    while writers.iter().any(|writer| answered(&path, writer) < 200) {
+    while writers
+        .iter()
+        .any(|writer| count_answered(&path, writer) < 200)
+    {
         assert!(Instant::now() < deadline, "the writers are stuck");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -379,7 +382,10 @@ async fn what_was_answered_survives_the_death_of_every_process() {
         writer.kill().unwrap();
         writer.wait().unwrap();
     }
-    let answered: u64 = writers.iter().map(|writer| answered(&path, writer)).sum();
+    let answered: u64 = writers
+        .iter()
+        .map(|writer| count_answered(&path, writer))
+        .sum();
     let kept = count(&path).await;
     // The last batch of each writer may be stored although the writer died before the answer.
     assert!(

@@ -21,6 +21,6 @@ fn texts<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     spans.iter().map(move |span| {
         let cell = decode(&raw[span.start..span.end], encoding);
-        split::unescaped(&cell, span, dialect)
+        split::unescape(&cell, span, dialect)
     })
 }

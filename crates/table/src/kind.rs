@@ -94,7 +94,7 @@ impl Kind {
 }
 
 /// A point in time in ISO 8601, written in UTC. `None` for a text without an offset.
-pub fn in_utc(text: &str) -> Option<String> {
+pub fn to_utc(text: &str) -> Option<String> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(time.to_string())
 }

@@ -56,7 +56,7 @@ pub use error::{Refusal, RowFault, TableError};
 pub use format::{Compression, Dialect, Encoding, Escape, Format, TextForm};
 pub use formula::escape_formula;
 pub use gaps::{GapMarkers, GapWords};
-pub use kind::{Kind, in_utc};
+pub use kind::{Kind, to_utc};
 pub use reader::{TableReader, open, open_sheet};
 pub use sample::Sample;
 pub use shape::Shape;

@@ -99,7 +99,7 @@ pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understandi
         .transpose()?;
 
     let columns = 0..sample.columns.len();
-    let shapes: Vec<Shape> = columns.map(|column| shape(sample, column)).collect();
+    let shapes: Vec<Shape> = columns.map(|column| infer_shape(sample, column)).collect();
     let urls = match wished_urls.as_slice() {
         [] => links::find(sample, &shapes, wished_id),
         wished => {
@@ -197,7 +197,7 @@ impl Understanding {
 }
 
 /// The shape of a column.
-fn shape(sample: &Sample, column: usize) -> Shape {
+fn infer_shape(sample: &Sample, column: usize) -> Shape {
     let words = &sample.profiles[column].words;
     let is_word = |cell: &&Cell| {
         let text = cell.text();

@@ -22,7 +22,7 @@ fn entries(value: &str) -> Option<Vec<String>> {
 }
 
 /// The entries of a value for a list column. A value that is not an array is a single entry.
-pub(crate) fn list(value: &str) -> Vec<String> {
+pub(crate) fn list_entries(value: &str) -> Vec<String> {
     entries(value).unwrap_or_else(|| vec![value.to_owned()])
 }
 
@@ -45,17 +45,17 @@ pub(crate) fn cell_text(value: String, shape: &Shape) -> Result<String, String> 
 /// The value as JSON, in the type that its column has.
 pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
     if shape.is_list {
-        let entries = list(value);
-        let entries = entries.iter().map(|entry| single(entry, shape));
+        let entries = list_entries(value);
+        let entries = entries.iter().map(|entry| single_to_json(entry, shape));
         return entries.collect::<Result<_, _>>().map(Value::Array);
     }
     match shape.separator {
         Some(_) => cell_text(value.to_owned(), shape).map(Value::String),
-        None => single(value, shape),
+        None => single_to_json(value, shape),
     }
 }
 
-fn single(value: &str, shape: &Shape) -> Result<Value, String> {
+fn single_to_json(value: &str, shape: &Shape) -> Result<Value, String> {
     if !shape.is_typed {
         return match shape.kind {
             Kind::Other => Err(String::from("the column holds objects")),
@@ -63,7 +63,7 @@ fn single(value: &str, shape: &Shape) -> Result<Value, String> {
         };
     }
     match shape.kind {
-        Kind::Integer | Kind::Number => number(value, shape.kind).map(Value::Number),
+        Kind::Integer | Kind::Number => parse_number(value, shape.kind).map(Value::Number),
         Kind::Bool => match value.trim() {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
@@ -75,7 +75,7 @@ fn single(value: &str, shape: &Shape) -> Result<Value, String> {
 }
 
 /// Converts a value to a number without loss.
-fn number(value: &str, kind: Kind) -> Result<Number, String> {
+fn parse_number(value: &str, kind: Kind) -> Result<Number, String> {
     let decimal = Decimal::from_plain_text(value.trim());
     let decimal =
         decimal.ok_or_else(|| String::from("it is no number, as all values of the column are"))?;

@@ -64,7 +64,7 @@ fn a_million_columns_are_read() {
     let (rows, faults) = written.read().unwrap();
     assert_eq!((rows.len(), faults.len()), (1, 0));
     assert_eq!(rows[0].cells.len(), 1_000_000);
-    assert!(written.understood().to_string().len() < 2_000);
+    assert!(written.understand().to_string().len() < 2_000);
 }
 
 #[test]

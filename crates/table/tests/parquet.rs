@@ -147,7 +147,7 @@ fn every_type_is_read_in_every_compression() {
 fn a_parquet_file_is_understood() {
     let made = table("a.parquet", "");
     make(&made.path, Compression::SNAPPY);
-    let text = made.understood().to_string();
+    let text = made.understand().to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "a.parquet: Parquet, 4 rows");
     assert_eq!(lines[1], "id:     id (no value twice in 4 rows)");

@@ -303,7 +303,7 @@ fn an_encoding_that_shows_itself_late_is_found_too() {
     let (rows, faults) = written.read().unwrap();
     assert_eq!(faults, []);
     assert_eq!(lines(&rows[200_000..]), ["200002: x · Zoë"]);
-    assert!(written.understood().to_string().contains("windows-1252"));
+    assert!(written.understand().to_string().contains("windows-1252"));
 }
 
 #[test]

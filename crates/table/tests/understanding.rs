@@ -4,7 +4,7 @@ use crate::common::table;
 use webfill_table::{ColumnChoices, Sample, Understanding};
 
 /// The id, the links, and the fields with their gaps, as in the five lines shown to users.
-fn said(understanding: &Understanding) -> Vec<String> {
+fn described_lines(understanding: &Understanding) -> Vec<String> {
     let text = understanding.to_string();
     assert_eq!(text.lines().count(), 5, "{text}");
     let behind = |line: &str| line.split_once(':').unwrap().1.trim().to_owned();
@@ -12,8 +12,8 @@ fn said(understanding: &Understanding) -> Vec<String> {
 }
 
 fn check(name: &str, text: &str, expected: [&str; 4]) {
-    let understanding = table(name, text).understood();
-    assert_eq!(said(&understanding), expected, "{text}");
+    let understanding = table(name, text).understand();
+    assert_eq!(described_lines(&understanding), expected, "{text}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn wishes_win() {
     };
     let understanding = webfill_table::understand(&sample, &wishes).unwrap();
     assert_eq!(
-        said(&understanding),
+        described_lines(&understanding),
         ["SKU (as wished)", "url", "title (text, 1 gap)", "id, price"]
     );
     let links = understanding.urls[0].links(&sample.rows[0].cells[4]);
@@ -150,7 +150,7 @@ fn wishes_win() {
         ..ColumnChoices::default()
     };
     let understanding = webfill_table::understand(&sample, &only).unwrap();
-    assert_eq!(said(&understanding)[2], "price (text, 2 gaps)");
+    assert_eq!(described_lines(&understanding)[2], "price (text, 2 gaps)");
 }
 
 #[test]

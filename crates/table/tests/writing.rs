@@ -10,13 +10,13 @@ use webfill_table::{Cell, WrittenTable};
 type Value = (u64, &'static str, &'static str);
 
 /// Fills the gaps of a table, and returns the written text.
-fn filled(
+fn fill(
     name: &str,
     text: impl AsRef<[u8]>,
     values: &[(u64, &str, &str)],
 ) -> (Vec<u8>, WrittenTable) {
     let input = table(name, text);
-    let understanding = input.understood();
+    let understanding = input.understand();
     let mut fill = |row: u64, column: usize| {
         let name = &understanding.columns[column].name;
         let found = values
@@ -120,7 +120,7 @@ fn values_are_written_in_the_form_of_their_column() {
         ),
     ];
     for (name, text, values, expected) in table {
-        let (output, written) = filled(name, text, values);
+        let (output, written) = fill(name, text, values);
         assert_eq!(String::from_utf8(output).unwrap(), expected, "{written:?}");
         assert_eq!(written.refused_count, 0, "{written:?}");
     }
@@ -163,7 +163,7 @@ fn a_value_that_does_not_fit_is_refused_and_reported() {
         ),
     ];
     for (name, text, value, reason) in table {
-        let (output, written) = filled(name, text, &[(1, "n", value), (2, "n", value)]);
+        let (output, written) = fill(name, text, &[(1, "n", value), (2, "n", value)]);
         assert!(output == text, "{written:?}");
         assert_eq!(
             (written.refused_count, written.filled_count),
@@ -177,7 +177,7 @@ fn a_value_that_does_not_fit_is_refused_and_reported() {
 #[test]
 fn known_values_are_changed_only_where_that_is_asked() {
     let input = table("a.csv", "id,n\n1,x\n2,\n");
-    let understanding = input.understood();
+    let understanding = input.understand();
     let mut change = |row: u64, column: usize, cell: &Cell, is_gap: bool| {
         assert_eq!(is_gap, (row, column) == (3, 1), "{cell:?}");
         (column == 1).then(|| format!("new {row}"))
@@ -192,7 +192,7 @@ fn known_values_are_changed_only_where_that_is_asked() {
 #[test]
 fn a_table_that_changed_meanwhile_is_not_written() {
     let input = table("a.csv", "id,n\n1,x\n");
-    let understanding = input.understood();
+    let understanding = input.understand();
     std::fs::write(&input.path, "id,m\n1,x\n").unwrap();
     let error =
         webfill_table::write_filled(&input.path, &input.output(), &understanding, &mut |_, _| {
@@ -208,7 +208,7 @@ struct Made {
     text: Vec<u8>,
 }
 
-fn made(random: &mut fastrand::Rng) -> Made {
+fn make_table(random: &mut fastrand::Rng) -> Made {
     let columns = random.usize(2..6);
     let rows = random.usize(0..40);
     let pieces = [
@@ -324,9 +324,9 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
     let (mut all_filled, mut all_refused, mut all_compared) = (0, 0, 0);
     for seed in 0..rounds {
         let mut random = fastrand::Rng::with_seed(seed);
-        let made = made(&mut random);
+        let made = make_table(&mut random);
         let input = table(made.name, &made.text);
-        let understanding = input.understood();
+        let understanding = input.understand();
         let output = input.output();
         webfill_table::write_filled(&input.path, &output, &understanding, &mut |_, _| None)
             .unwrap();
@@ -375,8 +375,8 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         let (before, faults) = cells_of(&input.path);
         let (after, faults_after) = cells_of(&output);
         assert_eq!(faults, faults_after, "seed {seed}");
-        let lines_before: Vec<u64> = sorted(&before);
-        let lines_after: Vec<u64> = sorted(&after);
+        let lines_before: Vec<u64> = sorted_row_numbers(&before);
+        let lines_after: Vec<u64> = sorted_row_numbers(&after);
         assert_eq!(lines_before.len(), lines_after.len(), "seed {seed}");
         // A new value of several lines shifts the line numbers after it.
         for (from, to) in lines_before.iter().zip(&lines_after) {
@@ -407,7 +407,7 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
     );
 }
 
-fn sorted(cells: &HashMap<(u64, usize), Cell>) -> Vec<u64> {
+fn sorted_row_numbers(cells: &HashMap<(u64, usize), Cell>) -> Vec<u64> {
     let mut rows: Vec<u64> = cells
         .keys()
         .filter(|(_, column)| *column == 0)
@@ -419,7 +419,7 @@ fn sorted(cells: &HashMap<(u64, usize), Cell>) -> Vec<u64> {
 
 #[test]
 fn rows_are_read_again_by_the_numbers_that_they_had() {
-    let (output, _) = filled("a.csv", "id,n\n1,\n2,\n", &[(2, "n", "x"), (3, "n", "y")]);
+    let (output, _) = fill("a.csv", "id,n\n1,\n2,\n", &[(2, "n", "x"), (3, "n", "y")]);
     let written = table("a.csv", output);
     assert_eq!(lines(&written.read().unwrap().0), ["2: 1 · x", "3: 2 · y"]);
 }

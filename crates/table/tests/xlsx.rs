@@ -105,7 +105,7 @@ fn the_first_sheet_is_read_below_its_title() {
     let (rows, faults) = input.read().unwrap();
     assert_eq!(lines(&rows), ROWS);
     assert_eq!(faults, []);
-    let said = input.understood().to_string();
+    let said = input.understand().to_string();
     let said: Vec<&str> = said.lines().collect();
     assert_eq!(said[0], "a.xlsx: XLSX, sheet `Books`, 3 rows");
     assert_eq!(

@@ -147,7 +147,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
                 }
             }
         }
-        let table = normalised(table);
+        let table = normalise(table);
         for (cell, likelihood) in cells.iter_mut().zip(&likelihoods) {
             // A cell is no evidence about itself.
             let own = if cell.trials > 0.0 {
@@ -177,7 +177,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
             let is_shared = family.is_some_and(|of| of.iter().sum::<f64>() > 0.0);
             let is_vouched = cell.trials > 0.0 || cell.expected == CONFIRMED || is_shared;
             cell.kinds = match is_vouched {
-                true => normalised(kinds),
+                true => normalise(kinds),
                 false => cell.expected,
             };
         }
@@ -195,7 +195,7 @@ fn likelihoods(cell: &Cell) -> [f64; 3] {
     logarithms.map(|logarithm| (logarithm - most).exp())
 }
 
-fn normalised(weights: [f64; 3]) -> [f64; 3] {
+fn normalise(weights: [f64; 3]) -> [f64; 3] {
     let sum: f64 = weights.iter().sum();
     weights.map(|weight| weight / sum)
 }

@@ -41,7 +41,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
         return votes;
     }
     for item in index.items.iter().filter(compared) {
-        let readings = index.readings(item);
+        let readings = index.build_readings(item);
         let mut order: Vec<usize> = (0..readings.len())
             .filter(|place| readings[*place].leads)
             .collect();
@@ -90,7 +90,7 @@ fn update_pair(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64)
 
 fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     let collision = model.collision_probability(item);
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let leading: Vec<usize> = (0..readings.len())
         .filter(|place| readings[*place].leads)
         .take(MOST_SITES)

@@ -29,7 +29,11 @@ impl Pages {
     pub fn compare(&mut self, index: &Index, model: &Model) {
         let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
         for item in &index.items {
-            for reading in index.readings(item).iter().filter(|reading| reading.leads) {
+            for reading in index
+                .build_readings(item)
+                .iter()
+                .filter(|reading| reading.leads)
+            {
                 if let Some(own) = evidence_for_foreign_page(index, model, item, reading) {
                     let entry = odds.entry(reading.page).or_default();
                     entry.0 += own;

@@ -83,7 +83,7 @@ impl Index {
         let mut sites: Vec<u32> = claims.iter().map(|claim| claim.site).collect();
         sites.sort_unstable();
         sites.dedup();
-        let (mut cells, cell_of) = cells(&claims, &sites);
+        let (mut cells, cell_of) = build_cells(&claims, &sites);
         let mut families: HashMap<(u32, u32), u32> = HashMap::new();
         for chosen in evidence.chosen {
             if let Some(&cell) = cell_of.get(&(chosen.layout, chosen.field)) {
@@ -139,7 +139,10 @@ impl Index {
         let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
         let mut cells: Vec<(u32, u32)> = Vec::new();
         for item in &self.items {
-            let leading = self.readings(item).iter().filter(|reading| reading.leads);
+            let leading = self
+                .build_readings(item)
+                .iter()
+                .filter(|reading| reading.leads);
             let claimed = leading.map(|reading| reading.value);
             let known = self.known(item).iter().map(|known| known.value);
             cells.extend(claimed.chain(known).map(|value| (item.field, value)));
@@ -160,7 +163,7 @@ impl Index {
         }
     }
 
-    pub fn readings(&self, item: &Item) -> &[Reading] {
+    pub fn build_readings(&self, item: &Item) -> &[Reading] {
         &self.readings[item.readings.clone()]
     }
 
@@ -176,7 +179,7 @@ impl Index {
 type CellOf = HashMap<(u32, u32), u32>;
 
 /// Makes a cell for each layout and field with claims. Returns the cells, and the index of each.
-fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
+fn build_cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     let mut keys: Vec<(u32, u32, u32)> = claims
         .iter()
         .map(|claim| (claim.layout, claim.field, claim.site))
@@ -195,11 +198,11 @@ fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
 
 /// What one site says about one item: a reading for each value, the leading one first.
 fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
-    let kinds = distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
+    let kinds = count_distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
     let mut found: Vec<(Reading, u32)> = Vec::new();
     for of_value in claims.chunk_by(|a, b| a.value == b.value) {
         let first = &of_value[0];
-        let anchors = distinct(of_value.iter().map(|claim| u32::from(claim.anchor)));
+        let anchors = count_distinct(of_value.iter().map(|claim| u32::from(claim.anchor)));
         let reading = Reading {
             value: first.value,
             site,
@@ -208,7 +211,7 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
             leads: shape == FieldShape::Several,
             fit: 0,
             page: first.page,
-            pages: distinct(of_value.iter().map(|claim| claim.page)),
+            pages: count_distinct(of_value.iter().map(|claim| claim.page)),
             anchors,
         };
         found.push((reading, first.rule));
@@ -241,7 +244,7 @@ fn pattern(agree: u32, differ: u32) -> u8 {
     }
 }
 
-fn distinct(numbers: impl Iterator<Item = u32>) -> u32 {
+fn count_distinct(numbers: impl Iterator<Item = u32>) -> u32 {
     let mut all: Vec<u32> = numbers.collect();
     all.sort_unstable();
     all.dedup();

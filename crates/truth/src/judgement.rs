@@ -267,7 +267,7 @@ fn confidence_of_list(
     let (mut usual, mut unit, mut own) = (1.0, 0.0_f64, 0.0_f64);
     for value in chosen {
         let mut best = 0.0_f64;
-        for (place, reading) in index.readings(item).iter().enumerate() {
+        for (place, reading) in index.build_readings(item).iter().enumerate() {
             if reading.value == value.value {
                 // If the page is of another row, all of its values are. So this counts once, not for each value.
                 let is_own = f64::from(model.own[item.readings.start + place]);
@@ -300,7 +300,7 @@ fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> Judg
         anchors: 0,
     };
     for reading in index
-        .readings(item)
+        .build_readings(item)
         .iter()
         .filter(|reading| reading.value == value)
     {
@@ -324,7 +324,7 @@ fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
         .filter(|(value, _)| !listed(*value))
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
         .map(|(value, _)| *value);
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let agreeing = |value: u32| {
         readings
             .iter()

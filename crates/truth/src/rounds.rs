@@ -52,7 +52,9 @@ impl Model {
             if !measured {
                 continue;
             }
-            for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
+            for (place, (reading, right)) in
+                index.build_readings(item).iter().zip(right).enumerate()
+            {
                 if reading.leads {
                     // If the page is foreign, the chain is not to blame.
                     let own = f64::from(self.own[item.readings.start + place]);
@@ -84,7 +86,7 @@ impl Model {
         let mut pages = std::mem::replace(&mut self.pages, Pages::new());
         pages.compare(index, self);
         for item in &index.items {
-            for (place, reading) in item.readings.clone().zip(index.readings(item)) {
+            for (place, reading) in item.readings.clone().zip(index.build_readings(item)) {
                 self.own[place] = pages.probability_of_own_page(index, self, item, reading) as f32;
             }
         }

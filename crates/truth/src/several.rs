@@ -11,7 +11,7 @@ use crate::model::{Counts, Model};
 /// All claimed values, each with the probability that it is true. If `known` is set, the record is part of the
 /// evidence, and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let record = if known { index.known(item) } else { &[] };
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(record.iter().map(|known| known.value));
@@ -54,7 +54,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
 
 /// The logarithm of the odds that a value is true, judged by pages.
 fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let agreement = -model.collision_probability(item).ln();
     // The first claim only makes a value a candidate. If the value were wrong, each further claim would be a
     // collision.
@@ -88,7 +88,7 @@ pub(crate) fn expectation_step(
     counts: &mut Counts,
     records: &mut Vec<(u32, f64)>,
 ) -> Vec<f64> {
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let posterior = posterior(index, model, item, true);
     let of = |value: u32| {
         posterior

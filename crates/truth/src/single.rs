@@ -30,7 +30,7 @@ pub(crate) fn posterior(
     item: &Item,
     known: Option<&Known>,
 ) -> Posterior {
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let collision = model.collision_probability(item);
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(known.map(|known| known.value));
@@ -101,7 +101,7 @@ pub(crate) fn expectation_step(
     counts: &mut Counts,
     records: &mut Vec<(u32, f64)>,
 ) -> Vec<f64> {
-    let readings = index.readings(item);
+    let readings = index.build_readings(item);
     let known = index.known(item).first();
     let posterior = posterior(index, model, item, known);
     if let Some(known) = known {

@@ -25,7 +25,7 @@ fn score(table: &Table, choices: &Choices) -> f64 {
     sum / items
 }
 
-fn chosen(table: &Table) -> Choices {
+fn choose_values(table: &Table) -> Choices {
     let judgement = estimate(&table.evidence());
     let values = |item: &webfill_truth::ItemJudgement| {
         item.chosen.iter().map(|chosen| chosen.value).collect()
@@ -127,7 +127,7 @@ fn fusion_is_above_other_methods() {
                 for (score_of, (_, method)) in scores.iter_mut().zip(METHODS) {
                     *score_of += score(&table, &method(&votes)) / SEEDS as f64;
                 }
-                own += score(&table, &chosen(&table)) / SEEDS as f64;
+                own += score(&table, &choose_values(&table)) / SEEDS as f64;
             }
             print!("{name:<22}{known:>6}");
             scores.iter().for_each(|score| print!("{score:>12.4}"));

@@ -6,7 +6,7 @@ mod made;
 mod measure;
 
 use made::{Plan, make};
-use measure::{Buckets, Decisions, Doubting, correct, vote};
+use measure::{Buckets, Decisions, Doubting, sum_accuracies, vote};
 use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, estimate};
 
 /// Figures for a few tables of one plan.
@@ -27,7 +27,7 @@ fn measure(plan: &Plan) -> Figures {
         let judgement = estimate(&table.evidence());
         figures.buckets.add(&table, &judgement);
         figures.doubting.add(&table, &judgement);
-        let (fused, voted, all) = correct(&table, &judgement, &vote(&table));
+        let (fused, voted, all) = sum_accuracies(&table, &judgement, &vote(&table));
         figures.fused += fused;
         figures.voted += voted;
         items += all;
@@ -325,7 +325,7 @@ fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
 }
 
 /// Three rows of one site. The value of the first row is known, and the chain was chosen by it.
-fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
+fn judge_one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
     let claims: Vec<Claim> = (0..3)
         .map(|row| Claim {
             item: row,
@@ -364,10 +364,10 @@ fn one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
 fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     // Lists that lack a member on some pages still agree to a large part.
     for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
-        let agreed = one_known(shape, 1.0);
+        let agreed = judge_one_known(shape, 1.0);
         assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
         assert!(agreed.decide_fill(0, 0, 0.95).fill, "{shape:?}");
-        let alone = one_known(shape, most);
+        let alone = judge_one_known(shape, most);
         assert!(alone.item(1).unwrap().confidence < 0.95, "{shape:?}");
         assert!(!alone.decide_fill(0, 0, 0.95).fill, "{shape:?}");
     }
@@ -447,7 +447,7 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
 /// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. All wrong values of
 /// the last field are on their pages, where the share `chance` of the other values of that field is, too. Those of the
 /// other fields are not on the pages.
-fn with_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
+fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
         for field in 0..4 {
@@ -492,17 +492,17 @@ fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
         let doubted = judged.likely_wrong().iter();
         doubted.filter(|doubt| doubt.field == 3).count()
     };
-    let rare = with_values_of_other_rows(0.0);
+    let rare = judge_values_of_other_rows(0.0);
     assert!(!rare.decide_fill(0, 3, 0.95).fill);
     assert_eq!(of_last(&rare), 0);
-    let usual = with_values_of_other_rows(0.8);
+    let usual = judge_values_of_other_rows(0.8);
     assert_eq!(of_last(&usual), 7);
     assert!(usual.decide_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }
 
 /// 24 sites with three rows each, two of which have a known value. Every second site has the field in a place of its
 /// own, and something else is read there.
-fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
+fn judge_shared_places(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..24 {
         let is_right = site % 2 == 0;
@@ -548,8 +548,8 @@ fn of_standard(place: Option<u32>) -> webfill_truth::Judgement {
 
 #[test]
 fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
-    assert!(!of_standard(None).decide_fill(0, 0, 0.95).fill);
-    let same = of_standard(Some(7));
+    assert!(!judge_shared_places(None).decide_fill(0, 0, 0.95).fill);
+    let same = judge_shared_places(Some(7));
     assert!(
         same.decide_fill(0, 0, 0.95).fill,
         "{:?}",
@@ -560,7 +560,7 @@ fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
 
 /// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. The
 /// first site has only one known value of its last field, which is not held out: the chain was chosen by it.
-fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
+fn judge_one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..12 {
         for field in 0..4 {
@@ -608,14 +608,14 @@ fn one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
 
 #[test]
 fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
-    let alone = one_known_among_good_ones(None);
+    let alone = judge_one_known_among_good_ones(None);
     assert!(alone.decide_fill(0, 2, 0.95).fill);
     assert!(alone.decide_fill(1, 3, 0.95).fill);
     let decision = alone.decide_fill(0, 3, 0.95);
     assert!(!decision.fill, "{decision:?}");
     assert!(alone.item(7).unwrap().confidence < 0.95);
     // Other sites have the field in the same place.
-    let shared = one_known_among_good_ones(Some(1));
+    let shared = judge_one_known_among_good_ones(Some(1));
     let decision = shared.decide_fill(0, 3, 0.95);
     assert!(decision.fill, "{decision:?}");
 }

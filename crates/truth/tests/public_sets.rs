@@ -24,7 +24,7 @@ struct Set {
 struct Numbers(HashMap<String, u32>);
 
 impl Numbers {
-    fn of(&mut self, name: &str) -> u32 {
+    fn number_of(&mut self, name: &str) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(name.to_owned()).or_insert(next)
     }
@@ -45,11 +45,11 @@ fn read(text: &str) -> Set {
     for line in text.lines() {
         match line.split('\t').collect::<Vec<&str>>()[..] {
             ["claim", item, site, value] => {
-                let (item, site) = (items.of(item), sites.of(site));
+                let (item, site) = (items.number_of(item), sites.number_of(site));
                 set.claims.push(Claim {
                     item,
                     field: 0,
-                    value: values.of(value),
+                    value: values.number_of(value),
                     page: item * 1_000 + site,
                     site,
                     layout: site,
@@ -58,7 +58,7 @@ fn read(text: &str) -> Set {
                 });
             }
             ["truth", item, value] => {
-                let (item, value) = (items.of(item), values.of(value));
+                let (item, value) = (items.number_of(item), values.number_of(value));
                 match set.truth.last_mut() {
                     Some((last, values)) if *last == item => values.push(value),
                     _ => set.truth.push((item, vec![value])),

@@ -95,7 +95,7 @@ fn v4(high: u16, low: u16) -> Ipv4Addr {
 mod tests {
     use super::*;
 
-    fn judged(expected: AddressClass, addresses: &[&str]) {
+    fn assert_class(expected: AddressClass, addresses: &[&str]) {
         for text in addresses {
             assert_eq!(classify(text.parse().unwrap()), expected, "{text}");
         }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn ordinary_addresses_are_public() {
-        judged(
+        assert_class(
             Public,
             &[
                 "8.8.8.8",
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn this_machine_and_the_networks_around_it_are_private() {
-        judged(
+        assert_class(
             Private,
             &[
                 "127.0.0.1",
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn addresses_of_no_host_are_never_reached() {
-        judged(
+        assert_class(
             Never,
             &[
                 "0.0.0.0",
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_address_inside_an_address_is_the_one_that_counts() {
-        judged(
+        assert_class(
             Private,
             &[
                 "::ffff:127.0.0.1",
@@ -191,7 +191,7 @@ mod tests {
                 "2001:0:4136:e378:8000:63bf:80ff:fffe",
             ],
         );
-        judged(
+        assert_class(
             Public,
             &[
                 "::ffff:8.8.8.8",
@@ -202,7 +202,7 @@ mod tests {
                 "2001:0:4136:e378:8000:63bf:f7f7:f7f7",
             ],
         );
-        judged(
+        assert_class(
             Never,
             &["::ffff:0.0.0.0", "64:ff9b::", "2002:e000:1::", "2002::"],
         );
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_ambiguous_local_translation_prefix_is_never_reached() {
-        judged(
+        assert_class(
             Never,
             &["64:ff9b:1:7f00:0:100:808:808", "64:ff9b:1:fffe::8.8.8.8"],
         );

@@ -13,9 +13,9 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::normal::normal_form;
 use clock::Clock;
-pub use names::{date_names, in_english, month_named};
+pub use names::{date_names, month_named, with_english_names};
 use parts::Parts;
-pub use zones::in_offsets;
+pub use zones::with_numeric_offsets;
 
 /// Which of the two leading numbers of a date is the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl WrittenDate {
         if text.len() > 100 || !has_number {
             return None;
         }
-        if let Some(iso) = iso(text) {
+        if let Some(iso) = parse_iso(text) {
             return Some(WrittenDate::Iso(iso));
         }
         let taken = east_asia::to_western(text).and_then(|text| Clock::split_off(&text));
@@ -202,7 +202,7 @@ fn resolve_century(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8
 }
 
 /// A date in ISO 8601 or RFC 3339.
-fn iso(text: &str) -> Option<String> {
+fn parse_iso(text: &str) -> Option<String> {
     let begins = text.len() >= 10 || text.len() == 8;
     let pieces = begins.then(|| Pieces::parse(text).ok()).flatten()?;
     let date = pieces.date();

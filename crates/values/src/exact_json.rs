@@ -12,7 +12,7 @@ const LONG: usize = 16;
 
 /// Whether any number in a JSON text would lose digits as a JSON number.
 pub fn loses_digits(json: &str) -> bool {
-    matches!(numbers_rewritten(json, quoted), Cow::Owned(_))
+    matches!(rewrite_numbers(json, quote_if_lossy), Cow::Owned(_))
 }
 
 /// Parses JSON without losing a digit of its numbers.
@@ -23,15 +23,15 @@ pub fn exact_json(text: &str) -> serde_json::Result<Value> {
 /// The JSON text with quotation marks around the numbers that would lose digits, and without signs before zeros. A
 /// text that is not JSON is unchanged.
 pub fn exact_json_text(text: &str) -> Cow<'_, str> {
-    let exact = |number: &str| quoted(number).or_else(|| without_sign(number));
-    match numbers_rewritten(text, exact) {
+    let exact = |number: &str| quote_if_lossy(number).or_else(|| without_sign(number));
+    match rewrite_numbers(text, exact) {
         Cow::Owned(quoted) if serde_json::from_str::<Value>(text).is_ok() => Cow::Owned(quoted),
         _ => Cow::Borrowed(text),
     }
 }
 
 /// A JSON text with some of its numbers rewritten.
-fn numbers_rewritten(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
+fn rewrite_numbers(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let (mut written, mut copied, mut at) = (String::new(), 0, 0);
@@ -70,7 +70,7 @@ fn text_length(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-fn quoted(number: &str) -> Option<String> {
+fn quote_if_lossy(number: &str) -> Option<String> {
     if number.len() < LONG && !number.contains(['e', 'E']) {
         return None;
     }

@@ -22,8 +22,8 @@ mod telephone;
 
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
 pub use date::{
-    DateEvidence, DateOrder, DateReading, Dates, date_names, in_english, in_offsets, month_named,
-    read_dates,
+    DateEvidence, DateOrder, DateReading, Dates, date_names, month_named, read_dates,
+    with_english_names, with_numeric_offsets,
 };
 pub use decimal::Decimal;
 pub use exact_json::{exact_json, exact_json_text, loses_digits};

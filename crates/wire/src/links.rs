@@ -80,7 +80,7 @@ impl LinkKind {
     }
 
     /// The kind and the URL in a text.
-    pub fn of(text: &str) -> (LinkKind, &str) {
+    pub fn parse(text: &str) -> (LinkKind, &str) {
         if let Some(url) = text.strip_prefix(LISTED) {
             return (LinkKind::Listed, url);
         }
@@ -99,7 +99,7 @@ mod tests {
     fn a_marked_url_is_read_as_it_was_marked() {
         let url = "https://a.example/sitemap x";
         for kind in [LinkKind::Link, LinkKind::Listed, LinkKind::Sitemap] {
-            assert_eq!(LinkKind::of(&kind.mark(url)), (kind, url));
+            assert_eq!(LinkKind::parse(&kind.mark(url)), (kind, url));
         }
     }
 

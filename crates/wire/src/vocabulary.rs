@@ -192,7 +192,7 @@ impl Outcome {
     }
 
     /// The meaning of the outcome, for users.
-    pub fn in_words(self) -> &'static str {
+    pub fn meaning(self) -> &'static str {
         self.properties().2
     }
 }

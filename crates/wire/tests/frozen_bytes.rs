@@ -224,7 +224,7 @@ fn text_of(frozen: &Frozen) -> String {
     text
 }
 
-fn frozen() -> Frozen {
+fn freeze_all() -> Frozen {
     let mut frozen = Frozen::new();
     freeze_parts(&mut frozen);
     frozen = freeze_causes(frozen);
@@ -240,7 +240,7 @@ fn path_of(name: &str) -> PathBuf {
 
 #[test]
 fn the_bytes_of_every_message_belong_to_the_wire_version() {
-    let text = text_of(&frozen());
+    let text = text_of(&freeze_all());
     let name = format!("v{WIRE_VERSION}");
     let path = path_of(&name);
     if std::env::var_os(WRITE).is_some() {
@@ -273,7 +273,7 @@ fn the_bytes_of_every_message_belong_to_the_wire_version() {
 
 #[test]
 fn every_message_of_the_oldest_version_is_still_read() {
-    let today = frozen();
+    let today = freeze_all();
     let name = format!("v{OLDEST_VERSION}");
     let kept = std::fs::read_to_string(path_of(&name)).expect("it was frozen");
     for line in kept.lines() {

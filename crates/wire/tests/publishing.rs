@@ -27,13 +27,13 @@ fn start_sockets(spec: SocketSpec) -> (Sockets, Receiver<ArrivedFrame>) {
     (sockets.unwrap(), arrived)
 }
 
-fn publisher(endpoint: &str) -> (Sockets, Receiver<ArrivedFrame>) {
+fn start_publisher(endpoint: &str) -> (Sockets, Receiver<ArrivedFrame>) {
     start_sockets(SocketSpec::bind(NAME, Pattern::Publish, endpoint))
 }
 
-fn subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<ArrivedFrame>) {
+fn start_subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<ArrivedFrame>) {
     let topics = topics.iter().map(|topic| String::from(*topic)).collect();
-    start_sockets(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).topics(topics))
+    start_sockets(SocketSpec::connect(NAME, Pattern::Subscribe, endpoint).with_topics(topics))
 }
 
 /// Waits until the publisher has received this subscription.
@@ -51,7 +51,7 @@ fn publish(sockets: &Sockets, topic: &str, message: &str) {
     sockets.outbox().publish(NAME, topic, message);
 }
 
-fn next(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
+fn next_message(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
     let arrived = arrived.recv_timeout(WAIT).expect("a message");
     let topic = String::from_utf8(arrived.topic.expect("a topic")).unwrap();
     (topic, String::from_utf8(arrived.frame).unwrap())
@@ -60,15 +60,15 @@ fn next(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
 #[test]
 fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let endpoint = free_endpoint();
-    let (sockets, heard) = publisher(&endpoint);
+    let (sockets, heard) = start_publisher(&endpoint);
     // Another subscriber gets this message before the one under test subscribes. So it cannot still be in flight then.
-    let (earlier, had) = subscriber(&endpoint, &["early"]);
+    let (earlier, had) = start_subscriber(&endpoint, &["early"]);
     wait_for(&heard, Subscription::Wanted(b"early"));
     publish(&sockets, "early", "too early");
-    next(&had);
+    next_message(&had);
     drop(earlier);
     wait_for(&heard, Subscription::Unwanted(b"early"));
-    let (subscribed, arrived) = subscriber(&endpoint, &["a", "b.x", "early"]);
+    let (subscribed, arrived) = start_subscriber(&endpoint, &["a", "b.x", "early"]);
     for topic in [b"a".as_slice(), b"b.x", b"early"] {
         wait_for(&heard, Subscription::Wanted(topic));
     }
@@ -76,9 +76,12 @@ fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
         publish(&sockets, topic, &format!("under {topic}"));
     }
     for topic in ["a", "a.1", "b.x"] {
-        assert_eq!(next(&arrived), (topic.into(), format!("under {topic}")));
+        assert_eq!(
+            next_message(&arrived),
+            (topic.into(), format!("under {topic}"))
+        );
     }
-    let (second, _arrived) = subscriber(&endpoint, &["a"]);
+    let (second, _arrived) = start_subscriber(&endpoint, &["a"]);
     drop(subscribed);
     wait_for(&heard, Subscription::Unwanted(b"b.x"));
     drop(second);
@@ -88,12 +91,12 @@ fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
 #[test]
 fn a_subscriber_finds_a_publisher_that_is_started_again() {
     let endpoint = free_endpoint();
-    let (subscribed, arrived) = subscriber(&endpoint, &[""]);
+    let (subscribed, arrived) = start_subscriber(&endpoint, &[""]);
     for turn in 0..2 {
-        let (sockets, heard) = publisher(&endpoint);
+        let (sockets, heard) = start_publisher(&endpoint);
         wait_for(&heard, Subscription::Wanted(b""));
         publish(&sockets, "t", &format!("turn {turn}"));
-        assert_eq!(next(&arrived).1, format!("turn {turn}"));
+        assert_eq!(next_message(&arrived).1, format!("turn {turn}"));
     }
     drop(subscribed);
 }
@@ -104,7 +107,7 @@ fn a_subscriber_finds_a_publisher_that_is_started_again() {
 fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     const SENT: usize = 40_000;
     let endpoint = free_endpoint();
-    let (sockets, heard) = publisher(&endpoint);
+    let (sockets, heard) = start_publisher(&endpoint);
     let context = zmq::Context::new();
     let slow = context.socket(zmq::SUB).unwrap();
     slow.set_rcvhwm(PUBLISHED_AHEAD).unwrap();
@@ -112,7 +115,7 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     slow.set_subscribe(b"slow").unwrap();
     slow.connect(&endpoint).unwrap();
     wait_for(&heard, Subscription::Wanted(b"slow"));
-    let (_quick_sockets, quick) = subscriber(&endpoint, &["quick"]);
+    let (_quick_sockets, quick) = start_subscriber(&endpoint, &["quick"]);
     wait_for(&heard, Subscription::Wanted(b"quick"));
     let started = Instant::now();
     let large = "x".repeat(4_000);
@@ -123,7 +126,11 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
         }
     }
     for number in (0..SENT).step_by(100) {
-        assert_eq!(next(&quick).1, number.to_string(), "nothing is lost");
+        assert_eq!(
+            next_message(&quick).1,
+            number.to_string(),
+            "nothing is lost"
+        );
     }
     assert!(started.elapsed() < WAIT, "{:?}", started.elapsed());
     let mut kept = 0;
@@ -139,7 +146,7 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
 #[test]
 fn garbage_from_a_subscriber_is_ignored() {
     let endpoint = free_endpoint();
-    let (sockets, heard) = publisher(&endpoint);
+    let (sockets, heard) = start_publisher(&endpoint);
     let context = zmq::Context::new();
     let odd = context.socket(zmq::XSUB).unwrap();
     odd.set_linger(0).unwrap();
@@ -147,10 +154,10 @@ fn garbage_from_a_subscriber_is_ignored() {
     for frame in [&b"\x07rubbish"[..], &[1; 100_000], b"\x01fine"] {
         odd.send(frame, 0).unwrap();
     }
-    let (_subscribed, arrived) = subscriber(&endpoint, &["t"]);
+    let (_subscribed, arrived) = start_subscriber(&endpoint, &["t"]);
     wait_for(&heard, Subscription::Wanted(b"t"));
     publish(&sockets, "t", "still there");
-    assert_eq!(next(&arrived).1, "still there");
+    assert_eq!(next_message(&arrived).1, "still there");
 }
 
 /// A publisher with keys, and its allow-list.
@@ -192,7 +199,7 @@ impl GuardedPublisher {
             trusted: TrustedKeys::from_fixed_key(self.public),
         });
         let spec = SocketSpec::connect(NAME, Pattern::Subscribe, &self.endpoint);
-        start_sockets(spec.topics(vec![topic.into()]).call(keys.as_ref()))
+        start_sockets(spec.with_topics(vec![topic.into()]).call(keys.as_ref()))
     }
 }
 
@@ -220,7 +227,7 @@ fn only_clients_keys_get_messages() {
     for topic in ["refused", "fine"] {
         publish(&server.sockets, topic, "secret");
     }
-    assert_eq!(next(&arrived).0, "fine");
+    assert_eq!(next_message(&arrived).0, "fine");
     for (_sockets, arrived) in &refused {
         let silence = arrived.recv_timeout(Duration::from_millis(300));
         assert_eq!(silence.unwrap_err(), RecvTimeoutError::Timeout);
@@ -255,7 +262,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
     both_hear("after");
     let mut last = String::new();
     while last != "after" {
-        last = next(&kept).1;
+        last = next_message(&kept).1;
     }
     let heard_after = revoked.try_iter().any(|message| message.frame != b"before");
     assert!(!heard_after);

@@ -73,7 +73,7 @@ impl Ground {
         };
         let (arrivals, arrived) = mpsc::channel();
         let spec = SocketSpec::connect(NAME, pattern, &self.endpoint);
-        let spec = spec.topics(vec!["topic".into()]).call(Some(&keys));
+        let spec = spec.with_topics(vec!["topic".into()]).call(Some(&keys));
         let sockets = Sockets::start(vec![spec], move |frame| drop(arrivals.send(frame)));
         (sockets.unwrap(), arrived)
     }

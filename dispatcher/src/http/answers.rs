@@ -26,6 +26,6 @@ pub(super) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
     answer
 }
 
-pub(super) fn refused(status: u16, why: &str) -> Answer {
+pub(super) fn refusal_answer(status: u16, why: &str) -> Answer {
     json_answer(status, Refusal::new("$", why).answer())
 }

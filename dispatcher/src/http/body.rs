@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 use webfill_service::http::body::{self, BodyFault};
 
-use super::answers::{Answer, refused};
+use super::answers::{Answer, refusal_answer};
 
 /// The maximum size of a body that is read as a whole: that of a frame on the control socket.
 pub(super) const MOST_BYTES: usize = 16 << 20;
@@ -20,5 +20,5 @@ pub(super) fn refusal(fault: BodyFault) -> Answer {
         BodyFault::TooLarge { .. } => ": send it in parts, or as JSON lines",
         BodyFault::TooSlow | BodyFault::BrokenOff => "",
     };
-    refused(fault.status(), &format!("{fault}{advice}"))
+    refusal_answer(fault.status(), &format!("{fault}{advice}"))
 }

@@ -10,7 +10,7 @@ use webfill_scheduler::effects::RequestPermit;
 use webfill_scheduler::rights;
 use webfill_service::http::body::ArrivingBody;
 
-use super::answers::{Answer, json_answer, refused};
+use super::answers::{Answer, json_answer, refusal_answer};
 use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
 use super::{HttpRequest, refusal_status};
@@ -48,7 +48,7 @@ impl HttpRequest {
         // Parsing a long list may take a while, and this thread serves all connections.
         let parsed = move || webfill_api::parse_question(&body, now_ms);
         let Ok(question) = tokio::task::spawn_blocking(parsed).await else {
-            return refused(500, "the request could not be read");
+            return refusal_answer(500, "the request could not be read");
         };
         match question {
             Ok(Question::Feed(batch)) => {
@@ -136,7 +136,7 @@ impl FeedStream<'_> {
                     "line {} has more than {MAX_LINE_BYTES} bytes",
                     self.count + 1
                 );
-                return Err(refused(413, &why));
+                return Err(refusal_answer(413, &why));
             }
         }
         self.parse_line(&rest);
@@ -151,7 +151,7 @@ impl FeedStream<'_> {
         }
         let parsed = webfill_api::parse_line(line).and_then(|value| self.parser.parse(value, "$"));
         let refusal = match parsed {
-            Ok(request) if self.visit.rights.permit_app(&request.app_id) => {
+            Ok(request) if self.visit.rights.permits_app(&request.app_id) => {
                 return self.batch.add(request, self.count);
             }
             Ok(foreign) => {
@@ -190,7 +190,7 @@ impl FeedStream<'_> {
             refused: std::mem::take(&mut self.unaudited),
         };
         let Some(mut answer) = self.visit.submit(asked).await else {
-            return Err(refused(503, "the dispatcher does not answer"));
+            return Err(refusal_answer(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {
             // The batch was refused as a whole; earlier batches stay accepted.

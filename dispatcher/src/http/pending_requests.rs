@@ -36,7 +36,10 @@ struct OpenRequest<'a> {
 
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
-        self.pending_requests.open().answers.remove(&self.number);
+        self.pending_requests
+            .lock_open()
+            .answers
+            .remove(&self.number);
     }
 }
 
@@ -54,7 +57,7 @@ impl PendingRequests {
 
     /// Passes the loop's answer to the request with this number, if it still waits.
     pub(crate) fn answer(&self, number: u64, answer: Value) {
-        if let Some(asking) = self.open().answers.remove(&number) {
+        if let Some(asking) = self.lock_open().answers.remove(&number) {
             // An error means that the client has left meanwhile.
             let _ = asking.send(answer);
         }
@@ -62,12 +65,12 @@ impl PendingRequests {
 
     /// Whether the request with this number still waits for its answer.
     pub(crate) fn is_waited_for(&self, number: u64) -> bool {
-        self.open().answers.contains_key(&number)
+        self.lock_open().answers.contains_key(&number)
     }
 
     /// Cancels all waits, because the loop has ended. Returns whether there were any.
     pub(crate) fn cancel_all(&self) -> bool {
-        let mut open = self.open();
+        let mut open = self.lock_open();
         !std::mem::take(&mut open.answers).is_empty()
     }
 
@@ -98,7 +101,7 @@ impl PendingRequests {
     ) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {
-            let mut open = self.open();
+            let mut open = self.lock_open();
             open.last += 1;
             let number = open.last;
             open.answers.insert(number, sender);
@@ -123,7 +126,7 @@ impl PendingRequests {
         answer.await.ok()
     }
 
-    fn open(&self) -> MutexGuard<'_, OpenRequests> {
+    fn lock_open(&self) -> MutexGuard<'_, OpenRequests> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

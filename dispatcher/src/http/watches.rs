@@ -4,7 +4,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request};
 use serde_json::{Value, json};
 
-use super::answers::{Answer, refused};
+use super::answers::{Answer, refusal_answer};
 use super::{HttpRequest, body};
 
 /// Whether a path is that of all watches or of one.
@@ -30,9 +30,9 @@ impl HttpRequest {
                 let action = json!({"action": format!("watch_{order}"), "name": name});
                 self.parse_and_answer_action(action).await
             }
-            (_, [] | [_]) => refused(405, "expected GET, or POST /watches"),
-            (_, [_, "run" | "pause" | "resume" | "remove"]) => refused(405, "expected POST"),
-            _ => refused(404, "not found; a watch has run, pause, resume and remove"),
+            (_, [] | [_]) => refusal_answer(405, "expected GET, or POST /watches"),
+            (_, [_, "run" | "pause" | "resume" | "remove"]) => refusal_answer(405, "expected POST"),
+            _ => refusal_answer(404, "not found; a watch has run, pause, resume and remove"),
         }
     }
 
@@ -47,7 +47,7 @@ impl HttpRequest {
                 self.parse_and_answer_action(json!({"action": "watch_add", "watch": watch}))
                     .await
             }
-            Err(error) => refused(400, &error.to_string()),
+            Err(error) => refusal_answer(400, &error.to_string()),
         }
     }
 }

@@ -278,12 +278,12 @@ fn count_crawls(db: &Connection, after: i64, sum: &mut CrawlTotals) -> Result<Op
                      WHERE id > ?1 ORDER BY id LIMIT ?2)";
     db.prepare_cached(sql)?
         .query_row(params![after, SLICE], |row| {
-            sum.crawls += number(row, 1)?;
-            sum.unfinished += number(row, 2)?;
-            sum.paused += number(row, 3)?;
-            sum.queued += number(row, 4)?;
-            sum.leased += number(row, 5)?;
-            sum.done += number(row, 6)?;
+            sum.crawls += read_count(row, 1)?;
+            sum.unfinished += read_count(row, 2)?;
+            sum.paused += read_count(row, 3)?;
+            sum.queued += read_count(row, 4)?;
+            sum.leased += read_count(row, 5)?;
+            sum.done += read_count(row, 6)?;
             row.get(0)
         })
 }
@@ -310,7 +310,7 @@ fn count_sites(
     let mut last: Option<i64> = None;
     while let Some(row) = rows.next()? {
         last = last.max(row.get(0)?);
-        let sites = number(row, 1)?;
+        let sites = read_count(row, 1)?;
         *sum.by_state.entry(row.get(2)?).or_default() += sites;
         if let Some(why) = row.get::<_, Option<String>>(3)? {
             *sum.backing_off.entry(why).or_default() += sites;
@@ -324,8 +324,8 @@ fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<
                FROM (SELECT id, resolved FROM records WHERE id > ?1 ORDER BY id LIMIT ?2)";
     db.prepare_cached(sql)?
         .query_row(params![after, SLICE], |row| {
-            sum.records += number(row, 1)?;
-            sum.resolved += number(row, 2)?;
+            sum.records += read_count(row, 1)?;
+            sum.resolved += read_count(row, 2)?;
             row.get(0)
         })
 }
@@ -335,14 +335,14 @@ fn waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {
         Ok(NotificationTotals {
-            waiting: number(row, 0)?,
+            waiting: read_count(row, 0)?,
             oldest_made_ms: row.get(1)?,
         })
     })
 }
 
 /// A count, or a `total()`, which SQLite returns as a float.
-fn number(row: &Row<'_>, column: usize) -> Result<u64> {
+fn read_count(row: &Row<'_>, column: usize) -> Result<u64> {
     row.get::<_, f64>(column).map(|number| number as u64)
 }
 

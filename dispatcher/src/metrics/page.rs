@@ -48,7 +48,7 @@ impl Shared {
             "webfill_last_backup_timestamp_seconds",
             "Start of the last complete backup of the state folder, in seconds since the epoch; 0: none was made.",
         )
-        .value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
+        .set_value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
         let (is_store_away, answers) = self.health.store_state();
         add_store(&mut page, is_store_away, &answers);
         // The loop takes the locks, too, so nothing is written while holding them.
@@ -149,7 +149,7 @@ impl LoopMetrics {
                 counters.stale,
             ),
         ] {
-            page.counter(name, help).value(count);
+            page.counter(name, help).set_value(count);
         }
         self.add_queue_to(page);
         let mut backoff = page.counter(
@@ -169,19 +169,19 @@ impl LoopMetrics {
             "webfill_leases",
             "Tasks that supervisors hold, as of this second.",
         )
-        .value(self.core.leases);
+        .set_value(self.core.leases);
         page.gauge(
             "webfill_oldest_due_seconds",
             "How long the longest-waiting site has been due without a supervisor of its lane that accepts tasks; 0: none waits.",
         )
-        .value(self.core.oldest_due_ms as f64 / 1_000.0);
+        .set_value(self.core.oldest_due_ms as f64 / 1_000.0);
         page.gauge("webfill_window_sites", "Sites in memory.")
-            .value(self.core.sites_in_window);
+            .set_value(self.core.sites_in_window);
         page.gauge(
             "webfill_window_sites_limit",
             "Maximum number of sites in memory: `dispatcher.window_sites`.",
         )
-        .value(self.core.window_sites);
+        .set_value(self.core.window_sites);
     }
 
     fn add_set_aside_to(&self, page: &mut Exposition) {
@@ -189,7 +189,7 @@ impl LoopMetrics {
             "webfill_sites_set_aside",
             "Sites that had nothing to hand out several times in a row although tasks were queued, and are set aside for up to a minute. 0 on a healthy fleet; other sites continue meanwhile.",
         )
-        .value(self.core.sites_set_aside);
+        .set_value(self.core.sites_set_aside);
         let mut set_aside = page.counter(
             "webfill_sites_set_aside_total",
             "Turns of sites that handed out nothing and changed nothing: `other_lane` (the next crawl needs a supervisor of another lane), `backing_off` (the site is backing off), `not_found` (no task was found).",
@@ -220,15 +220,15 @@ impl LoopMetrics {
             "webfill_supervisors_lost_total",
             "Supervisors declared lost.",
         )
-        .value(self.core.counters.supervisors_lost);
+        .set_value(self.core.counters.supervisors_lost);
         page.gauge(
             "webfill_clock_skew_seconds",
             "The largest difference of a supervisor's clock from the dispatcher's, in either direction.",
         )
-        .value(self.core.fleet.clock_skew_ms as f64 / 1_000.0);
+        .set_value(self.core.fleet.clock_skew_ms as f64 / 1_000.0);
         add_disk_low(page, self.core.is_disk_low);
         page.gauge("webfill_draining", "1: the dispatcher drains.")
-            .value(u8::from(self.core.is_draining));
+            .set_value(u8::from(self.core.is_draining));
     }
 
     fn add_watches_to(&self, page: &mut Exposition) {
@@ -247,19 +247,19 @@ impl LoopMetrics {
             "webfill_watches_silent",
             "Silent watches: without their usual results, or not running. Watches that nobody is notified of are not judged.",
         )
-        .value(self.core.watches.silent);
+        .set_value(self.core.watches.silent);
         if let Some(alerts) = self.core.extraction_alerts {
             page.gauge(
                 "webfill_extraction_alerts",
                 "Standing alerts of extractions: mappings in force whose pages no longer yield their earlier values. Absent until the alerts are read from the store.",
             )
-            .value(alerts);
+            .set_value(alerts);
         }
         page.gauge(
             "webfill_notification_targets_unreached",
             "Targets with a standing alert, because notifications do not reach them (`notifications.undelivered_after`).",
         )
-        .value(self.core.targets_unreached);
+        .set_value(self.core.targets_unreached);
         let Deliveries {
             delivered,
             failed,
@@ -294,7 +294,7 @@ impl Counts {
                 "webfill_counts_age_seconds",
                 "Age of the oldest of the counts of tasks, sites and records.",
             )
-            .value(counted.elapsed().as_secs_f64());
+            .set_value(counted.elapsed().as_secs_f64());
         }
     }
 
@@ -310,14 +310,14 @@ impl Counts {
         tasks.add_series(&[("state", "leased")], crawls.leased);
         tasks.add_series(&[("state", "done")], crawls.done);
         page.gauge("webfill_crawls", "All crawls that were not pruned.")
-            .value(crawls.crawls);
+            .set_value(crawls.crawls);
         page.gauge(
             "webfill_crawls_unfinished",
             "Crawls with queued or handed-out tasks.",
         )
-        .value(crawls.unfinished);
+        .set_value(crawls.unfinished);
         page.gauge("webfill_crawls_paused", "Paused crawls.")
-            .value(crawls.paused);
+            .set_value(crawls.paused);
     }
 
     fn add_sites_to(&self, page: &mut Exposition) {
@@ -347,7 +347,7 @@ impl Counts {
             "webfill_notifications_waiting",
             "Notifications waiting for delivery.",
         )
-        .value(notifications.waiting);
+        .set_value(notifications.waiting);
         let age_ms = notifications
             .oldest_made_ms
             .map_or(0, |ms| (now_ms - ms).max(0));
@@ -355,7 +355,7 @@ impl Counts {
             "webfill_notifications_oldest_seconds",
             "Age of the oldest notification that waits; 0: none does.",
         )
-        .value(age_ms as f64 / 1_000.0);
+        .set_value(age_ms as f64 / 1_000.0);
     }
 }
 
@@ -365,22 +365,22 @@ fn add_standbys(page: &mut Exposition, report: &StandbysReport) {
         "webfill_journal_record",
         "Last record of the journal, with `dispatcher.journal`.",
     )
-    .value(report.record);
+    .set_value(report.record);
     page.gauge(
         "webfill_standbys",
         "Dispatchers that stand by and have reported within the last 10 seconds.",
     )
-    .value(report.present().count());
+    .set_value(report.present().count());
     page.gauge(
         "webfill_standby_behind_records",
         "Records that the most advanced of them had not applied when it last reported.",
     )
-    .value(report.least_behind().map_or(0, |one| one.behind_records));
+    .set_value(report.least_behind().map_or(0, |one| one.behind_records));
     page.gauge(
         "webfill_standby_behind_seconds",
         "How long the oldest of these records had been there.",
     )
-    .value(
+    .set_value(
         report
             .least_behind()
             .map_or(0.0, |one| one.behind_ms as f64 / 1_000.0),

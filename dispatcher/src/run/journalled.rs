@@ -71,14 +71,14 @@ impl JournalledCommits {
     }
 
     /// Why the journal takes no records for now.
-    pub(super) fn away(&self) -> Option<&str> {
+    pub(super) fn away_reason(&self) -> Option<&str> {
         self.away.as_deref()
     }
 
     /// Adds the changes of a commit to the journal, and holds its effects.
     fn hold(&mut self, mut committed: Committed) {
         let now_ms = boot_ms();
-        let mut number = self.member.appended();
+        let mut number = self.member.last_appended();
         for changes in std::mem::take(&mut committed.changes) {
             number = self.member.add_commit(&changes, now_ms);
             self.upkeep.note_records(changes.len() as u64, number);
@@ -101,9 +101,9 @@ impl JournalledCommits {
         if now_ms >= self.next_tick_ms {
             self.next_tick_ms = now_ms + TICK_MS;
             self.member.on_tick(now_ms);
-            self.times.note(self.member.appended(), now_ms);
+            self.times.note(self.member.last_appended(), now_ms);
             self.upkeep
-                .on_tick(&self.connection, self.member.appended(), true, now_ms)?;
+                .on_tick(&self.connection, self.member.last_appended(), true, now_ms)?;
         }
         self.connection.send(self.member.take_requests());
         let mut wait = within;
@@ -152,7 +152,7 @@ impl JournalledCommits {
         self.is_hand_over_asked |= survey.hand_over_asked == epoch;
         let own = self.upkeep.instance();
         self.standbys = StandbysReport {
-            record: self.member.appended(),
+            record: self.member.last_appended(),
             epoch,
             standbys: self.times.standbys(survey, own, boot_ms()),
         };
@@ -182,13 +182,13 @@ impl JournalledCommits {
     }
 
     /// Brings the file up to date, if the journal has all commits.
-    fn keep(&mut self, core: &mut Core) -> Result<(), FrontierError> {
+    fn update_file(&mut self, core: &mut Core) -> Result<(), FrontierError> {
         if self.is_over || !self.member.is_idle() {
             return Ok(());
         }
         self.kept_ms = boot_ms();
-        core.frontier().keep(Applied {
-            number: self.member.appended(),
+        core.frontier().make_durable(Applied {
+            number: self.member.last_appended(),
             epoch: self.epoch(),
         })
     }
@@ -227,7 +227,9 @@ impl Process {
         if let Some(journalled) = &mut self.journalled {
             journalled.pump(within)?;
             if journalled.is_keep_due() {
-                journalled.keep(&mut self.core).map_err(frontier_fault)?;
+                journalled
+                    .update_file(&mut self.core)
+                    .map_err(frontier_fault)?;
             }
         }
         let now_ms = self.clock.now_ms();
@@ -282,7 +284,9 @@ impl Process {
         journalled.hold(last);
         while let Some(journalled) = &mut self.journalled {
             if journalled.held.is_empty() || Instant::now() >= until {
-                return journalled.keep(&mut self.core).map_err(frontier_fault);
+                return journalled
+                    .update_file(&mut self.core)
+                    .map_err(frontier_fault);
             }
             journalled.pump(WAIT_AT_MOST)?;
             while let Some(mut due) = self

@@ -13,7 +13,7 @@ impl Process {
     pub(super) fn note_turn(&mut self, now_ms: i64) {
         let away = || {
             let journalled = self.journalled.as_ref()?;
-            journalled.away().map(str::to_owned)
+            journalled.away_reason().map(str::to_owned)
         };
         let holds = self.core.hold_reason(now_ms).or_else(away);
         self.health.note_turn(holds.as_deref());

@@ -41,7 +41,7 @@ impl Supervisor {
             }
         }
         if self.session.is_welcomed() {
-            self.watch_dispatcher(now_ms);
+            self.log_dispatcher_silence(now_ms);
             self.request_missing_mappings(now_ms);
         }
     }
@@ -193,7 +193,7 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn watch_dispatcher(&mut self, now_ms: u64) {
+    pub(super) fn log_dispatcher_silence(&mut self, now_ms: u64) {
         let silent = now_ms >= self.session.lease_until_ms();
         if silent && !self.problem_logged {
             tracing::warn!(

@@ -104,7 +104,7 @@ impl Redesign {
     }
 
     /// A redesign of exactly these changes.
-    pub fn of(seed: u64, changes: &[Change]) -> Redesign {
+    pub fn with_changes(seed: u64, changes: &[Change]) -> Redesign {
         Redesign {
             choices: Choices::new(seed),
             changes: changes.to_vec(),
@@ -129,7 +129,7 @@ impl Redesign {
     /// The new form of a value that is a whole text in the old layout.
     pub fn value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
-            true => formats::rewritten(old, &self.choices),
+            true => formats::rewrite_text(old, &self.choices),
             false => old.to_owned(),
         }
     }

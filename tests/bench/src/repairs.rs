@@ -279,7 +279,7 @@ mod tests {
 
     /// A redesign that renames the class.
     fn broken() -> Break {
-        let renaming = (0..50).map(|seed| Redesign::of(seed, &[Change::Classes]));
+        let renaming = (0..50).map(|seed| Redesign::with_changes(seed, &[Change::Classes]));
         let breaks = renaming
             .map(|redesign| Break::find(&site(), &mapping("//b[@class='price']"), &redesign));
         let mut breaks = breaks.map(|found| found.unwrap().unwrap());
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_a_redesign_leaves_alone_is_not_broken() {
-        let same = Redesign::of(0, &[Change::Ids]);
+        let same = Redesign::with_changes(0, &[Change::Ids]);
         let found = Break::find(&site(), &mapping("//b"), &same)
             .unwrap()
             .unwrap();

@@ -141,7 +141,7 @@ pub fn manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Site>, 
                 found.push(LabelledPage { url, html, truth });
             }
         }
-        let pages = evenly(found, pages);
+        let pages = select_evenly(found, pages);
         if pages.len() >= FEWEST_PAGES {
             sites.push(Site {
                 name: name.to_owned(),
@@ -169,7 +169,7 @@ fn html_files(folder: &Path, beginnings: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-fn evenly<T>(mut all: Vec<T>, most: usize) -> Vec<T> {
+fn select_evenly<T>(mut all: Vec<T>, most: usize) -> Vec<T> {
     let step = all.len().div_ceil(most.max(1)).max(1);
     let mut number = 0;
     all.retain(|_| {

@@ -45,7 +45,7 @@ impl<'b> Keyboard<'b> {
         self.keys.set(self.keys.get() + keys.len());
     }
 
-    pub fn types(&self, text: &str) {
+    pub fn type_text(&self, text: &str) {
         self.press(&text.chars().collect::<Vec<_>>());
     }
 

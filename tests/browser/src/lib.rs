@@ -308,14 +308,14 @@ impl Browser {
     }
 
     fn get(&self, path: &str) -> Value {
-        self.ask("GET", path, None)
+        self.send_command("GET", path, None)
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        self.ask("POST", path, Some(body))
+        self.send_command("POST", path, Some(body))
     }
 
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+    fn send_command(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let whole = format!("{}{path}", self.session);
         let answer = call(self.port, method, &whole, body);
         answer.unwrap_or_else(|error| panic!("{method} {path} {body:?}: {error}"))

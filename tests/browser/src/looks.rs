@@ -51,7 +51,7 @@ pub enum Tables {
 
 /// Judges the open page on each screen, and keeps a picture of each: `NAME-WIDTH[-dark].png`.
 pub fn judge(browser: &Browser, name: &str, tables: Tables) {
-    let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
+    let axe = fs::read_to_string(axe_path()).expect("tests/dashboard/install.sh");
     browser.run_script(&axe, json!([]));
     for width in WIDTHS {
         browser.set_size(width, HEIGHT);
@@ -70,7 +70,7 @@ pub fn judge(browser: &Browser, name: &str, tables: Tables) {
     browser.set_size(ROOMY, HEIGHT);
 }
 
-fn axe() -> PathBuf {
+fn axe_path() -> PathBuf {
     PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../.cache/dashboard-tools/axe.min.js"

@@ -55,7 +55,7 @@ impl Browser {
     /// Stores a picture like [`Browser::screenshot`], but only of the part of the page that is visible without
     /// scrolling.
     pub fn screenshot_of_window(&self, name: &str) -> PathBuf {
-        let folder = screenshots();
+        let folder = screenshots_folder();
         fs::create_dir_all(&folder).expect("our own folder");
         let path = folder.join(format!("{name}.png"));
         self.run_and_wait(PAINTED, json!([]));
@@ -83,7 +83,7 @@ fn keep_former(path: &Path) {
 }
 
 /// The folder of the screenshots, in the build folder of the running test.
-fn screenshots() -> PathBuf {
+fn screenshots_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     let target = test.ancestors().nth(3);
     target

@@ -25,7 +25,10 @@ const IN_A_ROW: u64 = 5;
 
 #[test]
 fn whenever_the_power_is_lost_no_reported_data_are_lost_or_doubled() {
-    let (cuts, seed) = (number("POWER_CUTS", 40), number("POWER_SEED", 1));
+    let (cuts, seed) = (
+        number_from_env("POWER_CUTS", 40),
+        number_from_env("POWER_SEED", 1),
+    );
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recorder = build_recorder(folder.path());
     let wrong: Mutex<Vec<String>> = Mutex::default();
@@ -43,7 +46,7 @@ fn whenever_the_power_is_lost_no_reported_data_are_lost_or_doubled() {
     assert!(wrong.is_empty(), "POWER_SEED={seed}:\n{}", wrong.join("\n"));
 }
 
-fn number(variable: &str, otherwise: u64) -> u64 {
+fn number_from_env(variable: &str, otherwise: u64) -> u64 {
     let value = std::env::var(variable).ok();
     let value = value.filter(|text| !text.is_empty());
     value.map_or(otherwise, |text| text.parse().expect("a number"))

@@ -19,7 +19,7 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
     let paths = ["/lamp", "/chair"];
     let visits = || watched.web.visits().pages();
     serve_noisy(&watched, "/lamp", "The lamp costs 10 euro");
-    watched.site().serve("/chair", text("A chair"));
+    watched.site().serve("/chair", text_page("A chair"));
     let first = watched.run(&paths, &json!({"delay": 0.5}));
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["pages"], 2, "a page counts once");
@@ -87,7 +87,7 @@ fn if_the_second_fetch_fails_the_first_stands() {
     watched.site().serve_with("/lamp", move |_| {
         match fetches.fetch_add(1, Ordering::SeqCst) {
             1 => status(500).into(),
-            number => text(if number == 0 { "10 euro" } else { "12 euro" }).into(),
+            number => text_page(if number == 0 { "10 euro" } else { "12 euro" }).into(),
         }
     });
     let first = watched.run(&["/lamp"], &json!({}));
@@ -100,10 +100,10 @@ fn if_the_second_fetch_fails_the_first_stands() {
 }
 
 /// Kills processes of a watch's first run between the two fetches of a noisy page, and returns the finished run.
-fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
+fn kill_between_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
     serve_noisy(watched, "/lamp", "The lamp costs 10 euro");
     let slowly = json!({"delay": 1.5});
-    let running = watched.once(&["/lamp"], &slowly).start();
+    let running = watched.watch_run(&["/lamp"], &slowly).start();
     let log = watched.web.log();
     log.wait_until("the first fetch", |visits| visits.pages().len() == 1);
     for process in running.processes() {
@@ -118,7 +118,7 @@ fn killed_between_the_fetches(watched: &Watched, victims: impl Fn(&str) -> bool)
 
 /// Checks that an unfinished check leaves no trace after a kill: the page is fetched twice again, and compared without
 /// the parts that differ at each fetch.
-fn knows_what_differs(watched: &Watched) {
+fn assert_noise_is_known(watched: &Watched) {
     let slowly = json!({"delay": 1.5});
     let visits = || watched.web.visits().pages().len();
     assert_eq!(visits(), 3);
@@ -140,16 +140,16 @@ fn knows_what_differs(watched: &Watched) {
 #[test]
 fn a_worker_killed_between_the_two_fetches_of_a_page_leaves_no_half_check() {
     let watched = Watched::new(UNMAPPED, None);
-    let ended = killed_between_the_fetches(&watched, |role| role == "worker").expect_code(0);
+    let ended = kill_between_fetches(&watched, |role| role == "worker").expect_code(0);
     let summary: Value = serde_json::from_str(&ended.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
-    knows_what_differs(&watched);
+    assert_noise_is_known(&watched);
 }
 
 #[test]
 fn a_run_killed_between_the_two_fetches_of_a_page_leaves_no_half_check() {
     let watched = Watched::new(UNMAPPED, None);
-    killed_between_the_fetches(&watched, |_| true);
+    kill_between_fetches(&watched, |_| true);
     watched.run(&["/lamp"], &json!({"delay": 1.5}));
-    knows_what_differs(&watched);
+    assert_noise_is_known(&watched);
 }

@@ -45,7 +45,7 @@ fn month(path: &str) -> (u64, u64) {
     )
 }
 
-fn months_on((year, month): (u64, u64)) -> (u64, u64) {
+fn next_month((year, month): (u64, u64)) -> (u64, u64) {
     (year + month / 12, month % 12 + 1)
 }
 
@@ -159,7 +159,7 @@ pub const TRAPS: [Row; 28] = [
     }),
     ("calendar-query", "/cal?year=2026&month=1", |path, _| {
         let (year, at) = month(path);
-        let (to_year, to) = months_on((year, at));
+        let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2>{}",
             MONTHS[(at as usize + 11) % 12],
@@ -169,7 +169,7 @@ pub const TRAPS: [Row; 28] = [
     }),
     ("calendar-path", "/events/2026/1", |path, _| {
         let (year, at) = month(path);
-        let (to_year, to) = months_on((year, at));
+        let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2><p>No events</p>{}",
             MONTHS[(at as usize + 11) % 12],
@@ -342,7 +342,7 @@ pub const SITES: [Row; 24] = [
     }),
     ("archive-by-month", "/archive/2000/1", |path, _| {
         let (year, at) = month(path);
-        let (to_year, to) = months_on((year, at));
+        let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2><p>News of {}</p>",
             MONTHS[(at as usize + 11) % 12],

@@ -14,7 +14,7 @@ use super::{HOST, Kept};
 const RECORDS: usize = 12;
 
 /// Writes a mapping that reads each of these fields from the elements of a class.
-fn mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
+fn write_mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
     let field = |(field, class): &(&str, &str)| {
         let expression = format!("//p[@class='{class}']/text()");
         json!({"name": field, "processors": [{"type": "xpath", "parameters": {"expression": expression}}]})
@@ -32,8 +32,8 @@ fn mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
 fn crawl(kept: &Kept) {
     let site = kept.web.site(HOST);
     std::fs::remove_file(kept.work.path("mappings/profile.json")).unwrap();
-    mapping(kept, "first", "/first/", &[("name", "name")]);
-    mapping(
+    write_mapping(kept, "first", "/first/", &[("name", "name")]);
+    write_mapping(
         kept,
         "second",
         "/second/",
@@ -64,14 +64,14 @@ fn crawl(kept: &Kept) {
 /// Changes both mappings so that they read `town`, which had no value. The second yields another city than the known
 /// one, the first yields the known one.
 fn change_mappings(kept: &Kept) {
-    mapping(
+    write_mapping(
         kept,
         "first",
         "/first/",
         &[("name", "name"), ("city", "city"), ("town", "town")],
     );
     let second = [("city", "other"), ("price", "price"), ("town", "town")];
-    mapping(kept, "second", "/second/", &second);
+    write_mapping(kept, "second", "/second/", &second);
 }
 
 fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {

@@ -40,7 +40,7 @@ fn multiply(folder: &Path, pages: u32) {
     }
 }
 
-fn many(pages: u32) -> Kept {
+fn crawl_many(pages: u32) -> Kept {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
     let filler = "<p>lorem ipsum dolor sit amet</p>".repeat(100);
@@ -75,7 +75,7 @@ fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
 
 #[test]
 fn a_killed_extraction_continues() {
-    let kept = many(3_000);
+    let kept = crawl_many(3_000);
     let mut running = kept.extract().start();
     let held = hold_midway(&kept, &mut running);
     running.signal(Signal::KILL);
@@ -95,7 +95,7 @@ fn a_killed_extraction_continues() {
 
 #[test]
 fn an_interrupted_extraction_reports_its_progress() {
-    let kept = many(3_000);
+    let kept = crawl_many(3_000);
     let mut running = kept.extract().arg("--json").start();
     let held = hold_midway(&kept, &mut running);
     running.signal(Signal::INT);
@@ -111,7 +111,7 @@ fn an_interrupted_extraction_reports_its_progress() {
 
 #[test]
 fn many_pages_are_read_in_little_memory() {
-    let kept = many(10_000);
+    let kept = crawl_many(10_000);
     let mut running = kept
         .extract()
         .args(["--json", "--dry-run"])

@@ -54,7 +54,7 @@ pub fn url(number: usize) -> String {
 }
 
 /// The number of pages.
-pub fn index() -> usize {
+pub fn page_count() -> usize {
     PEOPLE + BOOKS
 }
 

@@ -7,7 +7,7 @@ use super::made_site::{self, PEOPLE, born, city, name, records, serve, url};
 use super::{learn, report, workplace};
 
 /// The values that the learned mapping reads for a field on the pages of people, in their order.
-fn read(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
+fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
     let mut values = Vec::new();
     for number in 0..PEOPLE {
         let page = format!("saved/p{number}.html");
@@ -49,9 +49,9 @@ fn examples_need_no_records() {
         serde_json::from_str(&std::fs::read_to_string(work.path("people.json")).unwrap()).unwrap();
     assert_eq!(written["name"], "persons");
     let names: Vec<Value> = (0..PEOPLE).map(|number| json!(name(number))).collect();
-    assert_eq!(read(&work, "name"), names);
+    assert_eq!(read_field(&work, "name"), names);
     let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
-    assert_eq!(read(&work, "born"), years);
+    assert_eq!(read_field(&work, "born"), years);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
         .assert_polite(std::time::Duration::from_millis(200));
     made_site::write_folder(&work, "saved");
     let cities: Vec<Value> = (0..PEOPLE).map(|number| json!(city(number))).collect();
-    assert_eq!(read(&work, "city"), cities);
+    assert_eq!(read_field(&work, "city"), cities);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn statements_of_a_person_win_over_values_of_records() {
         "--force",
     ];
     learn(&work, &args).finish().expect_code(0);
-    assert_eq!(read(&work, "born")[3], json!("1927"));
+    assert_eq!(read_field(&work, "born")[3], json!("1927"));
     let mut run = learn(&work, &args);
     for number in 0..3 {
         run = run.args(["--correct", &url(number), &format!("born={}", born(number))]);
@@ -116,5 +116,5 @@ fn statements_of_a_person_win_over_values_of_records() {
         .finish()
         .expect_code(0);
     let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
-    assert_eq!(read(&work, "born"), years);
+    assert_eq!(read_field(&work, "born"), years);
 }

@@ -37,7 +37,7 @@ fn refresh(work: &Workplace, web: &Web, store: &str) -> Run {
 }
 
 /// The ids of the rows in an export, sorted.
-fn rows(store: &str, args: &[&str]) -> Vec<String> {
+fn row_ids(store: &str, args: &[&str]) -> Vec<String> {
     let text = export(store, args);
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let id = |row: Value| row["record_id"].as_str().unwrap().to_owned();
@@ -69,7 +69,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
     let first = crawl(work, &web, store, &["/list"]).finish().expect_code(0);
     assert_eq!(lists_of(&first)["complete"], 1);
-    assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(store, &[]);
     assert_eq!(reported["list"], format!("http://{HOST}/list"));
     assert_eq!(reported["state"], "complete");
@@ -90,8 +90,8 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
         "{}",
         lists_of(&second)
     );
-    assert_eq!(rows(store, &[]), ["a", "b", "d"]);
-    assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "b", "d"]);
+    assert_eq!(row_ids(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
     let csv = export(store, &["--format", "csv", "--with-gone"]);
     let gone: Vec<&str> = csv.lines().filter(|line| line.ends_with('Z')).collect();
     assert_eq!(gone.len(), 2, "{csv}");
@@ -103,7 +103,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert_eq!(lists_of(&third)["rows_gone"], 2);
     serve(&site, &[&["e", "a"], &["b", "d"]]);
     refresh(work, &web, store).finish().expect_code(0);
-    assert_eq!(rows(store, &[]), ["a", "b", "d", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "b", "d", "e"]);
     let table = Run::new(["lists", "--store", store, "--crawl", "test"]);
     let table = table.finish().expect_code(0).stdout;
     assert!(
@@ -137,7 +137,7 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
     site.serve(PAGES[1], status(404));
     let run = refresh(&work, &web, &store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["broken_off"], 1);
-    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
     let reported = only_list(&store, &["--unfinished"]);
     assert_eq!(reported["breaches"][0]["why"], "http_error");
     let text = Run::new(["lists", "--store", &store, "--crawl", "test"]);
@@ -150,7 +150,7 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
         .finish()
         .expect_code(0);
     assert_eq!(only_list(&store, &[])["state"], "complete");
-    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d"]);
+    assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d"]);
 }
 
 #[test]
@@ -167,10 +167,10 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
     assert_eq!(lists_of(&run)["broken_off"], 1);
     let reported = only_list_of("shallow", &store, &[]);
     assert_eq!(reported["breaches"][0]["why"], "not_followed");
-    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
     let stopped = refresh(&work, &web, &store).args(["--max-pages", "1"]);
     stopped.finish();
-    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_list_that_is_empty_all_at_once_is_not_believed() {
         let run = refresh(&work, &web, &store).finish().expect_code(0);
         assert_eq!(lists_of(&run)["doubted"], 1, "{}", lists_of(&run));
         assert_eq!(lists_of(&run)["complete"], 1);
-        assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+        assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "d", "e"]);
     }
     assert!(work.has_logged("list_doubted"));
 }
@@ -220,16 +220,16 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
         "{}",
         elsewhere.stderr
     );
-    assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "b", "c", "d", "e"]);
     let output = confirm(store, &url).finish().expect_code(0).stdout;
     assert!(output.contains("3 rows gone"), "{output}");
-    assert_eq!(rows(store, &[]), ["a", "b"]);
-    assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "b"]);
+    assert_eq!(row_ids(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
     // No list is doubted any more, and rows that the list shows again are back.
     serve(&site, &[&["a"], &["e"]]);
     let run = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
-    assert_eq!(rows(store, &[]), ["a", "e"]);
+    assert_eq!(row_ids(store, &[]), ["a", "e"]);
     site.serve(PAGES[1], status(404));
     refresh(work, &web, store).finish().expect_code(0);
     let broken_off = confirm(store, &url).finish().expect_code(2).stderr;
@@ -271,12 +271,12 @@ fn kills_mark_no_row_that_its_list_holds() {
             process.signal(Signal::KILL);
         }
         running.finish();
-        let stays = rows(&store, &[]);
+        let stays = row_ids(&store, &[]);
         for id in ["a", "b", "c", "e"] {
             assert!(stays.iter().any(|stays| stays == id), "{id}");
         }
     }
     refresh(&work, &web, &store).finish().expect_code(0);
     assert_eq!(only_list(&store, &[])["state"], "complete");
-    assert_eq!(rows(&store, &[]), ["a", "b", "c", "e"]);
+    assert_eq!(row_ids(&store, &[]), ["a", "b", "c", "e"]);
 }

@@ -16,7 +16,7 @@ fn counts(summary: &Value) -> &Value {
     &summary["found"]["mappings"]["shop"]["rows"]["items"]
 }
 
-fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
+fn row_results_are_counted(work: &Workplace, store: &str) {
     let web = Web::start();
     let site = web.site(HOST);
     let mut of_rows = rule(&["id", "price", "note"], &["id"]);
@@ -66,14 +66,14 @@ fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
 #[test]
 fn rows_are_counted_by_result_in_the_summary() {
     let work = Workplace::new();
-    what_became_of_rows_is_counted(&work, &sqlite(&work));
+    row_results_are_counted(&work, &sqlite(&work));
 }
 
 #[needs(mongod)]
 #[test]
 fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
-    what_became_of_rows_is_counted(&work, database.uri());
+    row_results_are_counted(&work, database.uri());
 }
 
 /// The rows of an unchanged page stay counted.

@@ -37,11 +37,11 @@ fn all_ratings_are_collected(
         crawl().args(again).finish().expect_code(0);
     }
     assert!(
-        refusals.refused() > ratings.pages() / OF,
+        refusals.refused_count() > ratings.pages() / OF,
         "{}",
-        refusals.refused()
+        refusals.refused_count()
     );
-    assert_eq!(refusals.clients(), 1);
+    assert_eq!(refusals.client_count(), 1);
     assert_eq!(progress(), done, "after {retries} retries");
     let found = stored(store);
     assert_eq!(found.len(), truth.len());

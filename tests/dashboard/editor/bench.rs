@@ -77,7 +77,7 @@ impl Bench {
     }
 
     /// Posts a form. The answer must be a redirect, whose target is returned.
-    fn go(&self, path: &str, fields: &[(&str, &str)]) -> String {
+    fn post_form(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let token = [("token", self.token.as_str())];
         let answer = self.visitor.post(path, &[&token, fields].concat());
         assert_eq!(answer.status, 303, "{}", answer.body);
@@ -86,14 +86,14 @@ impl Bench {
 
     /// Begins a draft, for an existing mapping or a new one. Returns its path.
     pub(super) fn begin(&self, mapping: &str, name: &str) -> String {
-        self.go(
+        self.post_form(
             "/dashboard/editor/new",
             &[("mapping", mapping), ("name", name)],
         )
     }
 
     pub(super) fn begin_repair(&self, mapping: &str) -> String {
-        self.go("/dashboard/editor/repair", &[("mapping", mapping)])
+        self.post_form("/dashboard/editor/repair", &[("mapping", mapping)])
     }
 
     /// Sends a request as the page's script does, with the path of the draft, an action and its JSON.
@@ -105,18 +105,19 @@ impl Bench {
             ("Content-Type", "application/json"),
         ];
         let path = format!("{draft}/{action}");
-        self.visitor.ask("POST", &path, &headers, &body.to_string())
+        self.visitor
+            .send("POST", &path, &headers, &body.to_string())
     }
 
     /// Like [`Bench::ask`], but it must succeed.
-    pub(super) fn done(&self, draft: &str, action: &str, body: &Value) -> Value {
+    pub(super) fn request_ok(&self, draft: &str, action: &str, body: &Value) -> Value {
         let answer = self.ask(draft, action, body);
         assert_eq!(answer.status, 200, "{action}: {}", answer.body);
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
     /// Like [`Bench::ask`], but it must be refused. Returns the reason.
-    pub(super) fn refused(&self, draft: &str, action: &str, body: &Value) -> String {
+    pub(super) fn request_refused(&self, draft: &str, action: &str, body: &Value) -> String {
         let answer = self.ask(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);
         let reported: Value = serde_json::from_str(&answer.body).expect("JSON");
@@ -140,7 +141,7 @@ impl Bench {
             ("x-webfill-token", &self.token),
             ("Content-Type", "application/octet-stream"),
         ];
-        self.visitor.ask("POST", path, &headers, body)
+        self.visitor.send("POST", path, &headers, body)
     }
 }
 

@@ -24,7 +24,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     let bench = Bench::of(fleet.visitor());
     let draft = bench.begin("", "people");
     for path in ["/wanted", "/moved", "/wanted"] {
-        bench.done(&draft, "add", &json!({"add": {"url": site.url(path)}}));
+        bench.request_ok(&draft, "add", &json!({"add": {"url": site.url(path)}}));
     }
     let visits = site.visits();
     visits.assert_polite(DELAY);
@@ -38,7 +38,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
         paths.len()
     );
     let tried = json!({"mapping": heading_mapping("people", HOST)});
-    let tried = bench.done(&draft, "trial", &tried);
+    let tried = bench.request_ok(&draft, "trial", &tried);
     let rows = tried["rows"].as_array().expect("rows").iter();
     let mut read: Vec<&str> = rows.filter_map(|row| row["read"].as_str()).collect();
     read.sort_unstable();
@@ -63,7 +63,7 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     fleet.start_supervisor();
     let bench = Bench::of(fleet.visitor());
     let draft = bench.begin("", "people");
-    let refused = |url: String| bench.refused(&draft, "add", &json!({"add": {"url": url}}));
+    let refused = |url: String| bench.request_refused(&draft, "add", &json!({"add": {"url": url}}));
     let gone = refused(site.url("/gone"));
     assert!(gone.contains("the server returned 404"), "{gone}");
     let private = refused(site.url("/private/1"));

@@ -46,7 +46,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let draft = bench.begin("", "people");
     let body = "<p>x".repeat(LARGE / 4);
     let large = format!("<h1>Ada</h1>{body}");
-    bench.done(
+    bench.request_ok(
         &draft,
         "check",
         &json!({"mapping": heading_mapping("people", "page.invalid")}),
@@ -56,7 +56,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let bench = &bench;
     let ended = |end: &dyn Fn(u32)| {
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| bench.refused(&draft, "trial", &json!({})));
+            let asked = scope.spawn(|| bench.request_refused(&draft, "trial", &json!({})));
             end(wait_for("a job is at work", || job_of(dashboard)));
             asked.join().expect("it is reported")
         })
@@ -80,7 +80,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let small = bench.begin("", "people");
     bench.upload(&small, "small.html", "<h1>Bob</h1>");
     let mapping = json!({"mapping": heading_mapping("people", "page.invalid")});
-    let tried = bench.done(&small, "trial", &mapping);
+    let tried = bench.request_ok(&small, "trial", &mapping);
     assert_eq!(tried["rows"][0]["read"], "Bob");
 }
 
@@ -102,7 +102,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         let dashboard = bench.dashboard().processes()[0].pid;
         let saving = std::thread::spawn(move || {
             for number in 0.. {
-                bench.done(&draft, "save", &json!({"mapping": mapping(number)}));
+                bench.request_ok(&draft, "save", &json!({"mapping": mapping(number)}));
             }
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;

@@ -89,13 +89,13 @@ impl Person<'_> {
         self.browser.leave_frames();
     }
 
-    fn types(&mut self, text: &str) {
+    fn type_text(&mut self, text: &str) {
         self.browser.press(&text.chars().collect::<Vec<_>>());
         self.by_hand += TO_TYPE * text.chars().count() as u32;
     }
 
     /// Pastes where the focus is: two keys for a person.
-    fn pastes(&mut self, text: &str) {
+    fn paste_text(&mut self, text: &str) {
         let paste = "document.execCommand('insertText', false, arguments[0])";
         self.browser.run_script(paste, json!([text]));
         self.by_hand += TO_TYPE * 2;
@@ -180,12 +180,12 @@ fn make_mapping(person: &mut Person<'_>) {
     person.click(".views a[href='/dashboard/editor']");
     person.browser.wait_for("#new-name:focus");
     person.step("Type a name for the mapping, press Enter.");
-    person.types("people");
-    person.types(&ENTER.to_string());
+    person.type_text("people");
+    person.type_text(&ENTER.to_string());
     person.browser.wait_for("#url:focus");
     person.step("Paste the URLs of two pages, press Fetch once.");
     let urls = (0..PAGES).map(|number| format!("http://{HOST}/{number}\n"));
-    person.pastes(&urls.collect::<String>());
+    person.paste_text(&urls.collect::<String>());
     person.click("#add-url button");
     person.wait_for_status("2 pages added");
     person.step("Click the five values on the page, one after the other.");
@@ -255,7 +255,7 @@ fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     let draft = bench.begin("", "people");
     for number in 0..PEOPLE.len() {
         let url = format!("http://{HOST}/{number}");
-        bench.done(&draft, "add", &json!({"add": {"url": url}}));
+        bench.request_ok(&draft, "add", &json!({"add": {"url": url}}));
     }
     let browser = Browser::start();
     browser.set_size(1440, 900);
@@ -357,7 +357,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let bench = Bench::start(&work, &web, &["--store", &store]);
     let draft = bench.begin("", "people");
     let add = json!({"add": {"crawl": {"app": "local", "crawl": "test", "count": 10}}});
-    bench.done(&draft, "add", &add);
+    bench.request_ok(&draft, "add", &add);
     let browser = Browser::start();
     browser.set_size(1440, 900);
     browser.open(&bench.url(&draft));

@@ -23,7 +23,7 @@ fn head(url: &str, body: &str) -> Value {
 }
 
 /// The result of a job for one page.
-fn done(work: Value, body: &str) -> Value {
+fn run_job(work: Value, body: &str) -> Value {
     let order = json!({"work": work, "pages": [head("https://a.example/", body)]});
     let mut job = start();
     let mut stdin = job.stdin.take().expect("piped");
@@ -38,7 +38,7 @@ fn done(work: Value, body: &str) -> Value {
     serde_json::from_str(&answer).expect("JSON")
 }
 
-fn of_process(child: &Child, file: &str) -> String {
+fn read_proc_file(child: &Child, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{}/{file}", child.id())).unwrap_or_default()
 }
 
@@ -50,11 +50,15 @@ fn a_job_is_confined_before_it_reads_its_pages() {
     let mut stdin = job.stdin.take().expect("piped");
     writeln!(stdin, "{order}").expect("it reads");
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !of_process(&job, "status").contains("Seccomp:\t2") {
-        assert!(Instant::now() < deadline, "{}", of_process(&job, "status"));
+    while !read_proc_file(&job, "status").contains("Seccomp:\t2") {
+        assert!(
+            Instant::now() < deadline,
+            "{}",
+            read_proc_file(&job, "status")
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
-    let limits = of_process(&job, "limits");
+    let limits = read_proc_file(&job, "limits");
     let limit = |name: &str| {
         let line = limits
             .lines()
@@ -88,7 +92,7 @@ fn hostile_pages_end_in_bounded_copies() {
         "<table><td>".repeat(100_000),
         "<b><i><a>".repeat(100_000),
     ] {
-        let copy = &done(json!("copy"), &body)["done"];
+        let copy = &run_job(json!("copy"), &body)["done"];
         let html = copy["html"].as_str().expect("a copy");
         assert!(html.len() < 7 << 20, "{}", html.len());
         assert!(!html.contains("onclick"), "no handler is part of it");
@@ -97,7 +101,7 @@ fn hostile_pages_end_in_bounded_copies() {
 
 #[test]
 fn invalid_pages_and_faulty_mappings_are_refused_with_a_reason() {
-    let refused = done(json!("copy"), "%PDF-1.7 x");
+    let refused = run_job(json!("copy"), "%PDF-1.7 x");
     assert!(
         refused["refused"]
             .as_str()
@@ -105,7 +109,7 @@ fn invalid_pages_and_faulty_mappings_are_refused_with_a_reason() {
         "{refused}"
     );
     let work = json!({"read": {"sources": [{"name": "a.json", "text": "{"}], "mapping": "a", "is_whole": false}});
-    assert!(done(work, "<p>x")["refused"].is_string());
+    assert!(run_job(work, "<p>x")["refused"].is_string());
 }
 
 #[test]

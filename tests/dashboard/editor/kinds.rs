@@ -24,13 +24,13 @@ fn read(bench: &Bench, name: &str, body: &str, fields: &[Value]) -> Vec<(String,
     let draft = bench.begin("", "papers");
     let answer = bench.upload(&draft, name, body);
     assert_eq!(answer.status, 200, "{}", answer.body);
-    let tried = bench.done(&draft, "trial", &mapping(fields));
+    let tried = bench.request_ok(&draft, "trial", &mapping(fields));
     let rows = tried["rows"].as_array().expect("rows").iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let read = rows.map(|row| (text(&row["field"]), text(&row["read"])));
     let mut read: Vec<(String, String)> = read.collect();
     read.sort();
-    let traced = bench.done(&draft, "trace", &json!({"page": 0}));
+    let traced = bench.request_ok(&draft, "trace", &json!({"page": 0}));
     assert_eq!(
         traced["fields"].as_array().expect("fields").len(),
         fields.len()
@@ -96,7 +96,7 @@ fn unreadable_pages_show_the_reason() {
     ] {
         let draft = bench.begin("", "papers");
         bench.upload(&draft, name, body);
-        let refused = bench.refused(&draft, "trial", &mapping(&fields));
+        let refused = bench.request_refused(&draft, "trial", &mapping(&fields));
         assert!(refused.contains(why), "{name}: {refused}");
     }
 }

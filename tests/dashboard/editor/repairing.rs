@@ -132,13 +132,13 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         "pages of after: {pages:?}"
     );
     // Further pages, with their earlier values, come from the crawl.
-    bench.done(
+    bench.request_ok(
         &draft,
         "add",
         &json!({"add": {"crawl": {"app": "local", "crawl": "second", "count": 10}}}),
     );
 
-    let answer = bench.done(&draft, "repair", &json!({}));
+    let answer = bench.request_ok(&draft, "repair", &json!({}));
     let repaired: Vec<&str> = answer["fields"]
         .as_array()
         .unwrap()
@@ -155,7 +155,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
     );
     assert_eq!(broken.mapping(), mapping(), "it is a proposal");
 
-    bench.done(&draft, "save", &json!({"mapping": answer["mapping"]}));
+    bench.request_ok(&draft, "save", &json!({"mapping": answer["mapping"]}));
     assert_eq!(broken.mapping()["fields"][2]["description"], "In pounds.");
     assert_eq!(
         broken.mapping()["fields"][0],

@@ -39,7 +39,7 @@ fn listing() -> String {
     html + "</ul>"
 }
 
-fn none() -> Value {
+fn no_arguments() -> Value {
     Value::from(Vec::<Value>::new())
 }
 
@@ -82,7 +82,7 @@ impl Rows<'_> {
     fn marked(&self) -> Vec<String> {
         self.0.enter_frame(&self.0.wait_for("#frame"));
         let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
-        let marked = self.0.run_script(script, none());
+        let marked = self.0.run_script(script, no_arguments());
         self.0.leave_frames();
         serde_json::from_value(marked).unwrap()
     }

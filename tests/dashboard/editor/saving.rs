@@ -21,7 +21,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
     let mut bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin("", "people");
     for path in ["/ada", "/bob", "/ada"] {
-        bench.done(&draft, "add", &json!({"add": {"url": site.url(path)}}));
+        bench.request_ok(&draft, "add", &json!({"add": {"url": site.url(path)}}));
     }
     assert_eq!(
         site.visits().pages().len(),
@@ -40,16 +40,16 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
     // A fault is reported with its path, and nothing is saved.
     let mut mapping = heading_mapping("people", HOST);
     mapping["fields"][0]["processors"][0]["parameters"]["selector"] = "h1[".into();
-    let checked = bench.done(&draft, "check", &json!({"mapping": mapping}));
+    let checked = bench.request_ok(&draft, "check", &json!({"mapping": mapping}));
     assert_eq!(
         checked["faults"][0]["path"],
         "fields[0].processors[0].parameters.selector"
     );
-    bench.refused(&draft, "save", &json!({}));
+    bench.request_refused(&draft, "save", &json!({}));
     assert!(!work.path("mappings/people.json").exists());
 
     let mapping = json!({"mapping": heading_mapping("people", HOST)});
-    let tried = bench.done(&draft, "trial", &mapping);
+    let tried = bench.request_ok(&draft, "trial", &mapping);
     let read: Vec<&Value> = tried["rows"]
         .as_array()
         .unwrap()
@@ -57,11 +57,11 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
         .map(|row| &row["read"])
         .collect();
     assert_eq!(read, ["Ada", "Bob"]);
-    let traced = bench.done(&draft, "trace", &json!({"page": 0}));
+    let traced = bench.request_ok(&draft, "trace", &json!({"page": 0}));
     assert_eq!(traced["fields"][0]["value"], "Ada");
     assert_eq!(traced["elements"]["title"].as_array().unwrap().len(), 1);
 
-    let saved = bench.done(&draft, "save", &json!({"golden": [0, 1]}));
+    let saved = bench.request_ok(&draft, "save", &json!({"golden": [0, 1]}));
     assert_eq!(saved["problems"], json!([]));
     assert_eq!(saved["cases"].as_array().unwrap().len(), 2);
     let tested = Run::new(["mapping", "test", "mappings", "--all"])
@@ -94,8 +94,8 @@ fn changes_by_someone_else_are_not_overwritten() {
     let [one, other] = ["people"; 2].map(|name| bench.begin(name, ""));
     let mut mapping = heading_mapping("people", HOST);
     mapping["description"] = "One.".into();
-    bench.done(&one, "save", &json!({"mapping": mapping}));
-    let refused = bench.refused(
+    bench.request_ok(&one, "save", &json!({"mapping": mapping}));
+    let refused = bench.request_refused(
         &other,
         "save",
         &json!({"mapping": heading_mapping("people", HOST)}),
@@ -129,9 +129,9 @@ fn the_audit_log_shows_who_has_saved_which_mapping() {
     let bench = Bench::start(&work, &web, &[]);
     let draft = bench.begin("", "people");
     let mut mapping = heading_mapping("people", HOST);
-    bench.done(&draft, "save", &json!({"mapping": mapping}));
+    bench.request_ok(&draft, "save", &json!({"mapping": mapping}));
     mapping["description"] = "Another.".into();
-    bench.done(&draft, "save", &json!({"mapping": mapping}));
+    bench.request_ok(&draft, "save", &json!({"mapping": mapping}));
     let lines = audited(&work, &[]);
     assert_eq!(lines.len(), 2, "{lines:?}");
     let line = &lines[1];
@@ -161,7 +161,7 @@ fn the_audit_log_shows_who_has_saved_which_mapping() {
     let fleet = Fleet::with_tokens(&format!("chief {token}\n"));
     let bench = Bench::of(fleet.logged_in(token));
     let draft = bench.begin("", "people");
-    bench.done(
+    bench.request_ok(
         &draft,
         "save",
         &json!({"mapping": heading_mapping("people", HOST)}),
@@ -198,10 +198,10 @@ fn requests_from_elsewhere_are_refused() {
     }
     assert!(
         bench
-            .refused(&draft, "trial", &json!({}))
+            .request_refused(&draft, "trial", &json!({}))
             .contains(" in the mapping first")
     );
-    let refused = bench.refused(
+    let refused = bench.request_refused(
         &draft,
         "save",
         &json!({"file": "../out.json", "mapping": heading_mapping("x", HOST)}),
@@ -209,7 +209,7 @@ fn requests_from_elsewhere_are_refused() {
     assert!(refused.contains("invalid file name"), "{refused}");
     assert!(
         bench
-            .refused(&draft, "add", &json!({"add": {"file": "/etc/passwd"}}))
+            .request_refused(&draft, "add", &json!({"add": {"file": "/etc/passwd"}}))
             .contains("unknown variant")
     );
     assert!(!work.path("out.json").exists());

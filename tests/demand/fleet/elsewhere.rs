@@ -40,7 +40,7 @@ impl Fleet {
 
     /// Copies a frontier into the folder in which the next dispatcher starts, and gives the fleet another address.
     pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
-        self.host = self.elsewhere(240);
+        self.host = self.other_address(240);
         let state = self.work.path("state/dispatcher-restored");
         fs::create_dir_all(&state).expect("a folder");
         fs::copy(frontier, state.join("dispatcher.db")).expect("a copy");
@@ -57,7 +57,7 @@ impl Fleet {
 
     /// An address that stands for another machine. The second part of the address is `part` or one of the six numbers
     /// after it.
-    fn elsewhere(&self, part: u8) -> String {
+    fn other_address(&self, part: u8) -> String {
         let parts: Vec<&str> = self.host.split('.').collect();
         let number: u8 = parts[1].parse().expect("it is an address");
         let pid = std::process::id() % 250;
@@ -71,8 +71,8 @@ impl Fleet {
             drained.finish().expect_code(0);
         }
         self.dispatcher().signal(Signal::TERM);
-        self.dispatcher_ended(0);
-        self.host = self.elsewhere(248);
+        self.wait_until_dispatcher_ended(0);
+        self.host = self.other_address(248);
         let state = self.work.path("state/dispatcher-moved");
         let copied = std::process::Command::new("cp")
             .arg("-a")

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, text};
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, scrape_text};
 use crate::fleet::wait_for;
 
 /// The type and the names of the labels, by the name of the series.
@@ -20,7 +20,7 @@ pub(crate) const OF_A_JOURNAL: [&str; 4] = [
     "webfill_standby_behind_seconds",
 ];
 
-fn documented() -> Families {
+fn read_documented() -> Families {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/metrics.md");
     let page = std::fs::read_to_string(page).expect("the page of metrics");
     let mut families = Families::new();
@@ -82,9 +82,9 @@ fn the_reference_lists_the_series_with_their_types_and_labels() {
     });
     let mut exposed = Families::new();
     for port in [DISPATCHER, SUPERVISOR] {
-        add(&mut exposed, &text(&fleet, port));
+        add(&mut exposed, &scrape_text(&fleet, port));
     }
-    let mut documented = documented();
+    let mut documented = read_documented();
     if !exposed.contains_key(READ_LATER) {
         documented.remove(READ_LATER);
     }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
 
-use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, text};
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape_text};
 use crate::clients::try_http_at;
 use crate::fleet::{Fleet, request_with, wait_for};
 
@@ -24,7 +24,7 @@ fn promtool(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end. Returns its output.
-fn judged(mut command: Command) -> String {
+fn run_to_success(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
     let reported = [output.stdout, output.stderr].concat();
     let reported = String::from_utf8_lossy(&reported).into_owned();
@@ -132,10 +132,10 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     crawl_two_sites(&fleet);
     fleet.back_up();
     for port in [DISPATCHER, SUPERVISOR] {
-        let page = fleet.work.write("page", text(&fleet, port));
+        let page = fleet.work.write("page", scrape_text(&fleet, port));
         let mut check = promtool(&["check", "metrics"]);
         check.stdin(fs::File::open(page).expect("the page"));
-        assert_eq!(judged(check), "", "port {port}");
+        assert_eq!(run_to_success(check), "", "port {port}");
     }
     wait_for(
         "both targets are up, and they report what was fetched",
@@ -238,10 +238,10 @@ fn named_in(expression: &Value) -> Vec<String> {
 #[test]
 fn each_alert_is_raised_by_its_own_cause_only() {
     let rules = repository("deploy/monitoring/webfill.rules.yml");
-    let checked = judged(promtool(&["check", "rules", &rules.display().to_string()]));
+    let checked = run_to_success(promtool(&["check", "rules", &rules.display().to_string()]));
     assert!(checked.contains("SUCCESS"), "{checked}");
     let tests = repository("tests/prometheus/alerts.test.yml");
-    judged(promtool(&["test", "rules", &tests.display().to_string()]));
+    run_to_success(promtool(&["test", "rules", &tests.display().to_string()]));
     let (rules, tests) = [rules, tests].map(fs::read_to_string).into();
     let (rules, tests) = (rules.expect("text"), tests.expect("text"));
     for line in rules.lines() {

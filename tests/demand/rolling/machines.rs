@@ -29,12 +29,12 @@ pub(crate) struct Machines {
 }
 
 impl Machines {
-    pub(crate) fn at_work(former: Build) -> Machines {
+    pub(crate) fn start(former: Build) -> Machines {
         let fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.5")]);
         let units = Units::in_folder(fleet.work.path("units"));
         let mut machines = Machines {
-            former: program(&fleet, "former", &former.binary()),
-            new: program(&fleet, "new", &Build::Today.binary()),
+            former: link_program(&fleet, "former", &former.binary()),
+            new: link_program(&fleet, "new", &Build::Today.binary()),
             units,
             fleet,
             fed: 0,
@@ -159,7 +159,7 @@ fn names() -> Vec<String> {
 }
 
 /// A copy of the program under another name, so that processes show which one they run.
-fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
+fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {
         fs::copy(of, &path).expect("a copy");

@@ -56,7 +56,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
 }
 
 /// Splits off the first byte, which selects the kind of input.
-fn choice(input: &[u8]) -> (u8, &[u8]) {
+fn split_choice(input: &[u8]) -> (u8, &[u8]) {
     match input.split_first() {
         Some((first, rest)) => (*first, rest),
         None => (0, input),

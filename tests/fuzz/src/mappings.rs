@@ -11,7 +11,7 @@ const PAGE: &str = "<html><head><title>T</title><meta property=og:title content=
     <script type=application/ld+json>{\"@type\":\"Person\",\"name\":\"Ada\"}</script>";
 
 pub(crate) fn run(input: &[u8]) {
-    let (kind, text) = crate::choice(input);
+    let (kind, text) = crate::split_choice(input);
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };

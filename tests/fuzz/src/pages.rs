@@ -17,7 +17,7 @@ pub(crate) fn run(input: &[u8]) {
     thread_local! {
         static ENGINE: Engine = engine(everything());
     }
-    let (kind, text) = crate::choice(input);
+    let (kind, text) = crate::split_choice(input);
     let kind = match kind % 4 {
         0 | 1 => PageKind::Html,
         2 => PageKind::Xml,

@@ -8,13 +8,13 @@ pub(crate) fn run(input: &[u8]) {
     let base = Url::parse("https://www.example.com/people/ada?page=2").expect("it is one");
     for base in [None, Some(&base)] {
         match canonical(&text, base) {
-            Ok(url) => keeps_its_promises(&url),
+            Ok(url) => assert_promises_kept(&url),
             Err(refusal) => assert!(refusal.to_string().len() < 4_096, "errors are short"),
         }
     }
 }
 
-fn keeps_its_promises(url: &Url) {
+fn assert_promises_kept(url: &Url) {
     assert!(matches!(url.scheme(), "http" | "https"));
     assert!(url.as_str().len() <= MAX_URL_BYTES);
     assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());

@@ -13,22 +13,22 @@ use webfill_wire::{
 };
 
 pub(crate) fn run(input: &[u8]) {
-    let (message, body) = crate::choice(input);
+    let (message, body) = crate::split_choice(input);
     // Frames without a version: a handshake, and its refusal.
     let _ = handshake::read_from_supervisor(&[&[0], body].concat());
     let _ = handshake::read_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();
     match message % 5 {
-        0 => comes_back::<SupervisorToDispatcher>(&frame),
-        1 => comes_back::<DispatcherToSupervisor>(&frame),
-        2 => comes_back::<SupervisorOutcomes>(&frame),
-        3 => comes_back::<SupervisorToWorker>(&frame),
-        _ => comes_back::<WorkerToSupervisor>(&frame),
+        0 => assert_round_trip::<SupervisorToDispatcher>(&frame),
+        1 => assert_round_trip::<DispatcherToSupervisor>(&frame),
+        2 => assert_round_trip::<SupervisorOutcomes>(&frame),
+        3 => assert_round_trip::<SupervisorToWorker>(&frame),
+        _ => assert_round_trip::<WorkerToSupervisor>(&frame),
     }
 }
 
 /// A message that was read and written again is read as the same message.
-fn comes_back<M: Serialize + DeserializeOwned + PartialEq + Debug>(frame: &[u8]) {
+fn assert_round_trip<M: Serialize + DeserializeOwned + PartialEq + Debug>(frame: &[u8]) {
     let Ok(message) = decode::<M>(frame) else {
         return;
     };

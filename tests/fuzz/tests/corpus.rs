@@ -48,7 +48,7 @@ fn resident_bytes() -> usize {
     kibibytes << 10
 }
 
-fn replays_without_harm(name: &str) {
+fn check_replays(name: &str) {
     let target = target(name).unwrap();
     let inputs = inputs(target);
     assert!(!inputs.is_empty(), "{name} has a corpus");
@@ -64,37 +64,37 @@ fn replays_without_harm(name: &str) {
 
 #[test]
 fn frames_are_read_without_harm() {
-    replays_without_harm("wire");
+    check_replays("wire");
 }
 
 #[test]
 fn control_requests_are_read_without_harm() {
-    replays_without_harm("control");
+    check_replays("control");
 }
 
 #[test]
 fn robots_files_are_read_without_harm() {
-    replays_without_harm("robots");
+    check_replays("robots");
 }
 
 #[test]
 fn urls_are_read_without_harm() {
-    replays_without_harm("urls");
+    check_replays("urls");
 }
 
 #[test]
 fn mappings_are_read_without_harm() {
-    replays_without_harm("mappings");
+    check_replays("mappings");
 }
 
 #[test]
 fn pages_are_read_without_harm() {
-    replays_without_harm("pages");
+    check_replays("pages");
 }
 
 #[test]
 fn headers_are_read_without_harm() {
-    replays_without_harm("headers");
+    check_replays("headers");
 }
 
 #[test]

@@ -92,11 +92,11 @@ impl Mongod {
         let options = ["--replSet", SET, "--oplogSize", "64"];
         let mongod = Mongod::start_in_folder(LOOPBACK, &options, folder);
         let direct = format!("mongodb://{}/?directConnection=true", mongod.address());
-        let found = mongod.ask(&direct, doc! {"replSetGetConfig": 1});
+        let found = mongod.run_admin_command(&direct, doc! {"replSetGetConfig": 1});
         let mut config = found.get_document("config").expect("its set").clone();
         config.insert("members", vec![doc! {"_id": 0, "host": mongod.address()}]);
         let reported = doc! {"replSetReconfig": config, "force": true};
-        mongod.ask(&direct, reported);
+        mongod.run_admin_command(&direct, reported);
         mongod.wait_until_writable(&mongod.address());
         mongod
     }
@@ -104,9 +104,9 @@ impl Mongod {
     /// Copies the server's files to a folder that does not exist yet. The server does not change them meanwhile.
     pub fn copy_files_to(&self, folder: &Path) {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
-        self.ask(&direct, doc! {"fsync": 1, "lock": true});
+        self.run_admin_command(&direct, doc! {"fsync": 1, "lock": true});
         copy_files(&self.folder.path().join(DATA), folder);
-        self.ask(&direct, doc! {"fsyncUnlock": 1});
+        self.run_admin_command(&direct, doc! {"fsyncUnlock": 1});
     }
 
     fn start_below(host: &str, options: &[&str], parent: &Path) -> Mongod {
@@ -142,7 +142,7 @@ impl Mongod {
     /// are not counted.
     pub fn document_commands(&self) -> i64 {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
-        let status = self.ask(&direct, doc! {"serverStatus": 1});
+        let status = self.run_admin_command(&direct, doc! {"serverStatus": 1});
         let total = |name| {
             let metrics = status.get_document("metrics").ok()?;
             let command = metrics
@@ -252,7 +252,7 @@ impl Mongod {
             "settings": {"electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500},
         };
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
-        self.ask(&direct, doc! {"replSetInitiate": config});
+        self.run_admin_command(&direct, doc! {"replSetInitiate": config});
         self.wait_until_writable(&members.join(","));
     }
 
@@ -260,13 +260,13 @@ impl Mongod {
     pub(crate) fn wait_until_writable(&self, members: &str) {
         let uri = format!("mongodb://{members}/?replicaSet={SET}");
         let patience_ms = PATIENCE.as_millis();
-        self.ask(
+        self.run_admin_command(
             &format!("{uri}&serverSelectionTimeoutMS={patience_ms}"),
             doc! {"ping": 1},
         );
     }
 
-    fn ask(&self, uri: &str, command: Document) -> Document {
+    fn run_admin_command(&self, uri: &str, command: Document) -> Document {
         let answered = wait_for(async {
             let client = Client::with_uri_str(uri).await?;
             client.database("admin").run_command(command).await

@@ -15,11 +15,11 @@ use crate::settings::REST_S;
 /// their failures would make sites unreachable.
 pub(crate) fn add_dead_hosts_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) && plan.backoff && !plan.loses_egress() {
-        have_dead_hosts(plan, dice);
+        add_dead_hosts(plan, dice);
     }
 }
 
-pub(crate) fn have_dead_hosts(plan: &mut Plan, dice: &mut Dice) {
+pub(crate) fn add_dead_hosts(plan: &mut Plan, dice: &mut Dice) {
     let lane = |dice: &mut Dice, plan: &Plan| match plan.lanes.concat().contains(&Lane::Browser) {
         true => dice.one_of(&[Lane::Http, Lane::Browser]),
         false => Lane::Http,

@@ -10,7 +10,7 @@ pub(crate) fn add_orders(plan: &mut Plan, dice: &mut Dice) {
     for _ in 0..dice.between(0, most_orders) {
         let at_ms = dice.between(0, plan.estimate_ms);
         let for_ms = dice.log_uniform(100, plan.estimate_ms);
-        let (site, crawl) = subject(plan, dice);
+        let (site, crawl) = draw_subject(plan, dice);
         add_order(plan, dice, at_ms, for_ms, site, crawl);
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn add_unreceived_order(plan: &mut Plan, dice: &mut Dice) {
     plan.faults.push((at_ms, fault));
     let ordered_at_ms = at_ms + dice.between(0, for_ms / 2);
     let holds_ms = 2 * plan.lease_ms;
-    let (site, crawl) = subject(plan, dice);
+    let (site, crawl) = draw_subject(plan, dice);
     let (order, taken_back_by) = match dice.between(0, 2) {
         0 => block(site, 2 * holds_ms),
         1 if crawl > 0 => (Order::Stop { crawl }, None),
@@ -54,7 +54,7 @@ pub(crate) fn add_unreceived_order(plan: &mut Plan, dice: &mut Dice) {
     push_order(plan, ordered_at_ms, order, taken_back_by);
 }
 
-fn subject(plan: &Plan, dice: &mut Dice) -> (usize, usize) {
+fn draw_subject(plan: &Plan, dice: &mut Dice) -> (usize, usize) {
     let site = dice.between(0, plan.sites.len() as u64 - 1) as usize;
     let crawl = dice.between(0, plan.priorities.len() as u64 - 1) as usize;
     (site, crawl)

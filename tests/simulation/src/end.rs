@@ -106,7 +106,7 @@ fn check_page(
     let (of_site, url) = (&world.plan.sites[site], url(site, page));
     let planned = &of_site.pages[page];
     let was_stopped = world.plan.ends_early(crawl as usize - 1);
-    let expected = expected(planned);
+    let expected = expected_outcome(planned);
     let is_tried_in_vain = world.lost_ways.was_tried_offline((crawl, site, page));
     if outcome != Some(expected) {
         // A crawl that has ended retries nothing.
@@ -161,7 +161,7 @@ fn check_page(
 }
 
 /// The outcome of a page whose robots.txt always allows it.
-fn expected(page: &PagePlan) -> &'static str {
+fn expected_outcome(page: &PagePlan) -> &'static str {
     match (page.kills_its_worker, page.fails) {
         (true, _) => "crashed",
         (_, FAILS_FOR_GOOD) => failure_outcome(page).unwrap_or("ok"),

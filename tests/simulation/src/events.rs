@@ -72,7 +72,7 @@ fn handle_event(world: &mut World, event: Event) {
             machine,
             slot,
             incarnation,
-        } => workers::worker_is_ready(world, machine, slot, incarnation),
+        } => workers::report_worker_ready(world, machine, slot, incarnation),
         Event::Turn {
             machine,
             slot,

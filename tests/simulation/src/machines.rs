@@ -64,7 +64,7 @@ fn has_no_name(done: &TaskDone) -> bool {
 
 /// Reads the attempts of a machine from its outcomes, and notes the machine. `None` if no machine ever loses its way
 /// out.
-pub(crate) fn attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
+pub(crate) fn note_attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
     if !world.plan.loses_egress() {
         return None;
     }

@@ -107,7 +107,7 @@ impl Plan {
     fn add_dead_hosts_only(&mut self, dice: &mut Dice) {
         self.use_healthy_sites_only(dice);
         self.backoff = true;
-        dead_hosts::have_dead_hosts(self, dice);
+        dead_hosts::add_dead_hosts(self, dice);
     }
 
     /// Gives orders that supervisors and workers do not receive, though they have waiting tasks that the orders

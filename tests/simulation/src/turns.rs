@@ -129,7 +129,7 @@ pub(crate) fn deliver_to_dispatcher(
 }
 
 fn deliver_outcomes(world: &mut World, outcomes: SupervisorOutcomes) {
-    let attempts = machines::attempts(world, &outcomes);
+    let attempts = machines::note_attempts(world, &outcomes);
     let outcomes = sabotaged::sabotage_outcomes(world, outcomes);
     let witness = world.coordinator.open_witness();
     let is_stale = witness.are_all_stale(&outcomes);
@@ -238,7 +238,9 @@ fn run_turn(
     world.backoff.may_be_over |= committed.outgoing.iter().any(recalls_everything);
     for message in committed.outgoing {
         match message {
-            OutgoingMessage::ToSupervisor(peer, message) => send_down(world, &peer, message),
+            OutgoingMessage::ToSupervisor(peer, message) => {
+                send_to_supervisor(world, &peer, message)
+            }
             OutgoingMessage::ToClient(Client::Http(asker), answer) => {
                 if asker.number != STATUS {
                     operator::handle_operator_answer(world, asker.number as usize, &answer);
@@ -325,7 +327,11 @@ fn schedule_wake(world: &mut World) {
     }
 }
 
-pub(crate) fn send_down(world: &mut World, peer: &Caller, message: DispatcherToSupervisor) {
+pub(crate) fn send_to_supervisor(
+    world: &mut World,
+    peer: &Caller,
+    message: DispatcherToSupervisor,
+) {
     let connection = u64::from_le_bytes(peer.peer.as_slice().try_into().expect("a peer of ours"));
     let machines = world.machines.iter();
     let Some(machine) = machines

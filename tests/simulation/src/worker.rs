@@ -237,7 +237,7 @@ impl Worker {
     }
 
     /// Whether a request to the site is in progress and was not lost on its way.
-    pub(crate) fn will_be_answered_soon(&self, site: usize) -> bool {
+    pub(crate) fn has_reached_site(&self, site: usize) -> bool {
         let pending = self
             .runners
             .get(&site)

@@ -158,7 +158,7 @@ pub(crate) fn schedule_from_worker(world: &mut World, machine: usize, message: W
     world.schedule_in(1, event);
 }
 
-pub(crate) fn worker_is_ready(world: &mut World, machine: usize, slot: u16, incarnation: u32) {
+pub(crate) fn report_worker_ready(world: &mut World, machine: usize, slot: u16, incarnation: u32) {
     if is_alive(world, machine, slot, incarnation) {
         let worker = &world.machines[machine].workers[usize::from(slot)];
         let message = worker.message(Vec::new(), Vec::new(), true);
@@ -377,7 +377,7 @@ pub(crate) fn deliver_answer(
         return;
     }
     let (worker, mut around) = worker_and_environment(world, machine, slot);
-    let is_reached = worker.will_be_answered_soon(site);
+    let is_reached = worker.has_reached_site(site);
     if let Some(over) = worker.apply_answer(site, &mut around) {
         if let RunnerAction::Finish(finished) = &over
             && is_reached

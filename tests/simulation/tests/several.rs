@@ -19,7 +19,7 @@ const RUNS: u64 = 40;
 /// this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
-fn setting(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
@@ -72,13 +72,13 @@ fn run_all(seeds: &[u64]) {
 
 #[test]
 fn whatever_goes_wrong_between_them_nothing_is_lost_or_fetched_twice() {
-    if let Some(seed) = setting("WEBFILL_SIMULATION_SEED") {
+    if let Some(seed) = number_from_env("WEBFILL_SIMULATION_SEED") {
         let faults = run(seed, true).err();
         assert_eq!(faults, None, "seed {seed}");
         return;
     }
-    let runs = setting("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
-    let first = setting("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
+    let runs = number_from_env("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
+    let first = number_from_env("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
@@ -118,7 +118,7 @@ fn the_same_seed_is_the_same_world_of_several() {
 /// then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
-    let found = match setting("WEBFILL_SIMULATION_RUNS") {
+    let found = match number_from_env("WEBFILL_SIMULATION_RUNS") {
         Some(runs) => (1..=runs).find(|seed| is_found(sabotage, *seed)),
         None => std::iter::once(noted)
             .chain(1..)

@@ -21,7 +21,7 @@ const RUNS: u64 = 12;
 /// this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
-fn setting(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
@@ -78,13 +78,13 @@ fn run_all(seeds: &[u64]) {
 
 #[test]
 fn whoever_serves_nothing_is_lost_and_no_site_is_harmed() {
-    if let Some(seed) = setting("WEBFILL_SIMULATION_SEED") {
+    if let Some(seed) = number_from_env("WEBFILL_SIMULATION_SEED") {
         let faults = run_with_standbys(seed, true).err();
         assert_eq!(faults, None, "seed {seed}");
         return;
     }
-    let runs = setting("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
-    let first = setting("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
+    let runs = number_from_env("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
+    let first = number_from_env("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
@@ -100,9 +100,9 @@ fn the_same_seed_is_the_same_world_with_standbys() {
 /// then the time is not limited.
 fn assert_is_found(sabotage: StandbySabotage, noted: u64) {
     let started = Instant::now();
-    let found = match setting("WEBFILL_SIMULATION_RUNS") {
+    let found = match number_from_env("WEBFILL_SIMULATION_RUNS") {
         Some(runs) => {
-            let first = setting("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
+            let first = number_from_env("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
             (first..first + runs).find(|seed| is_found_with_standbys(sabotage, *seed))
         }
         None => std::iter::once(noted)

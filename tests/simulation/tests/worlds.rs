@@ -15,7 +15,7 @@ const RUNS: u64 = 300;
 /// this time, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
-fn setting(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
@@ -71,13 +71,13 @@ fn run_all(seeds: &[u64]) {
 
 #[test]
 fn whatever_goes_wrong_nothing_is_lost_and_no_site_is_harmed() {
-    if let Some(seed) = setting("WEBFILL_SIMULATION_SEED") {
+    if let Some(seed) = number_from_env("WEBFILL_SIMULATION_SEED") {
         let faults = run(seed, true).err();
         assert_eq!(faults, None, "seed {seed}");
         return;
     }
-    let runs = setting("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
-    let first = setting("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
+    let runs = number_from_env("WEBFILL_SIMULATION_RUNS").unwrap_or(RUNS);
+    let first = number_from_env("WEBFILL_SIMULATION_FIRST").unwrap_or(1);
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
@@ -105,8 +105,8 @@ fn the_same_seed_is_the_same_world() {
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let (first, runs) = (
-        setting("WEBFILL_SIMULATION_FIRST"),
-        setting("WEBFILL_SIMULATION_RUNS"),
+        number_from_env("WEBFILL_SIMULATION_FIRST"),
+        number_from_env("WEBFILL_SIMULATION_RUNS"),
     );
     let found = match runs {
         Some(runs) => {

@@ -31,7 +31,7 @@ pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fau
     let mut noted: Option<Instant> = None;
     loop {
         let begun = (Instant::now(), now_ms());
-        pass(&mut files)?;
+        copy_changes(&mut files)?;
         if noted.is_none() {
             for file in &files {
                 print(file.copy().display())?;
@@ -49,7 +49,7 @@ pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fau
         }
     }
     // What was committed last is copied, too.
-    pass(&mut files)?;
+    copy_changes(&mut files)?;
     for file in &files {
         file.finish().map_err(Fault::error)?;
     }
@@ -73,7 +73,7 @@ fn followed_files(sources: &Sources, folder: &Path) -> Vec<FollowedFile> {
     files
 }
 
-fn pass(files: &mut [FollowedFile]) -> Result<(), Fault> {
+fn copy_changes(files: &mut [FollowedFile]) -> Result<(), Fault> {
     let changes: Result<Vec<FollowedChange>, _> =
         files.iter_mut().map(FollowedFile::read).collect();
     let changes = changes.map_err(Fault::error)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use super::parsers::{contact, id};
+use super::parsers::{parse_contact, parse_id};
 
 #[derive(Debug, Subcommand)]
 pub enum MappingCommand {

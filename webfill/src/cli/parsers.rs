@@ -16,7 +16,7 @@ pub fn parse_options<O: Args>(
     O::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-pub fn seconds(text: &str) -> Result<f64, String> {
+pub fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("not a number of seconds between 0 and 86400".into()),
@@ -24,14 +24,14 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// `90s`, `15m`, `2h`, `1d`, or seconds alone.
-pub fn duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let millis = webfill_api::duration_ms(text)?;
     Ok(Duration::from_millis(millis as u64))
 }
 
 /// Like [`duration`], but the unit is required, because deleting by age cannot be undone.
-pub fn age(text: &str) -> Result<Duration, String> {
-    let age = duration(text)?;
+pub fn parse_age(text: &str) -> Result<Duration, String> {
+    let age = parse_duration(text)?;
     match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
         true => Ok(age),
         false => Err(format!(
@@ -40,12 +40,12 @@ pub fn age(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub fn follow(text: &str) -> Result<Follow, String> {
+pub fn parse_follow(text: &str) -> Result<Follow, String> {
     text.parse()
 }
 
 /// Ids are parts of keys and of file names.
-pub fn id(text: &str) -> Result<String, String> {
+pub fn parse_id(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     match text.len() {
         1..=128 if text.chars().all(allowed) => Ok(text.to_owned()),
@@ -53,7 +53,7 @@ pub fn id(text: &str) -> Result<String, String> {
     }
 }
 
-pub fn contact(text: &str) -> Result<String, String> {
+pub fn parse_contact(text: &str) -> Result<String, String> {
     check_contact(text).map(|()| text.to_owned())
 }
 
@@ -63,11 +63,11 @@ mod tests {
 
     #[test]
     fn durations_have_units() {
-        assert_eq!(duration("90").unwrap().as_secs(), 90);
-        assert_eq!(duration("15m").unwrap().as_secs(), 900);
-        assert_eq!(duration("1.5h").unwrap().as_secs(), 5_400);
+        assert_eq!(parse_duration("90").unwrap().as_secs(), 90);
+        assert_eq!(parse_duration("15m").unwrap().as_secs(), 900);
+        assert_eq!(parse_duration("1.5h").unwrap().as_secs(), 5_400);
         for wrong in ["", "m", "-1s", "5 weeks", "1w", "infs"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

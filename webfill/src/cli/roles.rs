@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use webfill_wire::Lane;
 
-use super::parsers::id;
+use super::parsers::parse_id;
 
 #[derive(Debug, Clone, Args)]
 pub struct DispatcherOptions {

@@ -116,7 +116,7 @@ pub fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), F
     ))
 }
 
-pub fn refresh(options: &CrawlOptions) -> RefreshRule {
+pub fn refresh_rule(options: &CrawlOptions) -> RefreshRule {
     let after = options.refresh_after;
     RefreshRule {
         on_entry: options.dataset.refresh,
@@ -143,7 +143,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         deny_extensions: denied_extensions(options, settings),
         domain_max_pages: options.domain_max_pages,
         max_pages: options.max_pages,
-        refresh_after_ms: refresh(options).after_ms,
+        refresh_after_ms: refresh_rule(options).after_ms,
         conditional: is_conditional(options),
         sitemaps: options.sitemaps,
         changes: options.changes,

@@ -10,7 +10,10 @@ use webfill_wire::{Follow, Lane};
 use super::retry::RetryEnd;
 use super::run_record::WatchedRun;
 use super::verdict::FailOn;
-use crate::cli::{ProgressStyle, SummaryFormat, contact, duration, follow, id, seconds};
+use crate::cli::{
+    ProgressStyle, SummaryFormat, parse_contact, parse_duration, parse_follow, parse_id,
+    parse_seconds,
+};
 use crate::dataset::DatasetOptions;
 use crate::seeds::ListSeparator;
 

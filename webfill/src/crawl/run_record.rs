@@ -190,7 +190,7 @@ impl RunRecord {
     }
 
     /// Writes the end of the run to the file.
-    pub fn keep(self) -> Result<(), Fault> {
+    pub fn write_end(self) -> Result<(), Fault> {
         self.file.add(&self.run)
     }
 }
@@ -253,7 +253,7 @@ mod tests {
         let mut record = RunRecord::begin(&watched, folder.path()).unwrap();
         assert!(!record.allow_resumption().unwrap());
         record.note_end(&Err(Fault::error("killed")));
-        record.keep().unwrap();
+        record.write_end().unwrap();
         let next = RunRecord::begin(&watched, folder.path()).unwrap();
         assert_eq!(next.run().number, 2);
         assert!(next.allow_resumption().unwrap());

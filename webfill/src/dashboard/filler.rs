@@ -39,7 +39,7 @@ impl Filler for TableFiller {
         started.map(drop).map_err(|fault| fault.message)
     }
 
-    fn run(&self, table: &Path) -> Option<FillRun> {
+    fn run_state(&self, table: &Path) -> Option<FillRun> {
         let state = self.fills.get(table)?.state.borrow().clone();
         Some(match state.end {
             None => FillRun::Running,

@@ -82,7 +82,7 @@ impl Batches {
     /// Takes back a list that was refused because of one of its requests. None of them was accepted, so the others are
     /// sent again. Returns the line of the refused request, or `None` if its index is not known; the list is then
     /// divided to find it.
-    pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
+    pub(super) fn note_refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
             Some(index) if index < count => Some(index),
@@ -147,7 +147,7 @@ mod tests {
 
     /// Feeds a text to a dispatcher that refuses requests containing `bad`. Returns the accepted lines, the refused
     /// lines, and the number of lists sent.
-    fn fed(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
+    fn feed_and_count(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
         let lines = Lines::from_reader(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
         let mut batches = Batches::new(lines);
         let (mut accepted, mut refused, mut sent) = (Vec::new(), Vec::new(), 0);
@@ -162,7 +162,7 @@ mod tests {
                     accepted.extend(batch.requests.into_iter().map(|one| one.text));
                     batches.note_accepted();
                 }
-                bad => refused.extend(batches.refused(batch, bad.filter(|_| has_index))),
+                bad => refused.extend(batches.note_refused(batch, bad.filter(|_| has_index))),
             }
         }
         refused.sort_unstable();
@@ -173,7 +173,7 @@ mod tests {
     fn the_good_lines_are_fed_in_order_and_the_others_reported_by_number() {
         let text = "{\"a\": 1}\n\n# a comment\n{\"bad\": 2}\nnonsense\n[3]\n{\"a\": 4}\n7\n";
         for has_index in [true, false] {
-            let (accepted, refused, _) = fed(text.into(), has_index);
+            let (accepted, refused, _) = feed_and_count(text.into(), has_index);
             assert_eq!(accepted, ["{\"a\": 1}", "{\"a\": 4}"]);
             assert_eq!(refused, [4, 5, 6, 8]);
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_file_full_of_refused_lines_costs_no_more_than_its_lines_do() {
-        let (accepted, refused, sent) = fed("{\"bad\": 1}\n".repeat(5_000), true);
+        let (accepted, refused, sent) = feed_and_count("{\"bad\": 1}\n".repeat(5_000), true);
         assert_eq!((accepted.len(), refused.len()), (0, 5_000));
         assert!(sent <= 5_001, "{sent} lists were sent");
     }
@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn good_lines_are_sent_by_the_thousand() {
         let mut text = "{\"a\": 1}\n".repeat(10_000);
-        assert_eq!(fed(text.clone(), true).2, 10);
+        assert_eq!(feed_and_count(text.clone(), true).2, 10);
         text.insert_str(50 * 9, "{\"bad\": 1}\n");
-        let (accepted, refused, sent) = fed(text, true);
+        let (accepted, refused, sent) = feed_and_count(text, true);
         assert_eq!((accepted.len(), refused), (10_000, vec![51]));
         assert!(sent < 25, "{sent} lists were sent");
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_list_has_bounded_bytes() {
         let line = format!("{{\"a\": \"{}\"}}\n", "x".repeat(300_000));
-        let (accepted, _, sent) = fed(line.repeat(7), true);
+        let (accepted, _, sent) = feed_and_count(line.repeat(7), true);
         assert_eq!((accepted.len(), sent), (7, 3));
     }
 }

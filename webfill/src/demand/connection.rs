@@ -71,10 +71,11 @@ impl ConnectionOptions {
         let mut was_heard = false;
         loop {
             let mut connection = self.connect()?;
-            let answer =
-                connection
-                    .client
-                    .request_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
+            let answer = connection.client.request_with_retries(
+                action.to_string().as_bytes(),
+                1,
+                ORDER_WAIT,
+            )?;
             match answer.map(Refusal::check) {
                 Some(Ok(answer)) => return Ok(answer),
                 // The supervisor is no longer known, so it has left since the request.
@@ -95,7 +96,7 @@ impl ConnectionOptions {
         let (endpoints, keys) = self.resolve()?;
         let has_keys = keys.is_some();
         let mut client = ControlClient::connect_with(controls(&endpoints), keys)?;
-        client.find_answering(STATUS.as_bytes(), TURN, WAIT)?;
+        client.connect_to_answering(STATUS.as_bytes(), TURN, WAIT)?;
         Ok(Connection {
             has_keys,
             endpoint: control_list(&endpoints),
@@ -163,7 +164,7 @@ impl Connection {
     pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,
-            Some("retry") => self.order_at_length(&action.to_string())?,
+            Some("retry") => self.send_order_until_answered(&action.to_string())?,
             _ => self.request(&action.to_string(), 1)?,
         };
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
@@ -178,7 +179,7 @@ impl Connection {
     fn request(&mut self, question: &str, times: u32) -> Result<Result<Value, Refusal>, Fault> {
         let answer = self
             .client
-            .request_times(question.as_bytes(), times, WAIT)?;
+            .request_with_retries(question.as_bytes(), times, WAIT)?;
         let answer = answer.ok_or_else(|| self.no_answer(WAIT * times))?;
         self.was_answered = true;
         Ok(Refusal::check(answer))
@@ -200,15 +201,20 @@ impl Connection {
 
     /// Sends an action that may take minutes and can be sent again while it runs. Waits as long as the dispatcher is
     /// reachable.
-    fn order_at_length(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
+    fn send_order_until_answered(
+        &mut self,
+        question: &str,
+    ) -> Result<Result<Value, Refusal>, Fault> {
         loop {
             let answer = self
                 .client
-                .request_times(question.as_bytes(), 1, ORDER_WAIT)?;
+                .request_with_retries(question.as_bytes(), 1, ORDER_WAIT)?;
             if let Some(answer) = answer {
                 return Ok(Refusal::check(answer));
             }
-            let is_there = self.client.request_times(STATUS.as_bytes(), 1, WAIT)?;
+            let is_there = self
+                .client
+                .request_with_retries(STATUS.as_bytes(), 1, WAIT)?;
             is_there.ok_or_else(|| self.no_answer(ORDER_WAIT + WAIT))?;
         }
     }

@@ -43,7 +43,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let specs = (FIREHOSE..).zip(&endpoints).map(|(socket, endpoints)| {
         SocketSpec::connect(socket, Pattern::Subscribe, &endpoints.firehose)
             .call(keys.as_ref())
-            .topics(topics.clone())
+            .with_topics(topics.clone())
     });
     let specs = specs.collect();
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);

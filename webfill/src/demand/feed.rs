@@ -95,7 +95,7 @@ fn feed_lines(
 ) -> Result<Tally, Fault> {
     let mut tally = Tally::default();
     let mut progress = FeedProgress::start(style);
-    while let Some(batch) = batches.next_batch(|bad| refuse(&mut tally, &progress, bad)) {
+    while let Some(batch) = batches.next_batch(|bad| report_refused(&mut tally, &progress, bad)) {
         let answer = dispatcher.feed(&batch.as_json()).map_err(|fault| Fault {
             message: format!(
                 "{}; the lines before line {} were fed",
@@ -112,9 +112,9 @@ fn feed_lines(
             Err(refusal) => {
                 let one = refusal.list_entry();
                 let index = one.as_ref().map(|(index, _)| *index);
-                if let Some(number) = batches.refused(batch, index) {
+                if let Some(number) = batches.note_refused(batch, index) {
                     let reason = one.map_or_else(|| refusal.sentence(), |(_, reason)| reason);
-                    refuse(&mut tally, &progress, BadLine { number, reason });
+                    report_refused(&mut tally, &progress, BadLine { number, reason });
                 }
             }
         }
@@ -130,7 +130,7 @@ fn feed_lines(
     Ok(tally)
 }
 
-fn refuse(tally: &mut Tally, progress: &FeedProgress, line: BadLine) {
+fn report_refused(tally: &mut Tally, progress: &FeedProgress, line: BadLine) {
     tally.refused += 1;
     if tally.refused <= MAX_PRINTED {
         progress.print(&format!("webfill: line {}: {}", line.number, line.reason));

@@ -33,7 +33,7 @@ pub(super) fn act_locally(state: &Path, action: &Value) -> Result<Value, Fault> 
 fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let asked = action.as_object().map(Map::keys).into_iter().flatten();
     let mut other = asked.filter(|key| !WITHOUT_DISPATCHER.contains(&key.as_str()));
-    let lane = action["lane"].as_str().and_then(SiteLane::of_name);
+    let lane = action["lane"].as_str().and_then(SiteLane::from_name);
     let wakes = action["wake"] == true;
     if other.next().is_some() || !(wakes || lane.is_some()) {
         return Err(Fault::error(format!(

@@ -16,7 +16,7 @@ use super::connection::ConnectionOptions;
 use super::prune_store::prune_store;
 use super::table::{count_with_noun, without_control_characters};
 use crate::backup::require_frontier;
-use crate::cli::age;
+use crate::cli::parse_age;
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]

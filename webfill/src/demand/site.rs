@@ -10,7 +10,7 @@ use webfill_service::{ExitStatus, Fault};
 use super::connection::ConnectionOptions;
 use super::local_site;
 use super::table::{cell, pairs};
-use crate::cli::{duration, seconds};
+use crate::cli::{parse_duration, parse_seconds};
 use crate::stdout::print;
 
 /// The value that removes a setting.
@@ -85,15 +85,16 @@ pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
 fn action(options: &SiteOptions) -> Result<Value, String> {
     let mut action = json!({"action": "site", "site": options.site});
     if let Some(text) = &options.delay {
-        action["delay"] = unless_none("--delay", text, |text| seconds(text).map(Value::from))?;
+        action["delay"] =
+            parse_or_none("--delay", text, |text| parse_seconds(text).map(Value::from))?;
     }
     if let Some(text) = &options.block_until {
-        action["block_until"] = unless_none("--block-until", text, |text| {
+        action["block_until"] = parse_or_none("--block-until", text, |text| {
             moment(text, SystemTime::now()).map(Value::from)
         })?;
     }
     if let Some(text) = &options.limit {
-        action["limit"] = unless_none("--limit", text, |text| {
+        action["limit"] = parse_or_none("--limit", text, |text| {
             let number: Result<u64, _> = text.parse();
             number
                 .map(Value::from)
@@ -112,7 +113,7 @@ fn action(options: &SiteOptions) -> Result<Value, String> {
     Ok(action)
 }
 
-fn unless_none(
+fn parse_or_none(
     flag: &str,
     text: &str,
     read: impl FnOnce(&str) -> Result<Value, String>,
@@ -128,7 +129,7 @@ fn moment(text: &str, now: SystemTime) -> Result<u64, String> {
     if let Ok(seconds) = text.parse() {
         return Ok(seconds);
     }
-    let from_now: Duration = duration(text)
+    let from_now: Duration = parse_duration(text)
         .map_err(|_| String::from("neither seconds since the epoch nor a time from now"))?;
     let moment = now + from_now;
     let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_why_a_site_backoffs_and_until_when() {
+    fn a_row_has_the_reason_and_the_end_of_a_backoff() {
         let site = json!({
             "site": "a.org", "state": "backing_off", "reason": "robots", "since": 0.0, "until": 60.0,
             "queued": 4,

@@ -62,7 +62,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
     let (place, watch) = read(&options.watch)?;
     let parsed = webfill_api::Watch::parse(watch.clone());
     let checked = parsed.and_then(|watch| watch.check_for_fleet("$"));
-    checked.map_err(|refusal| refused(&place, &refusal))?;
+    checked.map_err(|refusal| refusal_fault(&place, &refusal))?;
     let action = json!({"action": "watch_add", "watch": watch});
     let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
@@ -108,14 +108,14 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
         ];
         format!(
             "{head}{}\n\n{}",
-            notifications(answer),
+            describe_problems(answer),
             table(&heads, &rows)
         )
     })
 }
 
 /// Problems of a watch: silence, and undelivered notifications.
-fn notifications(answer: &Value) -> String {
+fn describe_problems(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut text = String::new();
     for silent in list(&answer["silent"]) {
@@ -175,16 +175,16 @@ fn read(text: &str) -> Result<(String, Value), Fault> {
         let place = String::from("the watch");
         let watch = webfill_api::parse(text.as_bytes());
         return watch
-            .map_err(|refusal| refused(&place, &refusal))
+            .map_err(|refusal| refusal_fault(&place, &refusal))
             .map(|watch| (place, watch));
     }
     let cannot = |error: std::io::Error| Fault::usage(format!("{text}: {error}"));
     let content = std::fs::read(text).map_err(cannot)?;
-    let watch = webfill_api::parse(&content).map_err(|refusal| refused(text, &refusal))?;
+    let watch = webfill_api::parse(&content).map_err(|refusal| refusal_fault(text, &refusal))?;
     Ok((text.to_owned(), watch))
 }
 
-fn refused(place: &str, refusal: &Refusal) -> Fault {
+fn refusal_fault(place: &str, refusal: &Refusal) -> Fault {
     Fault::usage(match refusal.path.as_str() {
         "$" => format!("{place}: {}", refusal.message),
         path => format!("{place}: {path}: {}", refusal.message),

@@ -67,14 +67,22 @@ fn pages() -> Result<Pages, Fault> {
             continue;
         }
         if let Some(details) = details {
-            pages.insert(format!("{url}/details"), filled(details, url, book, other));
+            pages.insert(
+                format!("{url}/details"),
+                fill_layout(details, url, book, other),
+            );
         }
-        pages.insert(url.to_owned(), filled(layout, url, book, other));
+        pages.insert(url.to_owned(), fill_layout(layout, url, book, other));
     }
     Ok(pages)
 }
 
-fn filled(layout: &str, url: &str, book: &csv::StringRecord, other: &csv::StringRecord) -> String {
+fn fill_layout(
+    layout: &str,
+    url: &str,
+    book: &csv::StringRecord,
+    other: &csv::StringRecord,
+) -> String {
     let path = url.find('/').map_or("", |at| &url[at..]);
     let values = [
         ("title", &book[1]),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::CellStyle;
 use super::columns::{Column, ColumnSource, FIELDS, PARENT, SOURCE};
-use super::numbers::spelled;
+use super::numbers::format_with_decimals;
 use crate::seeds::{ListSeparator, exported_cell};
 
 /// A CSV file that is being written.
@@ -26,7 +26,7 @@ impl<W: Write> CsvFile<W> {
         out: W,
     ) -> io::Result<CsvFile<W>> {
         let mut out = csv::Writer::from_writer(out);
-        let header = columns.iter().map(|column| name(column, cells));
+        let header = columns.iter().map(|column| heading(column, cells));
         out.write_record(header.map(|name| name.as_bytes().to_vec()))
             .map_err(into_io_error)?;
         Ok(CsvFile {
@@ -41,7 +41,7 @@ impl<W: Write> CsvFile<W> {
         for column in &self.columns {
             let value = match &column.of {
                 // The URLs are separated by spaces, so that the file can be used as seeds.
-                ColumnSource::Urls => Value::from(spaced(&column.value(row))),
+                ColumnSource::Urls => Value::from(join_with_spaces(&column.value(row))),
                 ColumnSource::Field(_) => self.field(column, column.value(row)),
                 _ => column.value(row),
             };
@@ -54,11 +54,11 @@ impl<W: Write> CsvFile<W> {
 
     fn field(&self, column: &Column, value: Value) -> Value {
         if let (Value::Number(number), Some(decimals)) = (&value, column.decimals) {
-            return Value::String(spelled(number, decimals));
+            return Value::String(format_with_decimals(number, decimals));
         }
         let lists = self.lists.as_ref().filter(|_| column.is_list);
         let joined = lists.and_then(|separator| separator.join(&value));
-        joined.map_or_else(|| quoted_if_ambiguous(value), Value::String)
+        joined.map_or_else(|| quote_if_ambiguous(value), Value::String)
     }
 
     pub fn finish(mut self) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl<W: Write> CsvFile<W> {
 }
 
 /// Writes a text that would be read as a list or an object as a JSON string, so that it is read as a text.
-fn quoted_if_ambiguous(value: Value) -> Value {
+fn quote_if_ambiguous(value: Value) -> Value {
     match &value {
         Value::String(text) if exported_cell::value_of(text.clone()) != value => {
             Value::from(value.to_string())
@@ -78,7 +78,7 @@ fn quoted_if_ambiguous(value: Value) -> Value {
 
 /// The heading of a column. Names of fields come from the user's data and could be formulas; names with a prefix
 /// cannot.
-fn name(column: &Column, cells: CellStyle) -> Cow<'_, str> {
+fn heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
         .any(|prefix| column.name.starts_with(prefix));
@@ -89,7 +89,7 @@ fn name(column: &Column, cells: CellStyle) -> Cow<'_, str> {
 }
 
 /// The URLs as one text, separated by spaces. Spaces within a URL are escaped.
-fn spaced(urls: &Value) -> String {
+fn join_with_spaces(urls: &Value) -> String {
     let urls = urls.as_array().into_iter().flatten();
     let without_spaces = |url: &str| {
         let parts: Vec<&str> = url.split_whitespace().collect();

@@ -114,7 +114,7 @@ fn parse_plain(text: &str) -> Option<(Number, usize)> {
 }
 
 /// Formats a number with this many decimals, or more if it has more.
-pub fn spelled(number: &Number, decimals: usize) -> String {
+pub fn format_with_decimals(number: &Number, decimals: usize) -> String {
     let text = number.to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -211,7 +211,7 @@ mod tests {
         ];
         for (value, decimals, text) in table {
             let number = value.as_number().unwrap();
-            let written = spelled(number, decimals);
+            let written = format_with_decimals(number, decimals);
             assert_eq!(written, text);
             let read: f64 = written.parse().unwrap();
             assert_eq!(Some(read), value.as_f64(), "{text}");

@@ -25,7 +25,7 @@ fn page(url: &str, fields: Value) -> Page {
     }
 }
 
-fn wanted(what: ExportWhat, format: ExportFormat) -> ExportSelection {
+fn selection(what: ExportWhat, format: ExportFormat) -> ExportSelection {
     ExportSelection {
         what,
         format,
@@ -39,7 +39,7 @@ fn wanted(what: ExportWhat, format: ExportFormat) -> ExportSelection {
 }
 
 async fn exported(what: ExportWhat, format: ExportFormat) -> String {
-    String::from_utf8(exported_as(&wanted(what, format)).await).unwrap()
+    String::from_utf8(export_selection(&selection(what, format)).await).unwrap()
 }
 
 /// Fills a store with one page and two records; the page fills one of them.
@@ -84,7 +84,7 @@ async fn fill(store: &dyn Store) {
         .unwrap();
 }
 
-async fn exported_as(wanted: &ExportSelection) -> Vec<u8> {
+async fn export_selection(wanted: &ExportSelection) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
     let store = open(&uri, None).await.unwrap().store;
@@ -106,9 +106,9 @@ async fn records_become_a_row_with_a_column_for_every_field() {
     let guarded = expected.replace(",=1+1,+49 30", ",'=1+1,'+49 30");
     assert_eq!(
         String::from_utf8(
-            exported_as(&ExportSelection {
+            export_selection(&ExportSelection {
                 cells: CellStyle::Spreadsheet,
-                ..wanted(ExportWhat::Records, ExportFormat::Csv)
+                ..selection(ExportWhat::Records, ExportFormat::Csv)
             })
             .await
         )
@@ -125,9 +125,9 @@ async fn lists_that_pages_have_brought_have_a_separator() {
     ] {
         let with_separator = ExportSelection {
             list_separator: Some(separator.parse().unwrap()),
-            ..wanted(ExportWhat::Records, ExportFormat::Csv)
+            ..selection(ExportWhat::Records, ExportFormat::Csv)
         };
-        let csv = String::from_utf8(exported_as(&with_separator).await).unwrap();
+        let csv = String::from_utf8(export_selection(&with_separator).await).unwrap();
         let row = csv.lines().nth(1).unwrap();
         assert!(row.starts_with(&format!("1,Ada,\"{cell}\",")), "{row}");
     }
@@ -137,9 +137,9 @@ async fn lists_that_pages_have_brought_have_a_separator() {
 async fn sources_are_columns_behind_the_others() {
     let with_sources = ExportSelection {
         sources: true,
-        ..wanted(ExportWhat::Records, ExportFormat::Csv)
+        ..selection(ExportWhat::Records, ExportFormat::Csv)
     };
-    let csv = exported_as(&with_sources).await;
+    let csv = export_selection(&with_sources).await;
     let mut reader = ::csv::Reader::from_reader(csv.as_slice());
     let header = reader.headers().unwrap().clone();
     let names: Vec<&str> = header.iter().skip(10).collect();
@@ -206,9 +206,9 @@ async fn exported_files_can_be_used_as_seeds() {
     let lines = exported(ExportWhat::Records, ExportFormat::Jsonl).await;
     let with_sources = ExportSelection {
         sources: true,
-        ..wanted(ExportWhat::Records, ExportFormat::Csv)
+        ..selection(ExportWhat::Records, ExportFormat::Csv)
     };
-    let csv = exported_as(&with_sources).await;
+    let csv = export_selection(&with_sources).await;
     for (name, content) in [("a.jsonl", lines.into_bytes()), ("a.csv", csv)] {
         let seeds = seeds(name, &content);
         // The second record has no URL, so only one seed remains.

@@ -36,7 +36,7 @@ impl Candidate {
 
 impl Content {
     /// The body, or the reason why it cannot be unpacked.
-    pub fn unpacked(self) -> Result<Vec<u8>, String> {
+    pub fn into_body(self) -> Result<Vec<u8>, String> {
         match self {
             Content::Plain(body) => Ok(body),
             Content::Shared(body) => Ok(body.to_vec()),

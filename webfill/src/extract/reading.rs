@@ -307,7 +307,7 @@ impl<'r> PageRereader<'r> {
         if !self.has_wanted_mapping(&page) {
             return None;
         }
-        let body = match candidate.content.unpacked() {
+        let body = match candidate.content.into_body() {
             Ok(body) => body,
             Err(reason) => {
                 self.report.fail(&page.url, &reason);

@@ -221,11 +221,12 @@ impl Feeder {
                 self.repeated.add(seed.line, earlier, id)?;
             }
             if let SeedState::Refused(reason) = taken.put {
-                self.refuse(seed, reason)?;
+                self.list_refused(seed, reason)?;
                 continue;
             }
             self.good += 1;
-            if matches!(taken.put, SeedState::NothingToDo) && !self.input.rows.are_among(&seed.urls)
+            if matches!(taken.put, SeedState::NothingToDo)
+                && !self.input.rows.any_lists_rows(&seed.urls)
             {
                 continue;
             }
@@ -264,7 +265,7 @@ impl Feeder {
     }
 
     /// Lists a seed whose record was refused by the store.
-    fn refuse(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
+    fn list_refused(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
         let id = seed.id.unwrap_or_default();
         self.broken.add(&SeedFault {
             line: seed.line,

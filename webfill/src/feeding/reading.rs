@@ -158,15 +158,15 @@ impl ReadThread {
     pub fn start(source: Source, fed: u64) -> Result<ReadThread, Fault> {
         match source {
             Source::Lines(seeds) => {
-                ReadThread::on_thread(AHEAD, move |bring| read_lines(*seeds, fed, &bring))
+                ReadThread::spawn(AHEAD, move |bring| read_lines(*seeds, fed, &bring))
             }
             Source::Dataset(seeds) => {
-                ReadThread::on_thread(1, move |bring| read_documents(seeds, fed, &bring))
+                ReadThread::spawn(1, move |bring| read_documents(seeds, fed, &bring))
             }
         }
     }
 
-    fn on_thread(
+    fn spawn(
         ahead: usize,
         read: impl FnOnce(ItemSender) + Send + 'static,
     ) -> Result<ReadThread, Fault> {

@@ -16,12 +16,12 @@ impl RowPages {
     }
 
     /// Whether any lists mark missing rows as gone.
-    pub fn detect_gone(&self) -> bool {
+    pub fn can_detect_gone(&self) -> bool {
         self.mappings.has_complete_lists()
     }
 
     /// Whether one of these URLs is a page that lists rows.
-    pub fn are_among(&self, urls: &[String]) -> bool {
+    pub fn any_lists_rows(&self, urls: &[String]) -> bool {
         self.has_any && urls.iter().any(|url| self.lists_rows(url))
     }
 

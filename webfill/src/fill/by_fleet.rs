@@ -21,7 +21,7 @@ use webfill_store::{CrawlId, StoreUri};
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 
-use super::nouns::counted;
+use super::nouns::count_with_noun;
 use super::options::FillWebOptions;
 use super::project::Project;
 use super::transient_ends;
@@ -329,7 +329,7 @@ impl FleetFetcher {
                 printed = Some(Instant::now());
                 let sentence = format!(
                     "{} left at the fleet{}{reasons}",
-                    counted(left as usize, "page"),
+                    count_with_noun(left as usize, "page"),
                     if reasons.is_empty() { "" } else { ": " }
                 );
                 remark(self.progress, &sentence);

@@ -28,8 +28,8 @@ pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casin
     }
     let has_words = known().any(|value| value.contains(' '));
     match () {
-        () if are(&|value| words_capitalised(value) == *value) => Some(Casing::Words),
-        () if has_words && are(&|value| first_capitalised(value) == *value) => {
+        () if are(&|value| capitalise_words(value) == *value) => Some(Casing::Words),
+        () if has_words && are(&|value| capitalise_first(value) == *value) => {
             Some(Casing::Sentence)
         }
         () => Some(Casing::Mixed),
@@ -38,7 +38,7 @@ pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casin
 
 /// A value in the casing of its column, or why it cannot be converted. A value with both capitals and small letters
 /// stays as it is.
-pub fn cased(value: String, casing: Option<Casing>) -> Result<String, String> {
+pub fn apply_casing(value: String, casing: Option<Casing>) -> Result<String, String> {
     let letters = value.chars().filter(|c| c.is_alphabetic());
     let letters = letters.count();
     let may_be_abbreviation = !value.contains(' ') && letters <= LONGEST_ABBREVIATION;
@@ -50,8 +50,8 @@ pub fn cased(value: String, casing: Option<Casing>) -> Result<String, String> {
     }
     match casing {
         None => Ok(value),
-        Some(Casing::Words) => Ok(words_capitalised(&value)),
-        Some(Casing::Sentence) => Ok(first_capitalised(&value)),
+        Some(Casing::Words) => Ok(capitalise_words(&value)),
+        Some(Casing::Sentence) => Ok(capitalise_first(&value)),
         Some(Casing::Mixed) => Err(String::from(
             "all its letters are of one case, and those of no known value of the column are",
         )),
@@ -66,7 +66,7 @@ fn has_capital(value: &str) -> bool {
     value.contains(char::is_uppercase)
 }
 
-fn words_capitalised(value: &str) -> String {
+fn capitalise_words(value: &str) -> String {
     let mut is_first = true;
     let letters = value.chars().flat_map(|c| {
         let written: Vec<char> = match is_first {
@@ -79,7 +79,7 @@ fn words_capitalised(value: &str) -> String {
     letters.collect()
 }
 
-fn first_capitalised(value: &str) -> String {
+fn capitalise_first(value: &str) -> String {
     let mut letters = value.chars();
     match letters.next() {
         Some(first) => first
@@ -134,7 +134,7 @@ mod tests {
             ),
         ];
         for (value, casing, expected) in table {
-            let written = cased(value.to_owned(), casing).ok();
+            let written = apply_casing(value.to_owned(), casing).ok();
             assert_eq!(written.as_deref(), expected, "{value} as {casing:?}");
         }
     }

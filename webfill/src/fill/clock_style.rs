@@ -65,7 +65,7 @@ impl ClockStyle {
     }
 
     /// A time of day as the column writes it. Any other text stays as it is.
-    pub fn written(&self, value: String) -> String {
+    pub fn format(&self, value: String) -> String {
         let Some(minutes) = minutes_of_day(&value) else {
             return value;
         };
@@ -128,7 +128,7 @@ mod tests {
         ];
         for (known, value, expected) in table {
             assert_eq!(
-                of(known).unwrap().written(value.to_owned()),
+                of(known).unwrap().format(value.to_owned()),
                 expected,
                 "{known:?}"
             );

@@ -324,7 +324,7 @@ impl Decider<'_> {
             let known: Vec<String> = known.take(MOST_LOOKS).take_while(is_within).collect();
             Appearance::from_values(known.iter().map(String::as_str))
         });
-        let is_like_known = best.values.iter().all(|value| looks.fit(value));
+        let is_like_known = best.values.iter().all(|value| looks.fits(value));
         let confidence = if is_like_known { *confidence } else { UNLIKE };
         let state = match agree {
             false => State::Conflicting,

@@ -33,7 +33,7 @@ impl<'p> PlainText<'p> {
         }
         PlainText {
             page,
-            text: collapsed(&decoded(&text)),
+            text: collapsed(&decode_references(&text)),
             folded: None,
         }
     }
@@ -42,7 +42,7 @@ impl<'p> PlainText<'p> {
     /// a longer word or number.
     pub fn contains_value(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| folded(&self.text));
-        let mut spellings = std::iter::once(folded(value)).chain(grouped(value));
+        let mut spellings = std::iter::once(folded(value)).chain(group_digits(value));
         spellings.any(|value| places(text, &value).next().is_some())
     }
 
@@ -57,7 +57,7 @@ impl<'p> PlainText<'p> {
         }
         let mut is_in_sentence = false;
         for run in texts(self.page).filter(|run| run.len() >= value.len()) {
-            let text = folded(&collapsed(&decoded(run)));
+            let text = folded(&collapsed(&decode_references(run)));
             for at in places(&text, &value) {
                 if !is_word_of_sentence(&text, at, value.len()) {
                     return Stands::Apart;
@@ -125,7 +125,7 @@ fn is_one_word(one: char, other: char) -> bool {
 }
 
 /// A whole number of more than three digits, with each usual mark between its groups.
-fn grouped(value: &str) -> impl Iterator<Item = String> {
+fn group_digits(value: &str) -> impl Iterator<Item = String> {
     let digits = value.strip_prefix('-').unwrap_or(value).to_owned();
     let is_whole = digits.len() > 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let marks: &[char] = if is_whole {
@@ -146,7 +146,7 @@ fn grouped(value: &str) -> impl Iterator<Item = String> {
 }
 
 /// Decodes the commonest character references.
-fn decoded(text: &str) -> String {
+fn decode_references(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }

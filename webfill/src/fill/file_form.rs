@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use webfill_table::{Compression, Encoding, Escape, Format, TextForm, Understanding};
 
 /// The form of a text; null for formats that describe themselves.
-pub fn of(understanding: &Understanding) -> Value {
+pub fn describe(understanding: &Understanding) -> Value {
     let (text, dialect) = match &understanding.format {
         Format::Delimited(text, dialect) => (text, Some(dialect)),
         Format::JsonLines(text) | Format::JsonArray(text) => (text, None),

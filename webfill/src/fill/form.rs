@@ -38,7 +38,7 @@ pub fn decimals<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<usi
 }
 
 /// A number with at least this many digits after the point; zeros are added, and no digit is removed.
-pub fn padded(value: String, decimals: Option<usize>) -> String {
+pub fn pad_decimals(value: String, decimals: Option<usize>) -> String {
     let is_plain = |c: char| c.is_ascii_digit() || c == '-' || c == '.';
     let Some(decimals) = decimals.filter(|_| value.chars().all(is_plain)) else {
         return value;
@@ -58,9 +58,9 @@ pub fn is_in_utc<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
 }
 
 /// A point in time in UTC. A day stays a day.
-pub fn in_utc(value: String) -> Result<String, String> {
+pub fn convert_to_utc(value: String) -> Result<String, String> {
     match Kind::from_text(&value) {
-        Kind::Time if !value.ends_with('Z') => webfill_table::in_utc(&value).ok_or_else(|| {
+        Kind::Time if !value.ends_with('Z') => webfill_table::to_utc(&value).ok_or_else(|| {
             String::from(
                 "nearly all known values of the column have a time zone, and this one has none",
             )
@@ -268,7 +268,7 @@ fn are_words(before: &str, after: &str) -> bool {
 }
 
 /// A value in the form of its column, or why it cannot be converted.
-pub fn fitted(value: &str, form: Kind) -> Result<String, String> {
+pub fn fit_to_kind(value: &str, form: Kind) -> Result<String, String> {
     let is_of_form = |value: &String| Kind::from_text(value).fits(form);
     let given = webfill_values::trimmed(value).to_owned();
     let converted = match form {
@@ -367,7 +367,7 @@ mod tests {
             (Kind::Text, "1,234", Some("1,234")),
         ];
         for (form, value, expected) in table {
-            let fitted = fitted(value, form).ok();
+            let fitted = fit_to_kind(value, form).ok();
             assert_eq!(fitted.as_deref(), expected, "{value} as {form}");
         }
     }
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(of(&["1.5", "20.25"]), None);
         assert_eq!(of(&["1", "20"]), None);
         assert_eq!(of(&[]), None);
-        let padded = |value: &str| padded(value.to_owned(), Some(2));
+        let padded = |value: &str| pad_decimals(value.to_owned(), Some(2));
         assert_eq!(padded("956.1"), "956.10");
         assert_eq!(padded("-956"), "-956.00");
         assert_eq!(padded("1.234"), "1.234");
@@ -418,7 +418,7 @@ mod tests {
         let of = |values: &[&str]| is_in_utc(|| values.iter().map(|value| (*value).to_owned()));
         assert!(of(&["2020-11-20T02:38:00Z", "2021-11-20T02:38:00Z"]));
         assert!(!of(&["2020-11-20T02:38:00Z", "2021-11-20T02:38:00"]) && !of(&[]));
-        let utc = |value: &str| in_utc(value.to_owned()).ok();
+        let utc = |value: &str| convert_to_utc(value.to_owned()).ok();
         for (value, expected) in [
             ("2020-11-20T04:38:00+02:00", Some("2020-11-20T02:38:00Z")),
             ("2020-11-20T02:38:00Z", Some("2020-11-20T02:38:00Z")),

@@ -78,7 +78,7 @@ impl FormerPages {
     }
 
     /// A page as it was before its refresh; `None` if it cannot be decoded.
-    pub fn gathered(&self, url: &str) -> Result<Option<GatheredPage>, Fault> {
+    pub fn load_page(&self, url: &str) -> Result<Option<GatheredPage>, Fault> {
         let kept = read(&self.file(url))?;
         let Ok(parsed) = canonical(url, None) else {
             return Ok(None);

@@ -101,7 +101,7 @@ impl KnownVerdict {
     }
 
     /// The presence and chance of a value. Its presence is unknown if it was compared with no page.
-    fn of(&self, place: usize) -> (Presence, f32) {
+    fn presence_of(&self, place: usize) -> (Presence, f32) {
         let presence = self.presences.get(place).copied();
         presence.unwrap_or((Presence::Unknown, 0.0))
     }
@@ -229,7 +229,7 @@ pub fn decide_values(
         }
         for (field, of_known) in of_known.into_iter().enumerate() {
             for (place, value) in row.known_values(field).iter().enumerate() {
-                let (presence, chance) = of_known.of(place);
+                let (presence, chance) = of_known.presence_of(place);
                 known.push(Known {
                     item: (at * fields + field) as u32,
                     value: values.intern(value),

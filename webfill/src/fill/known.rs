@@ -62,9 +62,9 @@ impl Fields<'_> {
         if self.rest.is_empty() {
             return None;
         }
-        let count = self.number();
+        let count = self.read_varint();
         for _ in 0..count {
-            let length = self.number();
+            let length = self.read_varint();
             let (value, rest) = self.rest.split_at(length);
             take(value);
             self.rest = rest;
@@ -72,7 +72,7 @@ impl Fields<'_> {
         Some(count)
     }
 
-    fn number(&mut self) -> usize {
+    fn read_varint(&mut self) -> usize {
         let (mut number, mut shift) = (0, 0);
         while let Some((byte, rest)) = self.rest.split_first() {
             self.rest = rest;

@@ -42,7 +42,9 @@ pub fn learn_new(
     sample: &[u32],
 ) -> Result<bool, Fault> {
     let mut wanted = pages_without_mapping(table, pages, mappings, sample);
-    wanted.extend(learned_from_few(table, pages, mappings, sample));
+    wanted.extend(pages_of_sites_learned_from_few(
+        table, pages, mappings, sample,
+    ));
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
     let tried = mappings::tried(project);
     wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
@@ -63,7 +65,7 @@ fn new_kind(site: &str) -> String {
 
 /// The sampled pages of sites that have many more of them than their mappings were learned from, as after a run that
 /// was cut short.
-fn learned_from_few(
+fn pages_of_sites_learned_from_few(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
@@ -139,7 +141,7 @@ pub fn pages_of_other_layouts(
         if links.len() < ANOTHER_LAYOUT || !mappings.has_learned(&site) {
             continue;
         }
-        let chosen = sample::best_known(table, links, most);
+        let chosen = sample::choose_best_known(table, links, most);
         let targets = chosen
             .iter()
             .filter_map(|&link| pages.target(&table.links[link as usize].url));
@@ -222,7 +224,7 @@ fn learn_site(
     };
     let mut joined: Vec<Page> = gathered
         .iter()
-        .map(|page| joined(table, page, row_of(page)))
+        .map(|page| join_with_row(table, page, row_of(page)))
         .collect();
     if joined.iter().all(|page| page.known.is_empty()) {
         return Ok(false);
@@ -278,7 +280,7 @@ pub fn learn_pages(
 }
 
 /// Loads these pages, with the known values of their rows.
-pub fn joined_pages(
+pub fn load_joined_pages(
     table: &Table,
     pages: &Pages<'_>,
     urls: &BTreeSet<String>,
@@ -291,12 +293,12 @@ pub fn joined_pages(
     };
     let gathered = gathered.values().flatten();
     Ok(gathered
-        .map(|page| joined(table, page, row_of(page)))
+        .map(|page| join_with_row(table, page, row_of(page)))
         .collect())
 }
 
 /// A page with the known values of its row. A page that several rows link to belongs to none of them.
-fn joined(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
+fn join_with_row(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     let row = row.map(|row| &table.rows[row as usize]);
     let known = row
         .into_iter()
@@ -329,6 +331,6 @@ fn join_linked_pages(
     let gathered = gather(pages, &rows.keys().copied().collect())?;
     let behind = gathered.values().flatten();
     Ok(behind
-        .map(|page| joined(table, page, rows.get(page.url.as_str()).copied()))
+        .map(|page| join_with_row(table, page, rows.get(page.url.as_str()).copied()))
         .collect())
 }

@@ -34,7 +34,7 @@ pub fn links_to_explore(
 ) -> Vec<Linked> {
     let missing: Vec<usize> = pages
         .iter()
-        .map(|page| missing(table, page, learned))
+        .map(|page| count_missing_fields(table, page, learned))
         .collect();
     if missing.iter().filter(|count| **count > 0).count() < KNOWN {
         return Vec::new();
@@ -96,7 +96,7 @@ fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
 }
 
 /// For how many fields to fill the row of a page has known values, but the mapping of the page reads none.
-fn missing(table: &Table, page: &Page, learned: &Learned) -> usize {
+fn count_missing_fields(table: &Table, page: &Page, learned: &Learned) -> usize {
     let found = fields_of(page, learned);
     let to_fill = table.fields.iter().filter(|field| field.has_gaps);
     let known = to_fill.filter(|field| page.known.contains_key(&field.name));

@@ -270,7 +270,7 @@ impl Mappings {
             .find(|file| !file.exists());
         let file: PathBuf = file.ok_or_else(|| Fault::error("all names are taken"))?;
         let text = output::text(learned.iter().map(|one| one.mapping.clone()).collect())?;
-        let set = output::checked("the mapping", &text)?;
+        let set = output::load_checked("the mapping", &text)?;
         for mapping in &learned {
             let name = mapping.mapping["name"].as_str().unwrap_or_default();
             let version = set.find_by_name(name).map(|index| set.version_of(index));

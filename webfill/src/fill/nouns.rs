@@ -1,7 +1,7 @@
 //! Counts with their nouns.
 
 /// A count with its noun, such as `1 site` and `2 sites`.
-pub fn counted(count: usize, one: &str) -> String {
+pub fn count_with_noun(count: usize, one: &str) -> String {
     format!("{count} {}", noun(count, one))
 }
 

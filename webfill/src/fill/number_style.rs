@@ -85,7 +85,7 @@ impl NumberStyle {
     }
 
     /// A number as the column writes it. Any other text stays as it is.
-    pub fn written(&self, value: String) -> String {
+    pub fn format(&self, value: String) -> String {
         let given = webfill_values::trimmed(&value);
         let is_plain = matches!(Kind::from_text(given), Kind::Integer | Kind::Number);
         let plain = match self.parts(given) {
@@ -154,7 +154,7 @@ mod tests {
         for (column, value, expected) in table {
             let style = style(column).unwrap();
             assert_eq!(
-                style.written(value.to_owned()),
+                style.format(value.to_owned()),
                 expected,
                 "{value} in {column:?}"
             );

@@ -126,7 +126,7 @@ pub struct FillWebOptions {
 impl FillWebOptions {
     /// The options of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing:
     /// pages are read by mappings that are learned from them.
-    pub fn of_crawl(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
+    pub fn crawl_options(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
         let options = parse_options(["--keep-bodies", "--follow", "none"]);
         let mut crawl: CrawlOptions = options.map_err(Fault::error)?;
         let mine = self.clone();
@@ -155,14 +155,14 @@ impl FillWebOptions {
 }
 
 /// Parses the name of a report, which must not be the name of a table.
-fn page(text: &str) -> Result<PathBuf, String> {
+fn parse_report_name(text: &str) -> Result<PathBuf, String> {
     match text.ends_with(".html") {
         true => Ok(PathBuf::from(text)),
         false => Err("the name of a page ends in .html, such as books.html".into()),
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.5..1.0).contains(&share) => Ok(share),
         _ => Err("not a share from 0.5 to below 1, such as 0.95".into()),

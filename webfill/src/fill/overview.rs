@@ -83,7 +83,7 @@ impl Overview<'_> {
         let (stored, failing) = (self.pages.len(), self.pages.failing());
         let mut overview = json!({
             "table": name.to_string_lossy(),
-            "form": file_form::of(&self.table.understanding),
+            "form": file_form::describe(&self.table.understanding),
             "stage": match stage {
                 Stage::Running => "running",
                 Stage::Complete => "complete",
@@ -103,10 +103,12 @@ impl Overview<'_> {
             overview["share"] = json!(tallies.filled_share());
             let fields = tallies.by_field.iter();
             let fields =
-                fields.map(|(field, tally)| named(&self.table.fields[*field].title, tally));
+                fields.map(|(field, tally)| named_tally(&self.table.fields[*field].title, tally));
             overview["fields"] = fields.collect();
             let sites = tallies.by_site.iter().take(SITES);
-            overview["sites"] = sites.map(|(site, tally)| named(site, tally)).collect();
+            overview["sites"] = sites
+                .map(|(site, tally)| named_tally(site, tally))
+                .collect();
             overview["more_sites"] = tallies.by_site.len().saturating_sub(SITES).into();
             let reasons = tallies.why_not.iter();
             let reason =
@@ -121,7 +123,7 @@ impl Overview<'_> {
     }
 }
 
-fn named(name: &str, tally: &Tally) -> Value {
+fn named_tally(name: &str, tally: &Tally) -> Value {
     let mut reported = tally_json(tally);
     reported["name"] = name.into();
     reported

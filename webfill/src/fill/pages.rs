@@ -20,7 +20,7 @@ pub use self::targets::rows_of_targets;
 use self::stored::StoredPages;
 use super::by_fleet::{FetchOrder, FleetFetcher, WaitResult};
 use super::former::FormerPages;
-use super::nouns::counted;
+use super::nouns::count_with_noun;
 use super::options::FillWebOptions;
 use super::project::Project;
 use super::stored_page::StoredPage;
@@ -226,7 +226,7 @@ impl<'o> Pages<'o> {
         {
             return Err(Fault::error(format!(
                 "the fleet has fetched {}, and none of them is in {}: give its store with --store",
-                counted(asked, "page"),
+                count_with_noun(asked, "page"),
                 fleet.store
             )));
         }
@@ -246,7 +246,7 @@ impl<'o> Pages<'o> {
         let list: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let seeds = self.project.seeds();
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
-        let mut options = self.options.of_crawl(&self.project, &seeds)?;
+        let mut options = self.options.crawl_options(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.stored.failing.contains(url)) {
             options.retry = transient_ends::ends()?;
             // The crawl requests all failed pages again.
@@ -397,7 +397,7 @@ impl<'o> Pages<'o> {
         for url in self.former.pages().keys() {
             if self.stored.failing.contains(url)
                 && is_wanted(url)
-                && let Some(gathered) = self.former.gathered(url)?
+                && let Some(gathered) = self.former.load_page(url)?
             {
                 take(&self.stored.pages[url], gathered)?;
             }

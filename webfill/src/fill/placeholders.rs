@@ -65,7 +65,7 @@ pub fn withdraw(table: &Table, cells: &mut [Cell]) {
         }
     }
     for column in columns.values() {
-        for at in column.in_place_of_values() {
+        for at in column.find_placeholders() {
             cells[at].state = State::BelowPrecision;
             cells[at].confidence = cells[at].confidence.min(CONFIDENCE);
         }
@@ -73,7 +73,7 @@ pub fn withdraw(table: &Table, cells: &mut [Cell]) {
 }
 
 impl Values {
-    fn in_place_of_values(&self) -> Vec<usize> {
+    fn find_placeholders(&self) -> Vec<usize> {
         let different: BTreeSet<&String> = self.known.iter().collect();
         let known = self.known.len();
         if known < KNOWN || (different.len() as f64) < DIFFERENT * known as f64 {
@@ -84,7 +84,7 @@ impl Values {
             let instead = self.instead.get(*value).copied().unwrap_or_default();
             places.len() + instead >= ROWS
                 && !different.contains(value)
-                && (instead > 0 || by_chance(places.len(), gaps, known) < BY_CHANCE)
+                && (instead > 0 || chance_probability(places.len(), gaps, known) < BY_CHANCE)
         };
         let found = self.filling.iter().filter(is_one);
         found
@@ -94,7 +94,7 @@ impl Values {
 }
 
 /// How likely it is that so many rows, drawn from all, are all among those with gaps.
-fn by_chance(drawn: usize, gaps: usize, known: usize) -> f64 {
+fn chance_probability(drawn: usize, gaps: usize, known: usize) -> f64 {
     let each = (0..drawn).map(|one| (gaps - one) as f64 / (gaps + known - one) as f64);
     each.product()
 }
@@ -126,29 +126,25 @@ mod tests {
     fn a_text_that_only_rows_without_a_value_have_is_none() {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
         let filling = [("log in", 6), ("k", 1), ("l", 1)];
-        let found = values(&names, &[], &filling).in_place_of_values();
+        let found = values(&names, &[], &filling).find_placeholders();
         assert_eq!(found, [0, 1, 2, 3, 4, 5]);
         // Too few show it, unless one stands in place of a known value.
         let few = [("log in", 3), ("k", 1), ("l", 1), ("m", 5)];
-        assert!(!values(&names, &[], &few).in_place_of_values().contains(&0));
+        assert!(!values(&names, &[], &few).find_placeholders().contains(&0));
         assert_eq!(
-            values(&names, &["log in"], &few[..3]).in_place_of_values(),
+            values(&names, &["log in"], &few[..3]).find_placeholders(),
             [0, 1, 2]
         );
-        assert_eq!(values(&names, &["k"], &few[..3]).in_place_of_values(), [3]);
+        assert_eq!(values(&names, &["k"], &few[..3]).find_placeholders(), [3]);
         // A column of few values, too few known ones, and a known value.
         let kinds = ["a", "a", "b", "b", "c", "c", "a", "b", "c", "a"];
-        assert!(
-            values(&kinds, &[], &filling)
-                .in_place_of_values()
-                .is_empty()
-        );
+        assert!(values(&kinds, &[], &filling).find_placeholders().is_empty());
         assert!(
             values(&names[..5], &[], &filling)
-                .in_place_of_values()
+                .find_placeholders()
                 .is_empty()
         );
         let known = [("a", 6), ("k", 1)];
-        assert!(values(&names, &[], &known).in_place_of_values().is_empty());
+        assert!(values(&names, &[], &known).find_placeholders().is_empty());
     }
 }

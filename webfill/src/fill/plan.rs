@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::nouns::{counted, noun};
+use super::nouns::{count_with_noun, noun};
 use super::options::RowsToCheck;
 use super::sample;
 use super::table::Table;
@@ -98,13 +98,13 @@ impl Plan {
         let longest = self.sites.iter().map(|site| site.time).max();
         text += &format!(
             "\nplan: {}, {}, ",
-            counted(self.gaps, "gap"),
-            counted(self.sites.len(), "site")
+            count_with_noun(self.gaps, "gap"),
+            count_with_noun(self.sites.len(), "site")
         );
         text += &match (pages, longest.unwrap_or_default()) {
             (0, _) => String::from("no pages of rows to fetch"),
             (pages, longest) => {
-                let pages = counted(pages, "page");
+                let pages = count_with_noun(pages, "page");
                 let time = match longest.is_zero() {
                     _ if !self.is_timed => String::from("at the fleet's delays"),
                     true => String::from("without a delay"),

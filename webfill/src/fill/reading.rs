@@ -143,7 +143,7 @@ pub fn read_pages(
         let fields = table.fields.iter().enumerate().filter_map(|(at, field)| {
             let mut values = texts(extraction.fields.get(&field.name)?);
             let takes_first = mappings.takes_first(name, &field.name);
-            let (different, count) = (different(&values), values.len());
+            let (different, count) = (count_different(&values), values.len());
             if takes_first {
                 values.truncate(1);
             }
@@ -296,7 +296,7 @@ pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
     known.len() == read.len() && known.iter().all(is_read)
 }
 
-fn different(values: &[String]) -> usize {
+fn count_different(values: &[String]) -> usize {
     let forms = values.iter().map(|value| webfill_learn::common_form(value));
     match values.len() {
         0 | 1 => values.len(),

@@ -11,11 +11,11 @@ use std::path::Path;
 use webfill_service::Fault;
 
 use self::charts::{Bars, reason_bars};
-use self::html::{escaped, excerpt, link, shortened};
+use self::html::{escape, excerpt, link, shorten};
 use super::deciding::{Cell, State};
 use super::evidence::Sources;
 use super::judgement::Verdict;
-use super::nouns::counted;
+use super::nouns::count_with_noun;
 use super::project::Project;
 use super::tally::Tallies;
 use crate::mapping_command::writing::write_atomically;
@@ -49,13 +49,13 @@ impl Report<'_> {
     fn page(&self) -> String {
         let table = &self.sources.table;
         let name = table.path.file_name().unwrap_or_default();
-        let name = escaped(&name.to_string_lossy());
+        let name = escape(&name.to_string_lossy());
         let parts = [
             self.tiles(),
             self.doubts(),
-            self.by_column(),
-            self.by_site(),
-            self.not_filled(),
+            self.column_section(),
+            self.site_section(),
+            self.reasons_section(),
             self.examples(),
         ];
         format!(
@@ -74,7 +74,7 @@ impl Report<'_> {
         let (tallies, rows) = (self.tallies, self.sources.table.rows.len());
         let all = &tallies.all;
         let percent = format!("{:.1} %", tallies.filled_share() * 100.0);
-        let filled = format!("{} of {}", all.filled, counted(tallies.gaps, "gap"));
+        let filled = format!("{} of {}", all.filled, count_with_noun(tallies.gaps, "gap"));
         let expected = all.mean_confidence();
         let expected = expected.map_or_else(|| String::from("-"), |share| format!("{share:.3}"));
         let held_out = all.held_out_precision().map_or_else(
@@ -96,11 +96,11 @@ impl Report<'_> {
             ),
             (
                 "Table",
-                counted(rows, "row"),
+                count_with_noun(rows, "row"),
                 format!(
                     "{}, {}",
-                    counted(self.sources.table.fields.len(), "column"),
-                    counted(tallies.by_site.len(), "site")
+                    count_with_noun(self.sources.table.fields.len(), "column"),
+                    count_with_noun(tallies.by_site.len(), "site")
                 ),
             ),
         ];
@@ -126,7 +126,7 @@ impl Report<'_> {
             text,
             "<p>Pages show other values than the table, the surest first. Your values were kept. To decide, write \
              <code>accept</code> or <code>reject</code> into <code>{}</code>.</p>",
-            escaped(&name)
+            escape(&name)
         );
         let shown = &self.doubtful[..self.doubtful.len().min(DOUBTS)];
         let (open, folded) = shown.split_at(shown.len().min(OPEN_DOUBTS));
@@ -135,7 +135,7 @@ impl Report<'_> {
             let _ = write!(
                 text,
                 "<details><summary>{}</summary>\n{}</details>\n",
-                counted(folded.len(), "more doubt"),
+                count_with_noun(folded.len(), "more doubt"),
                 self.doubt_list(folded)
             );
         }
@@ -148,7 +148,7 @@ impl Report<'_> {
                     1 => String::from("1 doubt is"),
                     many => format!("{many} doubts are"),
                 },
-                escaped(&name)
+                escape(&name)
             );
         }
         text + "</section>\n"
@@ -169,8 +169,8 @@ impl Report<'_> {
                 "<li>\n{}<dl class=\"two\"><div><dt>your table</dt><dd>{}</dd></div>\
                  <div><dt>the page</dt><dd class=\"value\">{}</dd></div></dl>\n{}</li>\n",
                 self.row_and_column(cell, &sure),
-                shortened(&known),
-                shortened(&field.joined(&cell.values)),
+                shorten(&known),
+                shorten(&field.joined(&cell.values)),
                 self.proof(cell)
             );
         }
@@ -182,8 +182,8 @@ impl Report<'_> {
         let table = self.sources.table;
         format!(
             "<div class=\"place\"><span><b>{}</b> of {}</span>{more}</div>\n",
-            shortened(&table.fields[cell.field].title),
-            shortened(&table.rows[cell.row as usize].name()),
+            shorten(&table.fields[cell.field].title),
+            shorten(&table.rows[cell.row as usize].name()),
         )
     }
 
@@ -202,7 +202,7 @@ impl Report<'_> {
         text
     }
 
-    fn by_column(&self) -> String {
+    fn column_section(&self) -> String {
         let fields = self.tallies.by_field.iter();
         let rows = fields.map(|(field, tally)| {
             let title = self.sources.table.fields[*field].title.as_str();
@@ -216,7 +216,7 @@ impl Report<'_> {
         .html("")
     }
 
-    fn by_site(&self) -> String {
+    fn site_section(&self) -> String {
         let sites = self.tallies.by_site.iter();
         let rows = sites.map(|(name, tally)| (name.as_str(), tally));
         let left_out = self.tallies.by_site.len().saturating_sub(SITES);
@@ -235,7 +235,7 @@ impl Report<'_> {
         .html(&note)
     }
 
-    fn not_filled(&self) -> String {
+    fn reasons_section(&self) -> String {
         let mut reasons: Vec<(&str, &str, usize, String)> = Vec::new();
         for (state, count) in &self.tallies.why_not {
             reasons.push((
@@ -273,7 +273,7 @@ impl Report<'_> {
         fields.sort_by_key(|(field, count)| (usize::MAX - count, *field));
         let fields = fields.iter().take(FIELDS_WITH_EXAMPLES);
         let fields: Vec<String> = fields
-            .map(|(field, count)| format!("{} {count}", shortened(&table.fields[*field].title)))
+            .map(|(field, count)| format!("{} {count}", shorten(&table.fields[*field].title)))
             .collect();
         let mut text = format!("<details><summary>{}</summary>\n<ul>\n", fields.join(", "));
         for cell in some {
@@ -281,15 +281,15 @@ impl Report<'_> {
                 true => String::new(),
                 false => {
                     let values = table.fields[cell.field].joined(&cell.values);
-                    format!(": <span class=\"value\">{}</span>", shortened(&values))
+                    format!(": <span class=\"value\">{}</span>", shorten(&values))
                 }
             };
-            let refusal = cell.refusal.as_deref().map(shortened).unwrap_or_default();
+            let refusal = cell.refusal.as_deref().map(shorten).unwrap_or_default();
             let _ = writeln!(
                 text,
                 "<li><b>{}</b> of {}{read} {refusal} {}</li>",
-                shortened(&table.fields[cell.field].title),
-                shortened(&table.rows[cell.row as usize].name()),
+                shorten(&table.fields[cell.field].title),
+                shorten(&table.rows[cell.row as usize].name()),
                 cell.url.as_deref().map(link).unwrap_or_default()
             );
         }
@@ -305,7 +305,7 @@ impl Report<'_> {
         let _ = writeln!(
             text,
             "<p>The least sure of each column, and some others. All are in <code>{}</code>.</p>",
-            escaped(&file.file_name().unwrap_or_default().to_string_lossy())
+            escape(&file.file_name().unwrap_or_default().to_string_lossy())
         );
         let fields = self.tallies.by_field.iter();
         let fields = fields.filter(|(_, tally)| tally.filled > 0);
@@ -322,10 +322,10 @@ impl Report<'_> {
             let _ = writeln!(
                 text,
                 "<h3>{} <small>{}</small></h3>\n<ul class=\"cards\">",
-                shortened(&self.sources.table.fields[*field].title),
-                counted(tally.filled, "value")
+                shorten(&self.sources.table.fields[*field].title),
+                count_with_noun(tally.filled, "value")
             );
-            for cell in some_of(&filled) {
+            for cell in choose_examples(&filled) {
                 let sure = format!(
                     "<span class=\"sure\">{:.1} %</span>",
                     cell.confidence * 100.0
@@ -335,7 +335,7 @@ impl Report<'_> {
                     text,
                     "<li>\n{}<div class=\"value\">{}</div>\n{}</li>\n",
                     self.row_and_column(cell, &sure),
-                    shortened(&values),
+                    shorten(&values),
                     self.proof(cell)
                 );
             }
@@ -346,7 +346,7 @@ impl Report<'_> {
 }
 
 /// The first half of the examples are the least sure; the others are spread over the rest.
-fn some_of<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
+fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     let least = EXAMPLES_OF_FIELD / 2;
     if cells.len() <= EXAMPLES_OF_FIELD {
         return cells.to_vec();

@@ -77,7 +77,7 @@ pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> 
 }
 
 /// The answers after this byte of the file, and the position after the last complete line.
-pub fn answers_behind(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
+pub fn answers_after(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
     let file = project.review_answers();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     let text = match std::fs::read(&file) {

@@ -19,8 +19,8 @@ const SHARED: usize = 5;
 pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
     let mut sample = Vec::new();
     for links in table.links.by_site().into_values() {
-        for of_shape in by_shape(table, &links) {
-            sample.extend(best_known(table, of_shape, most));
+        for of_shape in group_by_shape(table, &links) {
+            sample.extend(choose_best_known(table, of_shape, most));
         }
     }
     sample
@@ -64,7 +64,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
 }
 
 /// The links whose rows have the most known values; among equals, links that are spread over the table.
-pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
+pub fn choose_best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
         let rows = table.links.rows_of(*link).iter();
         rows.map(|&row| table.rows[row as usize].knows())
@@ -82,7 +82,7 @@ fn scattered(link: u32) -> u32 {
     link.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 
-fn by_shape(table: &Table, links: &[u32]) -> Vec<Vec<u32>> {
+fn group_by_shape(table: &Table, links: &[u32]) -> Vec<Vec<u32>> {
     let parts = |link: u32| {
         let url = Url::parse(&table.links[link as usize].url).ok();
         let path: Vec<String> = url

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::deciding::State;
-use super::nouns::counted;
+use super::nouns::count_with_noun;
 use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
@@ -36,13 +36,13 @@ impl Summary<'_> {
             .by_field
             .iter()
             .map(|(field, tally)| (self.table.fields[*field].title.clone(), tally));
-        let fields = listed(
+        let fields = join_first(
             fields
                 .map(|(name, tally)| format!("{name} {}", tally.text()))
                 .collect(),
         );
         let sites = tallies.by_site.iter();
-        let sites = listed(
+        let sites = join_first(
             sites
                 .map(|(name, tally)| format!("{name} {}", tally.text()))
                 .collect(),
@@ -73,7 +73,7 @@ impl Summary<'_> {
             format!("not filled: {}", reasons.join(", ")),
             format!(
                 "doubts: {} {} from their pages{}, listed in {}{}",
-                counted(self.doubts, "known value"),
+                count_with_noun(self.doubts, "known value"),
                 if self.doubts == 1 {
                     "differs"
                 } else {
@@ -120,7 +120,7 @@ impl Summary<'_> {
         if failing > 0 {
             return format!(
                 "{} failed for reasons that may pass; run the same command again to ask again",
-                counted(failing, "page")
+                count_with_noun(failing, "page")
             );
         }
         if self.doubts + self.questions > 0 {
@@ -160,7 +160,7 @@ fn precision(all: &Tally) -> String {
     format!("precision: {expected:.3} expected of the filled values; {measured}")
 }
 
-fn listed(mut parts: Vec<String>) -> String {
+fn join_first(mut parts: Vec<String>) -> String {
     let more = parts.len().saturating_sub(SHOWN);
     parts.truncate(SHOWN);
     if more > 0 {

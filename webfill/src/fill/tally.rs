@@ -60,7 +60,7 @@ pub struct Tallies {
 }
 
 impl Tallies {
-    pub fn of(table: &Table, verdict: &Verdict) -> Tallies {
+    pub fn from_verdict(table: &Table, verdict: &Verdict) -> Tallies {
         let mut tallies = Tallies {
             gaps: table.gaps(),
             ..Tallies::default()

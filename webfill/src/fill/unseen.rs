@@ -214,7 +214,10 @@ pub fn propose(
     let mut taught: Vec<(String, Vec<Page>)> = Vec::new();
     for (site, urls) in teaching {
         let urls = urls.iter().take(MOST_PAGES).cloned().collect();
-        taught.push((site.clone(), learning::joined_pages(table, pages, &urls)?));
+        taught.push((
+            site.clone(),
+            learning::load_joined_pages(table, pages, &urls)?,
+        ));
     }
     let of_taught = |site: &str| -> Vec<Vec<&Page>> {
         let others = taught.iter().filter(|(other, _)| other != site);
@@ -227,7 +230,7 @@ pub fn propose(
         let of_site = known.all[&site].iter().take(MOST_PAGES).cloned();
         let mut urls: BTreeSet<String> = of_site.collect();
         urls.extend(mappings.pages_of_site(&site));
-        let mut joined = learning::joined_pages(table, pages, &urls)?;
+        let mut joined = learning::load_joined_pages(table, pages, &urls)?;
         let some: Vec<&Page> = joined.iter().collect();
         let wanted: Vec<usize> = fields_wanted.into_iter().collect();
         let proposals = match taught.iter().any(|(other, _)| *other == site) {

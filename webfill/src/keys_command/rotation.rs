@@ -20,7 +20,7 @@ use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_key_file, read_publi
 use crate::stdout::print;
 
 /// The name of the files of a dispatcher's next key.
-pub(super) fn next_of(owner: Owner, folder: &KeyFolder) -> Result<&'static str, Fault> {
+pub(super) fn next_key_name(owner: Owner, folder: &KeyFolder) -> Result<&'static str, Fault> {
     if owner != Owner::Dispatcher {
         return Err(Fault::usage(
             "--next is for the dispatcher's key: for a supervisor or client, create a key in another folder and `webfill keys add` it under another name",

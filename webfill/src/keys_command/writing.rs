@@ -22,7 +22,7 @@ pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
         .mode(mode)
         .open(path)
         .map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(path),
+            ErrorKind::AlreadyExists => exists_fault(path),
             _ => cannot_write(path, &error),
         })?;
     let written = file
@@ -35,7 +35,7 @@ pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
     })
 }
 
-pub(super) fn exists(path: &Path) -> Fault {
+pub(super) fn exists_fault(path: &Path) -> Fault {
     Fault::usage(format!(
         "{} exists, and keys are never overwritten: move it away to create a new one",
         path.display()

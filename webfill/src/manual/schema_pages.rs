@@ -18,7 +18,7 @@ struct Described {
     schema: Value,
 }
 
-fn all() -> [Described; 5] {
+fn all_schemas() -> [Described; 5] {
     [
         Described {
             name: "crawl-request",
@@ -60,7 +60,7 @@ fn all() -> [Described; 5] {
 
 /// Writes the schemas and their pages to this folder.
 pub fn write(folder: &Path) -> io::Result<()> {
-    for described in all() {
+    for described in all_schemas() {
         let text = format!("{:#}\n", described.schema);
         std::fs::write(folder.join(format!("{}.schema.json", described.name)), text)?;
         std::fs::write(
@@ -147,12 +147,12 @@ fn definition_name(schema: &Value) -> Option<&str> {
 
 /// The description of a schema, with those of its single values.
 fn meaning(schema: &Value) -> String {
-    let mut about = escaped(schema["description"].as_str().unwrap_or_default());
+    let mut about = escape(schema["description"].as_str().unwrap_or_default());
     for choice in schema["oneOf"].as_array().into_iter().flatten() {
         if let (Some(value), Some(description)) =
             (choice["const"].as_str(), choice["description"].as_str())
         {
-            let _ = write!(about, " `{value}`: {}.", escaped(description));
+            let _ = write!(about, " `{value}`: {}.", escape(description));
         }
     }
     about
@@ -239,7 +239,7 @@ fn code(value: &Value) -> String {
 }
 
 /// The text with Markdown's marks escaped outside of code.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut is_code = false;
     for character in text.chars() {

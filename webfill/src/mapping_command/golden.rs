@@ -171,7 +171,7 @@ impl NewCase<'_> {
     pub fn keep(&self) -> Result<PathBuf, Fault> {
         let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
         let folder = self.folder.join(mapping);
-        let case = self.place(&folder)?;
+        let case = self.choose_path(&folder)?;
         let mut kept = json!({"url": self.url.as_str()});
         if let Some(content_type) = self.content_type {
             kept["content_type"] = json!(content_type);
@@ -199,7 +199,7 @@ impl NewCase<'_> {
     }
 
     /// The path for the case: the first free one, or that of an existing case of this URL.
-    fn place(&self, folder: &Path) -> Result<PathBuf, Fault> {
+    fn choose_path(&self, folder: &Path) -> Result<PathBuf, Fault> {
         let name = match self.name {
             Some(name) if is_file_name(name) => name.to_owned(),
             Some(name) => {

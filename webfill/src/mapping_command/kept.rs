@@ -99,7 +99,7 @@ impl PageFolder {
             .filter(|line| line.url == url.as_str());
         let (line, page) = lines.find_map(|line| Some((line, line.page.as_ref()?)))?;
         let source = self.source(page);
-        source.is_there().then(|| (source, line.ago()))
+        source.is_there().then(|| (source, line.age()))
     }
 
     /// All pages, each by its latest fetch, in the order of their first fetches.
@@ -121,7 +121,7 @@ impl PageFolder {
         let same = self.lines.iter().filter(|line| {
             is_same(&line.url) || line.page.as_ref().is_some_and(|page| is_same(&page.url))
         });
-        same.map(RequestLine::ago).min()
+        same.map(RequestLine::age).min()
     }
 
     /// Keeps a page that was fetched from this URL.
@@ -179,7 +179,7 @@ impl PageFolder {
 }
 
 impl RequestLine {
-    fn ago(&self) -> Duration {
+    fn age(&self) -> Duration {
         let ago_ms = Now::read().wall_ms.saturating_sub(self.asked_at_ms);
         Duration::from_millis(u64::try_from(ago_ms).unwrap_or_default())
     }

@@ -46,7 +46,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
             broken.name
         )));
     }
-    let former = broken.reader.readings(&evidence);
+    let former = broken.reader.read_all(&evidence);
     let fields = broken.fields(&evidence, &former);
     if fields.is_empty() && !evidence.rows.is_empty() {
         return Err(only_rows(&broken.name, &evidence));
@@ -220,7 +220,7 @@ impl BrokenMapping {
                 }
             }
             let reader = Reader::new("the repaired mapping", &tried.to_string(), &self.name)?;
-            orders.push(reader.readings(evidence));
+            orders.push(reader.read_all(evidence));
         }
         let trials = Trials { former, orders };
         let mut file = self.file.clone();

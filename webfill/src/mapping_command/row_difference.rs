@@ -57,7 +57,7 @@ fn compare(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
             found_rows.len()
         ));
     }
-    let pairs = pairs(&expected, &found_rows, &found.key);
+    let pairs = match_rows(&expected, &found_rows, &found.key);
     for (at, other) in &pairs {
         match other {
             Some(other) => compare_row(name, *at, expected[*at], found_rows[*other], lines),
@@ -77,7 +77,7 @@ fn compare(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
 }
 
 /// Matches expected and found rows: by their key if it is unique, otherwise by their order.
-fn pairs(
+fn match_rows(
     expected: &[&Map<String, Value>],
     found: &[&Map<String, Value>],
     key: &[String],
@@ -126,16 +126,16 @@ fn compare_row(
 
 fn shown(value: Option<&Value>) -> String {
     match value {
-        Some(value) => shortened(&value.to_string()),
+        Some(value) => shorten(&value.to_string()),
         None => "no such field".to_owned(),
     }
 }
 
 fn shown_row(row: &Map<String, Value>) -> String {
-    shortened(&Value::Object(row.clone()).to_string())
+    shorten(&Value::Object(row.clone()).to_string())
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(VALUE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

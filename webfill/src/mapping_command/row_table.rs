@@ -64,12 +64,12 @@ pub fn text(listing: &Listing) -> String {
             "\n{name}: `{field}` of the record for which a crawl fetches the page"
         );
     }
-    output.push_str(&leads(listing));
+    output.push_str(&describe_links(listing));
     output
 }
 
 /// Describes where the rows link to, and which fields are wanted from there.
-fn leads(listing: &Listing) -> String {
+fn describe_links(listing: &Listing) -> String {
     if listing.want.is_empty() {
         return String::new();
     }

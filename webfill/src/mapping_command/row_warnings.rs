@@ -11,7 +11,7 @@ use webfill_mapping::{Engine, Extraction, Listing, MappingIndex, ParallelLists};
 
 use super::page::Page;
 use super::save::wants;
-use side_by_side::{AdjacentLists, lists_of};
+use side_by_side::{AdjacentLists, find_adjacent_lists};
 
 /// A warning, and the mapping to write instead.
 pub struct Warning {
@@ -40,7 +40,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
             .collect();
         let shown = match open.len() {
             0 | 1 => AdjacentLists::default(),
-            _ => lists_of(engine, index, &open, &own),
+            _ => find_adjacent_lists(engine, index, &open, &own),
         };
         let name = set.name(index);
         let has_rows = !set.rows_of(index).is_empty();
@@ -65,7 +65,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
         warnings.extend(
             lacking
                 .into_iter()
-                .map(|dataset| not_complete(name, dataset)),
+                .map(|dataset| incomplete_warning(name, dataset)),
         );
     }
     warnings
@@ -109,7 +109,7 @@ fn equal_lengths_warning(mapping: &str, fields: &[String]) -> Warning {
     }
 }
 
-fn not_complete(mapping: &str, dataset: &str) -> Warning {
+fn incomplete_warning(mapping: &str, dataset: &str) -> Warning {
     let text = format!(
         "mapping {mapping}: rows of {dataset}: another rule for this dataset has `complete`, and this one has not: rows \
          that only this one still finds may be marked as gone"

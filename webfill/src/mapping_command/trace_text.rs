@@ -43,7 +43,7 @@ pub fn result(extraction: &Extraction, page: &str) -> String {
         without_control_characters(page)
     );
     for (name, value) in &extraction.fields {
-        let _ = writeln!(text, "field {name}: {}", shortened(&value.to_string()));
+        let _ = writeln!(text, "field {name}: {}", shorten(&value.to_string()));
     }
     for listing in &extraction.listings {
         let _ = writeln!(text, "{}\n", row_table::text(listing));
@@ -58,14 +58,14 @@ pub fn result(extraction: &Extraction, page: &str) -> String {
 fn render_notes(text: &mut String, truncated: &Option<String>, warnings: &[String]) {
     for (index, note) in truncated.iter().chain(warnings).enumerate() {
         let line_break = if index == 0 { "\n" } else { "" };
-        let _ = writeln!(text, "{line_break}note: {}", shortened(note));
+        let _ = writeln!(text, "{line_break}note: {}", shorten(note));
     }
 }
 
 fn render_field(text: &mut String, field: &FieldTrace) {
     let value = match &field.value {
         Value::Null => "empty".to_owned(),
-        value => shortened(&value.to_string()),
+        value => shorten(&value.to_string()),
     };
     let _ = writeln!(text, "\nfield {}: {value}", field.name);
     for (index, steps) in field.alternatives.iter().enumerate() {
@@ -103,7 +103,7 @@ fn render_parser(text: &mut String, number: usize, parser: &UrlParserTrace) {
     let links: Vec<Value> = links.collect();
     let given = match links.len() {
         0 => "empty".to_owned(),
-        1 => shortened(&links[0].to_string()),
+        1 => shorten(&links[0].to_string()),
         count => format!("{count} links"),
     };
     let _ = writeln!(text, "\nurl_parsers[{number}]: {given}");
@@ -121,11 +121,11 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
         let _ = writeln!(text, "      reads {}", values(&step.input));
         for node in &step.reading.nodes {
             let path = without_control_characters(&node.path);
-            let _ = writeln!(text, "      finds {path}  {}", quoted(&node.text));
+            let _ = writeln!(text, "      finds {path}  {}", quote(&node.text));
         }
         for found in &step.reading.matches {
             let place = format!("in value {} at {}", found.value, found.at);
-            let _ = writeln!(text, "      finds {}  {place}", quoted(&found.text));
+            let _ = writeln!(text, "      finds {}  {place}", quote(&found.text));
         }
         let _ = writeln!(text, "      gives {}", values(&step.output));
         if let Some(hint) = &step.reading.hint {
@@ -152,7 +152,7 @@ fn values(values: &Values) -> String {
         return without_control_characters(only.trim_matches(['(', ')']));
     }
     let shown = values.shown.iter().take(VALUES_SHOWN);
-    let shown: Vec<String> = shown.map(|value| quoted(value)).collect();
+    let shown: Vec<String> = shown.map(|value| quote(value)).collect();
     let more = if values.count > shown.len() {
         ", …"
     } else {
@@ -165,7 +165,7 @@ fn values(values: &Values) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let (shown, is_cut) = match text.char_indices().nth(CHARS_SHOWN) {
         Some((end, _)) => (&text[..end], true),
         None => (text, false),
@@ -178,7 +178,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(2 * CHARS_SHOWN) {
         Some((end, _)) => format!("{}…", without_control_characters(&text[..end])),
         None => without_control_characters(text),

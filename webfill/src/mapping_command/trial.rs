@@ -64,13 +64,13 @@ impl Trial {
         let index = self.chosen.for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
-                print(trace_text::text(&self.traced(index, &page)?, &page.name))?;
-            }
-            (false, TrialFormat::Text) => {
-                print(trace_text::result(
-                    &self.extracted(index, &page)?,
+                print(trace_text::text(
+                    &self.trace_page(index, &page)?,
                     &page.name,
                 ))?;
+            }
+            (false, TrialFormat::Text) => {
+                print(trace_text::result(&self.extract(index, &page)?, &page.name))?;
             }
             (_, TrialFormat::Json) => {
                 let json = self.json(index, &page)?;
@@ -117,7 +117,7 @@ impl Trial {
             rates.add_without_mapping(&page.name);
             return Ok(());
         };
-        match self.extracted(index, page) {
+        match self.extract(index, page) {
             Ok(extraction) => {
                 let set = &self.chosen.set;
                 rates.add(
@@ -135,7 +135,7 @@ impl Trial {
         }
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
-                let traced = trace_text::text(&self.traced(index, page)?, &page.name);
+                let traced = trace_text::text(&self.trace_page(index, page)?, &page.name);
                 print(format_args!("{traced}\n"))
             }
             (false, TrialFormat::Text) => Ok(()),
@@ -150,17 +150,17 @@ impl Trial {
 
     fn json(&self, index: MappingIndex, page: &Page) -> Result<Value, Fault> {
         match self.trace {
-            true => serde_json::to_value(self.traced(index, page)?).map_err(Fault::error),
-            false => Ok(result_json(&self.extracted(index, page)?)),
+            true => serde_json::to_value(self.trace_page(index, page)?).map_err(Fault::error),
+            false => Ok(result_json(&self.extract(index, page)?)),
         }
     }
 
-    fn traced(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
+    fn trace_page(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
         let trace = page.trace(&self.engine, index, &self.rows);
         trace.ok_or_else(|| Fault::error("the mapping no longer exists"))
     }
 
-    fn extracted(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {
+    fn extract(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {
         let wants = RequestedParts {
             mapped_links: true,
             row_links: true,

@@ -44,7 +44,12 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> 
     }
     inputs
         .iter()
-        .flat_map(|(step, pages)| [two_readings(step, pages), several_numbers(step, pages)])
+        .flat_map(|(step, pages)| {
+            [
+                warn_of_two_readings(step, pages),
+                warn_of_several_numbers(step, pages),
+            ]
+        })
         .flatten()
         .collect()
 }
@@ -58,7 +63,7 @@ fn has_no_setting(processor: &str, parameters: &Map<String, Value>) -> bool {
     }
 }
 
-fn two_readings(
+fn warn_of_two_readings(
     (mapping, subject, processor, is_open): &Step,
     pages: &[Vec<String>],
 ) -> Option<String> {
@@ -95,7 +100,7 @@ fn two_readings(
     ))
 }
 
-fn several_numbers(
+fn warn_of_several_numbers(
     (mapping, subject, processor, _): &Step,
     pages: &[Vec<String>],
 ) -> Option<String> {

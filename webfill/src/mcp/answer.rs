@@ -60,7 +60,7 @@ pub struct Answer {
 impl Answer {
     /// `whole` says where the complete result is.
     pub fn new(data: Value, whole: &str) -> Answer {
-        let (data, cut) = bounded(data);
+        let (data, cut) = shorten_to_limit(data);
         Answer {
             notice: NOTICE,
             data,
@@ -89,7 +89,7 @@ struct SizeLimits {
 }
 
 /// The value itself if it is small, otherwise a shortened one with a note on what was left out.
-fn bounded(value: Value) -> (Value, Option<String>) {
+fn shorten_to_limit(value: Value) -> (Value, Option<String>) {
     if size(&value) <= MOST_BYTES {
         return (value, None);
     }
@@ -160,21 +160,21 @@ mod tests {
     #[test]
     fn what_is_small_stays_whole() {
         let value = json!({"text": "x".repeat(20_000), "list": [1, null, {"a": true}]});
-        assert_eq!(bounded(value.clone()), (value, None));
+        assert_eq!(shorten_to_limit(value.clone()), (value, None));
     }
 
     #[test]
     fn what_is_large_is_cut_and_says_so() {
         let texts = json!({"a": "ü".repeat(30_000), "b": "short"});
-        let (short, cut) = bounded(texts);
+        let (short, cut) = shorten_to_limit(texts);
         assert_eq!(short["b"], "short");
         assert_eq!(cut.as_deref(), Some("texts are cut: 1 at 8000 characters"));
         let lists = json!({"list": vec!["0123456789"; 10_000]});
-        let (short, cut) = bounded(lists);
+        let (short, cut) = shorten_to_limit(lists);
         assert_eq!(short["list"].as_array().map(Vec::len), Some(500));
         assert_eq!(cut.as_deref(), Some("lists are cut: 1 at 500 entries"));
         let both = json!(vec!["x".repeat(9_000); 1_000]);
-        let (short, cut) = bounded(both);
+        let (short, cut) = shorten_to_limit(both);
         assert!(size(&short) <= MOST_BYTES);
         assert_eq!(
             cut.as_deref(),
@@ -195,7 +195,7 @@ mod tests {
             .map(|key| (key.to_string().repeat(5_000), Value::Null))
             .collect();
         for large in [deep, Value::Object(keys)] {
-            let (short, cut) = bounded(large);
+            let (short, cut) = shorten_to_limit(large);
             assert!(size(&short) <= MOST_BYTES, "{} bytes", size(&short));
             assert!(cut.is_some());
         }

@@ -222,10 +222,10 @@ pub enum WhatArgument {
     Doubts,
 }
 
-fn some_rows() -> u32 {
+fn default_limit() -> u32 {
     20
 }
 
-fn some_seconds() -> u64 {
+fn default_wait_seconds() -> u64 {
     30
 }

@@ -44,8 +44,8 @@ pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answe
         WhatArgument::Doubts => Box::new(records(open_doubts(&path).map_err(unopened)?, start)),
     };
     let limit = given.limit.clamp(1, MOST_ROWS) as usize;
-    let (rows, end) =
-        part(entries, limit, |entry| is_wanted(entry, given)).map_err(|fault| unread(&fault))?;
+    let (rows, end) = read_part(entries, limit, |entry| is_wanted(entry, given))
+        .map_err(|fault| unread(&fault))?;
     let next = end.map(|end| format!("{}.{changed}", start + end));
     let whole = format!("{} has the whole", name_of(&path));
     Ok(Answer::new(json!({"rows": rows}), &whole).with_next(next))
@@ -79,7 +79,7 @@ fn start(cursor: &str, changed: u128) -> Result<u64, Fault> {
 }
 
 /// The wanted entries that fit into an answer. If there may be more, also how many entries were read.
-fn part(
+fn read_part(
     mut entries: impl Iterator<Item = Entry>,
     limit: usize,
     is_wanted: impl Fn(&Value) -> bool,
@@ -154,7 +154,7 @@ mod tests {
         let mut rows = Vec::new();
         let mut start = 0;
         loop {
-            let (found, end) = part(lines(all.as_bytes(), start), 2, |_| true).unwrap();
+            let (found, end) = read_part(lines(all.as_bytes(), start), 2, |_| true).unwrap();
             rows.extend(found);
             match end {
                 Some(end) => start += end,
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn a_part_ends_where_the_answer_is_full() {
-        let (rows, end) = part(entries(10, &"x".repeat(10_000)), 100, |_| true).unwrap();
+        let (rows, end) = read_part(entries(10, &"x".repeat(10_000)), 100, |_| true).unwrap();
         assert_eq!((rows.len(), end), (3, Some(3)));
-        let (rows, end) = part(entries(2, &"x".repeat(1 << 20)), 100, |_| true).unwrap();
+        let (rows, end) = read_part(entries(2, &"x".repeat(1 << 20)), 100, |_| true).unwrap();
         assert_eq!((rows.len(), end), (1, Some(1)));
-        let (rows, end) = part(entries(200_000, ""), 100, |_| false).unwrap();
+        let (rows, end) = read_part(entries(200_000, ""), 100, |_| false).unwrap();
         assert_eq!((rows.len(), end), (0, Some(MOST_READ)));
     }
 

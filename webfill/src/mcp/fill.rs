@@ -71,7 +71,7 @@ impl Tables {
     /// The path of a table.
     async fn table(&self, name: &str) -> Result<PathBuf, Fault> {
         let (folder, name) = (self.folder.clone(), name.to_owned());
-        aside(move || folder.table(&name)).await?
+        run_blocking(move || folder.table(&name)).await?
     }
 
     async fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
@@ -93,7 +93,7 @@ impl Tables {
         add("check", check.map(str::to_owned));
         if let Some(doubts) = given.doubts.clone() {
             let folder = self.folder.clone();
-            let doubts = aside(move || folder.file(&doubts)).await??;
+            let doubts = run_blocking(move || folder.file(&doubts)).await??;
             add("doubts", Some(path(&doubts)?));
         }
         if given.dry_run {
@@ -116,7 +116,7 @@ impl Tables {
         };
         match &fill {
             Some(fill) => wait_for_run(fill, given.wait_seconds, caller).await,
-            None => wait_elsewhere(&table, given.wait_seconds, caller).await?,
+            None => wait_for_other_process(&table, given.wait_seconds, caller).await?,
         }
         self.show(&table, fill.as_deref()).await
     }
@@ -144,7 +144,7 @@ impl Tables {
     pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
         let given = given?;
         let table = self.table(&given.table).await?;
-        aside(move || cells::read_results(&Project::new(&table), &given)).await?
+        run_blocking(move || cells::read_results(&Project::new(&table), &given)).await?
     }
 
     /// Ends all runs.
@@ -160,7 +160,7 @@ impl Tables {
             .unwrap_or_default();
         let name = self.folder.name_of(table);
         let overview = Project::new(table).overview();
-        let summary = aside(move || summary(&overview)).await?;
+        let summary = run_blocking(move || summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
             // Until the run has read its table, a signal ends it without an exit code.
@@ -189,7 +189,9 @@ impl Tables {
 }
 
 /// Does work that reads files, so that other calls are answered meanwhile.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(Fault::error)
 }
@@ -197,11 +199,15 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 /// Whether any process completes the table.
 async fn is_running(table: &Path) -> Result<bool, Fault> {
     let project = Project::new(table);
-    aside(move || project.is_running()).await
+    run_blocking(move || project.is_running()).await
 }
 
 /// Waits for the end of a run that another process has started.
-async fn wait_elsewhere(table: &Path, seconds: u64, caller: &mut Caller) -> Result<(), Fault> {
+async fn wait_for_other_process(
+    table: &Path,
+    seconds: u64,
+    caller: &mut Caller,
+) -> Result<(), Fault> {
     let deadline = Caller::deadline(seconds);
     while is_running(table).await? {
         caller.report(ELSEWHERE.to_owned()).await;

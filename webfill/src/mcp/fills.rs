@@ -222,7 +222,7 @@ fn follow_run(
     let printing = std::thread::spawn(move || read_most(stdout));
     let mut said = VecDeque::new();
     for line in Lines(BufReader::new(stderr)) {
-        match event(&line) {
+        match parse_event(&line) {
             Some((kind, event)) => states.send_modify(|state| {
                 state.progress.insert(kind, event);
             }),
@@ -282,7 +282,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 /// Parses a line of progress. Also returns its kind.
-fn event(line: &str) -> Option<(String, Value)> {
+fn parse_event(line: &str) -> Option<(String, Value)> {
     let event: Value = serde_json::from_str(line).ok()?;
     let kind = event.get("kind")?.as_str()?.to_owned();
     Some((kind, event))
@@ -323,9 +323,9 @@ mod tests {
         let text = format!("one\r\n{{\"kind\": \"fill\"}}\n{long}\nlast");
         let lines: Vec<String> = Lines(text.as_bytes()).collect();
         assert_eq!((lines[0].as_str(), lines.len()), ("one", 7));
-        assert_eq!(event(&lines[1]).unwrap().0, "fill");
+        assert_eq!(parse_event(&lines[1]).unwrap().0, "fill");
         assert!(lines.iter().all(|line| line.len() as u64 <= LONGEST_LINE));
-        assert_eq!(event("{}"), None);
-        assert_eq!(event("webfill: {"), None);
+        assert_eq!(parse_event("{}"), None);
+        assert_eq!(parse_event("webfill: {"), None);
     }
 }

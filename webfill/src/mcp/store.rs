@@ -70,7 +70,7 @@ impl StoredData {
             let (browse, filter) = (browse.clone(), filter.clone());
             Box::pin(async move { browse.records(&filter, from.as_ref(), limit).await })
         };
-        rows(given.cursor, given.limit, read, record_row).await
+        read_rows(given.cursor, given.limit, read, record_row).await
     }
 
     pub async fn record(&self, given: Result<RecordArguments, Fault>) -> Result<Answer, Fault> {
@@ -114,7 +114,7 @@ impl StoredData {
             let (browse, filter) = (browse.clone(), filter.clone());
             Box::pin(async move { browse.pages(&filter, from.as_ref(), limit).await })
         };
-        rows(given.cursor, given.limit, read, page_row).await
+        read_rows(given.cursor, given.limit, read, page_row).await
     }
 
     pub async fn page(&self, given: Result<PageArguments, Fault>) -> Result<Answer, Fault> {
@@ -136,7 +136,7 @@ impl StoredData {
 }
 
 /// One part of a list. If the rows are too large for an answer, fewer are read, so that the cursor leads to the others.
-async fn rows<T>(
+async fn read_rows<T>(
     cursor: Option<String>,
     limit: u32,
     read: impl Fn(Option<Place>, u32) -> Reading<T>,

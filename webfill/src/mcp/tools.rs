@@ -23,33 +23,33 @@ pub fn fleet_tools() -> Vec<Tool> {
             "feed",
             "Send crawl requests to the fleet. Each URL is fetched once in a crawl; accepted requests are durable. \
              `data` counts `accepted` ones and, by reason, those that will not be fetched (`skipped`).",
-            changes(),
+            change_annotations(),
         ),
         tool::<InfoArguments>(
             "info",
             "Show the state of a crawl (running, paused, finished, ..), its outcomes, and the reasons why it waits; \
              or list the crawls of an application that have something pending.",
-            reads(),
+            read_annotations(),
         ),
         tool::<NoArguments>(
             "status",
             "Show the state of the fleet: supervisors, stored pages, unfinished crawls.",
-            reads(),
+            read_annotations(),
         ),
         tool::<WhyArguments>(
             "why",
             "Explain where a URL is in the crawls of the fleet, and why it waits.",
-            reads(),
+            read_annotations(),
         ),
         tool::<CrawlArguments>(
             "pause",
             "Pause a crawl: no fetch starts after the answer, until `resume`.",
-            changes().idempotent(true),
+            change_annotations().idempotent(true),
         ),
         tool::<CrawlArguments>(
             "resume",
             "Resume a paused crawl.",
-            changes().idempotent(true),
+            change_annotations().idempotent(true),
         ),
     ]
 }
@@ -59,23 +59,23 @@ pub fn store_tools() -> Vec<Tool> {
         tool::<RecordsArguments>(
             "list_records",
             "List records with their fields (null if they are long: `read_record` has them) and missing fields.",
-            reads(),
+            read_annotations(),
         ),
         tool::<RecordArguments>(
             "read_record",
             "Read a record with the source of each value (`sources`: the page), other values that pages have \
              (`candidates`) and former ones (`history`).",
-            reads(),
+            read_annotations(),
         ),
         tool::<PagesArguments>(
             "list_pages",
             "List fetched pages with their outcomes, the latest first.",
-            reads(),
+            read_annotations(),
         ),
         tool::<PageArguments>(
             "read_page",
             "Read a fetched page: the fields and links that were found on it, its headers and outcome.",
-            reads(),
+            read_annotations(),
         ),
     ]
 }
@@ -88,25 +88,25 @@ pub fn table_tools() -> Vec<Tool> {
              the evidence and the doubts; the table itself is not changed. Begin with `dry_run`, which shows the plan \
              and how long it takes. The same call resumes after any end. Cancelling this call stops it, and keeps what \
              was fetched.",
-            changes().idempotent(true),
+            change_annotations().idempotent(true),
         ),
         tool::<TableArguments>(
             "fill_state",
             "Show how far a table is: its state, progress, and summary (coverage and precision by column and site, \
              reasons of gaps, count of doubts). Also of a run that was started elsewhere.",
-            reads(),
+            read_annotations(),
         ),
         tool::<TableArguments>(
             "fill_stop",
             "Stop completing a table: fetches under way finish, and what was fetched is kept. A second call stops at \
              once.",
-            changes().idempotent(true),
+            change_annotations().idempotent(true),
         ),
         tool::<ResultsArguments>(
             "fill_results",
             "Read the evidence of a table (value, page, excerpt, confidence, state) or its doubts. A doubt is for a \
              person to answer, not for you.",
-            reads(),
+            read_annotations(),
         ),
     ]
 }
@@ -122,12 +122,12 @@ fn tool<A: JsonSchema + 'static>(
         .with_annotations(annotations)
 }
 
-fn reads() -> ToolAnnotations {
+fn read_annotations() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(true)
 }
 
 /// Annotations of a tool that changes something. No tool destroys anything.
-fn changes() -> ToolAnnotations {
+fn change_annotations() -> ToolAnnotations {
     ToolAnnotations::new()
         .read_only(false)
         .destructive(false)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 use webfill_store::{DatasetDocument, SourceDocument, has_value};
 
-use super::{LineContent, Seed, SeedFault, check_urls, json, shown};
+use super::{LineContent, Seed, SeedFault, check_urls, json, printable_line};
 
 /// How a crawl reads documents.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub fn read_document(
         id,
         members,
     } = document;
-    let name = shown(record.as_bytes());
+    let name = printable_line(record.as_bytes());
     let judged = match parse_members(record, members, rules) {
         Ok(found) => check_urls(number, found),
         Err(reason) => vec![Err(SeedFault::new(number, reason, b""))],
@@ -117,7 +117,7 @@ fn add_links(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), Stri
             }
         }
         other => {
-            let other = shown(other.to_string().as_bytes());
+            let other = printable_line(other.to_string().as_bytes());
             return Err(format!("`{key}` holds {other}, expected a text"));
         }
     }

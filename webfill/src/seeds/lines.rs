@@ -79,13 +79,13 @@ impl Lines {
 
     /// The lines of any input.
     pub(crate) fn from_reader(input: Box<dyn Read + Send>) -> Result<Lines, String> {
-        let (beginning, input) = begin(input).map_err(|error| error.to_string())?;
+        let (beginning, input) = peek_beginning(input).map_err(|error| error.to_string())?;
         if !beginning.starts_with(&GZIP) {
             return Lines::from_text(&beginning, input);
         }
         let unpacked = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, input));
         let (beginning, unpacked) =
-            begin(Box::new(unpacked)).map_err(|error| format!("broken gzip: {error}"))?;
+            peek_beginning(Box::new(unpacked)).map_err(|error| format!("broken gzip: {error}"))?;
         Lines::from_text(&beginning, unpacked)
     }
 
@@ -196,7 +196,7 @@ impl Lines {
 }
 
 /// The first three bytes of an input, and the whole input.
-fn begin(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+fn peek_beginning(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut beginning = Vec::with_capacity(3);
     input.by_ref().take(3).read_to_end(&mut beginning)?;
     let whole = io::Cursor::new(beginning.clone()).chain(input);

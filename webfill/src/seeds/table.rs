@@ -158,7 +158,7 @@ impl Header {
                     let value = self.value_of(name, cell, exported_cell::value_of);
                     found.fields.insert(name.clone(), value);
                 }
-                Column::Missing => found.want = missing(&cell)?,
+                Column::Missing => found.want = parse_missing(&cell)?,
                 Column::Value(_) | Column::Ignored => {}
             }
         }
@@ -180,7 +180,7 @@ impl Header {
     }
 }
 
-fn missing(cell: &str) -> Result<Vec<String>, String> {
+fn parse_missing(cell: &str) -> Result<Vec<String>, String> {
     serde_json::from_str(cell)
         .map_err(|_| String::from("`missing`: expected a JSON list of fields"))
 }

@@ -54,7 +54,7 @@ fn faults(seeds: &[Result<Seed, SeedFault>]) -> Vec<u64> {
     broken.map(|fault| fault.line).collect()
 }
 
-fn gzipped(content: &[u8]) -> Vec<u8> {
+fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content).unwrap();
     encoder.finish().unwrap()
@@ -311,12 +311,12 @@ fn the_format_is_found_without_an_extension() {
 
 #[test]
 fn gzip_is_read_as_its_content() {
-    let csv = gzipped(b"url,name\nhttps://a.example/,\n");
+    let csv = gzip(b"url,name\nhttps://a.example/,\n");
     for name in ["seeds.csv.gz", "seeds.gz", "seeds"] {
         assert_eq!(urls(&read(name, &csv)), [(2, "https://a.example/")]);
     }
-    let mut two_members = gzipped(b"https://a.example/\n");
-    two_members.extend(gzipped(b"https://b.example/\n"));
+    let mut two_members = gzip(b"https://a.example/\n");
+    two_members.extend(gzip(b"https://b.example/\n"));
     assert_eq!(read("seeds.gz", &two_members).len(), 2);
 }
 
@@ -325,7 +325,7 @@ fn truncated_gzip_yields_its_lines_and_then_a_fault() {
     let lines: String = (0..20_000)
         .map(|n| format!("https://a.example/{}\n", n * 7_919))
         .collect();
-    let mut content = gzipped(lines.as_bytes());
+    let mut content = gzip(lines.as_bytes());
     content.truncate(content.len() / 2);
     let seeds = read("seeds.gz", &content);
     assert!(seeds.len() > 1_000);
@@ -416,7 +416,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
             .ends_with("is a folder")
     );
     assert!(refusal("s", b"\xff\xfeh\0t\0").contains("UTF-16"));
-    assert!(refusal("s.gz", &gzipped(b"x")[..6]).contains("broken gzip"));
+    assert!(refusal("s.gz", &gzip(b"x")[..6]).contains("broken gzip"));
     assert!(refusal("s.json", b"[\n{\"url\": \"https://a.example/\"}]").contains("jq -c"));
     assert!(refusal("s.csv", b"").contains("no header"));
     let columns = refusal("s.csv", b"id,link\n1,https://a.example/");

@@ -74,7 +74,7 @@ impl Failures {
     }
 
     /// The values of `--retry` that retry URLs which may recover.
-    pub fn retry(&self) -> Vec<String> {
+    pub fn retry_values(&self) -> Vec<String> {
         self.by_kind
             .keys()
             .filter_map(Failure::retry_name)
@@ -118,7 +118,7 @@ impl Failures {
             "urls": self.urls(),
             "sites": self.sites,
             "by": by_kind,
-            "retry": self.retry(),
+            "retry": self.retry_values(),
         })
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         ] {
             failures.by_kind.insert(Failure::new(outcome, status), urls);
         }
-        assert_eq!(failures.retry(), ["blocked", "dns_error", "503"]);
+        assert_eq!(failures.retry_values(), ["blocked", "dns_error", "503"]);
         let sites = [("a.org", 404, 9), ("b.org", 503, 1)];
         failures.count_sites(
             sites

@@ -40,7 +40,7 @@ pub struct Findings {
 }
 
 /// Explains to people why pages have not filled records.
-fn doubt(why: &str) -> &str {
+fn explain_doubt(why: &str) -> &str {
     match why {
         "other_values" => {
             "they contradict what you know of the record, and filled nothing; \
@@ -113,7 +113,7 @@ impl Findings {
                     text,
                     "  doubt     {records} {whom}, pages of {}: {}",
                     printable(mapping),
-                    doubt(why)
+                    explain_doubt(why)
                 );
             }
         }
@@ -259,8 +259,8 @@ impl Field<'_> {
             "filled": self.filled,
             "empty": self.empty,
             "undecided": self.undecided,
-            "share": rounded(share(self.filled, pages)),
-            "share_before": self.share_before.map(rounded),
+            "share": round_share(share(self.filled, pages)),
+            "share_before": self.share_before.map(round_share),
         })
     }
 
@@ -291,7 +291,7 @@ fn share(filled: u64, pages: u64) -> f64 {
     filled as f64 / pages.max(1) as f64
 }
 
-fn rounded(share: f64) -> f64 {
+fn round_share(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }
 

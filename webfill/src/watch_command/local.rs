@@ -31,7 +31,7 @@ const TRY_AGAIN_AFTER_MS: i64 = 30_000;
 pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
     let (watch, file) = read(file)?;
     let config = options.connection.config.as_deref();
-    let config = config.map(absolute).transpose()?;
+    let config = config.map(make_absolute).transpose()?;
     enter_folder(&file)?;
     let mut crawl = crawl_options(&watch, options, &file)?;
     crawl.config = crawl.config.or(config);
@@ -56,7 +56,7 @@ fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
 }
 
 /// Makes a path absolute, while the folder that it is relative to is still the working folder.
-fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+fn make_absolute(path: &Path) -> Result<PathBuf, Fault> {
     let found = path.canonicalize();
     found.map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
@@ -181,7 +181,7 @@ impl WatchRunner {
         let mut run = self.start(due_ms)?;
         let status = wait(&mut run);
         self.last = self.runs.last()?;
-        self.left.run_has_ended();
+        self.left.note_run_end();
         let last = self.last.as_ref();
         let last = last.filter(|run| ended(run).is_some_and(|run| Some(run) != before));
         match last {
@@ -235,7 +235,7 @@ impl RemainingNotifications {
         }
     }
 
-    fn run_has_ended(&mut self) {
+    fn note_run_end(&mut self) {
         self.failures = 0;
         self.try_at = Some(Instant::now());
     }

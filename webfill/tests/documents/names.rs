@@ -21,7 +21,7 @@
 use std::path::Path;
 
 use crate::markdown::{Document, Piece, code_spans, links};
-use crate::repository::{Repository, SKIPPED_FOLDERS, joined, normal, words};
+use crate::repository::{Repository, SKIPPED_FOLDERS, join_path, normalise_path, words};
 
 /// Names that look like ours but are not: those of other programs, files of users, media types.
 const NOT_OURS: &[&str] = &[
@@ -73,7 +73,7 @@ fn link_fault(
     let folder = Path::new(&document.path).parent()?.to_str()?;
     let place = match path {
         "" => document.path.clone(),
-        _ => normal(&joined(folder, path)).unwrap_or_default(),
+        _ => normalise_path(&join_path(folder, path)).unwrap_or_default(),
     };
     if !path.is_empty() && !repository.paths.contains(&place) {
         return Some(format!("the link ({target}) leads to no file"));

@@ -36,14 +36,14 @@ const CHANGES: &[(&str, &str)] = &[
 fn changes_run_the_tests_nearest_to_them() {
     let copy = RepositoryCopy::new();
     for (file, expected) in CHANGES {
-        assert_eq!(copy.chosen(file), *expected, "{file}");
+        assert_eq!(copy.chosen_filter(file), *expected, "{file}");
     }
     for file in [
         "deploy/new.toml",
         "tests/deploy/new.sh",
         "tests/fleet/new.rs",
     ] {
-        assert_eq!(copy.chosen(file), "", "{file}");
+        assert_eq!(copy.chosen_filter(file), "", "{file}");
     }
 }
 
@@ -86,7 +86,7 @@ impl RepositoryCopy {
     }
 
     /// The filter that nextest gets if this file has changed.
-    fn chosen(&self, file: &str) -> String {
+    fn chosen_filter(&self, file: &str) -> String {
         self.append(file, b"# changed\n");
         self.run("rm -f asked && PATH=$PWD/bin:$PATH bash tests/quick.sh");
         self.run("git checkout -q . && git clean -qfd");

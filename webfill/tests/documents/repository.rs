@@ -51,7 +51,7 @@ impl Repository {
     fn take_folder(&mut self, folder: &Path, name: &str) {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let base = entry.file_name().to_string_lossy().into_owned();
-            let path = joined(name, &base);
+            let path = join_path(name, &base);
             if entry.path().is_dir() {
                 if !SKIPPED_FOLDERS.contains(&base.as_str()) {
                     self.paths.insert(path.clone());
@@ -119,12 +119,12 @@ impl Repository {
         let folder = Path::new(&document.path).parent();
         let folder = folder.and_then(Path::to_str).unwrap_or_default();
         let seen_from = [folder, ""].into_iter();
-        let mut places = seen_from.filter_map(|from| normal(&joined(from, path)));
+        let mut places = seen_from.filter_map(|from| normalise_path(&join_path(from, path)));
         places.find(|place| self.paths.contains(place))
     }
 }
 
-pub fn joined(folder: &str, name: &str) -> String {
+pub fn join_path(folder: &str, name: &str) -> String {
     match folder {
         "" => name.to_owned(),
         _ => format!("{folder}/{name}"),
@@ -132,7 +132,7 @@ pub fn joined(folder: &str, name: &str) -> String {
 }
 
 /// A path without `.`, `..` and a final slash; `None` if it leads out of the repository.
-pub fn normal(path: &str) -> Option<String> {
+pub fn normalise_path(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

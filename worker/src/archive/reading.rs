@@ -89,7 +89,7 @@ impl WarcReader {
             };
             let answer = self.read_block(&head)?;
             if let Some(block) = answer
-                && let Some(answer) = answer_of(&head, block, self.max_body_bytes)
+                && let Some(answer) = parse_answer(&head, block, self.max_body_bytes)
             {
                 return Ok(Some(answer));
             }
@@ -99,7 +99,7 @@ impl WarcReader {
     /// The block of a record, if it is an answer and not too long.
     fn read_block(&mut self, head: &[(String, String)]) -> io::Result<Option<Vec<u8>>> {
         let length = field(head, "content-length").and_then(|text| text.parse().ok());
-        let length: u64 = length.ok_or_else(|| broken("a record without a length"))?;
+        let length: u64 = length.ok_or_else(|| invalid_data("a record without a length"))?;
         let is_answer = matches!(field(head, "warc-type"), Some("response" | "revisit"))
             && field(head, "warc-truncated").is_none();
         let most = (self.max_body_bytes + MAX_HEAD_BYTES) as u64;
@@ -122,7 +122,7 @@ impl WarcReader {
     }
 }
 
-fn broken(what: &str) -> io::Error {
+fn invalid_data(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
@@ -148,7 +148,7 @@ fn read_record_head(records: &mut impl BufRead) -> io::Result<Option<Vec<(String
         }
     }
     if !line.starts_with(b"WARC/") {
-        return Err(broken("no WARC record"));
+        return Err(invalid_data("no WARC record"));
     }
     let mut fields = Vec::new();
     loop {
@@ -170,7 +170,7 @@ fn field<'f>(fields: &'f [(String, String)], name: &str) -> Option<&'f str> {
     named.next().map(|(_, value)| value.as_str())
 }
 
-fn answer_of(
+fn parse_answer(
     head: &[(String, String)],
     mut block: Vec<u8>,
     max_body_bytes: usize,
@@ -178,14 +178,14 @@ fn answer_of(
     let is_http = field(head, "content-type").is_some_and(|of| of.starts_with("application/http"));
     let end = memchr::memmem::find(&block, b"\r\n\r\n").filter(|_| is_http)?;
     let payload = block.split_off(end + 4);
-    let (status, headers) = http_head(&block)?;
+    let (status, headers) = parse_http_head(&block)?;
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::to_owned);
     let url = field(head, "warc-target-uri")?;
     let body = match (status, field(head, "warc-type")) {
         (301 | 302 | 303 | 307 | 308, _) => ArchivedBody::Redirect(text(LOCATION)?),
         (status, _) if !(200..300).contains(&status) => return None,
         (_, Some("revisit")) => ArchivedBody::Elsewhere,
-        _ => ArchivedBody::Here(body_of(&headers, payload, max_body_bytes)?),
+        _ => ArchivedBody::Here(decode_body(&headers, payload, max_body_bytes)?),
     };
     Some(ArchivedAnswer {
         // Some programs put the URL into angle brackets.
@@ -196,7 +196,7 @@ fn answer_of(
     })
 }
 
-fn http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
+fn parse_http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let status = lines.next()?.split(|byte| *byte == b' ').nth(1)?;
     let status = std::str::from_utf8(status).ok()?.parse().ok()?;
@@ -215,20 +215,20 @@ fn http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
 }
 
 /// The body without its codings. `None` if the declared codings do not match the body, or if it is too long.
-fn body_of(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
+fn decode_body(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let is_chunked = headers
         .get(TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
     let sent = match is_chunked {
         // Some programs remove the coding but leave its header.
-        true => unchunked(&payload).unwrap_or(payload),
+        true => join_chunks(&payload).unwrap_or(payload),
         false => payload,
     };
     decode(headers, sent, max_bytes)
 }
 
 /// Joins the chunks of a body.
-fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
+fn join_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(rest.len());
     loop {
         let end = memchr::memmem::find(rest, b"\r\n")?;

@@ -108,7 +108,7 @@ mod tests {
     use crate::archive::record::{Record, RecordId};
 
     /// A file with four records, and its length after each of the first three.
-    fn written(folder: &Path) -> (PathBuf, Vec<u64>) {
+    fn write_file(folder: &Path) -> (PathBuf, Vec<u64>) {
         let mut file = WarcFile::begin(folder, &mut 0, 0, "software: test\r\n").unwrap();
         let mut lengths = Vec::new();
         for number in 0..3_u8 {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_file_is_cut_behind_its_last_whole_record_wherever_it_was_torn() {
         let folder = folder("warc-torn");
-        let (path, ends) = written(&folder);
+        let (path, ends) = write_file(&folder);
         let bytes = std::fs::read(&path).unwrap();
         for torn in 0..bytes.len() {
             std::fs::write(&path, &bytes[..torn]).unwrap();

@@ -52,7 +52,7 @@ impl Writer {
         };
         let id = RecordId::random();
         let digest = Sha1Digest::from_parts(&[&exchange.payload]);
-        let earlier = earlier(&self.originals, &exchange, &digest);
+        let earlier = find_original(&self.originals, &exchange, &digest);
         let warcinfo = file.warcinfo();
         file.append(&answer_record(&exchange, id, warcinfo, &digest, earlier))?;
         let request = common_fields("request", RecordId::random(), &exchange, warcinfo)
@@ -99,7 +99,7 @@ impl Writer {
 }
 
 /// The record that the answer refers to instead of repeating its payload.
-fn earlier<'a>(
+fn find_original<'a>(
     originals: &'a Originals,
     exchange: &Exchange,
     digest: &Sha1Digest,

@@ -94,7 +94,7 @@ pub struct Features {
 }
 
 /// Counts characters that are shown, up to `limit`.
-pub fn visible(page: &str, limit: usize) -> usize {
+pub fn count_visible(page: &str, limit: usize) -> usize {
     scan_briefly(page, limit).visible
 }
 

@@ -94,7 +94,7 @@ impl SubresourceRequest {
 
 impl Answer {
     /// The parameters of `Fetch.fulfillRequest`.
-    pub fn fulfil(&self, request_id: &str) -> Value {
+    pub fn fulfil_params(&self, request_id: &str) -> Value {
         let headers = self.headers.iter();
         let headers: Vec<Value> = headers
             .map(|(name, value)| json!({"name": name, "value": value}))

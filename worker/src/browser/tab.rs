@@ -180,7 +180,7 @@ impl Tab {
                     visit.stage = Stage::Delivered;
                     self.deliver_document(event, visit.page);
                 }
-                _ => return Ok(self.moves(event, visit.page)),
+                _ => return Ok(self.handle_navigation(event, visit.page)),
             },
             "Fetch.requestPaused" => self.take_request(event, visit),
             "Page.frameNavigated"
@@ -225,7 +225,7 @@ impl Tab {
     }
 
     /// The page navigates to another URL, by a script or a refresh. A page that only reloads itself is read as it is.
-    fn moves(&self, event: &Event, page: &Page<'_>) -> Step {
+    fn handle_navigation(&self, event: &Event, page: &Page<'_>) -> Step {
         self.refuse_request(event);
         let request = &event.params["request"];
         let target = request["url"].as_str().unwrap_or_default();
@@ -264,7 +264,7 @@ impl Tab {
     fn answer_request(&self, request_id: &str, part: Subresource) {
         match part {
             Subresource::Answer(answer) => {
-                self.notify("Fetch.fulfillRequest", answer.fulfil(request_id))
+                self.notify("Fetch.fulfillRequest", answer.fulfil_params(request_id))
             }
             Subresource::None => {
                 let params = json!({"requestId": request_id, "errorReason": "Failed"});

@@ -118,8 +118,8 @@ async fn run_to_end(child: &mut Child, body: &[u8]) -> io::Result<EndedReader> {
     };
     let ((), output, words) = tokio::join!(
         feed,
-        beginning(stdout, MAX_HEAD_BYTES + MAX_TEXT_BYTES),
-        end(stderr, MAX_WORDS_BYTES),
+        read_beginning(stdout, MAX_HEAD_BYTES + MAX_TEXT_BYTES),
+        read_last_bytes(stderr, MAX_WORDS_BYTES),
     );
     Ok(EndedReader {
         status: child.wait().await?,
@@ -129,7 +129,7 @@ async fn run_to_end(child: &mut Child, body: &[u8]) -> io::Result<EndedReader> {
 }
 
 /// The first bytes from a pipe. The rest is read and dropped, so that the writer can finish.
-async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+async fn read_beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
         // A read error counts as the end.
@@ -140,7 +140,7 @@ async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
 }
 
 /// The last bytes from a pipe.
-async fn end(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
+async fn read_last_bytes(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
     let mut last = Vec::new();
     let mut piece = vec![0; most];
     if let Some(mut pipe) = pipe {
@@ -189,7 +189,11 @@ mod tests {
     use super::*;
 
     /// Turns the end of a process into a document's status, or the reason why there is none.
-    fn made_of(wait_status: i32, words: &str, this_try: Attempt) -> Result<&'static str, String> {
+    fn result_of_end(
+        wait_status: i32,
+        words: &str,
+        this_try: Attempt,
+    ) -> Result<&'static str, String> {
         let ended = EndedReader {
             status: ExitStatus::from_raw(wait_status),
             output: Vec::new(),
@@ -205,18 +209,22 @@ mod tests {
     #[test]
     fn faults_of_the_machine_are_not_blamed_on_the_document() {
         for this_try in [Attempt::Early, Attempt::Last] {
-            let refused = made_of(1 << 8, "cannot read a document: not permitted\n", this_try);
+            let refused =
+                result_of_end(1 << 8, "cannot read a document: not permitted\n", this_try);
             let reason = refused.unwrap_err();
             assert!(reason.ends_with("not permitted"), "{reason}");
-            assert!(made_of(127 << 8, "", this_try).is_err());
+            assert!(result_of_end(127 << 8, "", this_try).is_err());
         }
-        assert!(made_of(libc::SIGKILL, "", Attempt::Early).is_err());
-        assert_eq!(made_of(libc::SIGKILL, "", Attempt::Last), Ok("too_large"));
+        assert!(result_of_end(libc::SIGKILL, "", Attempt::Early).is_err());
+        assert_eq!(
+            result_of_end(libc::SIGKILL, "", Attempt::Last),
+            Ok("too_large")
+        );
     }
 
     #[test]
     fn faults_of_the_document_are_reported_immediately() {
-        let made = |signal, words| made_of(signal, words, Attempt::Early);
+        let made = |signal, words| result_of_end(signal, words, Attempt::Early);
         assert_eq!(made(libc::SIGXCPU, ""), Ok("too_large"));
         let no_memory = "memory allocation of 99 bytes failed";
         assert_eq!(made(libc::SIGABRT, no_memory), Ok("too_large"));
@@ -229,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn the_last_words_are_kept_however_many_came_before() {
         let words = [&b"x".repeat(100_000)[..], b"\nthe last words"].concat();
-        let kept = end(Some(&words[..]), MAX_WORDS_BYTES).await;
+        let kept = read_last_bytes(Some(&words[..]), MAX_WORDS_BYTES).await;
         assert_eq!(kept.len(), MAX_WORDS_BYTES);
         assert!(kept.ends_with(b"\nthe last words"));
     }

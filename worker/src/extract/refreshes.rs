@@ -47,16 +47,16 @@ fn refresh_target(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option
     if refresh.seconds > LONGEST_REFRESH_SECONDS {
         return None;
     }
-    let written = decoded(refresh.target?);
+    let written = decode_references(refresh.target?);
     let target = written.trim_matches(|c: char| c.is_ascii_whitespace() || c == '"' || c == '\'');
-    let base = base.and_then(|base| url.join(&decoded(base)).ok());
+    let base = base.and_then(|base| url.join(&decode_references(base)).ok());
     let target = base.as_ref().unwrap_or(url).join(target).ok()?;
     let is_web = matches!(target.scheme(), "http" | "https");
     (is_web && !is_same_page(&target, url)).then_some(target)
 }
 
 /// An attribute's value, with the character references that occur in addresses decoded.
-fn decoded(text: &str) -> Cow<'_, str> {
+fn decode_references(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();
     }

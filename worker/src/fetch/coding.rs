@@ -108,7 +108,7 @@ impl Decoder {
         let input = Input::default();
         let mut decoded: Box<dyn Read> = Box::new(input.clone());
         for coding in codings.into_iter().rev() {
-            decoded = undone(coding, BufReader::with_capacity(PIECE_BYTES, decoded));
+            decoded = decoder_for(coding, BufReader::with_capacity(PIECE_BYTES, decoded));
         }
         Some(Decoder {
             input,
@@ -161,7 +161,7 @@ impl Decoder {
     }
 }
 
-fn undone(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
+fn decoder_for(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
     match coding {
         Coding::Gzip => Box::new(Members::new(coded)),
         Coding::Deflate => Box::new(DeflateDecoder::new(coded)),
@@ -171,14 +171,14 @@ fn undone(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
             decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
             Box::new(FusedDecoder::new(decoder))
         }
-        Coding::Zstd => match of_zstd(coded) {
+        Coding::Zstd => match zstd_decoder(coded) {
             Ok(decoder) => Box::new(FusedDecoder::new(decoder)),
             Err(error) => Box::new(FailedDecoder(Some(error))),
         },
     }
 }
 
-fn of_zstd<R: BufRead>(coded: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
+fn zstd_decoder<R: BufRead>(coded: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(coded)?;
     decoder.window_log_max(ZSTD_WINDOW_LOG)?;
     Ok(decoder)

@@ -35,7 +35,7 @@ pub struct Fetched {
 
 impl Fetched {
     /// A request that ended without a response.
-    pub fn refused(outcome: Outcome, error: impl ToString) -> Fetched {
+    pub fn unanswered(outcome: Outcome, error: impl ToString) -> Fetched {
         Fetched {
             outcome,
             status_code: None,

@@ -21,11 +21,11 @@ pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 
 /// A header that may occur several times, as one list (RFC 9110, 5.3).
 pub(super) fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    let values: Vec<String> = headers.get_all(name).iter().map(lossy).collect();
+    let values: Vec<String> = headers.get_all(name).iter().map(to_lossy_text).collect();
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-fn lossy(value: &HeaderValue) -> String {
+fn to_lossy_text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 

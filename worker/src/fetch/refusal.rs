@@ -24,7 +24,7 @@ pub fn is_readable(fetched: &Fetched) -> bool {
 
 /// The beginning of the body; empty if it does not arrive soon enough. Reads one byte more than is judged, to notice
 /// that a body is longer.
-pub async fn beginning(incoming: &mut IncomingBody, deadline: Instant) -> Vec<u8> {
+pub async fn read_beginning(incoming: &mut IncomingBody, deadline: Instant) -> Vec<u8> {
     let limit = deadline.min(Instant::now() + LONGEST_WAIT);
     let mut body = Vec::new();
     while body.len() <= BEGINNING_BYTES {

@@ -54,7 +54,7 @@ impl Fetcher {
         }
         let (response, sent) = answered.map_err(|failed| failed.fetched)?;
         if let Err(refusal) = self.resolver.check_peer(response.remote_addr()) {
-            return Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into());
+            return Err(Fetched::unanswered(Outcome::UnsafeAddress, refusal).into());
         }
         let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
         let kept = exchange
@@ -74,27 +74,28 @@ impl Fetcher {
         connection_stays: bool,
     ) -> Result<Answered, NoAnswer> {
         let (client, request) = self.request(spec, connection_stays).build_split();
-        let request = request.map_err(|error| self.failed(error))?;
+        let request = request.map_err(|error| self.note_failure(error))?;
         let archives = self.archived_agent.is_some();
         let sent = archives.then(|| SentRequest::new(&request, now_ms()));
         // The client bounds the connect; this bounds connect and answer together.
         let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
         let Ok(response) = timeout(limit, client.execute(request)).await else {
-            let late = Fetched::refused(Outcome::Timeout, "no answer in time");
+            let late = Fetched::unanswered(Outcome::Timeout, "no answer in time");
             return Err(NoAnswer::new(late, false));
         };
-        let response = response.map_err(|error| self.failed(error))?;
+        let response = response.map_err(|error| self.note_failure(error))?;
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
         // A server may send 408 unasked before it closes an idle connection (RFC 9110, 15.5.9).
         if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
-            let late = Fetched::refused(Outcome::HttpError, "the server has closed the connection");
+            let late =
+                Fetched::unanswered(Outcome::HttpError, "the server has closed the connection");
             return Err(NoAnswer::new(late, true));
         }
         Ok((response, sent))
     }
 
-    fn failed(&self, error: reqwest::Error) -> NoAnswer {
+    fn note_failure(&self, error: reqwest::Error) -> NoAnswer {
         let ends = connection_of(&error);
         let mut used = self.used.borrow_mut();
         let is_reused = ends.is_some_and(|ends| used.is_known(ends));
@@ -103,7 +104,7 @@ impl Fetcher {
         }
         let is_unprocessed = is_refused(&error) || is_reused && is_connection_closed(&error);
         let error = FetchError::from(error);
-        let mut fetched = Fetched::refused(error.outcome, error.reason);
+        let mut fetched = Fetched::unanswered(error.outcome, error.reason);
         fetched.no_route = error.no_route;
         NoAnswer::new(fetched, is_unprocessed)
     }

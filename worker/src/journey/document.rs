@@ -36,7 +36,10 @@ pub(super) async fn read(
     permit: &Permit,
 ) -> Result<FetchedPage, GivenBack> {
     let reader = documents.take_reader_permit();
-    let reader = journey.interrupt.unless_stopped(permit, reader).await;
+    let reader = journey
+        .interrupt
+        .wait_unless_called_back(permit, reader)
+        .await;
     let Some(_reader) = reader.flatten() else {
         return Err(GivenBack(Box::new(page.result.task)));
     };

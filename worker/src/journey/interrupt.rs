@@ -38,7 +38,7 @@ impl Interrupt {
     }
 
     /// Waits for a future. `None` if the task is called back meanwhile.
-    pub(super) async fn unless_stopped<T>(
+    pub(super) async fn wait_unless_called_back<T>(
         &self,
         permit: &Permit,
         future: impl Future<Output = T>,

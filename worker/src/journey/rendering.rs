@@ -49,7 +49,7 @@ pub(super) async fn take_tab<'b>(
     turns.wait_for_clock(turn, visit.site, permit).await;
     turns.look_up_host(visit.url, permit).await;
     let tab = browser.take_tab(permit.priority());
-    turns.interrupt.unless_stopped(permit, tab).await
+    turns.interrupt.wait_unless_called_back(permit, tab).await
 }
 
 impl Reading<'_> {

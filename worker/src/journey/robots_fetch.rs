@@ -72,7 +72,7 @@ impl RunningCheck<'_> {
                     let entry = found.ok().flatten();
                     check.note_cache_entry(entry.as_ref(), journey.known(), Now::read());
                 }
-                Step::AwaitTurn(of) => match self.take_turn(of, check.awaits()).await {
+                Step::AwaitTurn(of) => match self.take_turn(of, check.awaited_url()).await {
                     Ok(()) => check.note_turn(journey.known(), Now::read()),
                     Err(NoTurn::Anothers) => check.note_no_turn(journey.known(), Now::read()),
                     Err(NoTurn::CalledBack) => return None,

@@ -115,7 +115,10 @@ impl Reading<'_> {
         drop(unread.memory.take());
         let permit = self.visit.permit;
         let tab = browser.take_tab(permit.priority());
-        self.journey.interrupt.unless_stopped(permit, tab).await
+        self.journey
+            .interrupt
+            .wait_unless_called_back(permit, tab)
+            .await
     }
 
     /// Reports one of two results of a page: the browser's if it has more, or if pages of this kind are filled only

@@ -69,7 +69,10 @@ impl Reading<'_> {
         }
         // Waits until a clock shown on the page has moved.
         let clock = tokio::time::sleep(recheck.wait);
-        let waited = journey.interrupt.unless_stopped(visit.permit, clock).await;
+        let waited = journey
+            .interrupt
+            .wait_unless_called_back(visit.permit, clock)
+            .await;
         if waited.is_none() {
             return;
         }
@@ -161,7 +164,8 @@ async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
     let (Some(one), Some(other)) = (first.snapshot.clone(), second.snapshot) else {
         return false;
     };
-    let compared = tokio::task::spawn_blocking(move || snapshot::with_second(&one, &other)).await;
+    let compared =
+        tokio::task::spawn_blocking(move || snapshot::mark_differences(&one, &other)).await;
     let Some((seen, is_unsteady)) = compared.ok().flatten() else {
         return false;
     };

@@ -110,10 +110,10 @@ impl Turns {
             self.wait_for_clock(turn, site, permit).await;
             let name = self.look_up_host(url, permit).await;
             let fetch = self.fetches.take(permit.priority());
-            let fetch = self.interrupt.unless_stopped(permit, fetch).await;
+            let fetch = self.interrupt.wait_unless_called_back(permit, fetch).await;
             let fetch = fetch.ok_or(NoTurn::CalledBack)?;
             let memory = self.bodies.begin();
-            let memory = self.interrupt.unless_stopped(permit, memory).await;
+            let memory = self.interrupt.wait_unless_called_back(permit, memory).await;
             let memory = memory.ok_or(NoTurn::CalledBack)?;
             if is_visit && !is_shared && self.belongs_to_another_worker(site).await {
                 return Err(NoTurn::Anothers);
@@ -193,7 +193,7 @@ impl Turns {
     async fn take_site_permit(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
         let alone = self.sites.borrow().request_semaphore(site)?;
         let alone = alone.acquire_owned();
-        let alone = self.interrupt.unless_stopped(permit, alone).await;
+        let alone = self.interrupt.wait_unless_called_back(permit, alone).await;
         alone?.ok()
     }
 
@@ -202,7 +202,10 @@ impl Turns {
     pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold(url)?;
         {
-            let mut looked_up = pin!(self.interrupt.unless_stopped(permit, name.look_up()));
+            let mut looked_up = pin!(
+                self.interrupt
+                    .wait_unless_called_back(permit, name.look_up())
+            );
             let mut moment = pin!(sleep(MOMENT));
             tokio::select! {
                 _ = &mut looked_up => {}

@@ -112,14 +112,14 @@ impl Clock {
             Answer::Silent => self.back_off(pace.delay, MOST_DOUBLINGS_SILENT),
             Answer::NoRules => self.back_off(pace.delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
             Answer::Overloaded { retry_after } | Answer::TooMany { retry_after } => {
-                self.refused(request, pace.delay, retry_after)
+                self.note_refusal(request, pace.delay, retry_after)
             }
             Answer::Refused { retry_after } => {
                 let believed = match self.failures {
                     0 => retry_after.min(BELIEVED_AT_ONCE),
                     _ => retry_after,
                 };
-                self.refused(request, pace.delay, Some(believed))
+                self.note_refusal(request, pace.delay, Some(believed))
             }
         };
         let wait = match pace.is_adaptive {
@@ -132,7 +132,7 @@ impl Clock {
     }
 
     /// The wait after a refused request.
-    fn refused(
+    fn note_refusal(
         &mut self,
         request: Answered,
         delay: Duration,

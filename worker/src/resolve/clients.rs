@@ -47,7 +47,7 @@ impl Clients {
                     resolver: resolver.clone(),
                     port,
                 },
-                http1_only: port.is_some_and(|port| port != 443 && overrides.change_port(port)),
+                http1_only: port.is_some_and(|port| port != 443 && overrides.is_port_changed(port)),
             })
         };
         let ports = overrides.ports().into_iter();

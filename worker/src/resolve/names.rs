@@ -127,7 +127,7 @@ impl Names {
         most_age: Duration,
     ) -> Result<watch::Receiver<Progress>, Answer> {
         let mut state = self.shared.lock();
-        if let Some(answer) = state.at_hand(name, most_age, Instant::now()) {
+        if let Some(answer) = state.ready_answer(name, most_age, Instant::now()) {
             return Err(answer);
         }
         if let Some(look_up) = state.under_way.get(name) {
@@ -187,7 +187,7 @@ impl Shared {
 }
 
 impl State {
-    fn at_hand(&mut self, name: &str, most_age: Duration, now: Instant) -> Option<Answer> {
+    fn ready_answer(&mut self, name: &str, most_age: Duration, now: Instant) -> Option<Answer> {
         let held = self.held.get(name).and_then(|held| held.answer.as_ref());
         if let Some((answer, at)) = held
             && now.saturating_duration_since(*at) <= most_age

@@ -55,7 +55,7 @@ impl Overrides {
     }
 
     /// Whether a value redirects connections from this port to another one.
-    pub(super) fn change_port(&self, port: u16) -> bool {
+    pub(super) fn is_port_changed(&self, port: u16) -> bool {
         self.0
             .iter()
             .any(|o| o.port == port && o.connect_port.is_some())

@@ -27,14 +27,14 @@ impl Pattern {
         if path.is_empty() {
             return None;
         }
-        let mut text = comparable(path, Special::Wildcards);
+        let mut text = normalise_path(path, Special::Wildcards);
         let octets = text.len();
         let anchored = text.last() == Some(&b'$');
         if anchored {
             text.pop();
         }
         if !allow {
-            text = decoded(text);
+            text = decode_escapes(text);
         }
         text.dedup_by(|b, a| (*a, *b) == (b'*', b'*'));
         if !anchored && text.last() == Some(&b'*') {
@@ -75,14 +75,14 @@ impl PartialOrd for Pattern {
     }
 }
 
-fn decoded(text: Vec<u8>) -> Vec<u8> {
+fn decode_escapes(text: Vec<u8>) -> Vec<u8> {
     let text = String::from_utf8(text).expect("a comparable text is ASCII");
     normalised_escapes(&text).unwrap_or(text).into_bytes()
 }
 
 /// The path and query of a URL in the form that patterns are compared with.
 pub(super) fn comparable_path(path: &str) -> Vec<u8> {
-    comparable(path.as_bytes(), Special::None)
+    normalise_path(path.as_bytes(), Special::None)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ enum Special {
 /// Converts equivalent paths to one spelling. Escapes have upper-case digits. Characters that some URL parsers escape
 /// are escaped (`{` becomes `%7B`). Characters that need no escape are plain (`%7E` becomes `~`). Letters and digits
 /// stay as they are. Literal `*` and `$` become escapes, as in patterns (RFC 9309, 2.2.3). The result is ASCII.
-fn comparable(path: &[u8], special: Special) -> Vec<u8> {
+fn normalise_path(path: &[u8], special: Special) -> Vec<u8> {
     let mut text = Vec::with_capacity(path.len());
     let mut rest = path;
     while let [byte, behind @ ..] = rest {

@@ -91,9 +91,9 @@ fn read_from(text: &str, place: &mut ReaderState, found: &mut FoundEntries<'_>) 
             Ok(Event::Start(start)) => place.start_element(&start, found),
             Ok(Event::Empty(start)) => place.start_element(&start, found) && place.end_last(found),
             Ok(Event::End(end)) => place.end_element(end.local_name().as_ref(), found),
-            Ok(Event::Text(text)) => place.text(&text),
-            Ok(Event::CData(text)) => place.text(&text),
-            Ok(Event::GeneralRef(entity)) => place.entity(&entity),
+            Ok(Event::Text(text)) => place.add_text(&text),
+            Ok(Event::CData(text)) => place.add_text(&text),
+            Ok(Event::GeneralRef(entity)) => place.add_entity(&entity),
             Ok(Event::Eof) => {
                 if !place.open.is_empty() {
                     let why = || "it ends within an element".to_owned();
@@ -302,7 +302,7 @@ impl ReaderState {
         }
     }
 
-    fn text(&mut self, text: &str) -> bool {
+    fn add_text(&mut self, text: &str) -> bool {
         if let Some(naming) = &mut self.naming
             && naming.text.len() <= 4 * MAX_URL_BYTES
         {
@@ -313,7 +313,7 @@ impl ReaderState {
         true
     }
 
-    fn entity(&mut self, entity: &BytesRef<'_>) -> bool {
+    fn add_entity(&mut self, entity: &BytesRef<'_>) -> bool {
         let character = match &**entity {
             "amp" => Some('&'),
             "lt" => Some('<'),
@@ -323,8 +323,8 @@ impl ReaderState {
             _ => entity.resolve_char_ref().ok().flatten(),
         };
         match character {
-            Some(character) => self.text(character.encode_utf8(&mut [0; 4])),
-            None => self.text(&format!("&{};", &**entity)),
+            Some(character) => self.add_text(character.encode_utf8(&mut [0; 4])),
+            None => self.add_text(&format!("&{};", &**entity)),
         }
     }
 }

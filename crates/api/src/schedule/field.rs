@@ -103,7 +103,7 @@ impl Kind {
     }
 
     fn step_of(&self, part: &str, step: &str) -> Result<u32, String> {
-        match number(step) {
+        match parse_number(step) {
             Some(step @ 1..=60) => Ok(step),
             _ => Err(self.error_at(part, "a step is a number from 1 to 60")),
         }
@@ -113,7 +113,7 @@ impl Kind {
         let mut names = self.names.iter();
         let by_name = names.position(|name| name.eq_ignore_ascii_case(text));
         let by_name = by_name.map(|index| self.least + index as u32);
-        match by_name.or_else(|| number(text)) {
+        match by_name.or_else(|| parse_number(text)) {
             Some(value) if (self.least..=self.most).contains(&value) => Ok(value),
             _ => Err(self.error_at(part, &self.allowed())),
         }
@@ -147,7 +147,7 @@ impl Kind {
 }
 
 /// Parses a number of one to four digits, without a sign.
-fn number(text: &str) -> Option<u32> {
+fn parse_number(text: &str) -> Option<u32> {
     let is_number = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }

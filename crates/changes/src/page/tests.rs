@@ -44,18 +44,18 @@ impl Web {
         judged
     }
 
-    fn text(&mut self, text: &str) -> Verdict {
+    fn check_text(&mut self, text: &str) -> Verdict {
         self.check(|check| check.seen = PageContent::from_text(text))
             .unwrap()
             .verdict
     }
 
-    fn missing(&mut self) -> Option<Verdict> {
+    fn check_missing(&mut self) -> Option<Verdict> {
         self.check(|check| check.answer = Answer::Missing)
             .map(|judged| judged.verdict)
     }
 
-    fn fields(&mut self, fields: Value, version: &str) -> Option<CheckOutcome> {
+    fn check_fields(&mut self, fields: Value, version: &str) -> Option<CheckOutcome> {
         let fields = fields.as_object().cloned().unwrap();
         self.nights += 1;
         let check = CheckedPage {
@@ -79,56 +79,64 @@ impl Web {
 #[test]
 fn a_page_is_new_then_unchanged_then_changed() {
     let mut web = Web::new();
-    assert_eq!(web.text("one word"), Verdict::New);
-    assert_eq!(web.text("one word"), Verdict::Unchanged);
-    assert_eq!(web.text("one other word"), Verdict::Changed);
+    assert_eq!(web.check_text("one word"), Verdict::New);
+    assert_eq!(web.check_text("one word"), Verdict::Unchanged);
+    assert_eq!(web.check_text("one other word"), Verdict::Changed);
 }
 
 #[test]
 fn two_alternating_forms_are_reported_once() {
     let mut web = Web::new();
-    web.text("form A");
-    assert_eq!(web.text("form B"), Verdict::Changed);
+    web.check_text("form A");
+    assert_eq!(web.check_text("form B"), Verdict::Changed);
     for form in ["form A", "form B", "form B", "form A"] {
-        assert_eq!(web.text(form), Verdict::Unchanged);
+        assert_eq!(web.check_text(form), Verdict::Unchanged);
     }
     for number in 0..5 {
-        assert_eq!(web.text(&format!("other {number}")), Verdict::Changed);
+        assert_eq!(web.check_text(&format!("other {number}")), Verdict::Changed);
     }
-    assert_eq!(web.text("form A"), Verdict::Changed, "it was forgotten");
+    assert_eq!(
+        web.check_text("form A"),
+        Verdict::Changed,
+        "it was forgotten"
+    );
 }
 
 #[test]
 fn a_page_is_gone_at_the_second_check_and_back_with_its_changes() {
     let mut web = Web::new();
-    web.text("text");
-    assert_eq!(web.missing(), None);
-    assert_eq!(web.text("text"), Verdict::Unchanged, "it was missing once");
-    assert_eq!(web.missing(), None);
-    assert_eq!(web.missing(), Some(Verdict::Gone));
-    assert_eq!(web.missing(), None, "reported once");
+    web.check_text("text");
+    assert_eq!(web.check_missing(), None);
+    assert_eq!(
+        web.check_text("text"),
+        Verdict::Unchanged,
+        "it was missing once"
+    );
+    assert_eq!(web.check_missing(), None);
+    assert_eq!(web.check_missing(), Some(Verdict::Gone));
+    assert_eq!(web.check_missing(), None, "reported once");
     let back = web
         .check(|check| check.seen = PageContent::from_text("another text"))
         .unwrap();
     assert_eq!(back.verdict, Verdict::Back);
     assert!(!back.difference.is_empty());
-    assert_eq!(web.missing(), None);
-    assert_eq!(web.missing(), Some(Verdict::Gone));
-    assert_eq!(web.text("another text"), Verdict::Back);
+    assert_eq!(web.check_missing(), None);
+    assert_eq!(web.check_missing(), Some(Verdict::Gone));
+    assert_eq!(web.check_text("another text"), Verdict::Back);
 }
 
 #[test]
 fn a_page_that_never_was_is_not_gone() {
     let mut web = Web::new();
-    assert_eq!((web.missing(), web.missing()), (None, None));
+    assert_eq!((web.check_missing(), web.check_missing()), (None, None));
     assert!(web.page.is_unknown());
-    assert_eq!(web.text("text"), Verdict::New);
+    assert_eq!(web.check_text("text"), Verdict::New);
 }
 
 #[test]
 fn a_check_is_judged_once() {
     let mut web = Web::new();
-    web.text("text");
+    web.check_text("text");
     let again = web.check(|check| {
         check.key = CheckKey {
             task: 1,
@@ -149,41 +157,41 @@ fn a_page_that_is_as_it_was_is_there() {
         judged.map(|judged| judged.verdict)
     };
     assert_eq!(not_modified(&mut web), None);
-    web.text("text");
-    assert_eq!(web.missing(), None);
+    web.check_text("text");
+    assert_eq!(web.check_missing(), None);
     assert_eq!(not_modified(&mut web), Some(Verdict::Unchanged));
-    assert_eq!(web.missing(), None, "it was there in between");
+    assert_eq!(web.check_missing(), None, "it was there in between");
 }
 
 #[test]
 fn an_empty_page_shows_nothing() {
     let mut web = Web::new();
-    web.text("text");
+    web.check_text("text");
     assert_eq!(web.check(|_| {}), None);
-    assert_eq!(web.text("text"), Verdict::Unchanged);
+    assert_eq!(web.check_text("text"), Verdict::Unchanged);
 }
 
 #[test]
 fn fields_are_compared_by_value_and_another_mapping_begins_anew() {
     let mut web = Web::new();
-    web.fields(json!({"price": 10, "name": "Lamp"}), "v1");
+    web.check_fields(json!({"price": 10, "name": "Lamp"}), "v1");
     let judged = web
-        .fields(json!({"price": 12, "name": "Lamp"}), "v1")
+        .check_fields(json!({"price": 12, "name": "Lamp"}), "v1")
         .unwrap();
     assert_eq!(judged.old, Some(json!({"price": 10})));
     assert_eq!(judged.new, Some(json!({"price": 12})));
     let back = web
-        .fields(json!({"price": 10, "name": "Lamp"}), "v1")
+        .check_fields(json!({"price": 10, "name": "Lamp"}), "v1")
         .unwrap();
     assert_eq!(
         back.verdict,
         Verdict::Changed,
         "a price that is back is reported"
     );
-    let other = web.fields(json!({"cost": 10}), "v2");
+    let other = web.check_fields(json!({"cost": 10}), "v2");
     assert_eq!(other, None, "it was never read so before");
-    assert_eq!(web.fields(json!({"cost": null}), "v2"), None);
-    let again = web.fields(json!({"price": 9, "name": "Lamp"}), "v1");
+    assert_eq!(web.check_fields(json!({"cost": null}), "v2"), None);
+    let again = web.check_fields(json!({"price": 9, "name": "Lamp"}), "v1");
     assert_eq!(again.unwrap().old, Some(json!({"price": 10})));
 }
 
@@ -299,7 +307,7 @@ fn after_a_headline_its_words_on_a_single_page_are_reported() {
 }
 
 /// Checks a missing page at the second `at_s`, in the run that began at the second `began_s`.
-fn missing_in(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
+fn check_missing_in_run(web: &mut Web, began_s: i64, at_s: i64) -> Option<Verdict> {
     let judged = web.check(|check| {
         check.answer = Answer::Missing;
         check.key.at_ms = at_s * 1_000;
@@ -317,22 +325,40 @@ fn a_check_repeated_in_its_run_is_one_check() {
         check.seen = PageContent::from_text("there");
     });
     assert_eq!(first.unwrap().verdict, Verdict::New);
-    assert_eq!(missing_in(&mut web, 200, 210), None);
-    assert_eq!(missing_in(&mut web, 200, 250), None, "after a crash");
-    assert_eq!(missing_in(&mut web, 300, 310), Some(Verdict::Gone));
-    assert_eq!(missing_in(&mut web, 300, 350), None, "reported once");
+    assert_eq!(check_missing_in_run(&mut web, 200, 210), None);
+    assert_eq!(
+        check_missing_in_run(&mut web, 200, 250),
+        None,
+        "after a crash"
+    );
+    assert_eq!(
+        check_missing_in_run(&mut web, 300, 310),
+        Some(Verdict::Gone)
+    );
+    assert_eq!(
+        check_missing_in_run(&mut web, 300, 350),
+        None,
+        "reported once"
+    );
 }
 
 #[test]
 fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
     let mut web = Web::new();
     web.check(|check| check.seen = PageContent::from_text("there"));
-    assert_eq!(missing_in(&mut web, 200, 90_210), None);
-    assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
-    assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
+    assert_eq!(check_missing_in_run(&mut web, 200, 90_210), None);
+    assert_eq!(
+        check_missing_in_run(&mut web, 200, 90_250),
+        None,
+        "after a crash"
+    );
+    assert_eq!(
+        check_missing_in_run(&mut web, 300, 90_310),
+        Some(Verdict::Gone)
+    );
 }
 
-fn unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
+fn check_unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
     let judged = web.check(|check| {
         check.content_hash = Some(hash);
         check.seen = PageContent::unread_document();
@@ -343,9 +369,9 @@ fn unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
 #[test]
 fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
     let mut web = Web::new();
-    assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
-    assert_eq!(unread(&mut web, "a"), Some(Verdict::Unchanged));
-    assert_eq!(unread(&mut web, "b"), None, "bytes are not compared");
+    assert_eq!(check_unread(&mut web, "a"), Some(Verdict::New));
+    assert_eq!(check_unread(&mut web, "a"), Some(Verdict::Unchanged));
+    assert_eq!(check_unread(&mut web, "b"), None, "bytes are not compared");
     let read = web
         .check(|check| check.seen = PageContent::from_text("text"))
         .unwrap();
@@ -353,30 +379,30 @@ fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
         (read.verdict, &*read.difference),
         (Verdict::Changed, "+ text")
     );
-    assert_eq!(unread(&mut web, "a"), None, "damage is no change");
-    assert_eq!(web.text("text"), Verdict::Unchanged);
+    assert_eq!(check_unread(&mut web, "a"), None, "damage is no change");
+    assert_eq!(web.check_text("text"), Verdict::Unchanged);
 }
 
 #[test]
 fn a_document_that_cannot_be_read_is_gone_and_back() {
     let mut web = Web::new();
-    assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
-    assert_eq!(web.missing(), None);
-    assert_eq!(web.missing(), Some(Verdict::Gone));
-    assert_eq!(unread(&mut web, "b"), Some(Verdict::Back));
+    assert_eq!(check_unread(&mut web, "a"), Some(Verdict::New));
+    assert_eq!(web.check_missing(), None);
+    assert_eq!(web.check_missing(), Some(Verdict::Gone));
+    assert_eq!(check_unread(&mut web, "b"), Some(Verdict::Back));
 }
 
 #[test]
 fn fields_of_a_document_that_could_not_be_read_are_a_change_once() {
     let mut web = Web::new();
-    unread(&mut web, "a");
-    let read = web.fields(json!({"number": 7}), "1").unwrap();
+    check_unread(&mut web, "a");
+    let read = web.check_fields(json!({"number": 7}), "1").unwrap();
     assert_eq!(
         (read.verdict, read.new),
         (Verdict::Changed, Some(json!({"number": 7})))
     );
     assert_eq!(
-        web.fields(json!({"number": 8}), "2"),
+        web.check_fields(json!({"number": 8}), "2"),
         None,
         "another mapping"
     );

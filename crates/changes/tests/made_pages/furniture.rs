@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
-use crate::{HOUR_MS, WORDS, words};
+use crate::{HOUR_MS, WORDS, random_words};
 
 /// A request for a page.
 pub(crate) struct Fetch<'r> {
@@ -29,7 +29,7 @@ impl Fetch<'_> {
     }
 
     /// A random generator that is the same for all pages in a span of time.
-    fn of_span(&self, span_ms: i64) -> fastrand::Rng {
+    fn rng_of_span(&self, span_ms: i64) -> fastrand::Rng {
         fastrand::Rng::with_seed((self.at_ms / span_ms) as u64)
     }
 
@@ -37,7 +37,7 @@ impl Fetch<'_> {
         self.clock(zone).strftime(format).to_string()
     }
 
-    fn any<'t>(&mut self, of: &[&'t str]) -> &'t str {
+    fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
         of[self.rng.usize(..of.len())]
     }
 }
@@ -51,7 +51,7 @@ pub(crate) struct Kind {
     pub(crate) is_between: bool,
 }
 
-const fn around(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
+const fn kind_around(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
     Kind {
         name,
         html,
@@ -59,7 +59,7 @@ const fn around(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind 
     }
 }
 
-const fn between(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
+const fn kind_between(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
     Kind {
         name,
         html,
@@ -70,19 +70,19 @@ const fn between(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub(crate) const KINDS: &[Kind] = &[
-    around("a counter of visits", |fetch| {
+    kind_around("a counter of visits", |fetch| {
         format!("<p class=visits>{} visits</p>", fetch.visits)
     }),
-    around("a counter behind its label", |fetch| {
+    kind_around("a counter behind its label", |fetch| {
         format!("<p>Visitors:{}</p>", fetch.visits)
     }),
-    around("a counter beside a list", |fetch| {
+    kind_around("a counter beside a list", |fetch| {
         format!(
             "<ul class=facts><li>Fact one<li>Fact two<li>{} views</ul>",
             fetch.visits
         )
     }),
-    around("a counter at each item", |fetch| {
+    kind_around("a counter at each item", |fetch| {
         let item = |name: &str, times: u64| format!("<li>{name} ({times})");
         let visits = fetch.visits;
         format!(
@@ -92,73 +92,73 @@ pub(crate) const KINDS: &[Kind] = &[
             item("Desk", visits * 7)
         )
     }),
-    around("visitors online", |fetch| {
+    kind_around("visitors online", |fetch| {
         format!("<p>{} visitors online</p>", fetch.rng.u32(..900))
     }),
-    around("people who look at it", |fetch| {
+    kind_around("people who look at it", |fetch| {
         let people = fetch.rng.u32(2..40);
         format!("<p>{people} people are looking at this right now</p>")
     }),
-    around("time of rendering", |fetch| {
+    kind_around("time of rendering", |fetch| {
         format!("<footer>Rendered in {} ms</footer>", fetch.rng.u32(..900))
     }),
-    around("queries and seconds", |fetch| {
+    kind_around("queries and seconds", |fetch| {
         let (queries, ms) = (fetch.rng.u32(5..90), fetch.rng.u32(..999));
         format!("<footer>{queries} queries in 0.{ms:03} seconds</footer>")
     }),
-    around("the id of a session", |fetch| {
+    kind_around("the id of a session", |fetch| {
         format!("<p>Session {:x}</p>", fetch.rng.u64(..))
     }),
-    around("the id of a request", |fetch| {
+    kind_around("the id of a request", |fetch| {
         format!(
             "<p>Request ID: {:x}-{:x}</p>",
             fetch.rng.u32(..),
             fetch.rng.u32(..)
         )
     }),
-    around("the name of a server", |fetch| {
-        let server = fetch.any(&["web-01", "web-02", "web-03", "web-04", "web-05", "web-06"]);
+    kind_around("the name of a server", |fetch| {
+        let server = fetch.pick(&["web-01", "web-02", "web-03", "web-04", "web-05", "web-06"]);
         format!("<footer>Served by {server}</footer>")
     }),
-    around("a clock with seconds", |fetch| {
+    kind_around("a clock with seconds", |fetch| {
         format!("<p>{}</p>", fetch.time(1, "%H:%M:%S"))
     }),
-    around("a clock", |fetch| {
+    kind_around("a clock", |fetch| {
         format!("<p>It is {}</p>", fetch.time(2, "%H:%M"))
     }),
-    around("a clock of twelve hours", |fetch| {
+    kind_around("a clock of twelve hours", |fetch| {
         format!("<p>Server time {}</p>", fetch.time(-5, "%I:%M %p"))
     }),
-    around("a clock and a date", |fetch| {
+    kind_around("a clock and a date", |fetch| {
         format!("<p>Generated {}</p>", fetch.time(0, "%Y-%m-%d %H:%M:%S"))
     }),
-    around("a clock that a cache keeps back", |fetch| {
+    kind_around("a clock that a cache keeps back", |fetch| {
         let made_ms = fetch.at_ms / 600_000 * 600_000 + 97_000 - 600_000;
         format!(
             "<footer>Page made at {}</footer>",
             fetch.clock_at(made_ms, 0).strftime("%H:%M")
         )
     }),
-    around("the date of the day", |fetch| {
+    kind_around("the date of the day", |fetch| {
         format!("<p>{}</p>", fetch.time(1, "%A, %-d %B %Y"))
     }),
-    around("the date of the day in America", |fetch| {
+    kind_around("the date of the day in America", |fetch| {
         format!("<p>{}</p>", fetch.time(-5, "%B %-d, %Y"))
     }),
-    around("the date in numbers", |fetch| {
+    kind_around("the date in numbers", |fetch| {
         format!("<p>Stand: {}</p>", fetch.time(1, "%d.%m.%Y"))
     }),
-    around("the date of ISO 8601", |fetch| {
+    kind_around("the date of ISO 8601", |fetch| {
         format!("<p>{}</p>", fetch.time(0, "%Y-%m-%d"))
     }),
-    around("the date without its year", |fetch| {
+    kind_around("the date without its year", |fetch| {
         format!("<p>{}</p>", fetch.time(0, "%a %-d %B"))
     }),
-    around("the date of tomorrow's delivery", |fetch| {
+    kind_around("the date of tomorrow's delivery", |fetch| {
         let day = fetch.clock(0).date().checked_add(1.day()).unwrap();
         format!("<p>Order now, get it by {}</p>", day.strftime("%-d %B %Y"))
     }),
-    around("ages of comments", |fetch| {
+    kind_around("ages of comments", |fetch| {
         let ages = [3, 20, 75, 200].map(|hours| {
             let hours = hours + (fetch.at_ms - crate::FIRST_MS) / HOUR_MS;
             match hours {
@@ -175,7 +175,7 @@ pub(crate) const KINDS: &[Kind] = &[
         });
         ages.concat()
     }),
-    around("ages that become dates", |fetch| {
+    kind_around("ages that become dates", |fetch| {
         let written_ms = crate::FIRST_MS - 6 * DAY_MS;
         let days = (fetch.at_ms - written_ms) / DAY_MS;
         match days {
@@ -186,7 +186,7 @@ pub(crate) const KINDS: &[Kind] = &[
             ),
         }
     }),
-    around("a countdown", |fetch| {
+    kind_around("a countdown", |fetch| {
         let left = (crate::FIRST_MS + 60 * DAY_MS - fetch.at_ms) / 1_000;
         format!(
             "<p>Starts in {} h {} min {} s</p>",
@@ -195,7 +195,7 @@ pub(crate) const KINDS: &[Kind] = &[
             left % 60
         )
     }),
-    around("a greeting by the hour", |fetch| {
+    kind_around("a greeting by the hour", |fetch| {
         let hour = fetch.clock(0).hour();
         let greeting = match hour {
             5..12 => "Good morning",
@@ -204,23 +204,23 @@ pub(crate) const KINDS: &[Kind] = &[
         };
         format!("<p class=greeting>{greeting}</p>")
     }),
-    around("related items at random", |fetch| {
+    kind_around("related items at random", |fetch| {
         let items: Vec<String> = (0..4)
-            .map(|_| format!("<li>{}", words(fetch.rng, 2)))
+            .map(|_| format!("<li>{}", random_words(fetch.rng, 2)))
             .collect();
         format!("<aside class=related><ul>{}</ul></aside>", items.concat())
     }),
-    around("new members", |fetch| {
+    kind_around("new members", |fetch| {
         let members: Vec<String> = (0..3)
             .map(|_| format!("{}{}", fetch.rng.u32(..99), WORDS[fetch.rng.usize(..40)]))
             .collect();
         format!("<p class=members>{}</p>", members.join(", "))
     }),
-    around("a testimonial at random", |fetch| {
-        format!("<blockquote>{}</blockquote>", words(fetch.rng, 12))
+    kind_around("a testimonial at random", |fetch| {
+        format!("<blockquote>{}</blockquote>", random_words(fetch.rng, 12))
     }),
-    around("a tip at random", |fetch| {
-        let tip = fetch.any(&[
+    kind_around("a tip at random", |fetch| {
+        let tip = fetch.pick(&[
             "Save water.",
             "Go for a walk.",
             "Call a friend.",
@@ -231,47 +231,47 @@ pub(crate) const KINDS: &[Kind] = &[
         ]);
         format!("<p class=tip>{tip}</p>")
     }),
-    around("two forms in turn", |fetch| {
-        let form = fetch.any(&["Order now and save.", "Get yours before it is gone."]);
+    kind_around("two forms in turn", |fetch| {
+        let form = fetch.pick(&["Order now and save.", "Get yours before it is gone."]);
         format!("<p class=call>{form}</p>")
     }),
-    around("a captcha", |fetch| {
+    kind_around("a captcha", |fetch| {
         format!(
             "<form><label>What is {} plus {}?</label></form>",
             fetch.rng.u32(1..9),
             fetch.rng.u32(1..9)
         )
     }),
-    around("a poll", |fetch| {
+    kind_around("a poll", |fetch| {
         let yes = fetch.rng.u32(..100);
         format!(
             "<table class=poll><tr><td>Yes<td>{yes} %<tr><td>No<td>{} %</table>",
             100 - yes
         )
     }),
-    around("a ticker", |fetch| {
+    kind_around("a ticker", |fetch| {
         format!(
             "<p>Shares {}.{:02} EUR</p>",
             fetch.rng.u32(90..110),
             fetch.rng.u32(..100)
         )
     }),
-    around("a set in any order", |fetch| {
+    kind_around("a set in any order", |fetch| {
         let mut tags = ["red", "green", "blue", "black", "white"];
         fetch.rng.shuffle(&mut tags);
         format!("<p>Tags: {}</p>", tags.join(", "))
     }),
-    around("items in any order", |fetch| {
+    kind_around("items in any order", |fetch| {
         let mut items = ["<li>red", "<li>green", "<li>blue", "<li>black"];
         fetch.rng.shuffle(&mut items);
         format!("<ul class=colours>{}</ul>", items.concat())
     }),
-    around("letters composed or not", |fetch| {
-        let name = fetch.any(&["Caf\u{e9} Z\u{fc}rich", "Cafe\u{301} Zu\u{308}rich"]);
+    kind_around("letters composed or not", |fetch| {
+        let name = fetch.pick(&["Caf\u{e9} Z\u{fc}rich", "Cafe\u{301} Zu\u{308}rich"]);
         format!("<p>{name}</p>")
     }),
-    around("marks that nobody sees", |fetch| {
-        let price = fetch.any(&[
+    kind_around("marks that nobody sees", |fetch| {
+        let price = fetch.pick(&[
             "10 EUR",
             "10\u{a0}EUR",
             "10\u{202f}EUR\u{200b}",
@@ -279,43 +279,43 @@ pub(crate) const KINDS: &[Kind] = &[
         ]);
         format!("<p>{price}</p>")
     }),
-    around("white space", |fetch| {
-        format!("<p>One {} line</p>", fetch.any(&["", " ", "\n", "\t "]))
+    kind_around("white space", |fetch| {
+        format!("<p>One {} line</p>", fetch.pick(&["", " ", "\n", "\t "]))
     }),
-    around("a script with a nonce", |fetch| {
+    kind_around("a script with a nonce", |fetch| {
         format!(
             "<script nonce='{0:x}'>var t={0}</script>",
             fetch.rng.u32(..)
         )
     }),
-    around("a dialog about cookies, at times", |fetch| {
+    kind_around("a dialog about cookies, at times", |fetch| {
         fetch
-            .any(&["", "<div role=dialog>We use cookies</div>"])
+            .pick(&["", "<div role=dialog>We use cookies</div>"])
             .to_owned()
     }),
-    around("a name in the navigation", |fetch| {
+    kind_around("a name in the navigation", |fetch| {
         format!("<nav>Hello, visitor {}</nav>", fetch.rng.u32(..))
     }),
-    between("an advertisement of its own kind", |fetch| {
+    kind_between("an advertisement of its own kind", |fetch| {
         format!(
             "<div class='ad ad-{}'><p>Buy {} now</p></div>",
             fetch.rng.u32(..),
-            words(fetch.rng, 2)
+            random_words(fetch.rng, 2)
         )
     }),
-    between("an advertisement like a paragraph", |fetch| {
-        format!("<p>{}</p>", words(fetch.rng, 8))
+    kind_between("an advertisement like a paragraph", |fetch| {
+        format!("<p>{}</p>", random_words(fetch.rng, 8))
     }),
-    between("a counter like a paragraph", |fetch| {
+    kind_between("a counter like a paragraph", |fetch| {
         format!("<p>Read {} times</p>", fetch.visits)
     }),
-    around("the headline of ten days", |fetch| {
+    kind_around("the headline of ten days", |fetch| {
         format!(
             "<div class=headline><p>{}</p></div>",
-            words(&mut fetch.of_span(10 * DAY_MS), 8)
+            random_words(&mut fetch.rng_of_span(10 * DAY_MS), 8)
         )
     }),
-    around("ages in ten languages", |fetch| {
+    kind_around("ages in ten languages", |fetch| {
         let hours = 2 + (fetch.at_ms - crate::FIRST_MS) / HOUR_MS;
         let (days, is_old) = (hours / 24, hours >= 48);
         let ages: [(&str, &str); 10] = [
@@ -337,7 +337,7 @@ pub(crate) const KINDS: &[Kind] = &[
         };
         format!("<p class=age>{age}</p>")
     }),
-    around("the date of the day in ten languages", |fetch| {
+    kind_around("the date of the day in ten languages", |fetch| {
         let today = fetch.clock(1).date();
         let [year, month, day] = [
             today.year(),
@@ -363,23 +363,23 @@ pub(crate) const KINDS: &[Kind] = &[
         };
         format!("<p class=today>{text}</p>")
     }),
-    around("a variant of a test", |fetch| {
+    kind_around("a variant of a test", |fetch| {
         fetch
-            .any(&[
+            .pick(&[
                 "<div class=hero-a><h2>Try it for free</h2><p>No card needed.</p></div>",
                 "<div class=hero-b><h2>Start today</h2><p>Thirty days are free.</p></div>",
             ])
             .to_owned()
     }),
-    around("a banner about cookies in plain elements", |fetch| {
+    kind_around("a banner about cookies in plain elements", |fetch| {
         fetch
-            .any(&[
+            .pick(&[
                 "",
                 "<div class=cookie-banner><p>We value your privacy.</p><p>Accept all cookies or choose which.</p></div>",
             ])
             .to_owned()
     }),
-    around("a testimonial with its author", |fetch| {
+    kind_around("a testimonial with its author", |fetch| {
         let (quote, author) = [
             ("It works.", "Ada, Ulm"),
             ("We saved a week.", "Bob, Bonn"),
@@ -390,18 +390,18 @@ pub(crate) const KINDS: &[Kind] = &[
             "<figure class=quote><blockquote>{quote}</blockquote><figcaption>{author}</figcaption></figure>"
         )
     }),
-    around("the currency that was guessed", |fetch| {
-        let currency = fetch.any(&["EUR", "USD", "GBP", "CHF"]);
+    kind_around("the currency that was guessed", |fetch| {
+        let currency = fetch.pick(&["EUR", "USD", "GBP", "CHF"]);
         format!("<p class=currency>Prices in {currency}</p>")
     }),
-    around("visitors of today, in thousands", |fetch| {
+    kind_around("visitors of today, in thousands", |fetch| {
         format!(
             "<p class=live><b>{}.{}k</b> people visited us today</p>",
             fetch.rng.u32(1..9),
             fetch.rng.u32(..10)
         )
     }),
-    around("recommendations in any order", |fetch| {
+    kind_around("recommendations in any order", |fetch| {
         let mut items = [
             "Lamp 12 EUR",
             "Chair 40 EUR",
@@ -418,50 +418,50 @@ pub(crate) const KINDS: &[Kind] = &[
             cards.collect::<String>()
         )
     }),
-    around("a token in the text of a form", |fetch| {
+    kind_around("a token in the text of a form", |fetch| {
         format!(
             "<form><p class=token>{:016x}{:016x}</p></form>",
             fetch.rng.u64(..),
             fetch.rng.u64(..)
         )
     }),
-    between(
+    kind_between(
         "an advertisement that is missing at times",
         |fetch| match fetch.rng.bool() {
             true => String::new(),
             false => format!(
                 "<div class=sponsor><p>Sponsored: {}</p></div>",
-                words(fetch.rng, 4)
+                random_words(fetch.rng, 4)
             ),
         },
     ),
-    around("the address of the visitor", |fetch| {
+    kind_around("the address of the visitor", |fetch| {
         format!(
             "<p>Your IP address is 203.0.113.{}</p>",
             fetch.rng.u32(1..255)
         )
     }),
-    around("the end of the session", |fetch| {
+    kind_around("the end of the session", |fetch| {
         let ends_ms = fetch.at_ms + 20 * 60_000;
         format!(
             "<p>Your session ends at {}</p>",
             fetch.clock_at(ends_ms, 0).strftime("%H:%M")
         )
     }),
-    around("how old the copy is", |fetch| {
+    kind_around("how old the copy is", |fetch| {
         format!(
             "<footer>Cached copy, {} seconds old</footer>",
             fetch.rng.u32(1..600)
         )
     }),
-    around("a reader's number in a queue", |fetch| {
+    kind_around("a reader's number in a queue", |fetch| {
         format!(
             "<p>You are number {} in the queue.</p>",
             fetch.visits * 3 % 971
         )
     }),
-    around("the build of the software", |fetch| {
-        let build = fetch.of_span(5 * DAY_MS).u32(..);
+    kind_around("the build of the software", |fetch| {
+        let build = fetch.rng_of_span(5 * DAY_MS).u32(..);
         format!("<footer><small>Build {build:08x}</small></footer>")
     }),
 ];

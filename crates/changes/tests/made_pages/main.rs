@@ -37,7 +37,7 @@ const WORDS: [&str; 40] = [
     "ladder", "pencil", "island", "cotton",
 ];
 
-fn words(rng: &mut fastrand::Rng, count: usize) -> String {
+fn random_words(rng: &mut fastrand::Rng, count: usize) -> String {
     let some: Vec<&str> = (0..count)
         .map(|_| WORDS[rng.usize(..WORDS.len())])
         .collect();
@@ -71,13 +71,13 @@ impl Page {
         let count = 3 + rng.usize(..6);
         Page {
             number,
-            paragraphs: (0..count).map(|_| words(rng, 25)).collect(),
-            items: (0..5).map(|_| words(rng, 3)).collect(),
+            paragraphs: (0..count).map(|_| random_words(rng, 25)).collect(),
+            items: (0..5).map(|_| random_words(rng, 3)).collect(),
         }
     }
 
     /// The response to a fetch, with furniture, and with the text that may change.
-    fn served(&self, furniture: &[Kind], fetch: &mut Fetch<'_>, changing: &str) -> String {
+    fn render(&self, furniture: &[Kind], fetch: &mut Fetch<'_>, changing: &str) -> String {
         let mut html = format!(
             "<html><head><title>Thing {0}</title></head><body><main><h1>Thing {0}</h1>",
             self.number
@@ -105,7 +105,7 @@ impl Page {
     }
 }
 
-fn seen(html: &str) -> PageContent {
+fn parse_content(html: &str) -> PageContent {
     PageContent::from_tree(&Document::parse_html(html, &Limits::default()))
 }
 
@@ -126,7 +126,7 @@ impl KnownPage {
         }
     }
 
-    fn fetched(
+    fn fetch(
         &mut self,
         furniture: &[Kind],
         at_ms: i64,
@@ -140,7 +140,7 @@ impl KnownPage {
             visits: self.visits,
             rng,
         };
-        seen(&self.page.served(furniture, &mut fetch, changing))
+        parse_content(&self.page.render(furniture, &mut fetch, changing))
     }
 
     /// Checks the page as a worker does.
@@ -153,13 +153,13 @@ impl KnownPage {
         rng: &mut fastrand::Rng,
     ) -> Verdict {
         self.visits += rng.u64(..50);
-        let mut found = self.fetched(furniture, at_ms, changing, rng);
+        let mut found = self.fetch(furniture, at_ms, changing, rng);
         if self.versions.has_news(&found, at_ms, site) {
             let mut second_ms = at_ms + 5_000;
             if let Some(step_ms) = found.clock_step_ms(at_ms, site) {
                 second_ms = second_ms.max((at_ms / step_ms + 1) * step_ms + 1_000);
             }
-            let second = self.fetched(furniture, second_ms, changing, rng);
+            let second = self.fetch(furniture, second_ms, changing, rng);
             found = found.merge_second_fetch(&second);
         }
         let check = CheckedPage {
@@ -183,7 +183,7 @@ impl KnownPage {
 
 /// Checks a site whose pages never change. Returns the number of checks after the first, and how many of them reported
 /// a change.
-fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
+fn count_false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
     let mut pages: Vec<KnownPage> = (0..PAGES)
@@ -203,7 +203,7 @@ fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
 
 /// Checks a site with furniture. On each page, something changes once. Counts the changes that were not reported at
 /// the next check, by kind.
-fn misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
+fn count_misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
     let mut furniture: Vec<Kind> = KINDS.to_vec();
@@ -243,7 +243,7 @@ fn furniture_raises_no_alert() {
     for kind in KINDS {
         let (mut of_kind, mut false_of_kind) = (0, 0);
         for site in 0..sites_of_each_kind() {
-            let (checks, found) = false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
+            let (checks, found) = count_false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
             of_kind += checks;
             false_of_kind += found;
         }
@@ -266,7 +266,7 @@ fn no_kind_of_change_is_missed() {
     let mut missed = BTreeMap::new();
     let sites = sites_of_each_kind() * 10;
     for site in 0..sites {
-        misses(815 + site, site % 3 == 2, &mut missed);
+        count_misses(815 + site, site % 3 == 2, &mut missed);
     }
     println!(
         "{} kinds of change, each {sites} times; missed: {missed:?}",

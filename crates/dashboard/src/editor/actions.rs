@@ -185,7 +185,7 @@ fn with_page_positions(
     placed.collect()
 }
 
-fn numbers(pages: &[&DraftPage]) -> Vec<usize> {
+fn page_numbers(pages: &[&DraftPage]) -> Vec<usize> {
     pages.iter().map(|page| page.number).collect()
 }
 
@@ -196,7 +196,7 @@ async fn find_candidates(bench: &Editor, draft: &Draft, field: &str) -> Result<V
         said: with_page_positions(draft.said.get(field), &pages),
     };
     let mut reply = run_job(bench, draft, &pages, work).await?;
-    reply["of_pages"] = numbers(&pages).into();
+    reply["of_pages"] = page_numbers(&pages).into();
     Ok(reply)
 }
 
@@ -238,7 +238,7 @@ async fn learn_rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
         said: said.collect(),
     };
     let mut reply = run_job(bench, draft, &pages, work).await?;
-    reply["of_pages"] = numbers(&pages).into();
+    reply["of_pages"] = page_numbers(&pages).into();
     Ok(reply)
 }
 

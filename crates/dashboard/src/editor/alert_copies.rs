@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
         pages: vec![head.clone()],
     };
     let bodies = vec![body];
-    let read = match trace(bench, mapping).await? {
+    let read = match trace_work(bench, mapping).await? {
         Some(work) => bench.jobs.run_on(order(work), bodies.clone()).await?,
         None => Value::Null,
     };
@@ -42,7 +42,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
 }
 
 /// The job that traces the mapping as it is in the folder; `None` if the mapping has faults.
-async fn trace(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
+async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
     let (text, edited) = view::open_mapping(bench, mapping).await?;
     let checking = bench.with_folder(move |folder| folder.check(&edited, &text));
     let checked = checking.await?;

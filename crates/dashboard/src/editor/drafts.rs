@@ -224,7 +224,7 @@ impl Drafts {
             match former {
                 Some(place) => {
                     let former = std::mem::replace(&mut draft.pages[place], page);
-                    remove_page_of(draft, &folder, former.number);
+                    remove_statements_and_files(draft, &folder, former.number);
                 }
                 None => draft.pages.push(page),
             }
@@ -236,7 +236,7 @@ impl Drafts {
         let folder = self.folder_of(id)?;
         self.change(id, |draft| {
             draft.pages.retain(|page| page.number != number);
-            remove_page_of(draft, &folder, number);
+            remove_statements_and_files(draft, &folder, number);
             Ok(())
         })
     }
@@ -317,7 +317,7 @@ impl Drafts {
 }
 
 /// Removes the statements about a page, and its files.
-fn remove_page_of(draft: &mut Draft, folder: &Path, number: usize) {
+fn remove_statements_and_files(draft: &mut Draft, folder: &Path, number: usize) {
     for pointed in draft.said.values_mut() {
         pointed.retain(|one| one.page != number);
     }

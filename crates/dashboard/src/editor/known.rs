@@ -56,12 +56,12 @@ pub(super) fn compare(read: &[String], known: Option<&[String]>) -> Verdict {
         ([], []) => Verdict::Empty,
         ([], _) => Verdict::NotRead,
         (_, []) => Verdict::New,
-        (read, known) if folded(read) == folded(known) => Verdict::Same,
+        (read, known) if fold_and_sort(read) == fold_and_sort(known) => Verdict::Same,
         _ => Verdict::Differs,
     }
 }
 
-fn folded(values: &[String]) -> Vec<String> {
+fn fold_and_sort(values: &[String]) -> Vec<String> {
     let one = |value: &String| value.split_whitespace().collect::<Vec<&str>>().join(" ");
     let mut folded: Vec<String> = values.iter().map(one).collect();
     folded.sort();

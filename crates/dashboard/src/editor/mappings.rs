@@ -69,7 +69,7 @@ pub enum NotSaved {
     Io(PathBuf, io::Error),
 }
 
-fn faults(count: usize) -> String {
+fn fault_count_text(count: usize) -> String {
     match count {
         1 => "a fault".to_owned(),
         count => format!("{count} faults"),
@@ -304,7 +304,7 @@ fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFa
 /// Keeps the previous version of a file under the next free number.
 fn keep_former(path: &Path, content: &str) -> io::Result<PathBuf> {
     let next = numbers_of(path)?.last().map_or(1, |last| last + 1);
-    let former = numbered(path, next);
+    let former = former_version_path(path, next);
     write_whole(&former, content.as_bytes())?;
     Ok(former)
 }
@@ -312,12 +312,12 @@ fn keep_former(path: &Path, content: &str) -> io::Result<PathBuf> {
 fn drop_oldest(path: &Path) -> io::Result<()> {
     let numbers = numbers_of(path)?;
     for number in numbers.iter().rev().skip(FORMER_VERSIONS) {
-        fs::remove_file(numbered(path, *number))?;
+        fs::remove_file(former_version_path(path, *number))?;
     }
     Ok(())
 }
 
-fn numbered(path: &Path, number: u64) -> PathBuf {
+fn former_version_path(path: &Path, number: u64) -> PathBuf {
     PathBuf::from(format!("{}.{number}", path.display()))
 }
 

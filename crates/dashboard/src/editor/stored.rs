@@ -44,14 +44,14 @@ pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewP
     Ok(NewPage {
         from: format!("crawl {}", page["crawl_id"].as_str().unwrap_or_default()),
         content_type: content_type.map(str::to_owned),
-        body: unpacked(&body).map_err(|why| format!("{url}: {why}"))?,
+        body: decompress_body(&body).map_err(|why| format!("{url}: {why}"))?,
         known: load_known_values(browse, &page).await,
         url,
         ..NewPage::default()
     })
 }
 
-fn unpacked(body: &Body) -> Result<Vec<u8>, String> {
+fn decompress_body(body: &Body) -> Result<Vec<u8>, String> {
     let bytes = usize::try_from(body.bytes).unwrap_or(usize::MAX);
     if bytes > MOST_PAGE_BYTES {
         return Err(format!(

@@ -126,7 +126,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
             let mut states = columns.states_without_evidence(&cells);
             let (mut name, mut begin, mut of_row) = (None, None, BTreeSet::new());
             if let Some(lines) = &mut evidence {
-                while let Some((at, line)) = lines.next_of(row.number)? {
+                while let Some((at, line)) = lines.next_line_of_row(row.number)? {
                     begin.get_or_insert(at);
                     if let Some(url) = &line.url {
                         of_row.insert(sites.get_or_add_key(url));
@@ -150,7 +150,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
                 }
             }
             let keys: String = of_row.iter().map(|key| format!(",{key}")).collect();
-            let shown = columns.shown(&cells);
+            let shown = columns.shortened_cells_json(&cells);
             let (number, begin) = (row.number as i64, begin.map(|at| at as i64));
             let row = params![n, states, keys + ",", number, name, begin, shown];
             add.execute(row).map_err(failed)?;
@@ -256,7 +256,7 @@ impl Columns {
         }
     }
 
-    fn shown(&self, cells: &[Option<String>]) -> String {
+    fn shortened_cells_json(&self, cells: &[Option<String>]) -> String {
         let cut = |text: &String| match text.char_indices().nth(self.most_chars) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.clone(),

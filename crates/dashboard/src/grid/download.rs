@@ -142,15 +142,15 @@ impl RecordDownload {
     /// meanwhile are left out.
     pub(crate) fn send(self, pieces: Sender<Bytes>) {
         let mut found = Found::default();
-        let read = self.each(|document| found.take(document));
+        let read = self.for_each_document(|document| found.add_document(document));
         let columns = found.columns();
         send(self.format, &columns, pieces, |rows| {
             read?;
-            self.each(|document| rows.write_row(&found.cells(document)))
+            self.for_each_document(|document| rows.write_row(&found.cells(document)))
         });
     }
 
-    fn each(&self, mut take: impl FnMut(&Value) -> io::Result<()>) -> io::Result<()> {
+    fn for_each_document(&self, mut take: impl FnMut(&Value) -> io::Result<()>) -> io::Result<()> {
         let mut after: Option<Place> = None;
         loop {
             let page = records::page(self.browse.as_ref(), &self.filter, after, STEP, false);
@@ -175,7 +175,7 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, document: &Value) -> io::Result<()> {
+    fn add_document(&mut self, document: &Value) -> io::Result<()> {
         for name in record_cells::names_of(document) {
             let place = match self.places.get(name) {
                 Some(place) => *place,

@@ -66,7 +66,7 @@ impl Lines {
     }
 
     /// The next line, if it is of this row, and where it begins. Lines of earlier rows are skipped.
-    pub(crate) fn next_of(&mut self, row: u64) -> Result<Option<(u64, Line)>, String> {
+    pub(crate) fn next_line_of_row(&mut self, row: u64) -> Result<Option<(u64, Line)>, String> {
         while self.next.as_ref().is_some_and(|(_, line)| line.row < row) {
             self.read_next()?;
         }

@@ -222,7 +222,7 @@ fn a_crawl_has_its_own_part_of_the_samples() {
         (4, 6)
     );
     let second = std::mem::replace(&mut both, first);
-    both.add(&second);
+    both.merge_next(&second);
     let own = both.of_run("app/c");
     assert_eq!((own.pages, own.records.unwrap().resolved), (10, 5));
     assert_eq!(both.of_run("app/d").pages, 0);

@@ -294,7 +294,7 @@ fn mappings(states: &[HealthState]) -> Vec<Mapping> {
         let of_mapping = state.id.starts_with("mapping/");
         of_mapping.then(|| serde_json::from_str(&state.state).ok())?
     });
-    let mut mappings: Vec<Mapping> = healths.map(|health| mapping(&health)).collect();
+    let mut mappings: Vec<Mapping> = healths.map(|health| from_health(&health)).collect();
     mappings.sort_by_key(|mapping| (mapping.alert.is_none(), mapping.name.clone()));
     mappings
 }

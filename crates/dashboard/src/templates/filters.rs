@@ -22,30 +22,38 @@ use crate::snapshot::now_ms;
 const NOTHING: &str = "–";
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
-    environment.add_filter("number", |value: Value| of_number(&value, number));
-    environment.add_filter("bytes", |value: Value| of_number(&value, bytes));
-    environment.add_filter("duration", |value: Value| of_number(&value, duration));
-    environment.add_filter("time", |value: Value| time(at_ms(&value)));
-    environment.add_filter("time_ms", |value: Value| time(i64::try_from(value).ok()));
+    environment.add_filter("number", |value: Value| {
+        format_number_or_dash(&value, format_number)
+    });
+    environment.add_filter("bytes", |value: Value| {
+        format_number_or_dash(&value, format_bytes)
+    });
+    environment.add_filter("duration", |value: Value| {
+        format_number_or_dash(&value, format_duration)
+    });
+    environment.add_filter("time", |value: Value| time_element(at_ms(&value)));
+    environment.add_filter("time_ms", |value: Value| {
+        time_element(i64::try_from(value).ok())
+    });
     environment.add_filter("moments", |markup: Value| {
         let markup = markup.as_str().unwrap_or_default();
-        Value::from_safe_string(with_times(markup, now_ms()))
+        Value::from_safe_string(mark_times(markup, now_ms()))
     });
     environment.add_filter("site_link", |markup: Value, site: Value| {
         let (markup, site) = (markup.as_str(), site.as_str());
-        let linked = with_site(markup.unwrap_or_default(), site.unwrap_or_default());
+        let linked = link_site(markup.unwrap_or_default(), site.unwrap_or_default());
         Value::from_safe_string(linked)
     });
-    environment.add_filter("part", |value: Value| encoded(&value.to_string()));
+    environment.add_filter("part", |value: Value| percent_encode(&value.to_string()));
 }
 
-fn of_number(value: &Value, format: fn(f64) -> String) -> String {
+fn format_number_or_dash(value: &Value, format: fn(f64) -> String) -> String {
     let number = f64::try_from(value.clone()).ok();
     number.map_or_else(|| NOTHING.to_owned(), format)
 }
 
 /// Without decimals, unless the number is small.
-pub(super) fn number(value: f64) -> String {
+pub(super) fn format_number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 10.0 {
         return format!("{value:.1}");
     }
@@ -60,7 +68,7 @@ pub(super) fn number(value: f64) -> String {
     text
 }
 
-fn bytes(value: f64) -> String {
+fn format_bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = value.max(0.0);
     let mut unit = 0;
@@ -72,7 +80,7 @@ fn bytes(value: f64) -> String {
     format!("{value:.digits$}\u{a0}{}", UNITS[unit])
 }
 
-fn duration(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     let (days, hours, minutes) = (whole / 86_400, whole / 3_600 % 24, whole / 60 % 60);
     let text = match (days, hours, minutes) {
@@ -98,7 +106,7 @@ fn at_ms(value: &Value) -> Option<i64> {
 }
 
 /// The text is for browsers without scripts.
-fn time(at_ms: Option<i64>) -> Value {
+fn time_element(at_ms: Option<i64>) -> Value {
     let Some(at_ms) = at_ms else {
         return NOTHING.into();
     };
@@ -114,7 +122,7 @@ fn time(at_ms: Option<i64>) -> Value {
 const UTC: &str = " UTC";
 
 /// Marks times in the fleet's sentences. Near times have no date.
-fn with_times(markup: &str, now_ms: i64) -> String {
+fn mark_times(markup: &str, now_ms: i64) -> String {
     let (mut marked, mut rest) = (String::with_capacity(markup.len()), markup);
     while let Some(end) = rest.find(UTC) {
         let (before, behind) = rest.split_at(end);
@@ -167,18 +175,18 @@ fn find_time_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
 }
 
 /// Makes the first mention of a site lead to it. Names of hosts need no escaping.
-fn with_site(markup: &str, site: &str) -> String {
+fn link_site(markup: &str, site: &str) -> String {
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
     if site.is_empty() || !site.chars().all(is_host) {
         return markup.to_owned();
     }
-    let path = encoded(site);
+    let path = percent_encode(site);
     let link = format!("<a href=\"/dashboard/site/{path}\">{site}</a>");
     markup.replacen(site, &link, 1)
 }
 
 /// A text as one part of a path, or as a value in a query.
-pub(crate) fn encoded(text: &str) -> String {
+pub(crate) fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -201,18 +209,18 @@ mod tests {
     fn the_site_of_a_sentence_leads_to_its_view() {
         let link = "<a href=\"/dashboard/site/a.org\">a.org</a>";
         assert_eq!(
-            with_site("1 site waits (a.org), 3 s left", "a.org"),
+            link_site("1 site waits (a.org), 3 s left", "a.org"),
             format!("1 site waits ({link}), 3 s left")
         );
         for site in ["", "b.org", "<b>", "a.org\""] {
-            assert_eq!(with_site("waits (a.org)", site), "waits (a.org)", "{site}");
+            assert_eq!(link_site("waits (a.org)", site), "waits (a.org)", "{site}");
         }
     }
 
     #[test]
     fn times_in_sentences_become_times_of_the_reader() {
         let now_ms = parse_iso_time("2026-11-24T23:50:00Z").unwrap();
-        let reported = |text: &str| with_times(text, now_ms);
+        let reported = |text: &str| mark_times(text, now_ms);
         let time = |iso: &str, shown: &str| {
             format!("<time class=\"clock\" datetime=\"{iso}\">{shown}</time>")
         };
@@ -253,7 +261,7 @@ mod tests {
             (3.25, "3.2"),
             (-1_234.0, "-1 234"),
         ] {
-            assert_eq!(number(value).replace('\u{a0}', " "), reported);
+            assert_eq!(format_number(value).replace('\u{a0}', " "), reported);
         }
         for (value, reported) in [
             (0.0, "0 B"),
@@ -263,7 +271,7 @@ mod tests {
             (999_999_999.0, "1.0 GB"),
             (5e16, "50000 TB"),
         ] {
-            assert_eq!(bytes(value).replace('\u{a0}', " "), reported);
+            assert_eq!(format_bytes(value).replace('\u{a0}', " "), reported);
         }
         for (value, reported) in [
             (0.4, "0 s"),
@@ -273,9 +281,12 @@ mod tests {
             (100_000.0, "27 h"),
             (400_000.0, "4 days"),
         ] {
-            assert_eq!(duration(value).replace('\u{a0}', " "), reported);
+            assert_eq!(format_duration(value).replace('\u{a0}', " "), reported);
         }
-        assert_eq!(of_number(&Value::from("text"), number), NOTHING);
+        assert_eq!(
+            format_number_or_dash(&Value::from("text"), format_number),
+            NOTHING
+        );
     }
 
     #[test]
@@ -283,13 +294,13 @@ mod tests {
         let reported =
             "<time datetime=\"2026-11-24T06:00:00.500Z\">2026-11-24\u{a0}06:00\u{a0}UTC</time>";
         assert_eq!(
-            time(at_ms(&Value::from(1_795_500_000.5))).as_str(),
+            time_element(at_ms(&Value::from(1_795_500_000.5))).as_str(),
             Some(reported)
         );
         let text = Value::from("2026-11-24T06:00:00.500Z");
-        assert_eq!(time(at_ms(&text)).as_str(), Some(reported));
+        assert_eq!(time_element(at_ms(&text)).as_str(), Some(reported));
         assert_eq!(
-            time(at_ms(&Value::from("<script>"))).as_str(),
+            time_element(at_ms(&Value::from("<script>"))).as_str(),
             Some(NOTHING)
         );
     }
@@ -297,7 +308,7 @@ mod tests {
     #[test]
     fn a_part_of_an_address_stays_one_part() {
         assert_eq!(
-            encoded("a/b?c#d&e=f \"<ü"),
+            percent_encode("a/b?c#d&e=f \"<ü"),
             "a%2Fb%3Fc%23d%26e%3Df%20%22%3C%C3%BC"
         );
     }

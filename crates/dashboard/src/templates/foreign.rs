@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use minijinja::{Environment, Value};
 use serde_json::Value as Json;
 
-use super::filters::{encoded, number};
+use super::filters::{format_number, percent_encode};
 
 /// The most characters of a text in a list, and of the value of a field.
 const MOST_IN_LINE: usize = 200;
@@ -25,14 +25,14 @@ const MOST_ITEMS: usize = 20;
 pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("foreign", |value: Value, most: Option<usize>| {
         let text = text_of(&json_of(&value));
-        Value::from_safe_string(isolated(&text, most.unwrap_or(MOST_IN_LINE)))
+        Value::from_safe_string(isolate_text(&text, most.unwrap_or(MOST_IN_LINE)))
     });
     environment.add_filter("value", |value: Value| {
-        Value::from_safe_string(shown(&json_of(&value)))
+        Value::from_safe_string(value_html(&json_of(&value)))
     });
     environment.add_filter("lines", |value: Value| {
         let text = value.as_str().unwrap_or_default();
-        Value::from_safe_string(shown_letters(text.chars(), true))
+        Value::from_safe_string(escape_letters(text.chars(), true))
     });
     environment.add_filter("page_path", |id: Value| {
         page_path(id.as_str().unwrap_or_default())
@@ -41,7 +41,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
 
 /// The path of the view of this page.
 pub(crate) fn page_path(id: &str) -> String {
-    let parts: Vec<String> = id.split('/').map(encoded).collect();
+    let parts: Vec<String> = id.split('/').map(percent_encode).collect();
     format!("/dashboard/page/{}", parts.join("/"))
 }
 
@@ -59,7 +59,7 @@ fn text_of(value: &Json) -> String {
 }
 
 /// The value of a field.
-fn shown(value: &Json) -> String {
+fn value_html(value: &Json) -> String {
     match value {
         Json::Null => String::from("<span class=\"quiet\">none</span>"),
         Json::String(text) if text.is_empty() => String::from("<span class=\"quiet\">empty</span>"),
@@ -73,39 +73,43 @@ fn shown(value: &Json) -> String {
         Json::Array(_) | Json::Object(_) => {
             format!(
                 "<code>{}</code>",
-                isolated(&value.to_string(), MOST_IN_VALUE)
+                isolate_text(&value.to_string(), MOST_IN_VALUE)
             )
         }
-        other => isolated(&text_of(other), MOST_IN_VALUE),
+        other => isolate_text(&text_of(other), MOST_IN_VALUE),
     }
 }
 
 fn show_list(items: &[Json]) -> String {
     let mut html = String::from("<ul class=\"values\">");
     for item in items.iter().take(MOST_ITEMS) {
-        let _ = write!(html, "<li>{}</li>", isolated(&text_of(item), MOST_IN_LINE));
+        let _ = write!(
+            html,
+            "<li>{}</li>",
+            isolate_text(&text_of(item), MOST_IN_LINE)
+        );
     }
     if items.len() > MOST_ITEMS {
-        let more = number((items.len() - MOST_ITEMS) as f64);
+        let more = format_number((items.len() - MOST_ITEMS) as f64);
         let _ = write!(html, "<li class=\"quiet\">and {more} more</li>");
     }
     html + "</ul>"
 }
 
 /// Text that cannot reverse the text beside it.
-fn isolated(text: &str, most: usize) -> String {
-    let shown = shown_letters(text.chars().take(most), false);
+fn isolate_text(text: &str, most: usize) -> String {
+    let shown = escape_letters(text.chars().take(most), false);
     let length = text.chars().count();
     match length > most {
         true => format!(
             "<bdi>{shown}…</bdi> <span class=\"quiet\">({}\u{a0}characters)</span>",
-            number(length as f64)
+            format_number(length as f64)
         ),
         false => format!("<bdi>{shown}</bdi>"),
     }
 }
 
-fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
+fn escape_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
     let mut escaped = String::new();
     for letter in text {
         match letter {
@@ -145,30 +149,30 @@ mod tests {
     #[test]
     fn markup_is_text_and_invisible_characters_are_shown() {
         assert_eq!(
-            isolated("<img src=x onerror='a'>&\"", 100),
+            isolate_text("<img src=x onerror='a'>&\"", 100),
             "<bdi>&lt;img src=x onerror=&#x27;a&#x27;&gt;&amp;&quot;</bdi>"
         );
         assert_eq!(
-            isolated("a\u{202e}b\u{0}c\nd\u{200b}\u{7f}", 100),
+            isolate_text("a\u{202e}b\u{0}c\nd\u{200b}\u{7f}", 100),
             "<bdi>a[U+202E]b\u{2400}c\u{240a}d[U+200B][U+007F]</bdi>"
         );
         assert_eq!(
-            isolated("می\u{200c}خواهم", 100),
+            isolate_text("می\u{200c}خواهم", 100),
             "<bdi>می\u{200c}خواهم</bdi>"
         );
-        assert_eq!(shown_letters("a\n\tb\r".chars(), true), "a\n\tb\u{240d}");
+        assert_eq!(escape_letters("a\n\tb\r".chars(), true), "a\n\tb\u{240d}");
     }
 
     #[test]
     fn long_texts_are_cut_with_their_length() {
-        let reported = isolated(&"ü".repeat(1_234), 10);
+        let reported = isolate_text(&"ü".repeat(1_234), 10);
         assert_eq!(reported.matches('ü').count(), 10);
         assert!(
             reported.contains("(1\u{a0}234\u{a0}characters)"),
             "{reported}"
         );
         let items: Vec<Json> = (0..50).map(Json::from).collect();
-        let reported = shown(&Json::from(items));
+        let reported = value_html(&Json::from(items));
         assert_eq!(reported.matches("<li>").count(), MOST_ITEMS);
         assert!(reported.contains("and 30 more"), "{reported}");
     }
@@ -190,7 +194,7 @@ mod tests {
                 "<code><bdi>{&quot;&lt;b&gt;&quot;:1}</bdi></code>",
             ),
         ] {
-            assert_eq!(shown(&value), reported);
+            assert_eq!(value_html(&value), reported);
         }
     }
 

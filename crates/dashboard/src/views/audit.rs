@@ -206,17 +206,17 @@ fn line_of(line: Map<String, Value>) -> Line {
         further: line
             .iter()
             .filter(|(key, _)| !PLACED.contains(&key.as_str()))
-            .map(|(key, value)| (key.clone(), shown(value)))
+            .map(|(key, value)| (key.clone(), value_text(value)))
             .collect(),
     }
 }
 
 /// A value for people: crawls by their names, texts unchanged, anything else as JSON.
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(shown).collect();
+            let items: Vec<String> = items.iter().map(value_text).collect();
             items.join(", ")
         }
         Value::Object(crawl) if crawl.contains_key("appid") => {
@@ -310,7 +310,7 @@ mod tests {
             assert_eq!(parse_cursor(wrong), None, "{wrong}");
         }
         let crawls = json!([{"appid": "a", "crawlid": "b"}, {"appid": "c", "crawlid": "d"}]);
-        assert_eq!(shown(&crawls), "a/b, c/d");
-        assert_eq!(shown(&json!(5)), "5");
+        assert_eq!(value_text(&crawls), "a/b, c/d");
+        assert_eq!(value_text(&json!(5)), "5");
     }
 }

@@ -20,7 +20,7 @@ use crate::grid::origin::{CellEvidence, Origin};
 use crate::grid::state::State;
 use crate::messages::Message;
 use crate::tables::{Answer, CellAnswer, Decision, Project, Review};
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// The crawl that fetches the pages of tables.
@@ -72,7 +72,7 @@ impl Cell {
     }
 
     fn path(&self, table: &str) -> String {
-        let table = encoded(table);
+        let table = percent_encode(table);
         format!(
             "/dashboard/table/{table}/cell?row={}&column={}",
             self.n, self.column
@@ -175,11 +175,11 @@ fn content(
     let confidence = line.and_then(|line| line["confidence"].as_f64());
     let can_accept = !values.is_empty() && cell.state != State::Known;
     json!({
-        "trail": {"link": format!("/dashboard/table/{}", encoded(name)), "label": name},
+        "trail": {"link": format!("/dashboard/table/{}", percent_encode(name)), "label": name},
         "words": {"own": "Your table", "keep": "Keep table", "applied": "The next run of `webfill fill` applies it.", "row": "Row"},
         "hidden": {"row": cell.n, "column": cell.column, "version": cell.version},
         "path": cell.path(name),
-        "grid": format!("/dashboard/table/{0}/rows?after={1}&first={4}&cell=c{2}-{3}", encoded(name), cell.n - 1, cell.n, cell.column, cell.column / COLUMNS * COLUMNS),
+        "grid": format!("/dashboard/table/{0}/rows?after={1}&first={4}&cell=c{2}-{3}", percent_encode(name), cell.n - 1, cell.n, cell.column, cell.column / COLUMNS * COLUMNS),
         "title": cell.title, "id": cell.name, "row": cell.row,
         "state": cell.state.to_json(),
         "shown": cell.shown,
@@ -241,7 +241,7 @@ pub(super) async fn passage_of(browse: &dyn Browse, id: &str, value: String) -> 
 
 /// The value with the text around it.
 fn find_passage(text: &str, value: &str) -> Option<Value> {
-    let value = collapsed(value);
+    let value = collapse_white_space(value);
     let at = text.find(&value).filter(|_| !value.is_empty())?;
     let end = at + value.len();
     let begin = text[..at].char_indices().rev().take(AROUND).last();
@@ -266,10 +266,10 @@ fn visible_text(page: &str) -> String {
             text.push(' ');
         }
     }
-    collapsed(&text)
+    collapse_white_space(&text)
 }
 
-fn collapsed(text: &str) -> String {
+fn collapse_white_space(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -16,7 +16,7 @@ use super::{overview, words};
 use crate::answer::{Problem, Shown};
 use crate::history::{self, RecordCounts, Sample};
 use crate::snapshot::records_at_end;
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// Records are counted up to this number.
@@ -83,7 +83,11 @@ struct StoredCrawl {
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let mut content = content(visit, app, crawl).await?;
     if visit.has_store() {
-        let base = format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl));
+        let base = format!(
+            "/dashboard/crawl/{}/{}",
+            percent_encode(app),
+            percent_encode(crawl)
+        );
         content["charts"] = overview::chart_choice(visit, &format!("{base}/charts"));
     }
     visit.render_page("crawl.html", &format!("Crawl {crawl}"), content)
@@ -187,7 +191,7 @@ async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem
     // A part that updates itself is no page: its forms lead back to the page.
     content["dashboard"] = json!({
         "form_token": visit.form_token, "can_change": visit.can_change(), "has_fleet": visit.has_fleet(),
-        "here": format!("/dashboard/crawl/{}/{}", encoded(app), encoded(crawl)),
+        "here": format!("/dashboard/crawl/{}/{}", percent_encode(app), percent_encode(crawl)),
         "is_bound": visit.visitor.rights.is_limited_to_apps(),
     });
     Ok(content)
@@ -271,7 +275,7 @@ fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
         Some(Failures {
             site: first.site.clone(),
             outcome: first.outcome.as_str(),
-            meaning: first.outcome.in_words(),
+            meaning: first.outcome.meaning(),
             group: words::group_of(first.outcome),
             status_code: first.status_code,
             count: pages.len(),
@@ -345,7 +349,7 @@ fn funnel(counts: &Value) -> Funnel {
         let outcome: Outcome = name.parse().ok()?;
         Some(Step {
             name: outcome.as_str(),
-            meaning: outcome.in_words(),
+            meaning: outcome.meaning(),
             count: count.as_u64()?,
             share: share(count.as_u64()?, ended),
             is_failure: outcome.is_failure(),
@@ -356,7 +360,7 @@ fn funnel(counts: &Value) -> Funnel {
         let reason: Reason = name.parse().ok()?;
         Some(Step {
             name: reason.as_str(),
-            meaning: words::of_reason(reason),
+            meaning: words::describe_skip_reason(reason),
             count: count.as_u64()?,
             share: share(count.as_u64()?, skipped),
             is_failure: false,

@@ -94,7 +94,7 @@ async fn load_pages(
     }
     let mut pages = Vec::new();
     for crawl in crawls.iter().take(MOST_CRAWLS) {
-        if !visit.visitor.rights.permit_app(&crawl.app_id) {
+        if !visit.visitor.rights.permits_app(&crawl.app_id) {
             continue;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::grid_parts::{self, ROWS, anew, number, place};
+use super::grid_parts::{self, ROWS, link_from_beginning, number_in_query, position_in_query};
 use super::tables::{find_project, run_blocking};
 use crate::answer::{Problem, Shown};
 use crate::grid::download::{Download, Format};
@@ -12,7 +12,7 @@ use crate::grid::listing::{Filter, Order, Page, Row};
 use crate::grid::state::State;
 use crate::grid::{Grid, Kind};
 use crate::tables::{Project, Review};
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// The sites that are offered in the filter; any can be named in the address.
@@ -32,20 +32,20 @@ struct GridQuery {
 impl GridQuery {
     fn from_visit(visit: &Visit) -> Result<GridQuery, Problem> {
         let state = visit.query_value("state").map(grid_parts::state_of_name);
-        let after = number(visit, "after")?;
+        let after = number_in_query(visit, "after")?;
         Ok(GridQuery {
             filter: Filter {
                 state: state.transpose()?,
-                column: place(visit, "column")?,
+                column: position_in_query(visit, "column")?,
                 site: visit.query_value("site").map(str::to_owned),
             },
             order: Order {
-                column: place(visit, "sort")?,
+                column: position_in_query(visit, "sort")?,
                 is_descending: visit.query_value("order") == Some("desc"),
             },
             after: after.map(|after| i64::try_from(after).unwrap_or(i64::MAX)),
-            from: number(visit, "from")?,
-            first: place(visit, "first")?.unwrap_or(0),
+            from: number_in_query(visit, "from")?,
+            first: position_in_query(visit, "first")?.unwrap_or(0),
         })
     }
 
@@ -128,14 +128,14 @@ fn show_preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
 }
 
 fn trail(name: &str) -> Value {
-    json!({"link": format!("/dashboard/table/{}", encoded(name)), "label": name})
+    json!({"link": format!("/dashboard/table/{}", percent_encode(name)), "label": name})
 }
 
 fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value {
     let (grid, page) = (&listed.grid, &listed.page);
     let columns = &grid.meta.columns;
     let (first, end, window) = grid_parts::window(visit, first, columns.len());
-    let path = format!("/dashboard/table/{}", encoded(name));
+    let path = format!("/dashboard/table/{}", percent_encode(name));
     let heads: Vec<Value> = (first..end)
         .map(|at| column_head(visit, grid, at))
         .collect();
@@ -145,7 +145,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
         .map(|row| shown_row(row, grid, (first, end), &listed.review, &path))
         .collect();
     let next = page.next.map(|next| next.to_string());
-    let next = next.map(|next| anew(visit, &[("after", &next)]));
+    let next = next.map(|next| link_from_beginning(visit, &[("after", &next)]));
     let asked = visit.query_value("state").and_then(State::from_name);
     let states: Vec<Value> = State::all()
         .map(|state| {
@@ -184,7 +184,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
         "list": {
             "next": next,
             "is_beginning": visit.query_value("after").is_none() && visit.query_value("from").is_none(),
-            "beginning": anew(visit, &[]),
+            "beginning": link_from_beginning(visit, &[]),
             "examined": page.examined,
         },
     })
@@ -239,7 +239,7 @@ pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let format = Format::from_name(ending).ok_or_else(|| Problem::not_found("page not found"))?;
     let project = find_project(visit, name)?;
     let asked = GridQuery::from_visit(visit)?;
-    let permit = grid_parts::permit(visit)?;
+    let permit = grid_parts::acquire_download_permit(visit)?;
     let files = files(&project)?;
     let IndexOutcome::Ready(grid) = open_index(visit, &files, None).await? else {
         return Err(Problem::unavailable(
@@ -250,7 +250,7 @@ pub(crate) async fn download(visit: &Visit, name: &str, ending: &str) -> Shown {
     let filter = asked.filter;
     let opened = run_blocking(move || Download::open(&files, *grid, &filter, format)).await;
     let download = opened.map_err(|problem| Problem::unavailable(problem.text))?;
-    grid_parts::file((name, ending), format, permit, |pieces| {
+    grid_parts::send_file((name, ending), format, permit, |pieces| {
         download.send(pieces)
     })
 }

@@ -33,7 +33,7 @@ const FILES: [(&str, &str); 4] = [
 pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
 
 /// The link to this page with other values in its query, from the beginning of the list.
-pub(super) fn anew(visit: &Visit, values: &[(&str, &str)]) -> String {
+pub(super) fn link_from_beginning(visit: &Visit, values: &[(&str, &str)]) -> String {
     visit.link_with(&[&BEGINNING[..], values].concat())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bo
         (true, false) => "ascending",
         (true, true) => "descending",
     };
-    let link = can_sort.then(|| anew(visit, &[("sort", sort), ("order", order)]));
+    let link = can_sort.then(|| link_from_beginning(visit, &[("sort", sort), ("order", order)]));
     json!({"at": at, "name": name, "sorted": sorted, "link": link})
 }
 
@@ -82,14 +82,14 @@ pub(super) fn legend(
     let wanted = if is_on { "" } else { state.name() };
     shown["count"] = json!(count);
     shown["is_on"] = is_on.into();
-    shown["link"] = anew(visit, &[("state", wanted)]).into();
+    shown["link"] = link_from_beginning(visit, &[("state", wanted)]).into();
     shown
 }
 
 /// The links to a list as files: with its filter, but without its page and order. `files` is the address of the files
 /// without their endings.
 pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
-    let query = anew(visit, &[("sort", ""), ("order", ""), ("first", "")]);
+    let query = link_from_beginning(visit, &[("sort", ""), ("order", ""), ("first", "")]);
     let query = query.split_once('?').map_or("", |(_, query)| query);
     let mark = if query.is_empty() { "" } else { "?" };
     let link = |(ending, label): (&str, &str)| json!({"label": label, "link": format!("{files}.{ending}{mark}{query}")});
@@ -97,7 +97,7 @@ pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
 }
 
 /// A number of the query.
-pub(super) fn number(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
+pub(super) fn number_in_query(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
     let text = visit.query_value(key).map(str::trim);
     let read = text.map(|text| {
         let read = text.parse();
@@ -107,8 +107,8 @@ pub(super) fn number(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
 }
 
 /// A number of the query, as a position in a list.
-pub(super) fn place(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> {
-    Ok(number(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
+pub(super) fn position_in_query(visit: &Visit, key: &str) -> Result<Option<usize>, Problem> {
+    Ok(number_in_query(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
 pub(super) fn state_of_name(name: &str) -> Result<State, Problem> {
@@ -117,7 +117,7 @@ pub(super) fn state_of_name(name: &str) -> Result<State, Problem> {
 }
 
 /// A permit for a download, which has a thread for as long as it takes.
-pub(super) fn permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
+pub(super) fn acquire_download_permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
     let permits = Arc::clone(&visit.dashboard.downloads);
     permits.try_acquire_owned().map_err(|_| {
         Problem::unavailable("too many files are being downloaded: try again when one is complete")
@@ -125,7 +125,7 @@ pub(super) fn permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
 }
 
 /// Sends a file while it is written.
-pub(super) fn file(
+pub(super) fn send_file(
     (name, ending): (&str, &str),
     format: Format,
     permit: OwnedSemaphorePermit,

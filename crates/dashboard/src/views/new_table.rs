@@ -47,7 +47,7 @@ pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     let dropped = visit.dashboard.dropped_tables();
     let runs = dropped.iter().filter_map(|table| {
         let name = table.file_name()?.to_string_lossy().into_owned();
-        match filler.run(table)? {
+        match filler.run_state(table)? {
             FillRun::Ended => None,
             FillRun::Running => Some(json!({"name": name, "is_running": true})),
             FillRun::Failed(_) if is_completed_since(visit, table) => None,
@@ -88,7 +88,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     if !replaces && is_taken(&table) {
         return Err(Problem::with_status(409, taken));
     }
-    let is_running = |table: &PathBuf| matches!(filler.run(table), Some(FillRun::Running));
+    let is_running = |table: &PathBuf| matches!(filler.run_state(table), Some(FillRun::Running));
     if visit.dashboard.dropped_tables().iter().any(is_running) {
         return Err(Problem::with_status(
             409,
@@ -166,7 +166,7 @@ fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
         .dropped_tables()
         .iter()
         .any(|one| one == table);
-    let has_failed = matches!(filler.run(table), Some(FillRun::Failed(_)));
+    let has_failed = matches!(filler.run_state(table), Some(FillRun::Failed(_)));
     was_dropped && has_failed && !is_there(&folder_of(table))
 }
 

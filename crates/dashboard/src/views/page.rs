@@ -57,7 +57,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     let links = page["links"].as_array().map_or(0, Vec::len);
     let content = json!({
         "app": app, "crawl": crawl, "id": id,
-        "meaning": outcome.map(Outcome::in_words),
+        "meaning": outcome.map(Outcome::meaning),
         "is_failure": outcome.is_some_and(Outcome::is_failure),
         "group": outcome.map(words::group_of),
         "parent": page["parent"].as_str().map(|url| json!({"url": url, "id": page_id(app, crawl, url)})),

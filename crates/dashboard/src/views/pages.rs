@@ -23,7 +23,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let list_page = with_time_limit(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
     let outcomes = Outcome::ALL.iter();
     let outcomes: Vec<Value> = outcomes
-        .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.in_words()}))
+        .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.meaning()}))
         .collect();
     // Pages can only be retried by outcome if the list has exactly one.
     let again = match (&of, &filter.outcomes[..]) {
@@ -83,7 +83,7 @@ pub(super) fn row(page: &PageRow) -> Value {
         "site": page.site,
         "depth": page.depth,
         "outcome": page.outcome.as_str(),
-        "meaning": page.outcome.in_words(),
+        "meaning": page.outcome.meaning(),
         "is_failure": page.outcome.is_failure(),
         "group": words::group_of(page.outcome),
         "status_code": page.status_code,

@@ -5,7 +5,7 @@ use webfill_store::{CrawlId, WholeRecord, split_record_key};
 
 use super::reading::{open_store, with_time_limit};
 use super::reasons;
-use super::words::of_doubt;
+use super::words::describe_doubt;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -19,7 +19,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let own: Vec<&CrawlId> = record.crawls.iter().collect();
     let own: Vec<&CrawlId> = own
         .into_iter()
-        .filter(|crawl| visit.visitor.rights.permit_app(&crawl.app_id))
+        .filter(|crawl| visit.visitor.rights.permits_app(&crawl.app_id))
         .collect();
     if own.is_empty() && visit.visitor.rights.is_limited_to_apps() {
         // As if it did not exist: visitors who may not see it need not know about it.
@@ -72,7 +72,7 @@ fn missing_fields(document: &Value) -> Vec<&str> {
 fn pages_without_values(document: &Value) -> Vec<Value> {
     let doubts = document["doubts"].as_object().into_iter().flatten();
     let row = |(url, doubt): (&String, &Value)| {
-        let why = of_doubt(doubt["why"].as_str().unwrap_or_default());
+        let why = describe_doubt(doubt["why"].as_str().unwrap_or_default());
         json!({"url": url, "why": why, "mapping": doubt["mapping"], "at": doubt["at"]})
     };
     doubts.map(row).collect()

@@ -22,7 +22,7 @@ use crate::grid::state::State;
 use crate::messages::Message;
 use crate::secrets::hex;
 use crate::snapshot::now_ms;
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// The separator of the values of a list where a person types them.
@@ -78,17 +78,17 @@ impl Cell {
     }
 
     /// What a member of the record, such as `sources`, holds for this field.
-    fn own(&self, member: &str) -> &Value {
+    fn member_of_field(&self, member: &str) -> &Value {
         &self.document()[member][&self.field]
     }
 
     fn value(&self) -> &Value {
-        self.own("fields")
+        self.member_of_field("fields")
     }
 
     /// Whether the value was given with the record.
     fn is_given(&self) -> bool {
-        has_value(self.value()) && self.own("sources").is_null()
+        has_value(self.value()) && self.member_of_field("sources").is_null()
     }
 
     /// A page with a value for this field, if no page has filled the field.
@@ -100,13 +100,16 @@ impl Cell {
 
     fn path(&self) -> String {
         let path = path_of(&self.dataset, &self.id);
-        format!("{path}/cell?field={}", encoded(&self.field))
+        format!("{path}/cell?field={}", percent_encode(&self.field))
     }
 
     /// Differs when anything has changed that a person sees before an answer.
     fn version(&self) -> String {
         let members = ["fields", "sources", "candidates", "decisions"];
-        let seen: Vec<&Value> = members.iter().map(|member| self.own(member)).collect();
+        let seen: Vec<&Value> = members
+            .iter()
+            .map(|member| self.member_of_field(member))
+            .collect();
         let page = self.page().map(|(_, value)| value);
         let seen = json!([seen, page]).to_string();
         let mut digits = hex(&Sha256::digest(seen.as_bytes()));
@@ -118,7 +121,7 @@ impl Cell {
     fn url(&self) -> Option<&str> {
         match self.page() {
             Some((page, _)) => Some(&page.url),
-            None => self.own("sources")["url"].as_str(),
+            None => self.member_of_field("sources")["url"].as_str(),
         }
     }
 }
@@ -127,7 +130,7 @@ impl Cell {
 fn is_visible(visit: &Visit, record: &WholeRecord) -> bool {
     let rights = &visit.visitor.rights;
     let mut crawls = record.crawls.iter();
-    !rights.is_limited_to_apps() || crawls.any(|crawl| rights.permit_app(&crawl.app_id))
+    !rights.is_limited_to_apps() || crawls.any(|crawl| rights.permits_app(&crawl.app_id))
 }
 
 /// Decisions change the record for all applications.
@@ -178,7 +181,10 @@ fn is_link(url: &str) -> bool {
 }
 
 fn content(cell: &Cell, copy: Option<Value>) -> Value {
-    let (source, decision) = (cell.own("sources"), cell.own("decisions"));
+    let (source, decision) = (
+        cell.member_of_field("sources"),
+        cell.member_of_field("decisions"),
+    );
     let mut state = cell.state.to_json();
     state["meaning"] = meaning(cell.state).into();
     let is_given = cell.is_given();
@@ -205,13 +211,13 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
         || cell.state == State::Conflicting;
     let url = cell.url();
     let record = path_of(&cell.dataset, &cell.id);
-    let dataset = encoded(&cell.dataset);
+    let dataset = percent_encode(&cell.dataset);
     json!({
         "trail": {"link": record, "label": format!("Record {}", cell.id)},
         "words": {"own": "Given", "keep": "Keep given", "applied": "The record has it now.", "row": "Record"},
         "hidden": {"field": cell.field, "version": cell.version()},
         "path": cell.path(),
-        "grid": format!("/dashboard/records?dataset={dataset}&from={}", encoded(&cell.id)),
+        "grid": format!("/dashboard/records?dataset={dataset}&from={}", percent_encode(&cell.id)),
         "title": cell.field, "id": cell.id, "row": cell.id,
         "state": state,
         "known": is_given.then(|| text(cell.value())),
@@ -234,14 +240,18 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
 
 /// Former values, the oldest first, and the present one.
 fn history(cell: &Cell) -> Vec<Value> {
-    let former = cell.own("history").as_array().into_iter().flatten();
+    let former = cell
+        .member_of_field("history")
+        .as_array()
+        .into_iter()
+        .flatten();
     let former = former.map(|one| json!({"text": text(&one["value"]), "until": one["until"]}));
     let now = json!({"text": text(cell.value()), "until": null});
     former.chain([now]).collect()
 }
 
 /// A text that a person has typed, as the kind of value that the field has.
-fn typed(text: &str, like: &Value) -> Value {
+fn parse_typed_text(text: &str, like: &Value) -> Value {
     match like {
         Value::Number(_) => match serde_json::from_str::<Value>(text) {
             Ok(Value::Number(number)) => number.into(),
@@ -256,14 +266,14 @@ fn typed(text: &str, like: &Value) -> Value {
             let like = items.first().unwrap_or(&Value::Null);
             let parts = text.split(SEPARATOR).map(str::trim);
             let parts = parts.filter(|part| !part.is_empty());
-            parts.map(|part| typed(part, like)).collect()
+            parts.map(|part| parse_typed_text(part, like)).collect()
         }
         _ => text.into(),
     }
 }
 
 /// Applies a decision, and shows the cell again.
-pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
+pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
     can_decide(visit)?;
     let wanted = CellRequest::from_form(form)?;
     let store = open_store(visit).await?;
@@ -272,7 +282,7 @@ pub(crate) async fn take(visit: &Visit, dataset: &str, id: &str, form: &Form) ->
     if form.get("version") != Some(&*cell.version()) {
         return report_changed_meanwhile(visit, &path);
     }
-    let answer = answer(&store, &cell, &wanted).await?;
+    let answer = resolve_answer(&store, &cell, &wanted).await?;
     let decision = Decision {
         record: format!("{dataset}/{id}"),
         field: cell.field.clone(),
@@ -317,7 +327,7 @@ fn report_changed_meanwhile(visit: &Visit, path: &str) -> Shown {
     Ok(see_other(&format!("{path}&message={message}")))
 }
 
-async fn answer(
+async fn resolve_answer(
     store: &BrowseHandles,
     cell: &Cell,
     wanted: &CellRequest,
@@ -328,12 +338,12 @@ async fn answer(
         CellRequest::Reject if cell.is_given() => DecisionAnswer::Accept,
         CellRequest::Reject => DecisionAnswer::Reject,
         CellRequest::Text(text) => {
-            let candidates = cell.own("candidates");
+            let candidates = cell.member_of_field("candidates");
             let like = match has_value(cell.value()) {
                 true => cell.value(),
                 false => &candidates[0]["value"],
             };
-            DecisionAnswer::Type(typed(text, like))
+            DecisionAnswer::Type(parse_typed_text(text, like))
         }
         CellRequest::Candidate(place) => {
             let others = other_values(cell.document(), &cell.field);
@@ -381,7 +391,7 @@ mod tests {
             ("1;2", json!([3]), json!([1, 2])),
             ("{\"a\": 1}", Value::Null, json!("{\"a\": 1}")),
         ] {
-            assert_eq!(typed(text, &like), value, "{text} like {like}");
+            assert_eq!(parse_typed_text(text, &like), value, "{text} like {like}");
         }
     }
 }

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use webfill_store::{Browse, Count, DatasetRow, Place, RecordFilter, RecordState};
 
-use super::grid_parts::{self, BEGINNING, ROWS, anew};
+use super::grid_parts::{self, BEGINNING, ROWS, link_from_beginning};
 use super::reading::{self, List, open_store, with_time_limit};
 use crate::answer::{Problem, Shown, see_other};
 use crate::grid::download::{Format, RecordDownload};
 use crate::grid::record_cells;
 use crate::grid::records::{self, Filter, MOST_SORTED, Page, Row};
 use crate::grid::state::State;
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// The records of a dataset are counted up to this number.
@@ -27,12 +27,12 @@ const MOST_COLUMNS: usize = 1_000;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     match visit.query_value("dataset") {
-        None => datasets(visit).await,
-        Some(dataset) => records(visit, dataset).await,
+        None => show_datasets(visit).await,
+        Some(dataset) => show_records(visit, dataset).await,
     }
 }
 
-async fn datasets(visit: &Visit) -> Shown {
+async fn show_datasets(visit: &Visit) -> Shown {
     visit.require_whole_fleet()?;
     let (store, from) = (open_store(visit).await?, reading::parse_cursor(visit)?);
     let listed = store
@@ -71,7 +71,7 @@ impl Asked {
         let state = record_state(visit)?;
         let of_cells = visit
             .query_value("state")
-            .filter(|name| of_records(name).is_none());
+            .filter(|name| record_state_from_name(name).is_none());
         let from_id = text("from");
         if from_id.is_some() && state == Some(RecordState::Resolved) {
             return Err(Problem::bad_request(
@@ -94,7 +94,7 @@ impl Asked {
             },
             after: text("after"),
             sort: text("sort").map(|column| (column, is_descending)),
-            first: grid_parts::place(visit, "first")?.unwrap_or(0),
+            first: grid_parts::position_in_query(visit, "first")?.unwrap_or(0),
         })
     }
 
@@ -111,15 +111,15 @@ impl Asked {
 /// Links may name the state of records in the parameter for the state of cells.
 fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
     match visit.query_value("records") {
-        Some(name) => match of_records(name) {
+        Some(name) => match record_state_from_name(name) {
             Some(state) => Ok(Some(state)),
             None => Err(Problem::bad_request("records: expected open or resolved")),
         },
-        None => Ok(visit.query_value("state").and_then(of_records)),
+        None => Ok(visit.query_value("state").and_then(record_state_from_name)),
     }
 }
 
-fn of_records(name: &str) -> Option<RecordState> {
+fn record_state_from_name(name: &str) -> Option<RecordState> {
     match name {
         "open" => Some(RecordState::Open),
         "resolved" => Some(RecordState::Resolved),
@@ -141,12 +141,16 @@ impl Listed {
     }
 }
 
-async fn records(visit: &Visit, dataset: &str) -> Shown {
+async fn show_records(visit: &Visit, dataset: &str) -> Shown {
     if let Some(id) = visit
         .query_value("id")
         .filter(|_| visit.query_value("how") == Some("exact"))
     {
-        let path = format!("/dashboard/record/{}/{}", encoded(dataset), encoded(id));
+        let path = format!(
+            "/dashboard/record/{}/{}",
+            percent_encode(dataset),
+            percent_encode(id)
+        );
         return Ok(see_other(&path));
     }
     let asked = Asked::of(visit, dataset)?;
@@ -156,7 +160,7 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
         .await?
         .total;
     let page = match &asked.sort {
-        Some(sort) if !total.is_more => sorted(browse, &asked, sort).await?,
+        Some(sort) if !total.is_more => read_sorted_page(browse, &asked, sort).await?,
         _ => {
             let after = asked.after.as_deref().map(str::parse::<Place>);
             let after = after.transpose().map_err(Problem::bad_request)?;
@@ -176,13 +180,13 @@ async fn records(visit: &Visit, dataset: &str) -> Shown {
     let of_page = page.rows.iter();
     let of_page = of_page.flat_map(|row| record_cells::names_of(&row.record.record.document));
     let named = [asked.filter.column.as_deref(), visit.query_value("sort")];
-    let names = distinct(of_sample.chain(of_page).chain(named.into_iter().flatten()));
+    let names = distinct_names(of_sample.chain(of_page).chain(named.into_iter().flatten()));
     let listed = Listed { names, total, page };
     let content = content(visit, dataset, &asked, &listed);
     visit.render_page("grid.html", &format!("Records of {dataset}"), content)
 }
 
-async fn sorted(
+async fn read_sorted_page(
     browse: &dyn Browse,
     asked: &Asked,
     (column, is_descending): &(String, bool),
@@ -196,7 +200,7 @@ async fn sorted(
     })
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     let new = names.filter(|name| seen.insert(*name));
     new.take(MOST_COLUMNS).map(str::to_owned).collect()
@@ -221,7 +225,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         .collect();
     let next = listed.page.next.as_deref();
     let is_bound = visit.visitor.rights.is_limited_to_apps();
-    let path = format!("/dashboard/records?dataset={}", encoded(dataset));
+    let path = format!("/dashboard/records?dataset={}", percent_encode(dataset));
     let is_resolved = filter.records.state == Some(RecordState::Resolved);
     let count = (!is_bound).then_some(listed.total.counted);
     json!({
@@ -257,7 +261,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         "list": {
             "next": next.map(|next| visit.link_with(&[("after", next)])),
             "is_beginning": asked.after.is_none() && visit.query_value("from").is_none(),
-            "beginning": anew(visit, &[]),
+            "beginning": link_from_beginning(visit, &[]),
             "examined": listed.page.examined,
         },
     })
@@ -292,7 +296,7 @@ fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
     shown["meaning"] = record_cells::meaning(state).into();
     if let Some(records) = visit
         .query_value("state")
-        .filter(|name| of_records(name).is_some())
+        .filter(|name| record_state_from_name(name).is_some())
     {
         let values = [("records", records), ("state", state.name())];
         shown["link"] = visit.link_with(&[&BEGINNING[..], &values].concat()).into();
@@ -311,7 +315,7 @@ fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &
         shown["text"] = json!(record_cells::beginning(value));
         shown["is_number"] = value.is_number().into();
         if state != State::Kept {
-            shown["link"] = format!("{path}/cell?field={}", encoded(name)).into();
+            shown["link"] = format!("{path}/cell?field={}", percent_encode(name)).into();
             shown["answer"] = json!(record_cells::answer_of(document, name));
         }
         shown
@@ -325,7 +329,11 @@ fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &
 }
 
 pub(super) fn path_of(dataset: &str, id: &str) -> String {
-    format!("/dashboard/record/{}/{}", encoded(dataset), encoded(id))
+    format!(
+        "/dashboard/record/{}/{}",
+        percent_encode(dataset),
+        percent_encode(id)
+    )
 }
 
 /// The filtered records as a file.
@@ -334,14 +342,14 @@ pub(crate) async fn download(visit: &Visit, ending: &str) -> Shown {
     let dataset = visit.query_value("dataset");
     let dataset = dataset.ok_or_else(|| Problem::bad_request("dataset: expected a name"))?;
     let asked = Asked::of(visit, dataset)?;
-    let permit = grid_parts::permit(visit)?;
+    let permit = grid_parts::acquire_download_permit(visit)?;
     let download = RecordDownload {
         browse: Arc::clone(&open_store(visit).await?.browse),
         filter: asked.filter,
         format,
         handle: Handle::current(),
     };
-    grid_parts::file((dataset, ending), format, permit, |pieces| {
+    grid_parts::send_file((dataset, ending), format, permit, |pieces| {
         download.send(pieces)
     })
 }

@@ -7,7 +7,7 @@ use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::messages::Message;
 use crate::tables::{Answer, Decision, Review};
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
@@ -20,7 +20,10 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let path = path(name);
     let link = |place: Option<usize>| {
         let place = place.filter(|place| *place < review.doubts.len())?;
-        Some(format!("{path}?at={}", encoded(&review.doubts[place].key)))
+        Some(format!(
+            "{path}?at={}",
+            percent_encode(&review.doubts[place].key)
+        ))
     };
     let content = json!({
         "name": name,
@@ -96,13 +99,17 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
         _ => places.find(|&place| review.answer(&review.doubts[place]).is_none()),
     };
     Ok(see_other(&match next {
-        Some(next) => format!("{}?at={}", path(name), encoded(&review.doubts[next].key)),
+        Some(next) => format!(
+            "{}?at={}",
+            path(name),
+            percent_encode(&review.doubts[next].key)
+        ),
         None => path(name),
     }))
 }
 
 fn path(name: &str) -> String {
-    format!("/dashboard/table/{}/review", encoded(name))
+    format!("/dashboard/table/{}/review", percent_encode(name))
 }
 
 fn doubt_json(review: &Review, place: usize) -> Value {

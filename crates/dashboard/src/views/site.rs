@@ -10,7 +10,7 @@ use super::{pages, sites, words};
 use crate::answer::{Problem, Shown, see_other};
 use crate::site_log::Change;
 use crate::snapshot::now_ms;
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 /// The number of its pages shown.
@@ -26,7 +26,10 @@ const ORIGINS: usize = 4;
 pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let named = parse_site(site)?;
     if named != site {
-        return Ok(see_other(&format!("/dashboard/site/{}", encoded(&named))));
+        return Ok(see_other(&format!(
+            "/dashboard/site/{}",
+            percent_encode(&named)
+        )));
     }
     let (fleet, read) = tokio::join!(fleet_status(visit, site), load_stored(visit, site));
     let (fleet, fleet_fault) = data_or_fault(fleet);
@@ -41,7 +44,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     };
     let content = json!({
         "site": site,
-        "because": reason.map(words::of_backoff),
+        "because": reason.map(words::describe_backoff),
         "rule": fleet.as_ref().map(rule),
         "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "kept": read.state, "rows": read.rows, "clock": read.clock, "robots": read.robots,
@@ -67,7 +70,7 @@ fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
             first.is_some_and(|first| !first.is_exact && first.at_ms == change.at_ms);
         json!({
             "state": change.state,
-            "because": words::of_backoff(&change.reason),
+            "because": words::describe_backoff(&change.reason),
             "at_ms": change.at_ms,
             "may_be_earlier": may_be_earlier,
             "over_s": over_ms.map(|ms| ms as f64 / 1_000.0),

@@ -6,13 +6,13 @@ use webfill_store::SiteState;
 use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use super::words;
 use crate::answer::{Problem, Shown, see_other};
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     // A form without scripts leads here, and from here to the site.
     if let Some(site) = visit.query_value("site") {
-        let site = encoded(&super::site::parse_site(site)?);
+        let site = percent_encode(&super::site::parse_site(site)?);
         return Ok(see_other(&format!("/dashboard/site/{site}")));
     }
     visit.require_whole_fleet()?;
@@ -57,7 +57,7 @@ fn site_row(site: &Value) -> Value {
     json!({
         "name": site["site"],
         "state": site["state"],
-        "because": words::of_backoff(reason),
+        "because": words::describe_backoff(reason),
         "since": site["since"],
         "until": site["until"],
         "evidence": site["evidence"],
@@ -76,7 +76,7 @@ pub(super) fn stored_row(site: &SiteState) -> Value {
     json!({
         "name": site.site,
         "state": site.phase.as_str(),
-        "because": words::of_backoff(&site.reason),
+        "because": words::describe_backoff(&site.reason),
         "since": site.since_ms as f64 / 1_000.0,
         "until": site.until_ms.map(|until_ms| until_ms as f64 / 1_000.0),
         "evidence": json!({"url": site.url, "status_code": site.status_code, "sign": site.sign}),

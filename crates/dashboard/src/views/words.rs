@@ -2,7 +2,7 @@
 
 use webfill_wire::{Outcome, Reason};
 
-pub(crate) fn of_reason(reason: Reason) -> &'static str {
+pub(crate) fn describe_skip_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Duplicate => "already known",
         Reason::TooDeep => "deeper than the crawl's depth",
@@ -19,7 +19,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
 }
 
 /// Why a page has not filled a record, by its name in the store.
-pub(crate) fn of_doubt(why: &str) -> &'static str {
+pub(crate) fn describe_doubt(why: &str) -> &'static str {
     match why {
         "other_values" => "contradicts known values of the record",
         "other_record" => "another record has this URL",
@@ -30,7 +30,7 @@ pub(crate) fn of_doubt(why: &str) -> &'static str {
 }
 
 /// Why a site backs off, by its name in the fleet.
-pub(crate) fn of_backoff(reason: &str) -> &'static str {
+pub(crate) fn describe_backoff(reason: &str) -> &'static str {
     match reason {
         "robots" => "its robots.txt is unavailable",
         "unreachable" => "it does not answer",
@@ -44,7 +44,7 @@ pub(crate) fn of_backoff(reason: &str) -> &'static str {
 }
 
 /// Why sites back off, in a line about one or several of them; empty if nobody needs to act.
-pub(crate) fn of_trouble(reason: &str) -> &'static str {
+pub(crate) fn describe_trouble(reason: &str) -> &'static str {
     match reason {
         "robots" => "robots.txt unavailable",
         "unreachable" => "no answer",

@@ -58,7 +58,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// The text read since `start`.
-    pub(crate) fn since(&self, start: usize) -> &'s str {
+    pub(crate) fn text_since(&self, start: usize) -> &'s str {
         &self.selector[start..self.offset]
     }
 

@@ -36,7 +36,7 @@ fn step_and_offset(cursor: &mut Cursor<'_>) -> CssResult<(i32, i32)> {
         cursor.skip_space();
     }
     parse_formula(&compact).ok_or_else(|| {
-        let written = cursor.since(start).trim_end_matches(is_space);
+        let written = cursor.text_since(start).trim_end_matches(is_space);
         let reason = format!("expected a position such as `2n+1`, found `{written}`");
         cursor.fault_at(start, &reason)
     })

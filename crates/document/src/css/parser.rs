@@ -96,7 +96,7 @@ impl Parser<'_, '_> {
         }
         let mut list = Vec::new();
         loop {
-            list.push(self.complex(leading)?);
+            list.push(self.parse_complex(leading)?);
             if !self.cursor.take(",") {
                 self.depth -= 1;
                 return Ok(list);
@@ -104,7 +104,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn complex(&mut self, leading: Leading) -> CssResult<Complex> {
+    fn parse_complex(&mut self, leading: Leading) -> CssResult<Complex> {
         self.cursor.skip_space();
         let mut combinator = match self.combinator(false) {
             Some(_) if leading == Leading::Refused => {
@@ -163,7 +163,7 @@ impl Parser<'_, '_> {
         };
         let mut tests: Vec<Test> = local_name.into_iter().collect();
         self.cursor.skip_comments();
-        while let Some(test) = self.simple()? {
+        while let Some(test) = self.parse_simple_test()? {
             tests.push(test);
             self.cursor.skip_comments();
         }
@@ -176,7 +176,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn simple(&mut self) -> CssResult<Option<Test>> {
+    fn parse_simple_test(&mut self) -> CssResult<Option<Test>> {
         Ok(Some(match self.cursor.peek() {
             Some('#') => {
                 self.cursor.take("#");
@@ -212,7 +212,7 @@ impl Parser<'_, '_> {
         if self.cursor.take("]") {
             let present =
                 |name: &String| self.attribute_test(name, Relation::Present, String::new());
-            return Ok(any(names.iter().map(present).collect()));
+            return Ok(any_test(names.iter().map(present).collect()));
         }
         let relation = self.relation()?;
         self.cursor.skip_space();
@@ -239,7 +239,7 @@ impl Parser<'_, '_> {
                 case,
             })
         };
-        Ok(any(names.iter().map(test).collect()))
+        Ok(any_test(names.iter().map(test).collect()))
     }
 
     /// Reads the flag at the end of an attribute selector, or returns the default without one.
@@ -308,7 +308,7 @@ impl Parser<'_, '_> {
     }
 }
 
-fn any(mut tests: Vec<Test>) -> Test {
+fn any_test(mut tests: Vec<Test>) -> Test {
     match tests.len() {
         1 => tests.remove(0),
         _ => Test::Or(tests),

@@ -26,7 +26,7 @@ pub(crate) fn relative_path(selector: Complex) -> Path {
             Combinator::Child => steps.push(step(Axis::Child, compound)),
             Combinator::LaterSibling => steps.push(step(Axis::FollowingSibling, compound)),
             Combinator::NextSibling => {
-                steps.push(nearest(Axis::FollowingSibling));
+                steps.push(nearest_sibling_step(Axis::FollowingSibling));
                 steps.push(step(Axis::Myself, compound));
             }
         }
@@ -55,7 +55,7 @@ pub(crate) fn match_condition(selector: Complex) -> Test {
             Some(Combinator::Child) => Axis::Parent,
             Some(Combinator::LaterSibling) => Axis::PrecedingSibling,
             Some(Combinator::NextSibling) => {
-                steps.push(nearest(Axis::PrecedingSibling));
+                steps.push(nearest_sibling_step(Axis::PrecedingSibling));
                 Axis::Myself
             }
         };
@@ -86,7 +86,7 @@ fn step(axis: Axis, compound: Compound) -> Step {
 }
 
 /// The step to the sibling next to a node.
-fn nearest(axis: Axis) -> Step {
+fn nearest_sibling_step(axis: Axis) -> Step {
     let predicates = vec![Predicate::Place(1)];
     Step {
         axis: StepAxis::Axis(axis),

@@ -96,7 +96,7 @@ impl Recorder {
     fn finish(self) -> Reading {
         Reading {
             tokens: self.tokens.into_inner().0,
-            tree: written_tree(&self.builder.sink.finish()),
+            tree: tree_as_text(&self.builder.sink.finish()),
         }
     }
 }
@@ -160,7 +160,7 @@ fn copy(token: &Token) -> Token {
     }
 }
 
-fn written_tree(tree: &Growing) -> String {
+fn tree_as_text(tree: &Growing) -> String {
     let mut written = String::new();
     let mut open = vec![(0, DOCUMENT)];
     while let Some((depth, place)) = open.pop() {

@@ -190,7 +190,7 @@ impl<'d> Evaluator<'d> {
                 let items = self.nodes(nodes, place, NodeDemand::All)?;
                 self.compare_set(comparison, &items, other, place)
             }
-            (other, Side::Nodes(_)) => self.compare(mirrored(comparison), right, other, place),
+            (other, Side::Nodes(_)) => self.compare(mirror(comparison), right, other, place),
             _ => Err(Stop::Engine(
                 "a comparison without a set of nodes".to_owned(),
             )),
@@ -293,7 +293,7 @@ fn relation_holds(relation: Relation, value: &str, wanted: &str) -> bool {
     }
 }
 
-fn mirrored(comparison: Comparison) -> Comparison {
+fn mirror(comparison: Comparison) -> Comparison {
     match comparison {
         Comparison::Less => Comparison::Greater,
         Comparison::LessOrEqual => Comparison::GreaterOrEqual,

@@ -16,7 +16,7 @@ pub struct XPathError {
 impl XPathError {
     pub(crate) fn new(expression: &str, offset: usize, fault: Fault) -> Self {
         XPathError {
-            expression: shortened(expression),
+            expression: shorten(expression),
             offset,
             fault,
         }
@@ -33,7 +33,7 @@ impl XPathError {
     }
 }
 
-fn shortened(expression: &str) -> String {
+fn shorten(expression: &str) -> String {
     const SHOWN_BYTES: usize = 200;
     if expression.len() <= SHOWN_BYTES {
         return expression.to_owned();

@@ -47,7 +47,7 @@ pub(super) type Parsed<T> = Result<T, XPathError>;
 
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parsed<Expression> {
-        self.deeper()?;
+        self.enter_level()?;
         let mut operands = vec![self.conjunction()?];
         while self.take("or") {
             operands.push(self.conjunction()?);
@@ -106,7 +106,7 @@ impl Parser<'_> {
         let depth = self.depth;
         let mut left = operand(self)?;
         while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.is_next(symbol)) {
-            self.deeper()?;
+            self.enter_level()?;
             self.place += 1;
             let right = operand(self)?;
             left = combine(*operator, Box::new(left), Box::new(right));
@@ -119,7 +119,7 @@ impl Parser<'_> {
         if !self.is_next("-") {
             return self.union();
         }
-        self.deeper()?;
+        self.enter_level()?;
         self.place += 1;
         let negated = Expression::Negate(Box::new(self.negation()?));
         self.depth -= 1;
@@ -247,7 +247,7 @@ impl Parser<'_> {
         }
     }
 
-    fn deeper(&mut self) -> Parsed<()> {
+    fn enter_level(&mut self) -> Parsed<()> {
         self.depth += 1;
         if self.depth > NESTING {
             return Err(self.fault_at(self.place, Fault::TooDeep { most: NESTING }));

@@ -21,7 +21,7 @@ pub(crate) fn texts(document: &Document, expression: &str) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn selected(document: &Document, selector: &str) -> Vec<String> {
+pub(crate) fn select(document: &Document, selector: &str) -> Vec<String> {
     let selector = Selector::compile(selector).unwrap_or_else(|error| panic!("{error}"));
     let found = document.select(&selector).unwrap();
     found

@@ -63,13 +63,13 @@ impl Scene {
         self.store.save(vec![save]).await.remove(0).unwrap();
     }
 
-    async fn text(&self, night: i64, number: u32, text: &str) {
+    async fn save_text(&self, night: i64, number: u32, text: &str) {
         let snapshot = PageContent::from_text(text).pack();
         self.save(page(night, number, Outcome::Ok, Some(snapshot)))
             .await;
     }
 
-    async fn missing(&self, night: i64, number: u32) {
+    async fn save_missing(&self, night: i64, number: u32) {
         let snapshot = PageContent::empty().pack();
         let page = page(night, number, Outcome::HttpError, Some(snapshot));
         self.save(page).await;
@@ -116,20 +116,20 @@ async fn pages_are_reported_as_changed_gone_back_and_new_from_the_second_run_on(
     let scene = Scene::new().await;
     let mut follower = scene.follower();
     scene.begin_run(1).await;
-    scene.text(1, 0, "one").await;
-    scene.text(1, 1, "other").await;
+    scene.save_text(1, 0, "one").await;
+    scene.save_text(1, 1, "other").await;
     catch_up(&mut follower).await;
     assert_eq!(scene.changes().await, []);
     for night in 2..=3 {
         scene.begin_run(night).await;
-        scene.text(night, 0, "one word").await;
-        scene.missing(night, 1).await;
+        scene.save_text(night, 0, "one word").await;
+        scene.save_missing(night, 1).await;
         scene.save(page(night, 2, Outcome::Blocked, None)).await;
         catch_up(&mut follower).await;
     }
     scene.begin_run(4).await;
-    scene.text(4, 1, "other").await;
-    scene.text(4, 3, "third").await;
+    scene.save_text(4, 1, "other").await;
+    scene.save_text(4, 3, "third").await;
     catch_up(&mut follower).await;
     let reported = |kind, number: &str| (kind, number.to_owned());
     assert_eq!(
@@ -161,9 +161,9 @@ async fn pages_are_reported_as_changed_gone_back_and_new_from_the_second_run_on(
 async fn what_the_first_run_has_left_is_not_reported_as_new_in_the_second() {
     let scene = Scene::new().await;
     scene.begin_run(1).await;
-    scene.text(1, 0, "one").await;
+    scene.save_text(1, 0, "one").await;
     scene.begin_run(2).await;
-    scene.text(2, 1, "other").await;
+    scene.save_text(2, 1, "other").await;
     catch_up(&mut scene.follower()).await;
     assert_eq!(scene.changes().await, [(ChangeKind::New, "1".to_owned())]);
 }
@@ -175,11 +175,15 @@ async fn each_check_is_judged_once_whoever_judges_it() {
     for night in 1..=5 {
         scene.begin_run(night).await;
         for number in 0..100 {
-            scene.text(night, number, &format!("night {night}")).await;
+            scene
+                .save_text(night, number, &format!("night {night}"))
+                .await;
         }
         catch_up(&mut one).await;
         // Both judge the next check, but only one can store it first.
-        scene.text(night, 1_000, &format!("night {night}")).await;
+        scene
+            .save_text(night, 1_000, &format!("night {night}"))
+            .await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
         // One is replaced by a successor, which reads what was stored.
@@ -223,7 +227,7 @@ async fn what_cannot_be_read_is_passed_over() {
     let mut follower = scene.follower();
     let broken = page(1, 0, Outcome::Ok, Some(b"no snapshot".to_vec()));
     scene.save(broken).await;
-    scene.text(1, 1, "text").await;
+    scene.save_text(1, 1, "text").await;
     catch_up(&mut follower).await;
     assert_eq!(scene.checks.lock().unwrap().len(), 1);
 }
@@ -233,7 +237,7 @@ async fn a_check_that_is_repeated_after_a_crash_makes_no_page_gone() {
     let scene = Scene::new().await;
     let mut follower = scene.follower();
     scene.begin_run(1).await;
-    scene.text(1, 0, "one").await;
+    scene.save_text(1, 0, "one").await;
     catch_up(&mut follower).await;
     for night in 2..=3 {
         scene.begin_run(night).await;

@@ -100,7 +100,7 @@ impl HealthStates {
         store: &dyn Store,
         chunk: Chunk,
     ) -> Result<(), StoreError> {
-        let known = known::values(store, &chunk.saves).await?;
+        let known = known::compare_values(store, &chunk.saves).await?;
         let last = chunk.saves.last().map(|(cursor, _)| cursor.clone());
         for ((cursor, page), known) in chunk.saves.iter().zip(known) {
             self.add_page(cursor, page, &known);

@@ -8,7 +8,7 @@ const COMPARED: usize = 128;
 
 /// For each page, the fields that its record knew before, and whether the page gives the same value. Most pages of a
 /// long chunk are not compared, so their lists are empty.
-pub(super) async fn values(
+pub(super) async fn compare_values(
     store: &dyn Store,
     pages: &[(Cursor, Value)],
 ) -> Result<Vec<Vec<(String, bool)>>, StoreError> {
@@ -48,14 +48,14 @@ fn is_same_value(found: &Value, known: &Value) -> bool {
         (Value::Array(items), known) => items.iter().any(|item| is_same_value(item, known)),
         (found, Value::Array(items)) => items.iter().any(|item| is_same_value(found, item)),
         (found, known) => {
-            let (found, known) = (folded(found), folded(known));
+            let (found, known) = (fold(found), fold(known));
             let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
             found == known || number(&found).is_some_and(|one| number(&known) == Some(one))
         }
     }
 }
 
-fn folded(value: &Value) -> String {
+fn fold(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.to_lowercase(),
         other => other.to_string(),

@@ -82,7 +82,7 @@ impl Model {
             of_values: BTreeSet::new(),
             fewest_cells: rows
                 .iter()
-                .map(|(row, _)| cells(*row, "td"))
+                .map(|(row, _)| count_cells(*row, "td"))
                 .min()
                 .unwrap_or(0),
         };
@@ -104,10 +104,11 @@ impl Model {
             return Likeness::Doubtful;
         }
         let parts = parts(element);
-        let cells_here = cells(element, "td");
-        let is_of_headers = self.fewest_cells > 0 && cells(element, "th") > 0 && cells_here == 0;
+        let cells_here = count_cells(element, "td");
+        let is_of_headers =
+            self.fewest_cells > 0 && count_cells(element, "th") > 0 && cells_here == 0;
         // A single cell across the whole table is the heading of a section.
-        let is_across = self.fewest_cells > 2 && cells_here == 1 && cells(element, "th") == 0;
+        let is_across = self.fewest_cells > 2 && cells_here == 1 && count_cells(element, "th") == 0;
         if is_of_headers || is_across || self.is_named_otherwise(&parts) {
             return Likeness::Other;
         }
@@ -152,7 +153,7 @@ pub(super) fn is_empty(element: NodeRef<'_>) -> bool {
     webfill_values::is_blank(element.text()) && !shows(element) && !element.descendants().any(shows)
 }
 
-fn cells(element: NodeRef<'_>, tag: &str) -> usize {
+fn count_cells(element: NodeRef<'_>, tag: &str) -> usize {
     element
         .children()
         .filter(|child| child.tag() == Some(tag))
@@ -160,7 +161,7 @@ fn cells(element: NodeRef<'_>, tag: &str) -> usize {
 }
 
 /// The classes of an element that tell what kind of element it is.
-pub(super) fn tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
+pub(super) fn kind_tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
     let classes = element.attribute("class").unwrap_or_default();
     let is_kind = |token: &&str| {
         token.len() <= 60
@@ -179,7 +180,7 @@ fn has_word(part: &str, known: &[&str]) -> bool {
 /// The tag and the classes of an element.
 fn name(element: NodeRef<'_>) -> Option<String> {
     let mut name = element.tag()?.to_owned();
-    for token in tokens(element) {
+    for token in kind_tokens(element) {
         name.push('.');
         name.push_str(token);
     }
@@ -188,7 +189,7 @@ fn name(element: NodeRef<'_>) -> Option<String> {
 
 fn parts(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut parts = BTreeSet::new();
-    let own = tokens(element).map(|token| format!("self.{token}"));
+    let own = kind_tokens(element).map(|token| format!("self.{token}"));
     parts.extend(own);
     let id = element.attribute("id").filter(|id| !looks_generated(id));
     let is_advert = |id: &&str| has_word(&format!("self#{id}"), &OF_ADVERTISEMENTS);

@@ -7,7 +7,7 @@ use serde_json::json;
 use webfill_document::NodeRef;
 use webfill_mapping::columns_of_row;
 
-use super::likeness::tokens;
+use super::likeness::kind_tokens;
 use super::standing::kind;
 use super::target::{header_texts, siblings_after};
 use crate::anchors::{is_valid_step_name, literal};
@@ -144,8 +144,8 @@ fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String
     if others().all(|other| other.tag() != Some(tag)) {
         return Some((Anchor::Path, format!("self::{tag}")));
     }
-    let token = tokens(node)
-        .find(|token| others().all(|other| !tokens(*other).any(|one| one == *token)))?;
+    let token = kind_tokens(node)
+        .find(|token| others().all(|other| !kind_tokens(*other).any(|one| one == *token)))?;
     let literal = literal(&format!(" {token} "))?;
     let class = format!("contains(concat(' ', normalize-space(@class), ' '), {literal})");
     Some((Anchor::ClassToken, class))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use webfill_document::{NodeRef, XPath};
 
-use super::likeness::tokens;
+use super::likeness::kind_tokens;
 use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements};
 use super::target::{Target, header_texts, number_of_tag};
@@ -43,7 +43,7 @@ pub(super) fn select<'d>(
     target: &Target<'d>,
     leaks: &Leaks,
 ) -> Option<RowSelector<'d>> {
-    let mut bases = bases(sheets, standings, layout, leaks);
+    let mut bases = base_selectors(sheets, standings, layout, leaks);
     bases.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
     bases.truncate(TRIED);
     let mut best: Option<(f64, RowSelector<'d>)> = None;
@@ -65,7 +65,7 @@ pub(super) fn select<'d>(
             .filter(|other| other.tag() == Some(tag))
             .collect();
         let mut first = vec![format!("self::{tag}")];
-        let conditions = conditions(&rows, &[], alike, None);
+        let conditions = choose_conditions(&rows, &[], alike, None);
         first.extend(conditions.into_iter().map(|one| one.xpath));
         selected.first = Some(first.join(" and "));
     }
@@ -83,7 +83,7 @@ fn rank(base: &Base) -> f64 {
     base.burden - base.anchor.survival()
 }
 
-fn bases(
+fn base_selectors(
     sheets: &[PreparedPage<'_>],
     standings: &[RecordElements<'_>],
     layout: &Layout<'_>,
@@ -255,7 +255,7 @@ fn add_conditions<'d>(
     }
     let conditions = match wrong.is_empty() {
         true => Vec::new(),
-        false => conditions(&right, &open, wrong, target.stride),
+        false => choose_conditions(&right, &open, wrong, target.stride),
     };
     let mut expression = base.expression.clone();
     let mut burden = base.burden;
@@ -294,7 +294,7 @@ pub(super) struct Condition {
 }
 
 /// Conditions that all rows meet, and that as few other selected elements as possible meet.
-fn conditions(
+fn choose_conditions(
     rows: &[NodeRef<'_>],
     open: &[NodeRef<'_>],
     mut wrong: Vec<NodeRef<'_>>,
@@ -346,7 +346,7 @@ fn condition_on_class_token(token: &str) -> Option<String> {
 }
 
 /// The children of an element by tag, and its descendants by tag and class, and by tag alone (with an empty class).
-fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
+fn names_within<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
     let mut found = BTreeSet::new();
     for child in element.descendants().take(400) {
         let Some(tag) = child.tag().filter(|tag| is_valid_step_name(tag)) else {
@@ -357,7 +357,7 @@ fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)>
         } else {
             found.insert((tag, Some("")));
         }
-        found.extend(tokens(child).map(|token| (tag, Some(token))));
+        found.extend(kind_tokens(child).map(|token| (tag, Some(token))));
     }
     found
 }
@@ -395,7 +395,7 @@ fn candidate_conditions(
         );
     }
     let own = |element: &NodeRef<'_>| -> BTreeSet<String> {
-        tokens(*element).map(str::to_owned).collect()
+        kind_tokens(*element).map(str::to_owned).collect()
     };
     for token in intersection(rows.iter().map(own)) {
         if let Some(test) = condition_on_class_token(&token) {
@@ -453,7 +453,7 @@ type Add<'a> = &'a mut dyn FnMut(String, f64, Box<dyn Fn(NodeRef<'_>) -> bool>);
 
 fn add_child_conditions(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
     let own = |element: &NodeRef<'_>| -> BTreeSet<(String, Option<String>)> {
-        let children = children_of(*element).into_iter();
+        let children = names_within(*element).into_iter();
         children
             .map(|(tag, token)| (tag.to_owned(), token.map(str::to_owned)))
             .collect()

@@ -251,7 +251,7 @@ fn multi_element_layout<'d>(
             counts[number] = count;
         }
     }
-    let kind = commonest(heads.iter().map(|(_, head)| kind(*head)))?;
+    let kind = most_common(heads.iter().map(|(_, head)| kind(*head)))?;
     // The first element of a row may contain no value of the record, so it is searched for among the elements before.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
@@ -277,14 +277,14 @@ fn elements_before(node: NodeRef<'_>) -> Vec<NodeRef<'_>> {
 /// The tag and the class of an element.
 pub(super) fn kind(node: NodeRef<'_>) -> String {
     let mut kind = node.tag().unwrap_or_default().to_owned();
-    for token in super::likeness::tokens(node) {
+    for token in super::likeness::kind_tokens(node) {
         kind.push('.');
         kind.push_str(token);
     }
     kind
 }
 
-pub(super) fn commonest<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
+pub(super) fn most_common<T: Ord + Clone>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     for one in all {
         *counts.entry(one).or_default() += 1;
@@ -337,7 +337,7 @@ fn finish_layout<'d>(
     counts: &[usize],
     is_wide: bool,
 ) -> Option<Layout<'d>> {
-    let tag = commonest(heads.iter().filter_map(|(_, head)| head.tag()))?.to_owned();
+    let tag = most_common(heads.iter().filter_map(|(_, head)| head.tag()))?.to_owned();
     heads.retain(|(_, head)| head.tag() == Some(tag.as_str()));
     let places: BTreeSet<(usize, usize)> = heads
         .iter()

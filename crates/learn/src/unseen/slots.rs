@@ -313,9 +313,8 @@ fn identify_slot(
 ) -> Option<FoundValue> {
     match at {
         PlaceKind::Text(node) => identify_text(*node, text, labels, prefixes, "t"),
-        PlaceKind::Element(element) => {
-            is_small(*element).then(|| identify_text(*element, text, labels, prefixes, "e"))?
-        }
+        PlaceKind::Element(element) => is_inline_only(*element)
+            .then(|| identify_text(*element, text, labels, prefixes, "e"))?,
         PlaceKind::Attribute(owner, name) => identify_attribute(*owner, name, text),
         PlaceKind::JsonLd(kind, path) => Some(identify_linked(kind, path)),
         PlaceKind::Json(_) | PlaceKind::ParsedJson(..) | PlaceKind::ScriptKey(..) => None,
@@ -323,7 +322,7 @@ fn identify_slot(
 }
 
 /// Whether an element contains only text and inline markup.
-fn is_small(element: NodeRef<'_>) -> bool {
+fn is_inline_only(element: NodeRef<'_>) -> bool {
     let is_inline = |node: NodeRef<'_>| {
         let tag = node.tag();
         tag.is_none_or(|tag| {
@@ -483,7 +482,7 @@ fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
             }
         }
         if numbered && far < 3 {
-            path += &format!("[{}]", number(one));
+            path += &format!("[{}]", number_among_siblings(one));
         }
         path.push('<');
     }
@@ -491,7 +490,7 @@ fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
 }
 
 /// The number of an element among its siblings of the same tag. In long lists, all later ones have the same number.
-fn number(element: NodeRef<'_>) -> usize {
+fn number_among_siblings(element: NodeRef<'_>) -> usize {
     let Some(parent) = element.parent() else {
         return 0;
     };
@@ -571,7 +570,7 @@ fn find_prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
             .iter()
             .filter(|place| matches!(place.at, PlaceKind::Text(_) | PlaceKind::Element(_)));
         let here: BTreeSet<String> = texts
-            .filter_map(|place| Some(parted(&place.text)?.0))
+            .filter_map(|place| Some(split_label(&place.text)?.0))
             .collect();
         for prefix in here {
             *counts.entry(prefix).or_default() += 1;
@@ -582,7 +581,7 @@ fn find_prefixes(pages: &[Places<'_>]) -> BTreeSet<String> {
     counts.into_keys().collect()
 }
 
-fn parted(text: &str) -> Option<(String, &str)> {
+fn split_label(text: &str) -> Option<(String, &str)> {
     let (label, value) = text.split_once(':')?;
     let is_label = label.chars().count() <= LONGEST_LABEL
         && label.chars().any(char::is_alphabetic)
@@ -592,6 +591,6 @@ fn parted(text: &str) -> Option<(String, &str)> {
 }
 
 fn inline_label(text: &str, prefixes: &BTreeSet<String>) -> Option<(String, String)> {
-    let (label, value) = parted(text)?;
+    let (label, value) = split_label(text)?;
     prefixes.contains(&label).then(|| (label, value.to_owned()))
 }

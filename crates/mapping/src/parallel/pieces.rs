@@ -13,7 +13,7 @@ struct Depth {
 
 impl Depth {
     /// Advances over a character. Returns whether it is outside brackets and quotes.
-    fn is_outside(&mut self, c: char) -> bool {
+    fn advance(&mut self, c: char) -> bool {
         match (self.quote, c) {
             (Some(quote), c) => {
                 if c == quote {
@@ -44,7 +44,7 @@ pub(super) fn split_css(selector: &str) -> Cut {
     let (mut joint, mut text) = (" ", String::new());
     let mut end = "";
     for (index, c) in selector.char_indices() {
-        let is_outside = depth.is_outside(c);
+        let is_outside = depth.advance(c);
         if is_outside && selector[index..].starts_with("::") {
             end = selector[index..].trim_end();
             break;
@@ -87,7 +87,7 @@ pub(super) fn split_xpath(expression: &str, is_first: bool) -> Cut {
     let mut pieces: Vec<Piece> = Vec::new();
     let (mut joint, mut text) = ("", String::new());
     for c in path.chars() {
-        let is_outside = depth.is_outside(c);
+        let is_outside = depth.advance(c);
         match c {
             '/' if is_outside => {
                 if !text.is_empty() {
@@ -133,7 +133,7 @@ pub(super) fn split_jsonpath(expression: &str) -> Cut {
     let mut before = ' ';
     for c in path.chars() {
         let was_open = depth.open > 0 || depth.quote.is_some();
-        let is_outside = depth.is_outside(c);
+        let is_outside = depth.advance(c);
         let begins =
             (c == '.' && is_outside && before != '.') || (c == '[' && !was_open && before != '.');
         match pieces.last_mut() {

@@ -52,7 +52,7 @@ impl ChainPath {
             end = takes;
             steps.next();
         }
-        let rest = steps.map(processor).collect();
+        let rest = steps.map(processor_json).collect();
         (!pieces.is_empty()).then_some(ChainPath { pieces, end, rest })
     }
 
@@ -129,7 +129,7 @@ fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
     }
 }
 
-fn processor(step: &Step) -> Value {
+fn processor_json(step: &Step) -> Value {
     match step.parameters.is_empty() {
         true => json!({"type": step.name}),
         false => json!({"type": step.name, "parameters": step.parameters}),
@@ -145,7 +145,7 @@ fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) 
     let runs: Vec<&[Piece]> = runs.collect();
     for (index, run) in runs.iter().enumerate() {
         let end = if index + 1 == runs.len() { end } else { "" };
-        processors.push(rendered_run(run, end, is_at_page));
+        processors.push(render_run(run, end, is_at_page));
         is_at_page = false;
     }
     let is_json = |piece: &Piece| matches!(piece.language, Language::JsonPath | Language::JsonLd);
@@ -174,7 +174,7 @@ fn self_processor(end: &str) -> Value {
     json!({"type": "xpath", "parameters": {"expression": expression}})
 }
 
-fn rendered_run(run: &[Piece], end: &str, is_at_page: bool) -> Value {
+fn render_run(run: &[Piece], end: &str, is_at_page: bool) -> Value {
     let joined = |pieces: &[Piece], gap: &str| -> String {
         let texts = pieces
             .iter()

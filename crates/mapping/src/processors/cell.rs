@@ -97,7 +97,7 @@ impl Cell {
             Cell::InColumn(column) => table.cell(row, *column).into_iter().collect(),
             Cell::Below(header) => {
                 if !table.has_header(header) {
-                    run.warn(no_header(header, &table.names()));
+                    run.warn(no_header_message(header, &table.names()));
                 }
                 table.cells_below(row, header)
             }
@@ -116,7 +116,7 @@ fn is_row(node: &NodeRef<'_>) -> bool {
     node.tag() == Some("tr")
 }
 
-fn no_header(header: &str, names: &[String]) -> String {
+fn no_header_message(header: &str, names: &[String]) -> String {
     const SHOWN: usize = 12;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     match shown.is_empty() {

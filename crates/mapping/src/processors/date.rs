@@ -4,7 +4,9 @@ use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
-use webfill_values::{DateOrder, DateReading, Dates, in_english, in_offsets, normal_form};
+use webfill_values::{
+    DateOrder, DateReading, Dates, normal_form, with_english_names, with_numeric_offsets,
+};
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
@@ -186,10 +188,11 @@ fn read(format: &str, text: &str) -> DateReading {
     if numeric == format {
         return read_numeric(format, text);
     }
-    match read_numeric(&numeric, &in_offsets(text, "?")) {
+    match read_numeric(&numeric, &with_numeric_offsets(text, "?")) {
         // The text would be a date if its zone were known.
         DateReading::None
-            if read_numeric(&numeric, &in_offsets(text, "+0000")) != DateReading::None =>
+            if read_numeric(&numeric, &with_numeric_offsets(text, "+0000"))
+                != DateReading::None =>
         {
             DateReading::Undecided
         }
@@ -198,7 +201,7 @@ fn read(format: &str, text: &str) -> DateReading {
 }
 
 fn read_numeric(format: &str, text: &str) -> DateReading {
-    let english = in_english(text, format);
+    let english = with_english_names(text, format);
     let parsed =
         BrokenDownTime::parse(format, text).or_else(|_| BrokenDownTime::parse(format, &english));
     match parsed {
@@ -212,11 +215,15 @@ fn read_numeric(format: &str, text: &str) -> DateReading {
 fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());
-        return Some(written(date.into(), clock, time.offset()));
+        return Some(format_iso(date.into(), clock, time.offset()));
     }
     if let Ok(timestamp) = time.to_timestamp() {
         let utc = timestamp.to_zoned(TimeZone::UTC);
-        return Some(written(utc.datetime(), Some(utc.time()), Some(Offset::UTC)));
+        return Some(format_iso(
+            utc.datetime(),
+            Some(utc.time()),
+            Some(Offset::UTC),
+        ));
     }
     let says_more = time.day().is_some()
         || time.day_of_year().is_some()
@@ -232,7 +239,7 @@ fn iso(time: &BrokenDownTime) -> Option<String> {
     })
 }
 
-fn written(date: DateTime, clock: Option<Time>, offset: Option<Offset>) -> String {
+fn format_iso(date: DateTime, clock: Option<Time>, offset: Option<Offset>) -> String {
     let date = date.date();
     let Some(clock) = clock else {
         return date.to_string();

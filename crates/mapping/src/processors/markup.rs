@@ -1,6 +1,6 @@
 //! Processors for values that hold markup: `html_to_text`, `decode_entities`.
 
-use crate::entities::decoded;
+use crate::entities::decode_references;
 use crate::entry::{Entry, Example, Family, Input};
 use crate::item::Item;
 use crate::page_text::readable_text;
@@ -51,5 +51,9 @@ pub(crate) const DECODE_ENTITIES: Entry = Entry {
         input: Input::Values(&["Caf&eacute; &amp; Bar &#x2014; a < b"]),
         output: &["Café & Bar — a < b"],
     }],
-    build: |_, _| Ok(Box::new(EachText(|text: &str| Some(decoded(text))))),
+    build: |_, _| {
+        Ok(Box::new(EachText(|text: &str| {
+            Some(decode_references(text))
+        })))
+    },
 };

@@ -86,7 +86,7 @@ struct Replace {
 impl Processor for Replace {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let mut late = Ok(());
-        let replaced = run.map_texts(items, |text| match self.replaced(text, run) {
+        let replaced = run.map_texts(items, |text| match self.replace_in(text, run) {
             Ok(text) => Some(text),
             Err(OutOfTime) => {
                 late = Err(OutOfTime);
@@ -98,7 +98,7 @@ impl Processor for Replace {
 }
 
 impl Replace {
-    fn replaced(&self, text: &str, run: &Run<'_>) -> Result<String, OutOfTime> {
+    fn replace_in(&self, text: &str, run: &Run<'_>) -> Result<String, OutOfTime> {
         let mut result = String::with_capacity(text.len());
         let mut end = 0;
         let mut time = Ok(());

@@ -179,12 +179,12 @@ pub(crate) const LENGTH_LIMIT: Entry = Entry {
         let ending = parameters.text("ending").to_owned();
         let whole_words = parameters.boolean("whole_words");
         Ok(Box::new(EachText(move |text: &str| {
-            Some(shortened(text, characters, &ending, whole_words))
+            Some(shorten(text, characters, &ending, whole_words))
         })))
     },
 };
 
-fn shortened(text: &str, characters: usize, ending: &str, whole_words: bool) -> String {
+fn shorten(text: &str, characters: usize, ending: &str, whole_words: bool) -> String {
     if text.chars().nth(characters).is_none() {
         return text.to_owned();
     }
@@ -215,11 +215,11 @@ mod tests {
         for characters in 1..15 {
             for ending in ["", "…", " (more)"] {
                 for whole_words in [false, true] {
-                    let short = shortened(text, characters, ending, whole_words);
+                    let short = shorten(text, characters, ending, whole_words);
                     assert!(short.chars().count() <= characters, "{short:?}");
                 }
             }
         }
-        assert_eq!(shortened("one two", 3, "", true), "one");
+        assert_eq!(shorten("one two", 3, "", true), "one");
     }
 }

@@ -78,7 +78,7 @@ impl<'s, 'p> Search<'s, 'p> {
             _ => format!("matches up to {}", text_of(&written.pieces[..at])),
         };
         Some(match self.find_cure(&written.pieces, MOST_FAULTS) {
-            Some(cured) => format!("{reached}; did you mean {}?", written.with(&cured)),
+            Some(cured) => format!("{reached}; did you mean {}?", written.with_pieces(&cured)),
             None => reached,
         })
     }

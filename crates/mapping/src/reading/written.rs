@@ -33,7 +33,7 @@ impl WrittenPath {
     }
 
     /// The expression with other pieces in place of its own.
-    pub(super) fn with(&self, pieces: &[Piece]) -> String {
+    pub(super) fn with_pieces(&self, pieces: &[Piece]) -> String {
         format!("{}{}{}", self.before, text_of(pieces), self.after)
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn parse_paths(expression: &str) -> Vec<WrittenPath> {
     }
     split_outside(expression, '|')
         .into_iter()
-        .filter_map(|path| whole(path_pieces(path)?))
+        .filter_map(|path| path_from_pieces(path_pieces(path)?))
         .collect()
 }
 
@@ -71,11 +71,11 @@ pub(super) fn parse_paths(expression: &str) -> Vec<WrittenPath> {
 pub(super) fn parse_selectors(list: &str) -> Vec<WrittenPath> {
     split_outside(list, ',')
         .into_iter()
-        .filter_map(|selector| whole(selector_pieces(selector)))
+        .filter_map(|selector| path_from_pieces(selector_pieces(selector)))
         .collect()
 }
 
-fn whole(pieces: Vec<Piece>) -> Option<WrittenPath> {
+fn path_from_pieces(pieces: Vec<Piece>) -> Option<WrittenPath> {
     (!pieces.is_empty()).then(|| WrittenPath {
         before: String::new(),
         pieces,
@@ -252,7 +252,7 @@ mod tests {
     fn text_around_a_path_stays() {
         let written = &parse_paths("substring-after( //td/a , ':')")[0];
         let other = [Piece::new("//", "th")];
-        assert_eq!(written.with(&other), "substring-after( //th , ':')");
+        assert_eq!(written.with_pieces(&other), "substring-after( //th , ':')");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     }
     let mut cures: Vec<Vec<Piece>> = names_in_lower_case(broken).into_iter().collect();
     cures.extend(with_or_without_tbody(broken));
-    cures.extend(deeper(broken));
+    cures.extend(any_descendant(broken));
     cures.extend(names_on_the_page(broken));
     cures.extend(other_index_before(broken));
     cures
@@ -44,7 +44,7 @@ fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 }
 
 /// Suggests any descendant instead of a child.
-fn deeper(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+fn any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let below = Piece::new("//", &piece.text);
     match piece.joint.as_str() {
@@ -92,14 +92,14 @@ fn other_index_before(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let Some((at, piece)) = before.find(|(_, piece)| number_in(&piece.text).is_some()) else {
         return Vec::new();
     };
-    let others = one_off(&piece.text).into_iter();
+    let others = neighbouring_indexes(&piece.text).into_iter();
     let others = others.map(|other| broken.with_replacement_at(at, &[Piece::new("", other)]));
     others.collect()
 }
 
 fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
     if number_in(predicate).is_some() {
-        return one_off(predicate);
+        return neighbouring_indexes(predicate);
     }
     let Some((what, value)) = equality_in(predicate) else {
         return Vec::new();
@@ -149,7 +149,7 @@ fn number_in(predicate: &str) -> Option<u32> {
     inner.trim().parse().ok()
 }
 
-fn one_off(predicate: &str) -> Vec<String> {
+fn neighbouring_indexes(predicate: &str) -> Vec<String> {
     let number = number_in(predicate).unwrap_or_default();
     let others = [number.checked_sub(1), number.checked_add(1)];
     let positions = others.into_iter().flatten().filter(|other| *other > 0);

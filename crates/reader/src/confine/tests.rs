@@ -34,10 +34,10 @@ fn attempt(what: &str) -> io::Result<()> {
         return Ok(());
     }
     confine(&LIMITS)?;
-    do_it(what, open)
+    perform(what, open)
 }
 
-fn do_it(what: &str, mut open: File) -> io::Result<()> {
+fn perform(what: &str, mut open: File) -> io::Result<()> {
     match what {
         "nothing" => Ok(()),
         "read a file" => File::open("/etc/hostname").map(drop),
@@ -96,7 +96,7 @@ fn in_a_process_of_its_own() {
     std::process::exit(0);
 }
 
-fn process(what: &str) -> Output {
+fn run_confined(what: &str) -> Output {
     Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -110,7 +110,7 @@ fn process(what: &str) -> Output {
 
 #[test]
 fn a_confined_process_can_do_nothing_but_read_and_think() {
-    let reported = |what: &str| String::from_utf8_lossy(&process(what).stdout).into_owned();
+    let reported = |what: &str| String::from_utf8_lossy(&run_confined(what).stdout).into_owned();
     assert!(reported("nothing").contains("ended: Ok(())"));
     assert!(reported("keep lower limits").contains("ended: Ok(())"));
     for what in [
@@ -133,7 +133,7 @@ fn a_confined_process_can_do_nothing_but_read_and_think() {
 
 #[test]
 fn a_file_that_is_open_does_not_grow() {
-    let ended = process("grow a file");
+    let ended = run_confined("grow a file");
     let output = String::from_utf8_lossy(&ended.stdout);
     let was_killed = ended.status.signal() == Some(libc::SIGXFSZ);
     assert!(was_killed || output.contains("ended: Err("), "{output}");
@@ -141,7 +141,7 @@ fn a_file_that_is_open_does_not_grow() {
 
 #[test]
 fn memory_has_an_end() {
-    let ended = process("take memory");
+    let ended = run_confined("take memory");
     let words = String::from_utf8_lossy(&ended.stderr);
     assert!(words.contains(OUT_OF_MEMORY), "{words}");
     assert_eq!(ended.status.signal(), Some(libc::SIGABRT));
@@ -150,7 +150,7 @@ fn memory_has_an_end() {
 #[test]
 fn thinking_has_an_end() {
     let began = Instant::now();
-    let ended = process("think forever");
+    let ended = run_confined("think forever");
     assert_eq!(ended.status.signal(), Some(libc::SIGXCPU));
     assert!(began.elapsed() >= Duration::from_millis(900));
 }

@@ -3,7 +3,7 @@
 use crate::kind::Kind;
 
 /// Recognises the kind by the names of streams in the directory. They are in UTF-16, at multiples of 128 bytes.
-pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
+pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
     // Texts and slides may contain sheets, so the order matters.
     const STREAMS: [(&str, Option<Kind>); 5] = [
         ("EncryptedPackage", Some(Kind::Office)),
@@ -50,7 +50,7 @@ mod tests {
             (&["Workbook", "WordDocument"], None),
             (&["Workbook", "PowerPoint Document"], None),
         ] {
-            assert_eq!(kind(&file_with(streams)), expected, "{streams:?}");
+            assert_eq!(detect_kind(&file_with(streams)), expected, "{streams:?}");
         }
     }
 }

@@ -34,9 +34,9 @@ impl Level {
         }
         let fresh = TextWriter::new(self.writer.max_bytes());
         let text = std::mem::replace(&mut self.waiting, fresh).finish();
-        self.writer.paragraph();
+        self.writer.end_paragraph();
         self.writer.push_written(&text)?;
-        self.writer.paragraph();
+        self.writer.end_paragraph();
         Ok(())
     }
 }
@@ -66,7 +66,7 @@ impl Frames {
         let text = self.take_frame()?;
         let waiting = &mut self.level().waiting;
         waiting.push_written(&text)?;
-        waiting.paragraph();
+        waiting.end_paragraph();
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Frames {
     pub(super) fn end_paragraph(&mut self, has_end: bool) -> Result<(), Trouble> {
         let level = self.level();
         if has_end {
-            level.writer.paragraph();
+            level.writer.end_paragraph();
         }
         level.write_waiting()
     }

@@ -48,9 +48,9 @@ impl Sheets {
             Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
             Token::Begin("table", attributes) if self.in_cells == 0 => {
                 self.count = self.count.saturating_add(1);
-                writer.paragraph();
+                writer.end_paragraph();
                 writer.push(&attributes.get("name").unwrap_or_default())?;
-                writer.paragraph();
+                writer.end_paragraph();
             }
             Token::Begin("table-row", attributes) if self.in_cells == 0 => {
                 self.row = Row {
@@ -84,10 +84,10 @@ impl Sheets {
             Token::Begin("p" | "h", _) => self.in_paragraphs += 1,
             Token::End("p" | "h") => {
                 self.in_paragraphs = self.in_paragraphs.saturating_sub(1);
-                target.paragraph();
+                target.end_paragraph();
             }
-            Token::Begin("s" | "tab", _) => target.space(),
-            Token::Begin("line-break", _) => target.line_break(),
+            Token::Begin("s" | "tab", _) => target.push_space(),
+            Token::Begin("line-break", _) => target.push_line_break(),
             Token::Text(text) if self.in_paragraphs > 0 => target.push(text)?,
             _ => {}
         }
@@ -134,7 +134,7 @@ impl Row {
                     writer.end_cell();
                 }
             }
-            writer.paragraph();
+            writer.end_paragraph();
         }
         Ok(())
     }

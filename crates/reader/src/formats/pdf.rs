@@ -38,12 +38,12 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
         match page_text(&document, *page, max_text_bytes) {
             Some(text) => {
                 // When a document is read in one go, a page begins with this line break, which was trimmed here.
-                writer.line_break();
+                writer.push_line_break();
                 writer.push(&text)?;
             }
             None => unread += 1,
         }
-        writer.paragraph();
+        writer.end_paragraph();
     }
     let text = writer.finish();
     if unread > 0 && text.is_empty() {

@@ -53,16 +53,16 @@ fn font_without_table(document: &Document, id: ObjectId, dictionary: &Dictionary
     if dictionary.get(b"Subtype").and_then(Object::as_name).ok()? != b"Type0" {
         return None;
     }
-    let descendants = resolved(document, dictionary.get(b"DescendantFonts").ok()?)?;
-    let descendant = resolved(document, descendants.as_array().ok()?.first()?)?;
+    let descendants = resolve(document, dictionary.get(b"DescendantFonts").ok()?)?;
+    let descendant = resolve(document, descendants.as_array().ok()?.first()?)?;
     let descendant = descendant.as_dict().ok()?;
     let family = family(document, descendant);
     let ucs2 = family.as_ref().and_then(CidFamily::ucs2_cmap);
     let collection = ucs2.and_then(predefined_cmap);
     let own = dictionary.get(b"ToUnicode").ok();
-    let own = own.and_then(|own| resolved(document, own)?.as_stream().ok());
+    let own = own.and_then(|own| resolve(document, own)?.as_stream().ok());
     let own = own.and_then(cmap_of_stream);
-    let (encoding, name) = match resolved(document, dictionary.get(b"Encoding").ok()?)? {
+    let (encoding, name) = match resolve(document, dictionary.get(b"Encoding").ok()?)? {
         Object::Name(name) if matches!(&name[..], b"Identity-H" | b"Identity-V") => {
             // Either the library reads this font itself, or nothing can read it.
             if own.is_some() || collection.is_none() {
@@ -87,14 +87,14 @@ fn font_without_table(document: &Document, id: ObjectId, dictionary: &Dictionary
     })
 }
 
-fn resolved<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Object> {
+fn resolve<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Object> {
     document.dereference(object).ok().map(|(_, object)| object)
 }
 
 fn family(document: &Document, descendant: &Dictionary) -> Option<CidFamily> {
-    let info = resolved(document, descendant.get(b"CIDSystemInfo").ok()?)?;
+    let info = resolve(document, descendant.get(b"CIDSystemInfo").ok()?)?;
     let info = info.as_dict().ok()?;
-    let text = |key: &[u8]| resolved(document, info.get(key).ok()?)?.as_str().ok();
+    let text = |key: &[u8]| resolve(document, info.get(key).ok()?)?.as_str().ok();
     Some(CidFamily::from_registry_ordering(
         text(b"Registry")?,
         text(b"Ordering")?,
@@ -217,12 +217,12 @@ impl Font {
 fn widths(document: &Document, descendant: &Dictionary) -> BTreeMap<u32, Object> {
     let mut widths = BTreeMap::new();
     let list = descendant.get(b"W").ok();
-    let list = list.and_then(|list| resolved(document, list)?.as_array().ok());
-    let number = |object: &Object| u32::try_from(resolved(document, object)?.as_i64().ok()?).ok();
+    let list = list.and_then(|list| resolve(document, list)?.as_array().ok());
+    let number = |object: &Object| u32::try_from(resolve(document, object)?.as_i64().ok()?).ok();
     let mut entries = list.map_or(&[][..], |list| &list[..]);
     while let [first, second, rest @ ..] = entries {
         let Some(first) = number(first) else { break };
-        match (resolved(document, second), rest) {
+        match (resolve(document, second), rest) {
             (Some(Object::Array(each)), _) => {
                 widths.extend((first..).zip(each.iter().cloned()));
                 entries = rest;

@@ -11,7 +11,7 @@ use super::pdf_pages::UNKNOWN;
 pub(super) fn name_characters(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let font = object.as_dict().ok()?;
-        let characters = characters(document, font)?;
+        let characters = find_characters(document, font)?;
         Some((*id, write_table(&characters, own_table(document, font)?)))
     });
     let found: Vec<(ObjectId, Vec<u8>)> = found.collect();
@@ -24,7 +24,7 @@ pub(super) fn name_characters(document: &mut Document) {
 }
 
 /// The codes of a font, with the texts of their glyphs; `None` if the library knows all of them.
-fn characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)>> {
+fn find_characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)>> {
     let subtype = font.get(b"Subtype").and_then(Object::as_name).ok()?;
     if !matches!(subtype, b"Type1" | b"MMType1" | b"TrueType" | b"Type3") {
         return None;
@@ -62,7 +62,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
     };
     let parts: Vec<&str> = base.split('_').collect();
     let is_compound = parts.len() > 1;
-    let written: Option<String> = parts.iter().map(|part| by_code(part)).collect();
+    let written: Option<String> = parts.iter().map(|part| text_of_code_points(part)).collect();
     if written.is_some() {
         return written;
     }
@@ -74,7 +74,7 @@ fn text_of(name: &str, code: i64) -> Option<String> {
 }
 
 /// The text of names with code points: `u1F600`, and one or several as in `uni20AC`.
-fn by_code(name: &str) -> Option<String> {
+fn text_of_code_points(name: &str) -> Option<String> {
     let character = |digits: &str| {
         let is_hexadecimal = digits
             .bytes()

@@ -38,7 +38,7 @@ pub(super) fn expand_operators(document: &mut Document) {
 
 /// The content with these two operators replaced by their equivalents; `None` if it has neither of them.
 fn expand_content(content: &[u8]) -> Option<Vec<u8>> {
-    if !may_use_them(content) {
+    if !may_use_shorthands(content) {
         return None;
     }
     let operations = Content::decode(content).ok()?.operations;
@@ -54,7 +54,7 @@ fn is_shorthand(operation: &Operation) -> bool {
 }
 
 /// Whether a content may use these operators. Both follow a string, which ends in a bracket.
-fn may_use_them(content: &[u8]) -> bool {
+fn may_use_shorthands(content: &[u8]) -> bool {
     let mut before = 0;
     for byte in content {
         if matches!(byte, b'\'' | b'"') && matches!(before, b')' | b'>') {

@@ -79,7 +79,7 @@ impl OutputDev for PagesOutput {
             self.trouble = Some(trouble);
             return Err(OutputError::FormatError(fmt::Error));
         }
-        self.writer.paragraph();
+        self.writer.end_paragraph();
         self.done += 1;
         Ok(())
     }

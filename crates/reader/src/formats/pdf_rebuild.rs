@@ -245,7 +245,7 @@ fn write_file(objects: &BTreeMap<(u32, u16), PdfObject<'_>>, trailers: &[&[u8]])
         let last = trailers
             .iter()
             .rev()
-            .find_map(|trailer| reference(trailer, key));
+            .find_map(|trailer| parse_reference(trailer, key));
         if let Some(last) = last {
             let entry = format!(" {} {} {} R", String::from_utf8_lossy(key), last.0, last.1);
             output.extend_from_slice(entry.as_bytes());
@@ -259,7 +259,7 @@ fn write_file(objects: &BTreeMap<(u32, u16), PdfObject<'_>>, trailers: &[&[u8]])
     output
 }
 
-fn reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
+fn parse_reference(trailer: &[u8], key: &[u8]) -> Option<(u32, u16)> {
     let value = value_of(trailer, key)?;
     let end = value.iter().position(|byte| *byte == b'R')?;
     let words = std::str::from_utf8(&value[..end]).ok()?;
@@ -305,7 +305,7 @@ pub(super) fn gather_pages(document: &mut Document) {
     let tree =
         document.add_object(dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count });
     for page in pages {
-        copy_inherited(document, page, tree);
+        adopt_page(document, page, tree);
     }
     let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
     document.trailer.set("Root", catalog);
@@ -313,7 +313,7 @@ pub(super) fn gather_pages(document: &mut Document) {
 
 /// Moves a page whose parent is lost to the new tree. If the page has no size of its own, it gets the default size,
 /// because the inherited one is lost, too.
-fn copy_inherited(document: &mut Document, page: ObjectId, tree: ObjectId) {
+fn adopt_page(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary
         .and_then(|page| page.get(b"Parent"))

@@ -322,7 +322,7 @@ impl RtfReader<'_> {
         self.group.here = destination;
         self.group.part = part.unwrap_or(self.group.part);
         if destination == Destination::Text && word != "result" {
-            self.writer().paragraph();
+            self.writer().end_paragraph();
             self.group.is_row = false;
         }
         Ok(())
@@ -390,7 +390,7 @@ impl RtfReader<'_> {
     fn new_line(&mut self) -> Result<(), Trouble> {
         self.flush()?;
         if self.group.here == Destination::Text {
-            self.writer().line_break();
+            self.writer().push_line_break();
             if self.group.part == Part::Body {
                 self.parts.write_frames()?;
             }

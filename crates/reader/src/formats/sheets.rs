@@ -45,14 +45,14 @@ fn write_sheet<R: Read + Seek>(
         Err(error) => return Err(trouble_of_xlsx(error)),
     };
     writer.push(name)?;
-    writer.paragraph();
+    writer.end_paragraph();
     let mut row = None;
     // The column that the line has reached.
     let mut at = 0;
     while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
         let (of_row, column) = cell.get_position();
         if row != Some(of_row) {
-            writer.paragraph();
+            writer.end_paragraph();
             (row, at) = (Some(of_row), 0);
         }
         let text = match cell.get_value() {
@@ -69,7 +69,7 @@ fn write_sheet<R: Read + Seek>(
         write_cell(&text, writer)?;
         at = column + 1;
     }
-    writer.paragraph();
+    writer.end_paragraph();
     Ok(())
 }
 
@@ -90,14 +90,14 @@ pub(super) fn read_xls(bytes: Vec<u8>, max_text_bytes: u64) -> Result<Content, T
     for name in &names {
         let range = workbook.worksheet_range(name).map_err(Trouble::broken)?;
         writer.push(name)?;
-        writer.paragraph();
+        writer.end_paragraph();
         let before = range.start().map_or(0, |(_, column)| column);
         for row in range.rows() {
             writer.skip_cells(before as usize);
             for cell in row {
                 write_cell(&text_of_data(cell), &mut writer)?;
             }
-            writer.paragraph();
+            writer.end_paragraph();
         }
     }
     let metadata = Metadata {

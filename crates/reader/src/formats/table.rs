@@ -6,7 +6,7 @@ pub(super) fn rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
     let lines = table.lines().filter(|line| !line.starts_with("# "));
     lines
         .map(|line| {
-            let mut cells: Vec<String> = line.split('\t').map(unescaped).collect();
+            let mut cells: Vec<String> = line.split('\t').map(unescape).collect();
             if let Some(text) = cells.last_mut() {
                 *text = text.replace('¶', "\n").replace('¦', "\t");
             }
@@ -16,7 +16,7 @@ pub(super) fn rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
         .collect()
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut parts = text.split("\\u{");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

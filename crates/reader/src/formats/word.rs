@@ -86,7 +86,7 @@ fn write_part(
         xml::for_each_token(part, |token| story.write(&token))?;
         if let Some(text) = story.finish()? {
             writer.push_written(&text)?;
-            writer.paragraph();
+            writer.end_paragraph();
             break;
         }
     }
@@ -107,7 +107,7 @@ fn write_once(
     let text = alone.finish();
     if !seen.contains(&text) {
         writer.push_written(&text)?;
-        writer.paragraph();
+        writer.end_paragraph();
         seen.push(text);
     }
     Ok(())

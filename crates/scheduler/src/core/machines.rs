@@ -101,8 +101,8 @@ pub(super) fn warn_if_clock_differs(cx: &mut Context, peer: &Caller, before_ms: 
 }
 
 /// Why no connected supervisor reaches the web, and since when; `None` if one does, or none is connected.
-pub(super) fn longest_offline_if_all(cx: &Context) -> Option<&Offline> {
-    cx.dispatch.fleet.longest_offline_if_all()
+pub(super) fn longest_outage_if_all_offline(cx: &Context) -> Option<&Offline> {
+    cx.dispatch.fleet.longest_outage_if_all_offline()
 }
 
 fn exceeds_skew_newly(before_ms: i64, ahead_ms: i64) -> bool {

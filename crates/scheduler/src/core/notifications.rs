@@ -82,7 +82,7 @@ impl Notifications {
         self.permissions = Some(permissions);
         self.undelivered = cx.frontier.run_in_transaction(|db| {
             outbox::make_all_due(db, now_ms)?;
-            outbox::undelivered(db)
+            outbox::list_undelivered(db)
         })?;
         let names: Vec<String> = watches.by_name.keys().cloned().collect();
         for name in names {
@@ -173,7 +173,7 @@ impl Notifications {
     }
 
     /// The status of a watch: its silence, waiting notifications, and recent deliveries.
-    pub(super) fn show_notifications(
+    pub(super) fn notifications_json(
         &mut self,
         cx: &mut Context,
         watch: &str,
@@ -196,7 +196,7 @@ impl Notifications {
         let undelivered = self.undelivered.iter();
         let undelivered: Vec<Value> = undelivered
             .filter(|one| one.target.0 == watch)
-            .map(alerts::row)
+            .map(alerts::alert_json)
             .collect();
         Ok(json!({
             "silent": silent.into_values().collect::<Vec<_>>(),
@@ -219,7 +219,7 @@ impl Notifications {
 
     /// The targets that notifications do not reach, for `status`.
     pub(super) fn undelivered_rows(&self) -> Vec<Value> {
-        self.undelivered.iter().map(alerts::row).collect()
+        self.undelivered.iter().map(alerts::alert_json).collect()
     }
 }
 

@@ -53,7 +53,7 @@ impl SiteStateWrites {
         };
         self.taken_to = last;
         self.is_out = true;
-        let write = to_write(unsaved, last, now_ms);
+        let write = build_site_states_write(unsaved, last, now_ms);
         cx.store_writes.push(StoreWrite::SiteStates(write));
         Ok(())
     }
@@ -69,7 +69,7 @@ impl SiteStateWrites {
     }
 }
 
-fn to_write(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite {
+fn build_site_states_write(unsaved: Vec<UnsavedState>, last: i64, now_ms: i64) -> SiteStatesWrite {
     let (mut in_trouble, mut open) = (Vec::new(), Vec::new());
     for UnsavedState { report, .. } in unsaved {
         match to_store_state(&report, now_ms) {

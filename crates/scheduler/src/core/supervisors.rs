@@ -29,7 +29,7 @@ pub(super) fn handle_supervisor_message(
         }
         SupervisorToDispatcher::Heartbeat(beat) => answer_heartbeat(cx, peer, &beat, now_ms),
         SupervisorToDispatcher::Credit { session, credit } => {
-            cx.dispatch.credit(peer, session, credit, now_ms);
+            cx.dispatch.on_credit(peer, session, credit, now_ms);
         }
         SupervisorToDispatcher::Goodbye {
             session,
@@ -121,7 +121,7 @@ fn join_and_welcome(
     if cx.draining {
         cx.dispatch.fleet.drain();
         cx.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
-    } else if drains.concern(&hello.supervisor) {
+    } else if drains.is_draining(&hello.supervisor) {
         drain::send_drain(cx, &hello.supervisor);
     }
     Ok(())
@@ -151,7 +151,7 @@ fn send_mappings_if_current(
 fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat, now_ms: i64) {
     let session = beat.session;
     let ahead_ms = machines::clock_ahead_ms(cx, peer);
-    let answer = match cx.dispatch.heartbeat(peer, beat, now_ms) {
+    let answer = match cx.dispatch.on_heartbeat(peer, beat, now_ms) {
         HeartbeatReply::InSync {
             heard_ms,
             outcomes_heard,
@@ -235,8 +235,8 @@ pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
         tracing::warn!(
             event = "supervisor_silent",
             supervisor = name,
-            sites = cx.dispatch.schedule.owned_by(&name),
-            leased = cx.dispatch.leases.held_by(&name),
+            sites = cx.dispatch.schedule.count_owned_by(&name),
+            leased = cx.dispatch.leases.count_held_by(&name),
             lost_in_s = (lost_ms - now_ms) / 1_000,
             "a supervisor is silent: its idle sites go to others now, its tasks when it is lost"
         );

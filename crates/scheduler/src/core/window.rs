@@ -116,7 +116,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
         let Some(crawl) = cx.window.underserved.next() else {
             break;
         };
-        let wanted = FEW_SITES.saturating_sub(cx.dispatch.schedule.admitted_for(crawl));
+        let wanted = FEW_SITES.saturating_sub(cx.dispatch.schedule.count_admitted_for(crawl));
         let most = wanted.min(free_places(cx));
         let found = cx
             .frontier

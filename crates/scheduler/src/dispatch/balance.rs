@@ -61,7 +61,7 @@ impl Dispatch {
     }
 
     fn shares(&self, lane: Lane) -> Shares {
-        let owned = |name: &str| self.schedule.owned_by(name);
+        let owned = |name: &str| self.schedule.count_owned_by(name);
         let open: Vec<(usize, &String)> = self
             .fleet
             .online_in(lane)
@@ -93,7 +93,7 @@ impl Dispatch {
         now_ms: i64,
     ) -> Option<&String> {
         let shares = self.balance.lanes.get(&lane)?;
-        let owned = |name: &str| self.schedule.owned_by(name);
+        let owned = |name: &str| self.schedule.count_owned_by(name);
         let (most, candidates) = match owned(owner) {
             few if few <= shares.share => return None,
             many if many > shares.share + shares.tolerance => (shares.share, &shares.below),

@@ -184,7 +184,7 @@ impl Fleet {
         self.supervisor_in_session(peer, id).is_some()
     }
 
-    pub(super) fn heartbeat(
+    pub(super) fn on_heartbeat(
         &mut self,
         peer: &Caller,
         beat: &SupervisorHeartbeat,
@@ -211,7 +211,7 @@ impl Fleet {
         }
     }
 
-    pub(super) fn credit(&mut self, peer: &Caller, id: u64, credit: Credit) {
+    pub(super) fn on_credit(&mut self, peer: &Caller, id: u64, credit: Credit) {
         if let Some(supervisor) = self.supervisor_in_session(peer, id)
             && let Some(session) = &mut supervisor.session
         {

@@ -76,7 +76,7 @@ impl Dispatch {
     /// because further tasks of the same grant may have a lower priority.
     pub(super) fn credit_for(&self, owner: &str, priority: u8, now_ms: i64) -> u64 {
         let room = self.fleet.available_credit(owner, now_ms);
-        if room.ordinary == 0 && self.leases.held_at_least(owner, priority) < room.reserve {
+        if room.ordinary == 0 && self.leases.count_held_at_least(owner, priority) < room.reserve {
             return room.reserved.min(1);
         }
         room.ordinary

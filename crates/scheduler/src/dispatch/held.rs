@@ -57,7 +57,7 @@ impl TasksBySupervisor {
     }
 
     /// How many leases of this priority or a higher one a supervisor holds.
-    pub(super) fn at_least(&self, supervisor: &str, priority: u8) -> u64 {
+    pub(super) fn count_at_least(&self, supervisor: &str, priority: u8) -> u64 {
         let held = self.by_supervisor.get(supervisor);
         held.map_or(0, |held| {
             held.by_priority.range(priority..).map(|(_, n)| n).sum()
@@ -80,13 +80,13 @@ mod tests {
         assert_eq!(held.tasks("a").collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!((held.count("a"), held.count("b")), (3, 1));
         assert_eq!(
-            [1, 50, 51, 90, 91].map(|from| held.at_least("a", from)),
+            [1, 50, 51, 90, 91].map(|from| held.count_at_least("a", from)),
             [3, 3, 2, 1, 0]
         );
         for (task, priority) in [(2, 50), (3, 70), (1, 90)] {
             held.remove("a", task, priority);
         }
-        assert_eq!(held.at_least("a", 1), 0);
+        assert_eq!(held.count_at_least("a", 1), 0);
         assert_eq!(held.tasks("a").count(), 0);
         held.remove("b", 5, 10);
         assert!(held.by_supervisor.is_empty());

@@ -50,13 +50,13 @@ impl Leases {
     }
 
     /// How many tasks are leased to a supervisor.
-    pub fn held_by(&self, name: &str) -> usize {
+    pub fn count_held_by(&self, name: &str) -> usize {
         self.held.count(name)
     }
 
     /// How many leases of this priority or a higher one a supervisor holds.
-    pub(super) fn held_at_least(&self, name: &str, priority: u8) -> u64 {
-        self.held.at_least(name, priority)
+    pub(super) fn count_held_at_least(&self, name: &str, priority: u8) -> u64 {
+        self.held.count_at_least(name, priority)
     }
 
     /// The leases of a supervisor. The cost does not depend on those of others.

@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// The number of sites that were admitted to the window for a crawl.
-    pub(crate) fn admitted_for(&self, crawl: CrawlKey) -> usize {
+    pub(crate) fn count_admitted_for(&self, crawl: CrawlKey) -> usize {
         self.admitted_for.get(&crawl).copied().unwrap_or(0)
     }
 
@@ -84,7 +84,7 @@ impl Schedule {
     }
 
     /// The number of sites in the window that a supervisor owns.
-    pub(crate) fn owned_by(&self, name: &str) -> usize {
+    pub(crate) fn count_owned_by(&self, name: &str) -> usize {
         self.owned_by.get(name).copied().unwrap_or(0)
     }
 
@@ -449,7 +449,7 @@ impl Schedule {
                 };
                 let company = site
                     .admitted_for
-                    .map_or(usize::MAX, |crawl| self.admitted_for(crawl));
+                    .map_or(usize::MAX, |crawl| self.count_admitted_for(crawl));
                 if site.leases == 0 && company > spare {
                     far.push((*from_ms, *id));
                 }

@@ -52,7 +52,7 @@ pub(super) struct AvailableCredit {
 }
 
 impl AvailableCredit {
-    pub(super) fn at_most(self, tasks: u64) -> AvailableCredit {
+    pub(super) fn limit_to(self, tasks: u64) -> AvailableCredit {
         AvailableCredit {
             ordinary: self.ordinary.min(tasks),
             reserved: self.reserved.min(tasks),

@@ -67,7 +67,7 @@ impl Supervisor {
     ) -> AvailableCredit {
         match &self.session {
             Some(session) if !self.is_silent && now_ms - self.heard_ms <= lease_ms => {
-                session.available_credit().at_most(most)
+                session.available_credit().limit_to(most)
             }
             _ => AvailableCredit::default(),
         }

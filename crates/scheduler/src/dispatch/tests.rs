@@ -69,17 +69,17 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
 }
 
 /// Sends a heartbeat of the first session that confirms no message. Returns whether it is in sync.
-fn hear(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
-    let heard = dispatch.heartbeat(&peer(name), &beat(1, 0, 1_000), now_ms);
+fn send_heartbeat(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
+    let heard = dispatch.on_heartbeat(&peer(name), &beat(1, 0, 1_000), now_ms);
     matches!(heard, HeartbeatReply::InSync { .. })
 }
 
 /// Sends heartbeats that keep the lease in force up to this time.
-fn hear_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
+fn keep_lease_until(dispatch: &mut Dispatch, name: &str, until_ms: i64) -> bool {
     let (_, over_ms) = dispatch.fleet.lease_end(&peer(name)).unwrap();
     let before = (over_ms - LEASE_MS..until_ms).step_by(LEASE_MS as usize / 2);
-    before.for_each(|at_ms| assert!(hear(dispatch, name, at_ms)));
-    hear(dispatch, name, until_ms)
+    before.for_each(|at_ms| assert!(send_heartbeat(dispatch, name, at_ms)));
+    send_heartbeat(dispatch, name, until_ms)
 }
 
 fn peer(name: &str) -> Caller {

@@ -177,13 +177,13 @@ impl AuditedAction {
     pub fn from_list_change(change: &ListChange) -> Vec<AuditedAction> {
         let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
             let entries = entries.iter();
-            entries.map(|entry| (kind, about_key(entry))).collect()
+            entries.map(|entry| (kind, key_json(entry))).collect()
         };
         let mut entries = plain("added", &change.added);
         entries.extend(plain("removed", &change.removed));
         entries.extend(change.changed.iter().map(|(before, now)| {
-            let mut about = about_key(now);
-            about["was"] = about_key(before);
+            let mut about = key_json(now);
+            about["was"] = key_json(before);
             ("changed", about)
         }));
         let actions = entries.chunks(MOST_ENTRIES).map(|entries| {
@@ -223,10 +223,10 @@ impl AuditedAction {
             Action::Status { .. } => ("status", json!({})),
             Action::Reload { .. } => ("reload", json!({})),
             Action::Drain { supervisor, .. } => ("drain", json!({"supervisor": supervisor})),
-            Action::Site(site) => ("site", about_site(site)),
+            Action::Site(site) => ("site", site_action_json(site)),
             Action::Sites(_) => ("sites", json!({})),
             Action::Why(_) => ("why", json!({})),
-            Action::Watch(watch) => (watch.order.name(), about_watch(&watch.order)),
+            Action::Watch(watch) => (watch.order.name(), watch_order_json(&watch.order)),
         };
         AuditedAction::with_subject(action, about)
     }
@@ -293,7 +293,7 @@ impl AuditedAction {
     }
 }
 
-fn about_key(entry: &Entry) -> Value {
+fn key_json(entry: &Entry) -> Value {
     json!({
         "role": entry.role.as_str(), "name": &*entry.name, "key": entry.key.to_string(),
         "rights": entry.rights.to_string(),
@@ -305,7 +305,7 @@ fn subject_of(subject: &Subject) -> Value {
 }
 
 /// The rules that were set. A removed rule is logged as `none`, because a null member would not be logged.
-fn about_site(site: &SiteAction) -> Value {
+fn site_action_json(site: &SiteAction) -> Value {
     fn rule<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
         match rule {
             None => Value::Null,
@@ -323,7 +323,7 @@ fn about_site(site: &SiteAction) -> Value {
     })
 }
 
-fn about_watch(order: &WatchOrder) -> Value {
+fn watch_order_json(order: &WatchOrder) -> Value {
     match order {
         WatchOrder::Add(watch) => json!({"name": watch.name, "app": watch.app}),
         WatchOrder::List => json!({}),

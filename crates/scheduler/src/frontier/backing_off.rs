@@ -89,7 +89,7 @@ impl SiteStates<'_> {
     }
 
     /// How many sites with queued tasks back off, and those whose backoffs end first.
-    pub fn backing_off(
+    pub fn list_backing_off(
         &mut self,
         limit: usize,
         now_ms: i64,

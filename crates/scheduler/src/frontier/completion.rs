@@ -190,7 +190,7 @@ fn feed_links(
             .links
             .iter()
             .filter(|text| parse_row_link(text).is_none());
-        links.map(|text| LinkKind::of(text))
+        links.map(|text| LinkKind::parse(text))
     };
     let keys = match unwanted || !batch.reaches(&link) {
         true => Vec::new(),

@@ -96,7 +96,7 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
         let ended = row.get::<_, Option<String>>(1)?;
         let ended = ended.map(|name| parse_column(1, &name)).transpose()?;
         let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
-        let (rows, rows_stored) = read_rows(db, key)?;
+        let (rows, rows_stored) = read_row_counts(db, key)?;
         let status = CrawlStatus {
             rows,
             rows_stored,
@@ -139,7 +139,7 @@ pub(super) fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
     Ok(n.optional()?.map_or(0, |n: i64| n as u64))
 }
 
-pub(super) fn read_rows(db: &Connection, key: CrawlKey) -> Result<(u64, u64)> {
+pub(super) fn read_row_counts(db: &Connection, key: CrawlKey) -> Result<(u64, u64)> {
     let sql = "SELECT n, stored FROM listed_rows WHERE crawl = ?1";
     let rows = db.prepare_cached(sql)?.query_row([key], |row| {
         Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))

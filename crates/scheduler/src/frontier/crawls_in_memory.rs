@@ -133,7 +133,7 @@ impl CrawlsInMemory {
     }
 
     #[cfg(test)]
-    pub(super) fn with_compiled_patterns(&self) -> usize {
+    pub(super) fn count_with_compiled_patterns(&self) -> usize {
         let scopes = self.crawls.values().map(|kept| &kept.crawl.scope);
         scopes
             .filter(|scope| scope.compiled_bytes().next().is_some())

@@ -61,7 +61,7 @@ impl Reports<'_> {
             );
             let (end, next) = page_end(cx, "task_rows", after)?;
             let mut select = cx.db.prepare_cached(&sql)?;
-            let found = select.query_map(params![after, end, json(crawls)], |row| {
+            let found = select.query_map(params![after, end, crawls_json(crawls)], |row| {
                 Ok(FailedUrls {
                     site: row.get(0)?,
                     outcome: read_outcome(row, 1)?,
@@ -98,7 +98,7 @@ impl Reports<'_> {
                 );
                 let (end, next) = page_end(cx, "records", after)?;
                 let mut select = cx.db.prepare_cached(&sql)?;
-                let found = select.query_map(params![after, end, json(crawls)], |row| {
+                let found = select.query_map(params![after, end, crawls_json(crawls)], |row| {
                     Ok(DeadRecord {
                         name: row.get(0)?,
                         url: row.get(1)?,
@@ -141,6 +141,6 @@ fn page_end(cx: &Context, table: &str, after: i64) -> Result<(i64, Option<i64>)>
     Ok((end, (end < last).then_some(end)))
 }
 
-fn json(crawls: &[CrawlKey]) -> String {
+fn crawls_json(crawls: &[CrawlKey]) -> String {
     serde_json::to_string(crawls).unwrap_or_default()
 }

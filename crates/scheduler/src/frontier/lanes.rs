@@ -41,7 +41,7 @@ impl SiteLane {
         }
     }
 
-    pub fn of_name(name: &str) -> Option<SiteLane> {
+    pub fn from_name(name: &str) -> Option<SiteLane> {
         match name {
             "auto" => Some(SiteLane::Auto),
             _ => name.parse().ok().map(SiteLane::Fixed),

@@ -48,13 +48,13 @@ impl Names {
         }
         let id = match self.old.get(name) {
             Some(id) => *id,
-            None => self.stored(db, name)?,
+            None => self.read_or_insert(db, name)?,
         };
         self.remember(name, id);
         Ok(id)
     }
 
-    fn stored(&self, db: &Connection, name: &str) -> Result<i64> {
+    fn read_or_insert(&self, db: &Connection, name: &str) -> Result<i64> {
         let mut select = db.prepare_cached(self.select)?;
         if let Some(id) = select.query_row([name], |row| row.get(0)).optional()? {
             return Ok(id);

@@ -77,13 +77,13 @@ impl Crawls<'_> {
     }
 
     #[cfg(test)]
-    pub(crate) fn in_memory(&self) -> usize {
+    pub(crate) fn count_in_memory(&self) -> usize {
         self.0.cx.crawls.len()
     }
 
     #[cfg(test)]
     pub(crate) fn count_with_compiled_patterns(&self) -> usize {
-        self.0.cx.crawls.with_compiled_patterns()
+        self.0.cx.crawls.count_with_compiled_patterns()
     }
 
     /// Takes up to `most` of the changed crawls, oldest first.

@@ -142,7 +142,11 @@ pub fn drop_removed_targets(
 }
 
 /// The events of a watch that were reported; `None`: none yet.
-pub fn reported(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Reported>> {
+pub fn load_reported(
+    db: &Connection,
+    watch: &str,
+    time: NotificationTime,
+) -> Result<Option<Reported>> {
     let sql = "SELECT reported FROM watch_reported WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
     let reported = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
@@ -210,7 +214,7 @@ pub fn list_due(
         if is_busy(&key) || found.iter().any(|(found, _)| *found == key) {
             continue;
         }
-        if let Some(delivery) = delivery(db, row.get(0)?)? {
+        if let Some(delivery) = load_delivery(db, row.get(0)?)? {
             found.push((key, delivery));
         }
     }
@@ -223,7 +227,7 @@ pub fn next_due_ms(db: &Connection) -> Result<Option<i64>> {
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-fn delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
+fn load_delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
     let sql = "SELECT key, watch, target, body FROM notifications
                JOIN notification_bodies ON notification = id WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
@@ -280,14 +284,14 @@ fn trim_settled(db: &Connection, watch: &str) -> Result<()> {
 }
 
 /// Targets whose oldest waiting notification was made before a time.
-pub fn overdue(db: &Connection, before_ms: i64) -> Result<Vec<Undelivered>> {
+pub fn list_overdue(db: &Connection, before_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT watch, target, min(made_ms), max(why) FROM notifications
                WHERE due_ms IS NOT NULL GROUP BY watch, target HAVING min(made_ms) <= ?1";
     read_undelivered(db, sql, &[&before_ms])
 }
 
 /// The targets that have an alert.
-pub fn undelivered(db: &Connection) -> Result<Vec<Undelivered>> {
+pub fn list_undelivered(db: &Connection) -> Result<Vec<Undelivered>> {
     let sql = "SELECT watch, target, since_ms, why FROM undelivered";
     read_undelivered(db, sql, &[])
 }

@@ -228,7 +228,7 @@ fn read(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
     let kept = |row: &Row<'_>| {
         Ok(CheckHistory {
             slot: row.get(0)?,
-            class: PageClass::of_number(row.get(1)?),
+            class: PageClass::from_number(row.get(1)?),
             times_checked: row.get::<_, i64>(2)? as u64,
             changes: row.get::<_, i64>(3)? as u64,
             last_check_ms: row.get(4)?,
@@ -299,7 +299,7 @@ impl Ranks {
         };
         let plan = match self.plans.get(&site) {
             Some(plan) => *plan,
-            None => plan(db, crawl, spec, site, began_ms)?,
+            None => load_plan(db, crawl, spec, site, began_ms)?,
         };
         self.plans.insert(site, plan);
         let key = match task {
@@ -315,7 +315,7 @@ impl Ranks {
     }
 }
 
-fn plan(
+fn load_plan(
     db: &Connection,
     crawl: CrawlKey,
     spec: &CrawlSpec,

@@ -7,7 +7,7 @@ use webfill_wire::CrawlKey;
 
 use super::model::{NextCrawl, SiteId, TaskId};
 use super::site_states::{host_of, host_of_last_failure};
-use super::tries::tries;
+use super::tries::count_tries;
 
 /// How many tasks are considered when choosing the one that goes first after a backoff.
 const PROBES_CHECKED: usize = 256;
@@ -44,7 +44,7 @@ pub(super) fn least_tried(
     let mut least: Option<((bool, Tried), QueuedTask)> = None;
     for task in first_queued(db, site, any, PROBES_CHECKED)? {
         let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
-        let tried = (tries(db, task.id)?, task.deliveries);
+        let tried = (count_tries(db, task.id)?, task.deliveries);
         let key = (is_of_failed, tried);
         if least.as_ref().is_none_or(|(least, _)| key < *least) {
             least = Some((key, task));

@@ -47,7 +47,7 @@ pub(super) fn check_or_adopt(
     now_ms: i64,
 ) -> std::result::Result<Origin, FrontierError> {
     let fault = |source| FrontierError::database("open the frontier", path, source);
-    let made_at_ms = noted(db, MARK).map_err(fault)?;
+    let made_at_ms = read_meta(db, MARK).map_err(fault)?;
     let is_refused = restoring.is_none_or(|restoring| restoring.backups == Backups::Refused);
     match (made_at_ms, restoring) {
         (Some(made_at_ms), _) if is_refused => {
@@ -70,7 +70,7 @@ fn adopt_if_copied(
     restoring: Restoring,
     now_ms: i64,
 ) -> Result<Origin> {
-    let noted_ns = noted(db, CREATED)?;
+    let noted_ns = read_meta(db, CREATED)?;
     let differs = created_ns
         .zip(noted_ns)
         .is_some_and(|(now, then)| now != then);
@@ -84,7 +84,7 @@ fn adopt_if_copied(
     Ok(Origin {
         begins_anew,
         is_copy: differs && !is_declared,
-        quiet_until_ms: noted(db, QUIET)?.map_or(0, |left_ms| now_ms + left_ms),
+        quiet_until_ms: read_meta(db, QUIET)?.map_or(0, |left_ms| now_ms + left_ms),
     })
 }
 
@@ -96,7 +96,7 @@ pub fn forget_copy(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-fn noted(db: &Connection, name: &str) -> Result<Option<i64>> {
+fn read_meta(db: &Connection, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE name = ?1";
     db.query_row(sql, [name], |row| row.get(0)).optional()
 }
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    fn frontier() -> (tempfile::TempDir, Connection) {
+    fn open_database() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         let db = schema::open(&path, &super::super::FrontierConfig::default()).unwrap();
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_file_is_a_copy_if_it_was_created_at_another_time_than_noted() {
-        let (_folder, db) = frontier();
+        let (_folder, db) = open_database();
         let adopted = |created_ns| {
             let restoring = restoring(Backups::Refused);
             adopt_if_copied(&db, created_ns, false, restoring, NOW_MS)
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_wait_is_for_the_longest_request_of_all_supervisors_that_are_known() {
-        let (_folder, db) = frontier();
+        let (_folder, db) = open_database();
         let wait_ms = |backups| quiet_ms(&db, restoring(backups)).unwrap();
         assert_eq!(wait_ms(Backups::Declared), 51_000);
         let add = "INSERT INTO supervisors VALUES ('patient', 1, 300000, 0)";

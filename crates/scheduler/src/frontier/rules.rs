@@ -18,7 +18,7 @@ pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
     let mut lanes = HashMap::new();
     for row in rows {
         let (site, name): (SiteId, String) = row?;
-        lanes.extend(SiteLane::of_name(&name).map(|lane| (site, lane)));
+        lanes.extend(SiteLane::from_name(&name).map(|lane| (site, lane)));
     }
     Ok(lanes)
 }

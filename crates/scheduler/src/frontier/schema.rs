@@ -58,7 +58,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     }
     tune(&db, config).map_err(at_path)?;
     #[cfg(test)]
-    plans::watch(&mut db);
+    plans::record_statements(&mut db);
     Ok(db)
 }
 

@@ -43,7 +43,7 @@ impl Sites<'_> {
     pub fn next_due_ms(&mut self) -> Result<Option<i64>, FrontierError> {
         self.0.run("look for the next due site", |cx| {
             let mut earliest: Option<i64> = None;
-            sites::each_priority(&cx.db, |priority| {
+            sites::visit_priorities(&cx.db, |priority| {
                 let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
                            ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT 1";

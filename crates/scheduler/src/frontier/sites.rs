@@ -107,7 +107,7 @@ pub(super) fn select_due(
     limit: usize,
 ) -> Result<Vec<SiteRow>> {
     let mut sites = Vec::new();
-    each_priority(db, |priority| {
+    visit_priorities(db, |priority| {
         let sql = format!(
             "SELECT {COLUMNS} FROM sites
              WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
@@ -147,7 +147,7 @@ pub(super) fn select_due_of_crawl(
 
 /// Visits the priorities of waiting sites from the highest down, until `visit` returns false. There
 /// are at most a hundred, each found by one index look-up.
-pub(super) fn each_priority(
+pub(super) fn visit_priorities(
     db: &Connection,
     mut visit: impl FnMut(i64) -> Result<bool>,
 ) -> Result<()> {

@@ -35,7 +35,7 @@ pub fn make_snapshot(state: &Path, copy: &Path) -> std::result::Result<Applied, 
 }
 
 /// How far a snapshot has applied the journal. An error if the file is not a frontier or has another format.
-pub fn snapshot_applied(snapshot: &Path) -> std::result::Result<Applied, FrontierError> {
+pub fn read_snapshot_position(snapshot: &Path) -> std::result::Result<Applied, FrontierError> {
     let fault = |source| FrontierError::database("open the snapshot", snapshot, source);
     let db = open_snapshot(snapshot).map_err(fault)?;
     schema::check_format(&db, snapshot)?;

@@ -85,7 +85,7 @@ impl Transactions {
     }
 
     /// Makes everything durable that was committed since the last call, with its position in the journal.
-    pub(super) fn keep(&mut self, applied: Applied) -> Result<(), FrontierError> {
+    pub(super) fn make_durable(&mut self, applied: Applied) -> Result<(), FrontierError> {
         self.changes = self.run("keep the journal's commits", |cx| {
             note_applied(&cx.db, applied)?;
             cx.db.prepare_cached("COMMIT")?.execute([])?;

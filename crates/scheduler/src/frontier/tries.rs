@@ -20,7 +20,7 @@ pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
 }
 
 /// How many attempts at a task have failed.
-pub(super) fn tries(db: &Connection, task: TaskId) -> Result<i64> {
+pub(super) fn count_tries(db: &Connection, task: TaskId) -> Result<i64> {
     let mut count = db.prepare_cached("SELECT count(*) FROM tries WHERE task = ?1")?;
     count.query_row([task as i64], |row| row.get(0))
 }

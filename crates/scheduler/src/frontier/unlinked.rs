@@ -124,7 +124,7 @@ pub(super) fn schedule_unlinked_check(
     let is_page = report.outcome.is_page();
     let is_missing =
         report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
-    let known = known(&cx.db, report.task)?;
+    let known = load_known_page(&cx.db, report.task)?;
     let Some(mut known) = known.or(is_page.then(KnownPage::default)) else {
         return Ok(());
     };
@@ -214,7 +214,7 @@ pub(super) fn clear_lost(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> 
     update.execute([task as i64]).map(drop)
 }
 
-fn known(db: &Connection, task: TaskId) -> Result<Option<KnownPage>> {
+fn load_known_page(db: &Connection, task: TaskId) -> Result<Option<KnownPage>> {
     let sql = "SELECT lost, missed FROM known_pages WHERE task = ?1";
     let known = |row: &Row<'_>| {
         Ok(KnownPage {

@@ -7,7 +7,7 @@ use rusqlite::params;
 
 use super::error::FrontierError;
 use super::parts::Reports;
-use super::sites::each_priority;
+use super::sites::visit_priorities;
 
 /// The maximum number of tasks waiting for a retry to check.
 const RETRIES_EXAMINED: i64 = 10_000;
@@ -56,7 +56,7 @@ impl Reports<'_> {
                 Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
             })?;
             waiting.add("retry", sites, first_ms);
-            each_priority(&cx.db, |priority| {
+            visit_priorities(&cx.db, |priority| {
                 let sql = "SELECT count(*), min(due_at_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
                                AND max(due_at_ms, block_until_ms, backoff_until_ms) > ?2

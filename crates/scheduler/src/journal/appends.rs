@@ -88,7 +88,7 @@ impl Appends {
     }
 
     /// The number of the last record that is known to be in the journal.
-    pub fn appended(&self) -> u64 {
+    pub fn last_appended(&self) -> u64 {
         self.appended
     }
 
@@ -119,7 +119,7 @@ impl Appends {
 
     /// Takes the answer to a command that began with the record `first` and had `count` of them. Answers may come
     /// late or twice.
-    pub fn answered(
+    pub fn on_answer(
         &mut self,
         (first, count): (u64, u64),
         answer: AppendAnswer,

@@ -55,7 +55,7 @@ impl LeaseWatch {
 
     /// The lease to take, if it may be taken now: it is free, was this instance's own, or has not been renewed for
     /// so long that its holder knows that it is over.
-    pub fn may_take(&self, now_ms: u64) -> Option<Lease> {
+    pub fn lease_to_take(&self, now_ms: u64) -> Option<Lease> {
         let Seen {
             lease, since_ms, ..
         } = self.seen?;
@@ -84,7 +84,7 @@ impl Tenure {
     }
 
     /// Notes that a renewal that was sent at this time has succeeded.
-    pub fn renewed(&mut self, sent_ms: u64) {
+    pub fn on_renewed(&mut self, sent_ms: u64) {
         self.until_ms = self.until_ms.max(sent_ms + self.lasts_ms);
     }
 

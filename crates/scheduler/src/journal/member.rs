@@ -109,7 +109,7 @@ impl Member {
         Member {
             instance,
             terms,
-            reader: JournalReader::after(number, epoch),
+            reader: JournalReader::starting_after(number, epoch),
             watch: LeaseWatch::new(instance, terms.lease_ms),
             tenure: None,
             appends: None,
@@ -134,13 +134,13 @@ impl Member {
             });
         }
         if !self.is_serving {
-            self.read_on(now_ms);
+            self.request_read(now_ms);
         }
         self.resend_if_missed(now_ms);
     }
 
     /// Requests further records, unless the last read may still be answered.
-    fn read_on(&mut self, now_ms: u64) {
+    fn request_read(&mut self, now_ms: u64) {
         let missed_after_ms = self.terms.missed_after_ms;
         let is_awaited = |sent_ms: u64| now_ms < sent_ms + missed_after_ms;
         if !self.read_sent_ms.is_some_and(is_awaited) {
@@ -217,10 +217,10 @@ impl Member {
         }
         self.watch.note(lease, now_ms);
         if !is_end {
-            self.read_on(now_ms);
+            self.request_read(now_ms);
         } else if let Some(tenure) = self.tenure {
             self.begin_tenure(tenure, now_ms);
-        } else if let Some(seen) = self.watch.may_take(now_ms) {
+        } else if let Some(seen) = self.watch.lease_to_take(now_ms) {
             self.requests.push(JournalRequest::Take {
                 seen,
                 holder: self.instance,
@@ -237,7 +237,7 @@ impl Member {
     fn on_taken(&mut self, epoch: Option<u64>, sent_ms: u64, now_ms: u64) {
         if let (Some(epoch), None) = (epoch, self.tenure) {
             self.tenure = Some(Tenure::begin(epoch, self.terms.lease_ms, sent_ms));
-            self.read_on(now_ms);
+            self.request_read(now_ms);
         }
     }
 
@@ -264,7 +264,7 @@ impl Member {
                 if !is_held {
                     return self.step_down();
                 }
-                tenure.renewed(sent_ms);
+                tenure.on_renewed(sent_ms);
                 Progress::Advanced
             }
             _ => Progress::Nothing,
@@ -290,14 +290,14 @@ impl Member {
         let (Some(appends), Some(tenure)) = (&mut self.appends, self.tenure) else {
             return Ok(Progress::Nothing);
         };
-        match appends.answered(command, answer) {
+        match appends.on_answer(command, answer) {
             Err(Replaced { by_epoch }) if self.is_serving || by_epoch > tenure.epoch => {
                 Ok(self.step_down())
             }
             // The former dispatcher has added a record meanwhile, which must be read first.
             Err(_) => {
                 self.appends = None;
-                self.read_on(now_ms);
+                self.request_read(now_ms);
                 Ok(Progress::Nothing)
             }
             Ok(()) if self.is_serving => {
@@ -305,7 +305,7 @@ impl Member {
                 Ok(Progress::Advanced)
             }
             Ok(()) if appends.is_idle() => {
-                let begins = Record::begins(appends.appended(), tenure.epoch);
+                let begins = Record::begins(appends.last_appended(), tenure.epoch);
                 self.is_serving = true;
                 Ok(Progress::Serve(self.reader.take(begins)?))
             }
@@ -327,7 +327,7 @@ impl Member {
     /// Whether effects that wait for this record may leave now.
     pub fn may_leave(&self, number: u64, now_ms: u64) -> bool {
         let is_in_force = self.tenure.is_some_and(|tenure| tenure.is_in_force(now_ms));
-        is_in_force && number <= self.appended()
+        is_in_force && number <= self.last_appended()
     }
 
     /// Until when effects may leave, if there is no further renewal.
@@ -336,8 +336,8 @@ impl Member {
     }
 
     /// The number of the last record that is known to be in the journal.
-    pub fn appended(&self) -> u64 {
-        self.appends.as_ref().map_or(0, Appends::appended)
+    pub fn last_appended(&self) -> u64 {
+        self.appends.as_ref().map_or(0, Appends::last_appended)
     }
 
     /// Whether every commit is in the journal.

@@ -33,7 +33,7 @@ pub struct JournalReader {
 
 impl JournalReader {
     /// Continues after a complete commit.
-    pub fn after(number: u64, epoch: u64) -> JournalReader {
+    pub fn starting_after(number: u64, epoch: u64) -> JournalReader {
         JournalReader {
             last: number,
             epoch,

@@ -48,7 +48,7 @@ impl AppendTimes {
 
     /// How many records a dispatcher was behind if this record was the last that it had applied at that time, and for
     /// how long.
-    fn behind(&self, record: u64, at_ms: u64) -> (u64, u64) {
+    fn lag_of(&self, record: u64, at_ms: u64) -> (u64, u64) {
         let known = self.0.iter().take_while(|(time_ms, _)| *time_ms <= at_ms);
         let missed: Vec<&(u64, u64)> = known.filter(|(_, last)| *last > record).collect();
         match (missed.first(), missed.last()) {
@@ -66,7 +66,7 @@ impl AppendTimes {
         let report = others.map(|one| {
             let record = one.report.record;
             let at_ms = now_ms.saturating_sub(one.seen_ago_ms);
-            let (behind_records, behind_ms) = self.behind(record, at_ms);
+            let (behind_records, behind_ms) = self.lag_of(record, at_ms);
             StandbyReport {
                 name: one.report.name.clone(),
                 record,
@@ -120,11 +120,11 @@ mod tests {
         for (now_ms, number) in [(1_000, 10), (2_000, 20), (3_000, 20), (4_000, 30)] {
             times.note(number, now_ms);
         }
-        assert_eq!(times.behind(30, 4_500), (0, 0));
-        assert_eq!(times.behind(31, 4_500), (0, 0));
-        assert_eq!(times.behind(20, 4_500), (10, 500));
-        assert_eq!(times.behind(20, 3_999), (0, 0));
-        assert_eq!(times.behind(12, 3_500), (8, 1_500));
-        assert_eq!(times.behind(0, 500), (0, 0));
+        assert_eq!(times.lag_of(30, 4_500), (0, 0));
+        assert_eq!(times.lag_of(31, 4_500), (0, 0));
+        assert_eq!(times.lag_of(20, 4_500), (10, 500));
+        assert_eq!(times.lag_of(20, 3_999), (0, 0));
+        assert_eq!(times.lag_of(12, 3_500), (8, 1_500));
+        assert_eq!(times.lag_of(0, 500), (0, 0));
     }
 }

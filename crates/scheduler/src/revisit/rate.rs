@@ -38,7 +38,7 @@ impl PageClass {
         }
     }
 
-    pub fn of_number(number: u8) -> PageClass {
+    pub fn from_number(number: u8) -> PageClass {
         match number {
             1 => PageClass::Listing,
             2 => PageClass::Document,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// The mean of the exact distribution after these checks, integrated numerically.
-    fn exact(prior: Rate, checks: &[(f64, bool)]) -> f64 {
+    fn exact_mean(prior: Rate, checks: &[(f64, bool)]) -> f64 {
         let (mut weight, mut sum) = (0.0, 0.0);
         for step in 0..4_000 {
             // The steps are even on a logarithmic scale, because densities are steep near zero.
@@ -159,7 +159,7 @@ mod tests {
                 let believed = checks.iter().fold(prior, |rate, (gap, changed)| {
                     rate.after_check(days(*gap), *changed)
                 });
-                let exact = exact(prior, checks);
+                let exact = exact_mean(prior, checks);
                 let ratio = believed.per_day() / exact;
                 assert!(
                     (0.85..1.15).contains(&ratio),

@@ -59,7 +59,7 @@ impl Merge {
         debug_assert!(self.is_complete());
         for source in &mut self.sources {
             if source.peek()?.is_some() {
-                return Err(source.run.unreadable(&damaged_error()));
+                return Err(source.run.mark_damaged(&damaged_error()));
             }
         }
         let output = self.output.finish(db)?;

@@ -121,7 +121,7 @@ impl Run {
     }
 
     /// Renames the damaged file, so that the next start rebuilds the index from this run on.
-    pub(super) fn unreadable(&self, error: &io::Error) -> rusqlite::Error {
+    pub(super) fn mark_damaged(&self, error: &io::Error) -> rusqlite::Error {
         let path = &self.stored.path;
         fs::rename(path, path.with_extension("damaged")).ok();
         run_file_error("read", path, error)
@@ -152,7 +152,7 @@ impl Run {
             }
         };
         let done = self.stored.file.read_exact_at(bytes, place);
-        done.map_err(|error| self.unreadable(&error))?;
+        done.map_err(|error| self.mark_damaged(&error))?;
         Ok(read(self.layout.decode(slice, self.count(slice), bytes)))
     }
 }

@@ -23,7 +23,7 @@ fn state(db: &Connection) -> &Path {
     Path::new(db.path().unwrap()).parent().unwrap()
 }
 
-fn opened() -> (TempDir, Connection, SeenUrls) {
+fn open_index() -> (TempDir, Connection, SeenUrls) {
     let (dir, db) = empty_database();
     db.execute_batch("BEGIN").unwrap();
     let seen = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
@@ -42,7 +42,7 @@ fn insert_all(seen: &mut SeenUrls, db: &Connection, keys: impl Iterator<Item = u
 
 #[test]
 fn every_key_is_found_with_its_task_in_tail_and_runs() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 100_000));
     assert!(!seen.runs.is_empty() && !seen.tail.is_empty());
     for (nth, key) in keys(1, 100_000).enumerate() {
@@ -54,7 +54,7 @@ fn every_key_is_found_with_its_task_in_tail_and_runs() {
 
 #[test]
 fn few_runs_remain_and_merged_ones_are_freed() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 200_000));
     assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
     let files = |db: &Connection| {
@@ -72,7 +72,7 @@ fn few_runs_remain_and_merged_ones_are_freed() {
 
 #[test]
 fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     let mut merging = 0;
     for (nth, key) in keys(1, 30_000).enumerate() {
         seen.insert(key, nth as u64 + 1);
@@ -94,7 +94,7 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
 
 #[test]
 fn the_latest_task_of_a_key_counts_through_merges() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 5_000));
     for (nth, key) in keys(1, 5_000).enumerate() {
         seen.insert(key, 5_001 + nth as u64);
@@ -107,8 +107,8 @@ fn the_latest_task_of_a_key_counts_through_merges() {
 
 #[test]
 fn keys_differ_by_crawl_and_by_database() {
-    let (_dir, db, seen) = opened();
-    let (_other_dir, _other_db, other) = opened();
+    let (_dir, db, seen) = open_index();
+    let (_other_dir, _other_db, other) = open_index();
     let key = seen.key(1, "http://a.org/");
     assert_eq!(
         key,
@@ -122,7 +122,7 @@ fn keys_differ_by_crawl_and_by_database() {
 
 #[test]
 fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let tail = std::mem::take(&mut seen.tail);
     let mut seen = SeenUrls::open_with_read_speed(
@@ -156,7 +156,7 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
 
 #[test]
 fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 3_000));
     seen.delete_merged_files();
     let folder = state(&db).join(runs::FOLDER);
@@ -174,7 +174,7 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
 /// The tasks after the last run are read at the start. That must not make all maintenance due at once.
 #[test]
 fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let indexed = seen.runs.last().unwrap().last_task;
     let sql = "INSERT INTO task_rows (id, crawl, site, priority, depth, rank, url)
@@ -198,7 +198,7 @@ fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
 
 #[test]
 fn a_run_that_is_lost_ends_the_index_and_those_before_it_are_kept() {
-    let (_dir, db, mut seen) = opened();
+    let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 5_000));
     seen.advance_merge(&db, u64::MAX).unwrap();
     assert!(seen.runs.len() > 1);

@@ -12,7 +12,7 @@ fn table() -> BackoffTable {
     }
 }
 
-fn failed(state: &mut SiteState, reason: BackoffReason, now_ms: i64) -> Verdict {
+fn fail(state: &mut SiteState, reason: BackoffReason, now_ms: i64) -> Verdict {
     let certain = matches!(reason, BackoffReason::Robots | BackoffReason::Dns);
     state.on_failure(reason, certain, true, &table(), now_ms)
 }
@@ -35,29 +35,29 @@ fn the_first_contact_that_fails_makes_the_site_back_off() {
 fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
     let mut state = SiteState::default();
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 0),
+        fail(&mut state, BackoffReason::Robots, 0),
         Verdict::TaskWaits
     );
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 0),
+        fail(&mut state, BackoffReason::Robots, 0),
         Verdict::SiteBackoffs
     );
     let mut state = SiteState::default();
     for _ in 0..2 {
         assert_eq!(
-            failed(&mut state, BackoffReason::Busy, 0),
+            fail(&mut state, BackoffReason::Busy, 0),
             Verdict::OwnFailure
         );
     }
     assert!(state.on_answer(0));
     for _ in 0..2 {
         assert_eq!(
-            failed(&mut state, BackoffReason::Busy, 0),
+            fail(&mut state, BackoffReason::Busy, 0),
             Verdict::OwnFailure
         );
     }
     assert_eq!(
-        failed(&mut state, BackoffReason::Busy, 0),
+        fail(&mut state, BackoffReason::Busy, 0),
         Verdict::SiteBackoffs
     );
 }
@@ -68,23 +68,23 @@ fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     state.on_failure(BackoffReason::Robots, true, false, &table(), 0);
     // An attempt from before the backoff.
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 999),
+        fail(&mut state, BackoffReason::Robots, 999),
         Verdict::SiteBackoffs
     );
     assert_eq!(state.phase, backing_off(1_000));
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 1_000),
+        fail(&mut state, BackoffReason::Robots, 1_000),
         Verdict::SiteBackoffs
     );
     assert_eq!(state.phase, backing_off(11_000));
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 11_000),
+        fail(&mut state, BackoffReason::Robots, 11_000),
         Verdict::Unreachable
     );
     state.back_off_for_new_tasks(&table(), 20_000);
     assert_eq!(state.phase, backing_off(30_000));
     assert_eq!(
-        failed(&mut state, BackoffReason::Robots, 30_000),
+        fail(&mut state, BackoffReason::Robots, 30_000),
         Verdict::Unreachable
     );
 }
@@ -101,7 +101,7 @@ fn rests_shrink_by_success() {
     assert!(state.on_answer(100));
     assert_eq!((state.phase, state.backoff_index), (Phase::Open, 1));
     for _ in 0..3 {
-        failed(&mut state, BackoffReason::Busy, 200);
+        fail(&mut state, BackoffReason::Busy, 200);
     }
     assert_eq!(state.phase, backing_off(10_200));
     assert!(state.on_answer(10_200));
@@ -137,10 +137,7 @@ fn the_fifth_refusal_in_a_row_is_a_block() {
 fn without_a_list_sites_never_back_off() {
     let mut state = SiteState::default();
     for _ in 0..9 {
-        assert_eq!(
-            failed(&mut state, BackoffReason::Dns, 0),
-            Verdict::OwnFailure
-        );
+        assert_eq!(fail(&mut state, BackoffReason::Dns, 0), Verdict::OwnFailure);
     }
     assert!(state.is_default());
 }

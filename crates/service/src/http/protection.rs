@@ -37,7 +37,7 @@ impl std::fmt::Debug for Protection {
 
 impl HttpFiles {
     /// Whether listening on an address is allowed: beyond loopback only with TLS and tokens.
-    pub fn permit(&self, address: SocketAddr) -> bool {
+    pub fn permits_address(&self, address: SocketAddr) -> bool {
         address.ip().is_loopback() || (self.tls.is_some() && self.tokens.is_some())
     }
 

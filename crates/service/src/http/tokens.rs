@@ -49,17 +49,17 @@ impl Tokens {
 
     /// The owner of a valid token; `None` if the token is not valid.
     pub fn bearer(&self, token: &str) -> Option<&Bearer> {
-        self.by_digest(&digest(token))
+        self.bearer_by_digest(&digest(token))
     }
 
     /// The digest of a listed token. [`Tokens::by_digest`] finds its owner as long as it is listed.
     pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
         let digest = digest(token);
-        self.by_digest(&digest).map(|_| digest)
+        self.bearer_by_digest(&digest).map(|_| digest)
     }
 
     /// The owner of the token with this digest.
-    pub fn by_digest(&self, digest: &TokenDigest) -> Option<&Bearer> {
+    pub fn bearer_by_digest(&self, digest: &TokenDigest) -> Option<&Bearer> {
         let mut found = None;
         for (listed, bearer) in &self.0 {
             if is_same(digest, listed) {
@@ -107,7 +107,7 @@ fn parse(text: &str) -> Result<Tokens, String> {
             continue;
         }
         let fault = |reason: String| format!("line {}: {reason}", line + 1);
-        let (digest, bearer) = entry(content).map_err(fault)?;
+        let (digest, bearer) = parse_entry(content).map_err(fault)?;
         for (listed, other) in &tokens.0 {
             if other.name == bearer.name || *listed == digest {
                 let why = format!("{} has this name or this token already", other.name);
@@ -122,7 +122,7 @@ fn parse(text: &str) -> Result<Tokens, String> {
     }
 }
 
-fn entry(line: &str) -> Result<(TokenDigest, Bearer), String> {
+fn parse_entry(line: &str) -> Result<(TokenDigest, Bearer), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, token, rights @ ..] = &words[..] else {
         return Err("expected `NAME TOKEN`".into());
@@ -184,7 +184,7 @@ mod tests {
             assert_eq!(name(wrong), None, "{wrong}");
         }
         let shop = tokens.bearer(PLAIN).unwrap();
-        assert!(shop.rights.is_read_only() && !shop.rights.permit_app("news"));
+        assert!(shop.rights.is_read_only() && !shop.rights.permits_app("news"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
         "webfill_disk_low",
         "1: the process pauses because a disk has less than `disk.floor_mib` left.",
     )
-    .value(u8::from(is_low));
+    .set_value(u8::from(is_low));
 }
 
 #[cfg(test)]

@@ -32,11 +32,11 @@ impl Exposition {
     pub fn histogram(&mut self, name: &'static str, help: &str, values: &Histogram) {
         let Family { text, name } = self.family(name, help, "histogram");
         for (bound, count) in values.cumulative() {
-            line(text, name, "_bucket", &[("le", &bound.to_string())], &count);
+            write_line(text, name, "_bucket", &[("le", &bound.to_string())], &count);
         }
-        line(text, name, "_bucket", &[("le", "+Inf")], &values.count());
-        line(text, name, "_sum", &[], &values.sum_seconds());
-        line(text, name, "_count", &[], &values.count());
+        write_line(text, name, "_bucket", &[("le", "+Inf")], &values.count());
+        write_line(text, name, "_sum", &[], &values.sum_seconds());
+        write_line(text, name, "_count", &[], &values.count());
     }
 
     fn family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
@@ -57,17 +57,23 @@ impl Exposition {
 
 impl Family<'_> {
     /// Writes the only series of a family, which has no labels.
-    pub fn value(self, value: impl Display) {
-        line(self.text, self.name, "", &[], &value);
+    pub fn set_value(self, value: impl Display) {
+        write_line(self.text, self.name, "", &[], &value);
     }
 
     /// Writes one of several series of a family.
     pub fn add_series(&mut self, labels: &[(&str, &str)], value: impl Display) {
-        line(self.text, self.name, "", labels, &value);
+        write_line(self.text, self.name, "", labels, &value);
     }
 }
 
-fn line(text: &mut String, name: &str, ending: &str, labels: &[(&str, &str)], value: &dyn Display) {
+fn write_line(
+    text: &mut String,
+    name: &str,
+    ending: &str,
+    labels: &[(&str, &str)],
+    value: &dyn Display,
+) {
     write_to(text, format_args!("{name}{ending}"));
     for (place, (label, content)) in labels.iter().enumerate() {
         let before = if place == 0 { '{' } else { ',' };
@@ -94,7 +100,8 @@ mod tests {
     #[test]
     fn families_have_help_type_and_series_with_escaped_labels() {
         let mut page = Exposition::default();
-        page.gauge("webfill_leases", "Tasks handed out.").value(7);
+        page.gauge("webfill_leases", "Tasks handed out.")
+            .set_value(7);
         let mut pages = page.counter("webfill_pages_total", "Pages,\nby mapping.");
         pages.add_series(&[("mapping", "a\"b\\c\nd"), ("state", "x")], 1);
         pages.add_series(&[("mapping", "e"), ("state", "y")], 2.5);

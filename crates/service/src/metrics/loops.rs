@@ -13,7 +13,7 @@ pub fn add_loop_age(page: &mut Exposition, published: Instant) {
         "webfill_loop_age_seconds",
         "Time since the loop published these values: about a second, unless it is stuck.",
     )
-    .value(published.elapsed().as_secs_f64());
+    .set_value(published.elapsed().as_secs_f64());
 }
 
 /// Adds whether the store accepts writes, and how long they take.
@@ -22,7 +22,7 @@ pub fn add_store(page: &mut Exposition, is_away: bool, writes: &Histogram) {
         "webfill_store_up",
         "1: the store accepts writes. A dispatcher that has nothing to write reads something every 10 seconds; a supervisor reports the result of its workers' last write.",
     )
-    .value(u8::from(!is_away));
+    .set_value(u8::from(!is_away));
     page.histogram(
         "webfill_store_write_duration_seconds",
         "Writes to the store, including failed ones; for the dispatcher, also its checks of the store.",

@@ -44,7 +44,7 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
         "webfill_starts_total",
         "Starts of the role on its state folder. The count is kept there, so it also shows a crash loop whose processes all die before the next scrape.",
     )
-    .value(starts);
+    .set_value(starts);
 }
 
 /// Adds the metrics of these processes, as far as they can be read: a process may have just ended. Except for the first

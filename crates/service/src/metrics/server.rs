@@ -174,19 +174,19 @@ impl<F: Fn(&str) -> Option<Answer>> Service<F> {
             answer.headers_mut().insert(ALLOW, allowed);
             return answer;
         }
-        text(answer)
+        to_reply(answer)
     }
 }
 
 fn refusal_reply(status: u16, why: String) -> Reply {
-    text(Answer {
+    to_reply(Answer {
         status,
         media_type: TEXT,
         text: why,
     })
 }
 
-fn text(answer: Answer) -> Reply {
+fn to_reply(answer: Answer) -> Reply {
     let mut response = Response::new(Full::new(Bytes::from(answer.text)));
     *response.status_mut() = StatusCode::from_u16(answer.status).expect("it is a status");
     let media_type = HeaderValue::from_static(answer.media_type);

@@ -85,7 +85,7 @@ async fn keep(
         match change {
             BodyChange::Keep(body) if body.body.len() <= MAX_KEPT_BYTES => {
                 bytes += body.body.len();
-                kept.push(statement(body));
+                kept.push(body_statement(body));
             }
             BodyChange::Keep(Body { page_id, at_ms, .. })
             | BodyChange::Forget { page_id, at_ms } => {
@@ -110,7 +110,7 @@ async fn keep(
     trim(db, written, bytes as u64, max_bytes).await
 }
 
-fn statement(body: &Body) -> RawDocumentBuf {
+fn body_statement(body: &Body) -> RawDocumentBuf {
     let size = body.body.len() + BESIDE_BODY;
     let mut stored = rawdoc! {
         "_id": body.page_id.as_str(),
@@ -154,7 +154,7 @@ async fn trim(
     let stats = db.run(rawdoc! {"collStats": BODIES}).await?;
     let mut excess = number(&stats, "size") - clamp_to_i64(max_bytes);
     while excess > 0 {
-        let ids = oldest(db, &mut excess).await?;
+        let ids = take_oldest_ids(db, &mut excess).await?;
         if ids.is_empty() {
             break;
         }
@@ -166,7 +166,7 @@ async fn trim(
 }
 
 /// The keys of some of the oldest bodies. Subtracts their sizes from `excess`.
-async fn oldest(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
+async fn take_oldest_ids(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
     let bodies: Collection<Document> = db.database.collection(BODIES);
     let find = async {
         let find = bodies.find(doc! {}).sort(doc! {AT: 1}).limit(OLDEST);

@@ -128,7 +128,7 @@ impl ChangesReader<'_> {
                     break;
                 }
                 let skip = std::mem::take(&mut pages_read).min(ids.len());
-                if let Err(ReceiverGone) = self.pages(number, &ids, skip).await? {
+                if let Err(ReceiverGone) = self.send_pages(number, &ids, skip).await? {
                     return Ok(());
                 }
                 next += 1;
@@ -167,7 +167,7 @@ impl ChangesReader<'_> {
     }
 
     /// Sends the pages of an entry, except the first `skip`, which were read before.
-    async fn pages(
+    async fn send_pages(
         &mut self,
         entry: i64,
         ids: &[String],

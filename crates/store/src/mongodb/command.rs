@@ -46,10 +46,11 @@ impl Db {
     pub(super) async fn run(&self, command: RawDocumentBuf) -> Result<Document, Fault> {
         let again = command.clone();
         match self.run_once(command).await {
-            Err(CommandFailure::Transient(_)) => {
-                self.run_once(again).await.map_err(CommandFailure::fault)
-            }
-            answer => answer.map_err(CommandFailure::fault),
+            Err(CommandFailure::Transient(_)) => self
+                .run_once(again)
+                .await
+                .map_err(CommandFailure::into_fault),
+            answer => answer.map_err(CommandFailure::into_fault),
         }
     }
 
@@ -66,7 +67,7 @@ impl Db {
             }
             ran => ran,
         };
-        match ran.map_err(CommandFailure::fault) {
+        match ran.map_err(CommandFailure::into_fault) {
             Err(fault) if fault.is_duplicate_key() => Ok(false),
             ran => ran.map(|_| true),
         }
@@ -99,7 +100,7 @@ impl Db {
         let mut updated = UpdateResult::default();
         let mut first = 0;
         while first < statements.len() {
-            let count = fitting(&statements[first..]);
+            let count = count_fitting(&statements[first..]);
             let some = &statements[first..first + count];
             let answer = self.run(update_command(collection, some)).await?;
             updated.add(&answer, first);
@@ -118,7 +119,7 @@ impl Db {
         let mut inserted = UpdateResult::default();
         let mut first = 0;
         while first < documents.len() {
-            let count = fitting(&documents[first..]);
+            let count = count_fitting(&documents[first..]);
             let some = &documents[first..first + count];
             let answer = self.run(insert_command(collection, some)).await?;
             inserted.add(&answer, first);
@@ -271,14 +272,14 @@ enum CommandFailure {
 }
 
 impl CommandFailure {
-    fn fault(self) -> Fault {
+    fn into_fault(self) -> Fault {
         let (CommandFailure::Transient(fault) | CommandFailure::Permanent(fault)) = self;
         fault
     }
 }
 
 /// How many of the statements fit into one message: at least one.
-fn fitting(statements: &[RawDocumentBuf]) -> usize {
+fn count_fitting(statements: &[RawDocumentBuf]) -> usize {
     let mut bytes = 0;
     let fits = |statement: &&RawDocumentBuf| {
         bytes += statement.as_bytes().len();

@@ -50,7 +50,7 @@ pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedP
 }
 
 /// The number up to which no change is missing in the collection.
-async fn visible(db: &Db) -> Result<i64, Fault> {
+async fn last_visible_number(db: &Db) -> Result<i64, Fault> {
     let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
     let find = judged
         .find_one(doc! {"_id": LAST})
@@ -211,7 +211,7 @@ pub(super) async fn read(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Change>, Fault> {
-    let which = query_of(filter, after, visible(db).await?);
+    let which = query_of(filter, after, last_visible_number(db).await?);
     let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
     let find = async {
         let find = changes.find(which).sort(doc! {"_id": 1});
@@ -234,7 +234,7 @@ pub(super) async fn list(
     wanted: usize,
 ) -> Result<ListPage<Change>, Fault> {
     let before = from.map_or(i64::MAX, |place| place.number(0));
-    let mut which = doc! {"_id": {"$lt": before, "$lte": visible(db).await?}};
+    let mut which = doc! {"_id": {"$lt": before, "$lte": last_visible_number(db).await?}};
     let index = match &filter.crawl {
         Some(crawl) => {
             which.insert("app_id", &crawl.app_id);
@@ -267,7 +267,7 @@ pub(super) async fn count(
     filter: &ChangeFilter,
 ) -> Result<BTreeMap<ChangeKind, u64>, Fault> {
     let pipeline = [
-        doc! {"$match": query_of(filter, 0, visible(db).await?)},
+        doc! {"$match": query_of(filter, 0, last_visible_number(db).await?)},
         doc! {"$group": {"_id": "$kind", "pages": {"$sum": 1}}},
     ];
     let changes: Collection<RawDocumentBuf> = db.database.collection(CHANGES);
@@ -305,7 +305,7 @@ pub(super) async fn new_documents(
         false => {
             let mut which =
                 doc! {"app_id": app_id, "crawl_id": crawl_id, "at": since, "kind": "new"};
-            which.insert("_id", doc! {"$lte": visible(db).await?});
+            which.insert("_id", doc! {"$lte": last_visible_number(db).await?});
             // For each page, only whether it is a document is read.
             let documents = vec![
                 doc! {"$match": {"document": {"$type": "object"}}},
@@ -352,7 +352,7 @@ fn query_of(filter: &ChangeFilter, after: u64, visible: i64) -> Document {
 fn kind_from(stored: &RawDocument, member: &str) -> Result<ChangeKind, Fault> {
     let name = stored.get_str(member).unwrap_or_default();
     let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
-    ChangeKind::of_name(name).ok_or_else(none)
+    ChangeKind::from_name(name).ok_or_else(none)
 }
 
 fn change_from(stored: &RawDocument) -> Result<Change, Fault> {

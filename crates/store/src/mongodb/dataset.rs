@@ -99,7 +99,7 @@ impl DatasetSource {
     }
 
     /// The members that the projection names. A document may lack some of them.
-    fn projected(&self) -> Vec<String> {
+    fn projected_members(&self) -> Vec<String> {
         let is_left_out = |value: &Bson| {
             matches!(
                 value,

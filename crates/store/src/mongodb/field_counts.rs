@@ -31,7 +31,7 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     let by_mapping = [read.clone(), mappable, group("$mapping".into())];
     for found in aggregate_all(db, "pages", by_mapping).await? {
         let mapping = found.get_str("_id").ok().map(str::to_owned);
-        counts.add_pages(mapping, page_count_of(&found));
+        counts.add_pages(mapping, group_count(&found));
     }
     count_fields(db, &read, &mut counts).await?;
     counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
@@ -70,17 +70,17 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
     ];
     for found in aggregate_all(db, "pages", by_field).await? {
         if let Some((mapping, field)) = field_of(&found) {
-            counts.add_filled(mapping, field, page_count_of(&found));
+            counts.add_filled(mapping, field, group_count(&found));
         }
     }
     for found in aggregate_all(db, "pages", undecided).await? {
         if let Some((mapping, field)) = field_of(&found) {
-            counts.add_undecided(mapping, field, page_count_of(&found));
+            counts.add_undecided(mapping, field, group_count(&found));
         }
     }
     for found in aggregate_all(db, "pages", of_rows).await? {
         if let Some((mapping, listed)) = row_counts_of(&found) {
-            counts.add_rows(&mapping, &listed, page_count_of(&found));
+            counts.add_rows(&mapping, &listed, group_count(&found));
         }
     }
     Ok(())
@@ -151,7 +151,7 @@ async fn records_by_field(
     let found = aggregate_all(db, "records", pipeline).await?;
     let by_field = found.iter().filter_map(|found| {
         let field = found.get_str("_id").ok()?;
-        Some((field.to_owned(), page_count_of(found)))
+        Some((field.to_owned(), group_count(found)))
     });
     Ok(by_field.collect())
 }
@@ -180,7 +180,7 @@ pub(super) async fn crawl_before(db: &Db, crawl: &CrawlId) -> Result<Option<Craw
     Ok(id.map(|id| CrawlId::new(&crawl.app_id, id)))
 }
 
-fn page_count_of(found: &Document) -> u64 {
+fn group_count(found: &Document) -> u64 {
     u64::try_from(number(found, "n")).unwrap_or_default()
 }
 

@@ -17,7 +17,7 @@ const HEALTH: &str = "health";
 /// The server's error code for a key that already exists.
 const DUPLICATE_KEY: i32 = 11_000;
 
-pub(super) async fn all(db: &Db) -> Result<Vec<HealthState>, Fault> {
+pub(super) async fn load_all(db: &Db) -> Result<Vec<HealthState>, Fault> {
     let health: Collection<RawDocumentBuf> = db.database.collection(HEALTH);
     let find = async {
         let mut cursor = health.find(doc! {}).sort(doc! {"_id": 1}).await?;
@@ -95,7 +95,7 @@ fn update_statement(state: &HealthState) -> RawDocumentBuf {
 #[async_trait]
 impl Health for Mongo {
     async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
-        self.call(async move |db: Db| all(&db).await).await
+        self.call(async move |db: Db| load_all(&db).await).await
     }
 
     async fn replace_health_if_current(

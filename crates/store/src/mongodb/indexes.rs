@@ -48,7 +48,7 @@ pub(super) const GO_WITH_PAGES: [(&str, &str); 3] =
     [("changes", "at"), ("versions", "checked_at"), (BODIES, AT)];
 
 /// The indexes that should exist, each with its collection.
-fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
+fn wanted_indexes(uses: Uses) -> Vec<(&'static str, Document)> {
     let mut wanted = Vec::new();
     if uses.includes_store() {
         let resolved = doc! {"name": OF_RECORDS, "key": {"crawls": 1, "resolved_at": 1}};
@@ -82,7 +82,7 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
 
 /// Creates missing indexes.
 pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
-    for (collection, index) in wanted(uses) {
+    for (collection, index) in wanted_indexes(uses) {
         create_one(db, collection, index).await?;
     }
     Ok(())

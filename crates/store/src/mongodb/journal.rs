@@ -43,7 +43,7 @@ const CUT_AT_ONCE: u64 = 20_000;
 async fn append(db: &Db, group: &str, records: &[Record]) -> Result<AppendAnswer, Fault> {
     let mut rest = records;
     while !rest.is_empty() {
-        let (command, others) = rest.split_at(fitting(rest));
+        let (command, others) = rest.split_at(count_fitting(rest));
         let answer = db.run(insert_command(group, command)).await?;
         let errors = answer.get_array("writeErrors").into_iter().flatten();
         if let Some(error) = errors.filter_map(|error| error.as_document()).next() {
@@ -58,7 +58,7 @@ async fn append(db: &Db, group: &str, records: &[Record]) -> Result<AppendAnswer
 }
 
 /// How many of the records fit into one command: at least one.
-fn fitting(records: &[Record]) -> usize {
+fn count_fitting(records: &[Record]) -> usize {
     let mut bytes = 0;
     let fits = |record: &&Record| {
         bytes += record.bytes();
@@ -185,7 +185,7 @@ async fn end(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fau
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
     let find = async {
         collection
-            .find_one(all_of(group))
+            .find_one(group_filter(group))
             .sort(doc! {"_id": order})
             .projection(doc! {"epoch": 1})
             .await
@@ -207,7 +207,7 @@ async fn read(
     after: u64,
     most_bytes: usize,
 ) -> Result<Result<JournalPage, Unreadable>, Fault> {
-    let range = doc! {"_id": {"$gt": key(group, after), "$lt": behind(group)}};
+    let range = doc! {"_id": {"$gt": key(group, after), "$lt": end_key(group)}};
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
     let find = async {
         let mut cursor = collection.find(range).sort(doc! {"_id": 1}).await?;
@@ -287,12 +287,12 @@ pub(super) fn key(group: &str, number: u64) -> Document {
 }
 
 /// A key behind all of a group.
-fn behind(group: &str) -> Document {
+fn end_key(group: &str) -> Document {
     doc! {"group": group, "number": Bson::MaxKey}
 }
 
-fn all_of(group: &str) -> Document {
-    doc! {"_id": {"$gt": key(group, 0), "$lt": behind(group)}}
+fn group_filter(group: &str) -> Document {
+    doc! {"_id": {"$gt": key(group, 0), "$lt": end_key(group)}}
 }
 
 pub(super) fn raw(document: &Document) -> Result<RawDocumentBuf, Fault> {

@@ -143,7 +143,7 @@ async fn upsert_pages(
     let mut statements = Vec::with_capacity(saves.len());
     let mut sent = Vec::with_capacity(saves.len());
     for (index, save) in saves.iter().enumerate() {
-        match statement(&save.page, save.first_records(), lists[index].as_ref()) {
+        match page_statement(&save.page, save.first_records(), lists[index].as_ref()) {
             Ok(statement) => {
                 statements.push(statement);
                 sent.push(index);
@@ -165,7 +165,7 @@ async fn upsert_pages(
 }
 
 /// The statement that stores a page, unless a later version of it is stored.
-fn statement(
+fn page_statement(
     page: &Page,
     records: &[String],
     list: Option<&PageOfList>,

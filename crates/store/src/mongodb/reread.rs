@@ -42,7 +42,7 @@ pub(super) async fn put(
         Some(_) => drop(statements(rereads, &mut answers)?),
         None => update(db, rereads, &mut answers).await?,
     }
-    let there = not_refetched(db, rereads).await?;
+    let there = pages_not_refetched(db, rereads).await?;
     let leads = |one: &Reread| rules.leads(&one.url, one.mapping.as_deref(), &one.links);
     let leads: Vec<Leads> = rereads.iter().map(leads).collect();
     let mut unlogged = Vec::new();
@@ -210,7 +210,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
 }
 
 /// The pages that have not been fetched again meanwhile, by key, with the time in `unlogged` if they have one.
-async fn not_refetched<'r>(
+async fn pages_not_refetched<'r>(
     db: &Db,
     rereads: &'r [Reread],
 ) -> Result<HashMap<&'r str, Option<i64>>, Fault> {

@@ -103,7 +103,7 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
     };
     let (from, to) = match is_newest {
         true => (key(group, 0), key(group, number)),
-        false => of_maker(group, number, maker),
+        false => part_key_range(group, number, maker),
     };
     let superseded = raw(&doc! {"_id": {"$gte": from, "$lt": to}})?;
     db.delete_matching(PARTS, superseded).await?.into_result()?;
@@ -111,7 +111,7 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
 }
 
 /// Keys before and behind all parts of a snapshot.
-fn of_maker(group: &str, number: u64, maker: u64) -> (Document, Document) {
+fn part_key_range(group: &str, number: u64, maker: u64) -> (Document, Document) {
     let first = part_key(group, (number, maker), 0);
     let mut behind = first.clone();
     behind.insert("part", Bson::MaxKey);

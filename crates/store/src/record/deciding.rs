@@ -272,7 +272,7 @@ mod tests {
     }
 
     /// A record whose name a page has filled, with another one on a second page.
-    fn filled() -> StoredRecord {
+    fn filled_record() -> StoredRecord {
         let mut record = StoredRecord::default();
         put(&mut record, json!({"name": null, "id": 7}), &["name"]);
         fill(
@@ -294,7 +294,7 @@ mod tests {
         record
     }
 
-    fn other() -> DecisionAnswer {
+    fn accept_other() -> DecisionAnswer {
         DecisionAnswer::AcceptOther {
             value: json!("Bob"),
             source: json!({"url": "http://a.org/2", "mapping": "m", "at": iso_time(AT_MS)}),
@@ -305,10 +305,10 @@ mod tests {
     fn an_accepted_value_stays_whatever_pages_say() {
         for answer in [
             DecisionAnswer::Accept,
-            other(),
+            accept_other(),
             DecisionAnswer::Type(json!("Eve")),
         ] {
-            let mut record = filled();
+            let mut record = filled_record();
             assert_eq!(decide(&mut record, answer), Decided::Done);
             let decided = record.clone();
             fill(
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_rejected_value_does_not_come_back_and_another_one_may_come() {
-        let mut record = filled();
+        let mut record = filled_record();
         assert_eq!(decide(&mut record, DecisionAnswer::Reject), Decided::Done);
         assert_eq!(record.fields["name"], Value::Null);
         assert_eq!(
@@ -379,10 +379,10 @@ mod tests {
 
     #[test]
     fn all_decisions_are_undone_at_once() {
-        let before = filled();
+        let before = filled_record();
         let mut record = before.clone();
         decide(&mut record, DecisionAnswer::Reject);
-        decide(&mut record, other());
+        decide(&mut record, accept_other());
         decide(&mut record, DecisionAnswer::Type(json!("Eve")));
         assert_eq!(record.history["name"].as_array().unwrap().len(), 2);
         assert_eq!(decide(&mut record, DecisionAnswer::Undo), Decided::Done);
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn nothing_is_decided_about_what_nobody_has_seen() {
-        let mut record = filled();
+        let mut record = filled_record();
         let before = record.clone();
         let decision = |field: &str, seen: Value, answer| Decision {
             record: String::from("d/1"),

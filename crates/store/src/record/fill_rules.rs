@@ -35,7 +35,7 @@ pub trait MappingRules: Debug + Send + Sync {
     fn continued_fields(&self, mapping: &str) -> Vec<&str>;
 
     /// Whether any mapping has lists that mark missing rows as gone.
-    fn says_gone(&self) -> bool {
+    fn marks_missing_rows(&self) -> bool {
         false
     }
 
@@ -91,7 +91,7 @@ impl FillRules {
     pub(crate) fn leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
         Leads {
             forks: self.forks(links),
-            further: self.further(url, mapping, links),
+            further: self.further_pages(url, mapping, links),
             lists_rows: mapping.is_some_and(|mapping| self.lists_rows(mapping))
                 || links.iter().any(|link| self.is_of_rows(link)),
         }
@@ -108,7 +108,7 @@ impl FillRules {
         mapping.is_some_and(|mapping| self.lists_rows(mapping))
     }
 
-    fn further(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Vec<String> {
+    fn further_pages(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Vec<String> {
         let mut further: Vec<String> = Vec::new();
         let Some(mappings) = &self.mappings else {
             return further;

@@ -321,7 +321,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
     if !awaited.is_empty() {
         return Assembled::Incomplete(awaited);
     }
-    let mut orders = best.iter().map(|list| in_order(parts, list, own));
+    let mut orders = best.iter().map(|list| sorted_parts(parts, list, own));
     let first = orders.next().unwrap_or_default();
     let list = Value::Array(entries(parts, &first));
     let is_same = |order: Vec<usize>| is_same_value(&Value::Array(entries(parts, &order)), &list);
@@ -367,7 +367,7 @@ fn indexes_by_url(parts: &[Part]) -> HashMap<&str, usize> {
 
 /// The parts of a list in the order of its pages: first the user's, then those to which no other part leads. After
 /// each page come the pages that it leads to.
-fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
+fn sorted_parts(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
     let indexes = indexes_by_url(parts);
     let led_to: HashSet<&str> = list
         .iter()

@@ -85,7 +85,7 @@ fn is_match(record: &StoredRecord, page: &PageValues<'_>, rules: &FillRules) -> 
     let names = rules.mappings.as_ref()?.match_fields(page.mapping?);
     let mut both = names
         .iter()
-        .filter_map(|name| Some((known(record, name)?, page.fields.get(name)?)))
+        .filter_map(|name| Some((known_value(record, name)?, page.fields.get(name)?)))
         .filter(|(_, value)| has_value(value))
         .peekable();
     both.peek()?;
@@ -93,7 +93,7 @@ fn is_match(record: &StoredRecord, page: &PageValues<'_>, rules: &FillRules) -> 
 }
 
 /// The user's value of a field, unless another one is wanted.
-fn known<'r>(record: &'r StoredRecord, name: &str) -> Option<&'r Value> {
+fn known_value<'r>(record: &'r StoredRecord, name: &str) -> Option<&'r Value> {
     let is_users = record.doubts.is_final(name)
         || !record.sources.contains_key(name) && !record.missing.iter().any(|one| one == name);
     let value = record.fields.get(name).filter(|_| is_users)?;
@@ -103,7 +103,7 @@ fn known<'r>(record: &'r StoredRecord, name: &str) -> Option<&'r Value> {
 fn weigh(record: &StoredRecord, page: &PageValues<'_>) -> MatchWeights {
     let mut weights = MatchWeights::default();
     for (name, value) in page.fields {
-        let Some(known) = known(record, name).filter(|_| has_value(value)) else {
+        let Some(known) = known_value(record, name).filter(|_| has_value(value)) else {
             continue;
         };
         match (is_same_value(known, value), overlap_of(known, value)) {

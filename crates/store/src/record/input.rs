@@ -247,7 +247,7 @@ impl StoredRecord {
 
     /// The values that may be in the user's dataset, and that a page's value may replace there: those written by
     /// webfill, and those that were there when the user asked for another one.
-    pub(crate) fn replaceable(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn replaceable_values(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
             // The record is a row of a page.
             return self.other_values(name);
@@ -279,7 +279,7 @@ impl StoredRecord {
                 return None;
             }
             let is_asked_again = !is_taken_back && self.missing.contains(name);
-            let others = self.replaceable(name);
+            let others = self.replaceable_values(name);
             if is_asked_again && !others.is_empty() {
                 // The value stays in the dataset until another one is found.
                 return None;

@@ -83,7 +83,7 @@ impl StoredRecord {
             changed |= self.set_cell(name, value, &source, row, rules);
         }
         changed |= self.set_links(row.links, &former_links.unwrap_or_default());
-        changed |= self.want_of_row(row.want);
+        changed |= self.add_wanted_fields(row.want);
         if changed {
             self.update_resolved(row.started_at_ms);
         }
@@ -123,7 +123,7 @@ impl StoredRecord {
     }
 
     /// Since when the row is gone, and from which list; `None` if it is not.
-    pub(crate) fn gone(&self) -> Option<GoneFrom> {
+    pub(crate) fn gone_from(&self) -> Option<GoneFrom> {
         ListHolders::of(self.row.as_ref()).gone
     }
 
@@ -144,7 +144,7 @@ impl StoredRecord {
     }
 
     /// Adds fields that pages are to fill. Returns whether any of them is new.
-    fn want_of_row(&mut self, want: &[String]) -> bool {
+    fn add_wanted_fields(&mut self, want: &[String]) -> bool {
         let mut is_new = false;
         for name in want {
             if !self.fields.contains_key(name) {

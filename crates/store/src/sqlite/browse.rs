@@ -130,7 +130,7 @@ impl Browse for Sqlite {
 
     async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError> {
         let key = key.to_owned();
-        let read = move |conn: &_| records::whole(conn, &key);
+        let read = move |conn: &_| records::whole_record(conn, &key);
         self.browsing.read(read).await
     }
 

@@ -35,10 +35,10 @@ impl ConnectionThread {
         let thread = std::thread::Builder::new()
             .name(String::from("store"))
             .spawn(move || serve(open, opened, queue))
-            .map_err(|error| ended(&store, &error.to_string()))?;
+            .map_err(|error| ended_error(&store, &error.to_string()))?;
         is_open
             .await
-            .unwrap_or_else(|_| Err(ended(&store, "its thread broke down")))?;
+            .unwrap_or_else(|_| Err(ended_error(&store, "its thread broke down")))?;
         Ok(ConnectionThread {
             calls: Some(calls),
             thread: Some(thread),
@@ -58,11 +58,11 @@ impl ConnectionThread {
         });
         let calls = self.calls.as_ref().expect("calls are taken on drop only");
         if calls.send(boxed).await.is_err() {
-            return Err(ended(&self.store, "its thread broke down"));
+            return Err(ended_error(&self.store, "its thread broke down"));
         }
         answered
             .await
-            .map_err(|_| ended(&self.store, "its thread broke down"))
+            .map_err(|_| ended_error(&self.store, "its thread broke down"))
     }
 }
 
@@ -76,7 +76,7 @@ impl Drop for ConnectionThread {
     }
 }
 
-fn ended(store: &str, reason: &str) -> StoreError {
+fn ended_error(store: &str, reason: &str) -> StoreError {
     StoreError::Fatal {
         store: store.to_owned(),
         reason: format!("cannot be used any more: {reason}"),

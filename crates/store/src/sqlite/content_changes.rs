@@ -194,7 +194,7 @@ JOIN pages ON pages._id = page_changes.page
 WHERE page_changes.app_id = ?1 AND page_changes.crawl_id = ?2 AND page_changes.at >= ?3
   AND page_changes.kind = 'new' AND pages.document IS NOT NULL";
 
-pub(super) fn new_documents(
+pub(super) fn count_new_documents(
     conn: &Connection,
     crawl: &CrawlId,
     began_ms: i64,
@@ -230,7 +230,7 @@ fn condition_sql(filter: &ChangeFilter, after: u64) -> (String, Vec<Sql>) {
 
 fn parse_kind(name: &str) -> Result<ChangeKind, Fault> {
     let none = || Fault::InvalidEntry(format!("`{name}` is no kind of change"));
-    ChangeKind::of_name(name).ok_or_else(none)
+    ChangeKind::from_name(name).ok_or_else(none)
 }
 
 fn change_from_row(row: &Row<'_>) -> Result<Change, Fault> {
@@ -302,7 +302,7 @@ impl ContentChanges for Sqlite {
         is_first: bool,
     ) -> Result<u64, StoreError> {
         let crawl = crawl.clone();
-        let count = move |conn: &_| new_documents(conn, &crawl, began_ms, is_first);
+        let count = move |conn: &_| count_new_documents(conn, &crawl, began_ms, is_first);
         self.read(count).await
     }
 }

@@ -152,7 +152,7 @@ impl FollowedFile {
         header: Header,
     ) -> io::Result<Option<(FollowedChange, LogPosition)>> {
         let (end, _) = frames_after(&self.log(), known)?;
-        let Some(begin) = begin_of(header) else {
+        let Some(begin) = first_position(header) else {
             return Ok(None);
         };
         let (frames, position) = frames_after(&self.log(), begin)?;
@@ -189,7 +189,7 @@ impl FollowedFile {
         if !log.is_empty() {
             append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable)?;
         }
-        take_log_in(&unfinished)?;
+        merge_log(&unfinished)?;
         copied.sync_all().map_err(unusable)?;
         Ok(FollowedChange::Whole {
             copy: unfinished,
@@ -204,7 +204,7 @@ impl FollowedFile {
             FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable)?,
             FollowedChange::NewLog { end, log: new } => {
                 append(&log, &end).map_err(unusable)?;
-                take_log_in(&self.copy)?;
+                merge_log(&self.copy)?;
                 append(&log, &new).map_err(unusable)?;
             }
             FollowedChange::Whole { copy, log: new } => {
@@ -221,7 +221,7 @@ impl FollowedFile {
 
     /// Merges the log of the copy into the file, so that the copy is one file.
     pub fn finish(&self) -> Result<(), StoreError> {
-        take_log_in(&self.copy).map_err(|fault| self.refused(fault))
+        merge_log(&self.copy).map_err(|fault| self.refused(fault))
     }
 }
 
@@ -237,7 +237,7 @@ fn read_header(log: &Path) -> io::Result<Option<Header>> {
 }
 
 /// The position behind a header; `None`: it is not whole.
-fn begin_of(header: Header) -> Option<LogPosition> {
+fn first_position(header: Header) -> Option<LogPosition> {
     let checksum = checksum(&header, &header[..24], (0, 0));
     let stored = (word(&header, 24), word(&header, 28));
     (checksum == stored).then_some(LogPosition {
@@ -249,7 +249,7 @@ fn begin_of(header: Header) -> Option<LogPosition> {
 
 /// The log up to its last commit, and the position there.
 fn whole_log(log: &Path) -> io::Result<(Vec<u8>, Option<LogPosition>)> {
-    let Some(begin) = read_header(log)?.and_then(begin_of) else {
+    let Some(begin) = read_header(log)?.and_then(first_position) else {
         return Ok((Vec::new(), None));
     };
     let (frames, position) = frames_after(log, begin)?;
@@ -338,7 +338,7 @@ fn append(log: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Merges the log of a copy into the copy. SQLite removes the log when the only connection is closed.
-fn take_log_in(copy: &Path) -> Result<(), Fault> {
+fn merge_log(copy: &Path) -> Result<(), Fault> {
     let db = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     db.close().map_err(|(_, error)| Fault::Sql(error))

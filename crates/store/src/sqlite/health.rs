@@ -18,7 +18,7 @@ const UPDATE: &str = "
 UPDATE health SET revision = ?2, writer = ?3, cursor = ?4, state = ?5
 WHERE _id = ?1 AND revision = ?2 - 1";
 
-pub(super) fn all(conn: &Connection) -> Result<Vec<HealthState>, Fault> {
+pub(super) fn load_all(conn: &Connection) -> Result<Vec<HealthState>, Fault> {
     let sql = "SELECT _id, revision, writer, cursor, state FROM health ORDER BY _id";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(())?;
@@ -61,7 +61,7 @@ pub(super) fn replace_if_current(
 #[async_trait]
 impl Health for Sqlite {
     async fn health(&self) -> Result<Vec<HealthState>, StoreError> {
-        self.read(all).await
+        self.read(load_all).await
     }
 
     /// Stores all states in one transaction.

@@ -88,8 +88,8 @@ pub(super) fn update_holder_index(
     before: Option<&StoredRecord>,
     now: &StoredRecord,
 ) -> Result<(), Fault> {
-    if let Some(gone) = before.and_then(StoredRecord::gone)
-        && now.gone().is_none()
+    if let Some(gone) = before.and_then(StoredRecord::gone_from)
+        && now.gone_from().is_none()
     {
         let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";
         conn.prepare_cached(sql)?.execute([&gone.list, key])?;

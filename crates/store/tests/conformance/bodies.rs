@@ -24,7 +24,7 @@ fn body(number: u32, delivery: u32, at_ms: i64) -> Body {
     }
 }
 
-async fn kept(clients: &Clients) -> Vec<Body> {
+async fn read_all_bodies(clients: &Clients) -> Vec<Body> {
     let bodies = &clients.second.bodies;
     let (mut kept, mut after) = (Vec::new(), None);
     loop {
@@ -43,16 +43,16 @@ async fn keep(clients: &Clients, changes: Vec<BodyChange>) {
 }
 
 pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
-    assert_eq!(kept(clients).await, []);
+    assert_eq!(read_all_bodies(clients).await, []);
     keep(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
     // The later delivery wins, whatever the clocks say.
     keep(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
-    assert_eq!(kept(clients).await, [body(1, 2, NOON_MS)]);
+    assert_eq!(read_all_bodies(clients).await, [body(1, 2, NOON_MS)]);
     keep(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;
-    assert_eq!(kept(clients).await, [body(1, 3, NOON_MS - 9)]);
+    assert_eq!(read_all_bodies(clients).await, [body(1, 3, NOON_MS - 9)]);
     let others = (2..200).map(|number| BodyChange::Keep(body(number, 1, NOON_MS)));
     keep(clients, others.collect()).await;
-    let kept = kept(clients).await;
+    let kept = read_all_bodies(clients).await;
     assert_eq!(kept.len(), 199);
     assert!(kept.is_sorted_by(|one, next| one.page_id < next.page_id));
     let elsewhere = CrawlId::new("app", "c2");
@@ -72,15 +72,19 @@ pub(crate) async fn a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_o
     keep(clients, vec![unchanged("h1", NOON_MS + 50)]).await;
     keep(clients, vec![unchanged("h1", NOON_MS + 20)]).await;
     keep(clients, vec![unchanged("other", NOON_MS + 90)]).await;
-    assert_eq!(kept(clients).await, [body(1, 1, NOON_MS + 50)]);
+    assert_eq!(read_all_bodies(clients).await, [body(1, 1, NOON_MS + 50)]);
     let forget = |at_ms| BodyChange::Forget {
         page_id: id(1),
         at_ms,
     };
     keep(clients, vec![forget(NOON_MS + 40)]).await;
-    assert_eq!(kept(clients).await.len(), 1, "it was fetched later");
+    assert_eq!(
+        read_all_bodies(clients).await.len(),
+        1,
+        "it was fetched later"
+    );
     keep(clients, vec![forget(NOON_MS + 60)]).await;
-    assert_eq!(kept(clients).await, []);
+    assert_eq!(read_all_bodies(clients).await, []);
 }
 
 pub(crate) async fn of_too_many_bodies_the_oldest_go_in_the_end(clients: &Clients) {
@@ -99,7 +103,7 @@ pub(crate) async fn of_too_many_bodies_the_oldest_go_in_the_end(clients: &Client
         let call = clients.first.bodies.keep(one, 1 << 20).await.unwrap();
         dropped += call.bodies;
     }
-    let kept = kept(clients).await;
+    let kept = read_all_bodies(clients).await;
     assert_eq!(kept.len() as u64, 504 - dropped);
     assert!((6..=10).contains(&kept.len()), "{}", kept.len());
     let mut numbers: Vec<i64> = kept.iter().map(|body| body.at_ms - NOON_MS).collect();

@@ -174,7 +174,7 @@ pub(crate) async fn a_page_of_a_list_says_what_is_stored_of_it(clients: &Clients
     };
     assert_eq!(*row, expected);
     let whole = browse.page(&row.id).await.unwrap().unwrap();
-    let of_export = exported(&*clients.first.store, ExportKind::Pages).await;
+    let of_export = export_all(&*clients.first.store, ExportKind::Pages).await;
     let of_export = of_export.iter().find(|other| other["_id"] == whole["_id"]);
     assert_eq!(Some(&whole), of_export);
     assert_eq!(browse.page("app/c1/none").await.unwrap(), None);

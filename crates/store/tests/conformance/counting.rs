@@ -61,7 +61,7 @@ pub(crate) async fn records_of_an_unknown_crawl_are_refused(clients: &Clients) {
         refusal.is_entry() && refusal.to_string().contains("app/c1"),
         "{refusal}"
     );
-    assert!(exported(store, ExportKind::Records).await.is_empty());
+    assert!(export_all(store, ExportKind::Records).await.is_empty());
 }
 
 pub(crate) async fn a_crawl_comes_back_and_keeps_its_first_start(clients: &Clients) {

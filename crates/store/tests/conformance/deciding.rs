@@ -17,7 +17,7 @@ async fn decide(store: &dyn Store, id: &str, seen: Value, answer: DecisionAnswer
     store.decide(decision, NOON_MS + 5).await.unwrap()
 }
 
-async fn resolved(store: &dyn Store) -> u64 {
+async fn count_resolved(store: &dyn Store) -> u64 {
     store.record_counts(&crawl_id()).await.unwrap().resolved
 }
 
@@ -27,7 +27,7 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
     let page = page_with("https://example.com/1", json!({"name": "Ada"}));
     save(store, page.clone(), &["r"]).await.unwrap();
     let before = stored_record(other, "r").await;
-    assert_eq!(resolved(store).await, 1);
+    assert_eq!(count_resolved(store).await, 1);
     let unknown = decide(store, "none", Value::Null, DecisionAnswer::Reject).await;
     assert_eq!(unknown, Decided::Unknown);
     let stale = decide(store, "r", json!("Bob"), DecisionAnswer::Reject).await;
@@ -48,7 +48,7 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
         (&decision["answer"], &decision["by"]),
         (&json!("rejected"), &json!("ada"))
     );
-    assert_eq!(resolved(other).await, 0);
+    assert_eq!(count_resolved(other).await, 0);
     // The page is fetched again, and says the same.
     let again = Page {
         delivery: webfill_wire::Delivery::new(0, 2),
@@ -63,7 +63,7 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
 
     let typed = DecisionAnswer::Type(json!("Eve"));
     assert_eq!(decide(other, "r", Value::Null, typed).await, Decided::Done);
-    assert_eq!(resolved(store).await, 1);
+    assert_eq!(count_resolved(store).await, 1);
     let undone = decide(store, "r", json!("Eve"), DecisionAnswer::Undo).await;
     assert_eq!(undone, Decided::Done);
     let now = stored_record(other, "r").await;
@@ -71,7 +71,7 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
         assert_eq!(now[member], before[member], "{member}");
     }
     assert_eq!(now.get("decisions"), None);
-    assert_eq!(resolved(store).await, 1);
+    assert_eq!(count_resolved(store).await, 1);
 }
 
 pub(crate) async fn a_decision_is_written_back_to_the_users_documents(clients: &Clients) {

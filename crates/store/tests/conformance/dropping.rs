@@ -94,7 +94,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     assert_eq!(first.drop_old(nothing).await.unwrap(), Default::default());
     assert_eq!(drop_before(first, NOON_MS).await, 0, "nothing is as old");
     assert_eq!(drop_before(second, between).await, 1_301);
-    let pages = exported(first, ExportKind::Pages).await;
+    let pages = export_all(first, ExportKind::Pages).await;
     let urls: Vec<&str> = pages
         .iter()
         .map(|page| page["url"].as_str().unwrap())
@@ -109,7 +109,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     let applied = first.apply_pages(applies).await.unwrap();
     assert!(applied[0].is_none() && applied[1].is_some());
     save_batch(first, 7..8).await;
-    assert_eq!(exported(first, ExportKind::Pages).await.len(), 4);
+    assert_eq!(export_all(first, ExportKind::Pages).await.len(), 4);
 }
 
 pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(clients: &Clients) {

@@ -20,7 +20,7 @@ async fn save_many(store: &dyn Store) {
 pub(crate) async fn an_export_hands_out_every_page_in_order_of_arrival(clients: &Clients) {
     let store = &*clients.first.store;
     save_many(store).await;
-    let pages = exported(store, ExportKind::Pages).await;
+    let pages = export_all(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), MANY);
     for (number, page) in pages.iter().enumerate() {
         assert_eq!(page["url"], format!("https://example.com/{number}"));
@@ -95,5 +95,5 @@ pub(crate) async fn an_export_stops_when_its_taker_fails(clients: &Clients) {
         other => panic!("{other:?}"),
     }
     assert_eq!(taken, 3);
-    assert_eq!(exported(store, ExportKind::Pages).await.len(), MANY);
+    assert_eq!(export_all(store, ExportKind::Pages).await.len(), MANY);
 }

@@ -199,7 +199,7 @@ pub(crate) async fn records_of_two_datasets_share_nothing_but_their_ids(clients:
     let parts = |record: &Value| {
         ["_id", "dataset", "record_id"].map(|name| record[name].as_str().unwrap().to_owned())
     };
-    let mut kept = exported(store, ExportKind::Records).await;
+    let mut kept = export_all(store, ExportKind::Records).await;
     kept.sort_by_key(|record| record["_id"].to_string());
     assert_eq!(parts(&kept[0]), ["db.people/1", "db.people", "1"]);
     assert_eq!(parts(&kept[1]), ["people/1", "people", "1"]);
@@ -246,7 +246,7 @@ pub(crate) async fn unfit_record_ids_are_refused_alone(clients: &Clients) {
     assert!(states[0].as_ref().is_err_and(StoreError::is_entry));
     assert_eq!(states[1], Ok(RecordState::Open));
     assert!(states[2].as_ref().is_err_and(StoreError::is_entry));
-    assert_eq!(exported(store, ExportKind::Records).await.len(), 1);
+    assert_eq!(export_all(store, ExportKind::Records).await.len(), 1);
     assert_eq!(store.record_counts(&crawl_id()).await.unwrap().total, 1);
 }
 

@@ -55,7 +55,7 @@ fn part(number: usize, works: &[&str], further: &[usize]) -> Page {
 }
 
 /// Three pages, each of which leads to its neighbours.
-fn three() -> [Page; 3] {
+fn three_pages() -> [Page; 3] {
     [
         part(1, &["a", "b"], &[2]),
         part(2, &["c", "c"], &[1, 3]),
@@ -149,7 +149,7 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
             assert!(!is_whole || (turn == 1 && order[0] == 2), "{id}: {before}");
             // Twice, as after a crash in between.
             for store in stores {
-                bring(store, way, &three()[index], &id).await;
+                bring(store, way, &three_pages()[index], &id).await;
             }
         }
         let kept = stored_record(stores[1], &id).await;
@@ -171,7 +171,7 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
 pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
-    let [first, second, third] = three();
+    let [first, second, third] = three_pages();
     let failed = Page {
         outcome: Outcome::HttpError,
         fields: Map::new(),
@@ -214,7 +214,7 @@ pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     put_author(store, "r", json!({"works": null})).await;
-    for page in three() {
+    for page in three_pages() {
         save(store, page, &["r"]).await.unwrap();
     }
     let fetched = |mut page: Page, number: u32| {
@@ -273,7 +273,7 @@ pub(crate) async fn a_list_of_the_user_stays_as_it_is(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     put_author(store, "r", json!({"works": ["mine"], "born": null})).await;
-    for page in three() {
+    for page in three_pages() {
         save(store, page, &["r"]).await.unwrap();
     }
     let kept = stored_record(store, "r").await;
@@ -286,7 +286,7 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     put_author(store, "r", json!({"works": null})).await;
-    for page in three() {
+    for page in three_pages() {
         save(store, page, &["r"]).await.unwrap();
     }
     let blocked = Page {
@@ -294,7 +294,7 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
         fields: Map::new(),
         mapping: None,
         links: Vec::new(),
-        ..three()[1].clone()
+        ..three_pages()[1].clone()
     };
     let take_back = Save {
         page: blocked,
@@ -307,7 +307,7 @@ pub(crate) async fn a_list_is_taken_back_with_one_of_its_pages(clients: &Clients
     let again = Page {
         delivery: webfill_wire::Delivery::new(0, 2),
         started_at_ms: NOON_MS + 5_000,
-        ..three()[1].clone()
+        ..three_pages()[1].clone()
     };
     save(store, again, &["r"]).await.unwrap();
     let kept = stored_record(store, "r").await;

@@ -327,7 +327,7 @@ pub(crate) async fn put(
     store.put_records(&crawl_id(), records, NOON_MS).await
 }
 
-pub(crate) async fn exported(store: &dyn Store, kind: ExportKind) -> Vec<Value> {
+pub(crate) async fn export_all(store: &dyn Store, kind: ExportKind) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut each = |row| {
         rows.push(row);
@@ -340,13 +340,13 @@ pub(crate) async fn exported(store: &dyn Store, kind: ExportKind) -> Vec<Value> 
 }
 
 pub(crate) async fn only_page(store: &dyn Store) -> Value {
-    let mut pages = exported(store, ExportKind::Pages).await;
+    let mut pages = export_all(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), 1, "{pages:?}");
     pages.remove(0)
 }
 
 pub(crate) async fn stored_record(store: &dyn Store, id: &str) -> Value {
-    let records = exported(store, ExportKind::Records).await;
+    let records = export_all(store, ExportKind::Records).await;
     let found = records.iter().find(|record| record["_id"] == key(id));
     found
         .cloned()

@@ -12,7 +12,7 @@ use super::*;
 const URL: &str = "https://example.com/1";
 const LATER_MS: i64 = NOON_MS + 60_000;
 
-fn fetched(fields: Value) -> Page {
+fn fetched_page(fields: Value) -> Page {
     Page {
         delivery: Delivery::new(0, 1),
         content_hash: Some("h1".to_owned()),
@@ -29,7 +29,7 @@ fn fetched(fields: Value) -> Page {
 
 /// The result of reading that page again with another version of the mapping.
 fn reread(fields: Value, records: &[&str]) -> Reread {
-    let page = fetched(fields);
+    let page = fetched_page(fields);
     Reread {
         page_id: page.id(),
         url: page.url,
@@ -94,7 +94,7 @@ pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
         vec![record("ada", json!({"city": null, "town": null}))],
     )
     .await;
-    let found = fetched(json!({"city": "Paris"}));
+    let found = fetched_page(json!({"city": "Paris"}));
     save(first, found, &["ada"]).await.unwrap();
     let before = (only_page(first).await, stored_record(first, "ada").await);
     let (_, read_to) = changes(first, &Cursor::start()).await;
@@ -143,7 +143,7 @@ pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
     for url in &urls {
         let page = Page {
             url: url.clone(),
-            ..fetched(json!({}))
+            ..fetched_page(json!({}))
         };
         save(store, page, &["ada"]).await.unwrap();
     }
@@ -154,7 +154,7 @@ pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
     let found = |url: &String, mapping: &str, town: &str| {
         let page = Page {
             url: url.clone(),
-            ..fetched(json!({}))
+            ..fetched_page(json!({}))
         };
         Reread {
             page_id: page.id(),
@@ -202,13 +202,15 @@ pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
 pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     put(first, vec![record("ada", json!({"city": null}))]).await;
-    save(first, fetched(json!({})), &["ada"]).await.unwrap();
+    save(first, fetched_page(json!({})), &["ada"])
+        .await
+        .unwrap();
     let now = reread(json!({"city": "London"}), &["ada"]);
     let fetched_again = Page {
         started_at_ms: LATER_MS,
         content_hash: Some("h2".to_owned()),
         delivery: Delivery::new(0, 2),
-        ..fetched(json!({"city": "Oslo"}))
+        ..fetched_page(json!({"city": "Oslo"}))
     };
     save(second, fetched_again, &["ada"]).await.unwrap();
     let stored = (only_page(first).await, stored_record(first, "ada").await);
@@ -232,9 +234,9 @@ pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients
 /// The page keeps the links of the mapping that read it first.
 pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(clients: &Clients) {
     let store = &*clients.first.store;
-    save(store, fetched(json!({})), &[]).await.unwrap();
+    save(store, fetched_page(json!({})), &[]).await.unwrap();
     let known = async || {
-        let ids = vec![fetched(json!({})).id()];
+        let ids = vec![fetched_page(json!({})).id()];
         store.known_pages(ids).await.unwrap().len()
     };
     let same = Reread {
@@ -250,7 +252,7 @@ pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(cli
 /// Pages that were read again come after pages that were fetched later.
 pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
-    save(first, fetched(json!({})), &[]).await.unwrap();
+    save(first, fetched_page(json!({})), &[]).await.unwrap();
     let younger = |number: usize| Save {
         page: Page {
             started_at_ms: LATER_MS,
@@ -277,5 +279,5 @@ pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(cli
         }
         assert_eq!(pages, expected);
     }
-    assert_eq!(exported(first, ExportKind::Pages).await.len(), 1_100);
+    assert_eq!(export_all(first, ExportKind::Pages).await.len(), 1_100);
 }

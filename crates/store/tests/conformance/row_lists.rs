@@ -58,7 +58,7 @@ fn led_to_by(parent: &str, page: Page) -> Page {
 }
 
 /// Saves a list of two pages.
-async fn read_twice(store: &dyn Store, first: &[&str], second: &[&str], hour: i64) {
+async fn save_two_pages(store: &dyn Store, first: &[&str], second: &[&str], hour: i64) {
     let page = list_page(FIRST, first, &[SECOND], hour);
     save(store, page, &[]).await.unwrap();
     let page = led_to_by(FIRST, list_page(SECOND, second, &[], hour));
@@ -89,7 +89,7 @@ async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
     marked
 }
 
-async fn judged(store: &Arc<dyn Store>) -> CheckedRows {
+async fn judge_first_list(store: &Arc<dyn Store>) -> CheckedRows {
     let list = lists(store).await.remove(0);
     check_missing_rows(&**store, &list, GoneMarking::Believed)
         .await
@@ -124,9 +124,9 @@ async fn ids(store: &dyn Store) -> Vec<String> {
 
 pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(clients: &Clients) {
     let (store, other) = (&clients.first.store, &clients.second.store);
-    read_twice(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
+    save_two_pages(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
     assert_eq!(marked(store).await, [""; 0]);
-    read_twice(&**store, &["a", "b", "c"], &["d"], 1).await;
+    save_two_pages(&**store, &["a", "b", "c"], &["d"], 1).await;
     let list = lists(store).await;
     assert_eq!(list.len(), 1, "one list: {list:?}");
     assert_eq!(list[0].state, ListState::Complete);
@@ -134,7 +134,7 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
         (list[0].pages_done, list[0].pages_known, list[0].rows),
         (2, 2, 4)
     );
-    let once = judged(other).await;
+    let once = judge_first_list(other).await;
     assert_eq!(once.marked, ["things/e"]);
     assert_eq!((once.rows.gone, once.rows.newly_gone), (1, 1));
     assert_eq!((once.rows.seen, once.rows.unseen), (4, 0));
@@ -147,7 +147,7 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
     assert_eq!(stored[3]["row"]["gone"], Value::Null);
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
     // The row comes back, on another page.
-    read_twice(&**store, &["e", "a", "b", "c"], &["d"], 2).await;
+    save_two_pages(&**store, &["e", "a", "b", "c"], &["d"], 2).await;
     assert_eq!(marked(store).await, [""; 0]);
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
     // The row goes again, together with a page that the list no longer has.
@@ -159,7 +159,7 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
 
 pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     let store = &clients.first.store;
-    read_twice(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
+    save_two_pages(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
     let second = |hour| led_to_by(FIRST, list_page(SECOND, &["d"], &[], hour));
     let lacks = |lack| {
         let mut page = second(1);
@@ -244,7 +244,10 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     let list = lists(store).await.remove(0);
     assert_eq!(list.state, ListState::Complete);
     assert_eq!(list.doubt, Some(Doubt::ReadPiecemeal));
-    assert_eq!(judged(store).await.doubt, Some(Doubt::ReadPiecemeal));
+    assert_eq!(
+        judge_first_list(store).await.doubt,
+        Some(Doubt::ReadPiecemeal)
+    );
     let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
         .await
         .unwrap();
@@ -317,20 +320,20 @@ pub(crate) async fn a_row_that_another_list_holds_is_not_gone(clients: &Clients)
 
 pub(crate) async fn what_another_crawl_has_seen_since_is_not_gone(clients: &Clients) {
     let (store, other) = (&clients.first.store, &clients.second.store);
-    read_twice(&**store, &["a", "b", "c"], &["d"], 0).await;
+    save_two_pages(&**store, &["a", "b", "c"], &["d"], 0).await;
     let of_other = Page {
         crawl_id: "c2".to_owned(),
         ..list_page(FIRST, &["a", "b", "c", "d"], &[], 2)
     };
     save(&**other, of_other, &[]).await.unwrap();
-    read_twice(&**store, &["a", "b", "c"], &[], 1).await;
+    save_two_pages(&**store, &["a", "b", "c"], &[], 1).await;
     assert_eq!(marked(store).await, [""; 0]);
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
 }
 
 pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
     let store = &clients.first.store;
-    read_twice(&**store, &["a", "b", "c"], &["d"], 0).await;
+    save_two_pages(&**store, &["a", "b", "c"], &["d"], 0).await;
     for (hour, first, doubt) in [
         (1, &[][..], Some(Doubt::Empty)),
         (2, &["x", "y", "z", "a"][..], Some(Doubt::MostAreMissing)),
@@ -339,7 +342,7 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
         save(&**store, list_page(FIRST, first, &[], hour), &[])
             .await
             .unwrap();
-        let judged = judged(store).await;
+        let judged = judge_first_list(store).await;
         assert_eq!(judged.doubt, doubt, "{hour}");
         let gone: &[&str] = match doubt {
             Some(_) => &[],
@@ -350,7 +353,10 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
     save(&**store, list_page(FIRST, &["a"], &[], 4), &[])
         .await
         .unwrap();
-    assert_eq!(judged(store).await.doubt, Some(Doubt::MostAreMissing));
+    assert_eq!(
+        judge_first_list(store).await.doubt,
+        Some(Doubt::MostAreMissing)
+    );
     let list = lists(store).await.remove(0);
     let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
         .await
@@ -359,7 +365,11 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
     let mut gone = confirmed[0].marked.clone();
     gone.sort();
     assert_eq!(gone, ["things/b", "things/x", "things/y", "things/z"]);
-    assert_eq!(judged(store).await.doubt, None, "nothing is left to doubt");
+    assert_eq!(
+        judge_first_list(store).await.doubt,
+        None,
+        "nothing is left to doubt"
+    );
 }
 
 pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
@@ -411,11 +421,14 @@ pub(crate) async fn many_rows_go_at_once(clients: &Clients) {
     save(&**store, list_page(FIRST, &all[..1_700], &[], 1), &[])
         .await
         .unwrap();
-    let (first, second) = tokio::join!(judged(store), judged(&clients.second.store));
+    let (first, second) = tokio::join!(
+        judge_first_list(store),
+        judge_first_list(&clients.second.store)
+    );
     let mut gone: Vec<String> = [first.marked, second.marked].concat();
     gone.sort();
     gone.dedup();
     assert_eq!(gone.len(), 1_300);
     assert_eq!(ids(&**store).await.len(), 1_700);
-    assert_eq!(judged(store).await.rows.newly_gone, 1_300);
+    assert_eq!(judge_first_list(store).await.rows.newly_gone, 1_300);
 }

@@ -54,7 +54,7 @@ async fn stored_rows(store: &dyn Store) -> Vec<Value> {
     rows
 }
 
-async fn user(store: &dyn Store) {
+async fn put_user(store: &dyn Store) {
     let known = json!({"city": "Berlin"});
     put(store, vec![record("ada", known)]).await[0]
         .clone()
@@ -63,7 +63,7 @@ async fn user(store: &dyn Store) {
 
 pub(crate) async fn rows_become_records_with_their_place(clients: &Clients) {
     let store = clients.first.store.as_ref();
-    user(store).await;
+    put_user(store).await;
     let rows = [
         json!({"item": "a", "stars": 4}),
         json!({"item": null, "stars": 1}),
@@ -98,7 +98,7 @@ pub(crate) async fn rows_become_records_with_their_place(clients: &Clients) {
 
 pub(crate) async fn rows_of_a_page_for_several_records_belong_to_none(clients: &Clients) {
     let store = clients.first.store.as_ref();
-    user(store).await;
+    put_user(store).await;
     put(store, vec![record("mary", json!({"city": "Berlin"}))]).await;
     let rows = [json!({"item": "a", "stars": 4})];
     save(store, listing_page(URL, &rows), &["ada", "mary"])
@@ -109,7 +109,7 @@ pub(crate) async fn rows_of_a_page_for_several_records_belong_to_none(clients: &
 
 pub(crate) async fn a_row_that_is_seen_again_is_the_same_record(clients: &Clients) {
     let (first, second) = (clients.first.store.as_ref(), clients.second.store.as_ref());
-    user(first).await;
+    put_user(first).await;
     let now = listing_page(
         URL,
         &[
@@ -141,7 +141,7 @@ pub(crate) async fn a_row_that_is_seen_again_is_the_same_record(clients: &Client
 
 pub(crate) async fn two_clients_store_the_same_rows_once(clients: &Clients) {
     let (first, second) = (clients.first.store.as_ref(), clients.second.store.as_ref());
-    user(first).await;
+    put_user(first).await;
     let rows = |from: usize| -> Vec<Value> {
         let numbers = from..from + 2_000;
         numbers

@@ -5,7 +5,7 @@ use webfill_store::{Cutoff, Page, Sample, SampleText};
 
 use super::{Clients, NOON_MS, Store, page_with, save};
 
-fn sampled(url: &str, place: &str) -> Page {
+fn sampled_page(url: &str, place: &str) -> Page {
     Page {
         sample: Some(SampleText {
             place: place.to_owned(),
@@ -22,7 +22,7 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
         ("https://a.org/2", "00/01"),
         ("https://a.org/3", "00/00"),
     ] {
-        save(store, sampled(url, place), &[]).await.unwrap();
+        save(store, sampled_page(url, place), &[]).await.unwrap();
     }
     save(store, page_with("https://a.org/4", json!({})), &[])
         .await
@@ -31,7 +31,7 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
         id: format!("people/{place}"),
         mapping: "people".into(),
         alert: None,
-        page: sampled(url, place).id(),
+        page: sampled_page(url, place).id(),
         url: url.into(),
         at_ms: NOON_MS,
         fields: vec!["name".into()],
@@ -67,12 +67,12 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
 const MINUTE_MS: i64 = 60_000;
 
 /// A sample with a text of this many bytes, fetched this many minutes after noon.
-fn of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample {
+fn sample_of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample {
     Sample {
         id: format!("people/{id}"),
         mapping: "people".into(),
         alert: alert.map(str::to_owned),
-        page: sampled("https://a.org/1", id).id(),
+        page: sampled_page("https://a.org/1", id).id(),
         url: "https://a.org/1".into(),
         at_ms: NOON_MS + minutes * MINUTE_MS,
         fields: Vec::new(),
@@ -82,7 +82,11 @@ fn of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample
 
 /// Drops samples older than this many minutes after noon, and then those beyond this many bytes. Returns the number
 /// dropped and the ids left.
-async fn left(store: &dyn Store, minutes: Option<i64>, bytes: Option<u64>) -> (u64, Vec<String>) {
+async fn drop_and_list(
+    store: &dyn Store,
+    minutes: Option<i64>,
+    bytes: Option<u64>,
+) -> (u64, Vec<String>) {
     let cutoff = Cutoff {
         pages_ms: minutes.map(|minutes| NOON_MS + minutes * MINUTE_MS),
         log_ms: None,
@@ -104,10 +108,10 @@ async fn left(store: &dyn Store, minutes: Option<i64>, bytes: Option<u64>) -> (u
 pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alerts_last(clients: &Clients) {
     let (store, other) = (&*clients.first.store, &*clients.second.store);
     let samples = vec![
-        of_bytes("a", 0, Some("raised"), 1_000),
-        of_bytes("b", 3, None, 1_000),
-        of_bytes("c", 2, None, 1_000),
-        of_bytes("d", 1, None, 1_000),
+        sample_of_bytes("a", 0, Some("raised"), 1_000),
+        sample_of_bytes("b", 3, None, 1_000),
+        sample_of_bytes("c", 2, None, 1_000),
+        sample_of_bytes("d", 1, None, 1_000),
     ];
     store.put_samples(samples).await.unwrap();
     let names = |names: &[&str]| {
@@ -117,19 +121,25 @@ pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alerts_last(clie
             .collect::<Vec<_>>()
     };
     let all = (0, names(&["a", "b", "c", "d"]));
-    assert_eq!(left(other, None, None).await, all);
-    assert_eq!(left(other, Some(0), Some(4_000)).await, all);
+    assert_eq!(drop_and_list(other, None, None).await, all);
+    assert_eq!(drop_and_list(other, Some(0), Some(4_000)).await, all);
     assert_eq!(
-        left(other, None, Some(3_999)).await,
+        drop_and_list(other, None, Some(3_999)).await,
         (1, names(&["a", "b", "c"]))
     );
-    assert_eq!(left(other, None, Some(1_999)).await, (2, names(&["a"])));
-    assert_eq!(left(other, Some(1), Some(1_999)).await, (1, names(&[])));
-    let many = (0..1_203).map(|number| of_bytes(&format!("{number:04}"), number, None, 10));
+    assert_eq!(
+        drop_and_list(other, None, Some(1_999)).await,
+        (2, names(&["a"]))
+    );
+    assert_eq!(
+        drop_and_list(other, Some(1), Some(1_999)).await,
+        (1, names(&[]))
+    );
+    let many = (0..1_203).map(|number| sample_of_bytes(&format!("{number:04}"), number, None, 10));
     store.put_samples(many.collect()).await.unwrap();
-    let (dropped, kept) = left(other, Some(600), None).await;
+    let (dropped, kept) = drop_and_list(other, Some(600), None).await;
     assert_eq!((dropped, kept.len()), (600, 603));
-    let (dropped, kept) = left(other, None, Some(20)).await;
+    let (dropped, kept) = drop_and_list(other, None, Some(20)).await;
     assert_eq!((dropped, kept), (601, names(&["1201", "1202"])));
-    assert_eq!(left(other, None, Some(0)).await, (2, names(&[])));
+    assert_eq!(drop_and_list(other, None, Some(0)).await, (2, names(&[])));
 }

@@ -124,7 +124,7 @@ pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
         };
         save(store, page, &[]).await.unwrap();
     }
-    let pages = exported(store, ExportKind::Pages).await;
+    let pages = export_all(store, ExportKind::Pages).await;
     assert_eq!(pages.len(), hostile().count());
     for (page, text) in pages.iter().zip(hostile()) {
         assert_eq!(page["content_type"], text);
@@ -245,7 +245,7 @@ pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) 
         "{refusal}"
     );
     assert_eq!(saved[2].as_ref().unwrap().resolved, [key("r")]);
-    assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
+    assert_eq!(export_all(store, ExportKind::Pages).await.len(), 2);
 }
 
 pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
@@ -258,7 +258,7 @@ pub(crate) async fn one_page_in_two_crawls_is_kept_twice(clients: &Clients) {
         .await
         .unwrap();
     save(store, other, &[]).await.unwrap();
-    assert_eq!(exported(store, ExportKind::Pages).await.len(), 2);
+    assert_eq!(export_all(store, ExportKind::Pages).await.len(), 2);
 }
 
 pub(crate) async fn one_page_in_crawls_of_one_id_is_kept_for_each_application(clients: &Clients) {
@@ -270,7 +270,7 @@ pub(crate) async fn one_page_in_crawls_of_one_id_is_kept_for_each_application(cl
     let own = page_with("https://example.com/a", json!({"name": "mine"}));
     save(mine, own, &[]).await.unwrap();
     save(theirs, other, &[]).await.unwrap();
-    let kept = exported(mine, ExportKind::Pages).await;
+    let kept = export_all(mine, ExportKind::Pages).await;
     let names = |page: &Value| (page["app_id"].clone(), page["fields"]["name"].clone());
     assert_eq!(
         kept.iter().map(names).collect::<Vec<_>>(),
@@ -281,7 +281,7 @@ pub(crate) async fn one_page_in_crawls_of_one_id_is_kept_for_each_application(cl
 pub(crate) async fn an_empty_batch_is_answered_by_nothing(clients: &Clients) {
     assert!(clients.first.store.save(Vec::new()).await.is_empty());
     assert!(
-        exported(&*clients.first.store, ExportKind::Pages)
+        export_all(&*clients.first.store, ExportKind::Pages)
             .await
             .is_empty()
     );

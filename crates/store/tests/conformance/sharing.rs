@@ -97,6 +97,6 @@ pub(crate) async fn two_clients_write_at_once_and_lose_nothing(clients: &Clients
         write("first", clients.first.store.clone()),
         write("second", clients.second.store.clone())
     );
-    let pages = exported(&*clients.first.store, ExportKind::Pages).await;
+    let pages = export_all(&*clients.first.store, ExportKind::Pages).await;
     assert_eq!(pages.len(), 2 * BATCHES * BATCH);
 }

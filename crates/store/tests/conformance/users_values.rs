@@ -19,7 +19,7 @@ const STEPS: u64 = 40;
 const FOUND: [u64; 3] = [76, 126, 245];
 
 /// How many random histories are tested. The environment can ask for more.
-fn histories() -> u64 {
+fn history_count() -> u64 {
     let asked = std::env::var("WEBFILL_HISTORIES");
     asked.map_or(HISTORIES, |asked| asked.parse().unwrap())
 }
@@ -168,8 +168,10 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
 }
 
 pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
-    let beyond = FOUND.into_iter().filter(|number| *number >= histories());
-    for number in (0..histories()).chain(beyond) {
+    let beyond = FOUND
+        .into_iter()
+        .filter(|number| *number >= history_count());
+    for number in (0..history_count()).chain(beyond) {
         let mut drawn = Drawn(number);
         let mut dataset = Dataset {
             id: format!("r{number}"),

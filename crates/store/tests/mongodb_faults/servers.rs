@@ -12,14 +12,14 @@ async fn a_server_that_dies_loses_nothing_that_was_acknowledged() {
     let store = open_store(&mongod.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
     for _ in 0..2 {
-        writer.goes_on_for(50).await;
+        writer.wait_for_pages(50).await;
         mongod.kill();
         mongod.restart();
-        writer.goes_on_for(50).await;
+        writer.wait_for_pages(50).await;
         mongod.stop();
         mongod.restart();
     }
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     writer.finish(&*store).await;
 }
 
@@ -29,13 +29,13 @@ async fn a_paused_server_is_waited_for() {
     let mongod = Mongod::start();
     let store = open_store(&mongod.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
-    writer.goes_on_for(20).await;
+    writer.wait_for_pages(20).await;
     mongod.pause();
     let answers = store.save(vec![save(0)]).await;
     let error = answers[0].as_ref().unwrap_err();
     assert!(error.is_retry(), "{error}");
     mongod.resume();
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     writer.finish(&*store).await;
 }
 
@@ -46,16 +46,16 @@ async fn another_primary_takes_over_and_has_everything() {
     let mut set = ReplicaSet::start(3);
     let store = open_store(&set.uri("test")).await.unwrap();
     let writer = Writer::start(store.clone()).await;
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     let first = set.primary();
     set.members[first].kill();
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     set.members[first].restart();
     let second = set.primary();
     set.members[second].stop();
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     set.members[second].restart();
-    writer.goes_on_for(50).await;
+    writer.wait_for_pages(50).await;
     writer.finish(&*store).await;
 }
 

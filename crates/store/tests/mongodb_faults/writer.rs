@@ -114,7 +114,7 @@ impl Writer {
     }
 
     /// Waits until `pages` more pages are acknowledged.
-    pub(crate) async fn goes_on_for(&self, pages: u64) {
+    pub(crate) async fn wait_for_pages(&self, pages: u64) {
         let goal = self.acknowledged.load(Ordering::SeqCst) + pages;
         let started = Instant::now();
         while self.acknowledged.load(Ordering::SeqCst) < goal {

@@ -5,7 +5,7 @@ use crate::text::encode;
 
 /// The bytes of a cell, in quotes only if they are needed or if the old cell had some. An error says why the dialect
 /// cannot express the value.
-pub(super) fn cell(
+pub(super) fn encode_cell(
     value: &str,
     was_quoted: bool,
     dialect: &Dialect,
@@ -13,7 +13,7 @@ pub(super) fn cell(
 ) -> Result<Vec<u8>, String> {
     let text = match dialect.quote.map(char::from) {
         Some(quote) if was_quoted || needs_quotes(value, quote, dialect) => {
-            quoted(value, quote, dialect.escape)
+            quote_value(value, quote, dialect.escape)
         }
         quote => escape_unquoted(value, quote, dialect)?,
     };
@@ -26,7 +26,7 @@ fn needs_quotes(value: &str, quote: char, dialect: &Dialect) -> bool {
         || (dialect.skips_blanks && value.starts_with(' '))
 }
 
-fn quoted(value: &str, quote: char, escape: Escape) -> String {
+fn quote_value(value: &str, quote: char, escape: Escape) -> String {
     let mut text = String::with_capacity(value.len() + 2);
     text.push(quote);
     for c in value.chars() {

@@ -7,7 +7,7 @@
 use std::io;
 
 use super::dialect::sniff;
-use super::edit::cell;
+use super::edit::encode_cell;
 use super::header;
 use super::split::{Split, SplitRow, line_bytes, split};
 use super::texts;
@@ -121,7 +121,7 @@ impl DelimitedRows {
         }
     }
 
-    fn whole_line(&mut self) -> io::Result<Piece> {
+    fn take_whole_line(&mut self) -> io::Result<Piece> {
         loop {
             let bytes = self.buffer.bytes();
             let is_whole = self.buffer.is_at_end();
@@ -149,7 +149,7 @@ impl DelimitedRows {
     /// Returns the first line as a fault. The lines after it are read again.
     fn take_first_line_as_fault(&mut self, read: usize, reason: &str) -> io::Result<Piece> {
         self.patience = self.patience.saturating_sub(read);
-        let mut piece = self.whole_line()?;
+        let mut piece = self.take_whole_line()?;
         piece.content = Content::Fault(reason.to_owned());
         Ok(piece)
     }
@@ -251,7 +251,7 @@ impl DelimitedRows {
             return Err(String::from("it is longer than 1 MiB"));
         }
         let value = cell_text(value.to_owned(), shape)?;
-        cell(&value, span.is_quoted, &self.dialect, self.form.encoding)
+        encode_cell(&value, span.is_quoted, &self.dialect, self.form.encoding)
     }
 }
 
@@ -272,17 +272,17 @@ impl TextRows for DelimitedRows {
             _ if self.buffer.bytes().is_empty() => Ok(None),
             Section::SeparatorLine => {
                 self.at = Section::Header;
-                self.whole_line().map(Some)
+                self.take_whole_line().map(Some)
             }
             Section::Header if self.notes == 0 && !self.dialect.has_header => {
                 self.at = Section::Rows;
                 self.next_row()
             }
-            Section::Header => self.header_piece().map(Some),
+            Section::Header => self.take_header_piece().map(Some),
             Section::Rows => self.next_row(),
             Section::OverlongLine => {
                 self.at = Section::Rows;
-                self.whole_line().map(Some)
+                self.take_whole_line().map(Some)
             }
         }
     }
@@ -335,7 +335,7 @@ impl TextRows for DelimitedRows {
 
 impl DelimitedRows {
     /// The next piece before the first row: a note, the header, or an empty line before it.
-    fn header_piece(&mut self) -> io::Result<Piece> {
+    fn take_header_piece(&mut self) -> io::Result<Piece> {
         let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
         let split = split(
             self.buffer.bytes(),

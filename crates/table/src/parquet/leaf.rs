@@ -109,7 +109,7 @@ impl Leaf {
                 number(format_decimal(value.into(), scale))
             }
             (Meaning::Decimal(scale, _), Single::Bytes(bytes)) => {
-                big_endian(bytes).map(|value| Cell::Number(format_decimal(value, scale)))
+                parse_big_endian(bytes).map(|value| Cell::Number(format_decimal(value, scale)))
             }
             (Meaning::Integer(_, false), Single::Int32(value)) => {
                 number((value as u32).to_string())
@@ -121,7 +121,7 @@ impl Leaf {
             (_, Single::Int64(value)) => number(value.to_string()),
             (_, Single::Float(value)) => number(value.to_string()),
             (_, Single::Double(value)) => number(value.to_string()),
-            (Meaning::Uuid, Single::Bytes(bytes)) => Some(Cell::Text(uuid(bytes))),
+            (Meaning::Uuid, Single::Bytes(bytes)) => Some(Cell::Text(format_uuid(bytes))),
             (_, Single::Bytes(bytes)) => {
                 let text = std::str::from_utf8(bytes).ok();
                 text.map(|text| Cell::Text(text.to_owned()))
@@ -280,7 +280,7 @@ fn parse_integer(text: &str, bits: u32, is_signed: bool) -> Result<i64, String> 
     }
 }
 
-fn big_endian(bytes: &[u8]) -> Option<i128> {
+fn parse_big_endian(bytes: &[u8]) -> Option<i128> {
     let sign = bytes.first().is_some_and(|first| first & 0x80 != 0);
     let mut padded = [if sign { 0xff } else { 0 }; 16];
     let start = padded.len().checked_sub(bytes.len())?;
@@ -306,7 +306,7 @@ fn format_decimal(value: i128, scale: i32) -> String {
     }
 }
 
-fn uuid(bytes: &[u8]) -> String {
+fn format_uuid(bytes: &[u8]) -> String {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     match digits.len() {
         32 => format!(

@@ -51,7 +51,7 @@ pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, 
             utc.map_err(|_| "it is out of range")?.timestamp()
         }
     };
-    exactly(time.as_nanosecond(), unit)
+    to_exact_count(time.as_nanosecond(), unit)
 }
 
 pub(super) fn clock_of(count: i64, unit: TimeUnit) -> Option<String> {
@@ -63,10 +63,10 @@ pub(super) fn clock_of(count: i64, unit: TimeUnit) -> Option<String> {
 
 pub(super) fn clock_count_of(text: &str, unit: TimeUnit) -> Result<i64, String> {
     let time: Time = text.parse().map_err(|_| "it is no time of day")?;
-    exactly(time.duration_since(Time::midnight()).as_nanos(), unit)
+    to_exact_count(time.duration_since(Time::midnight()).as_nanos(), unit)
 }
 
-fn exactly(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
+fn to_exact_count(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
     let per_unit = nanoseconds_of(unit);
     if nanoseconds % per_unit != 0 {
         return Err(String::from("it is more exact than the column"));

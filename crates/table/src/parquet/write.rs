@@ -20,7 +20,7 @@ use super::rows::{BATCH_ROWS, ParquetRows, catch_panics};
 use crate::error::{Refusal, TableError};
 use crate::reader::TypedRows;
 use crate::understand::Understanding;
-use crate::value::list;
+use crate::value::list_entries;
 use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
 /// The new values of a column, by row number in the row group.
@@ -178,7 +178,7 @@ fn parse_value(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf:
     if leaf.entry.is_none() {
         return leaf.parse(value).map(|value| vec![value]);
     }
-    let entries = list(value);
+    let entries = list_entries(value);
     if entries.is_empty() {
         return Err(String::from("it is empty"));
     }

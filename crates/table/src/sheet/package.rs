@@ -43,7 +43,7 @@ impl Package {
 
     fn find_sheets(&mut self) -> Result<(), String> {
         let mut targets = HashMap::new();
-        let relations = self.small_part("xl/_rels/workbook.xml.rels")?;
+        let relations = self.read_small_part("xl/_rels/workbook.xml.rels")?;
         for_each_element(&relations, |element| {
             if let (Some(id), Some(target)) =
                 (attribute(element, "Id"), attribute(element, "Target"))
@@ -55,7 +55,7 @@ impl Package {
                 targets.insert(id, part);
             }
         });
-        let workbook = self.small_part(WORKBOOK)?;
+        let workbook = self.read_small_part(WORKBOOK)?;
         let (mut sheets, mut is_from_1904) = (Vec::new(), false);
         for_each_element(&workbook, |element| match element.local_name().as_ref() {
             "sheet" => {
@@ -108,7 +108,7 @@ impl Package {
         }
     }
 
-    fn small_part(&mut self, name: &str) -> Result<String, String> {
+    fn read_small_part(&mut self, name: &str) -> Result<String, String> {
         const MAX_BYTES: u64 = 16 << 20;
         let broken = |error: &dyn std::fmt::Display| match name {
             WORKBOOK => format!("it is a zip file, but no XLSX: {error}"),

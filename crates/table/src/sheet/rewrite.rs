@@ -155,7 +155,7 @@ pub(super) fn rewrite(
                     continue;
                 };
                 let start = element.into_owned();
-                let (inner, has_formula) = inner_of_cell(&mut reader)?;
+                let (inner, has_formula) = read_inner_of_cell(&mut reader)?;
                 if has_formula {
                     writer.write_event(Event::Start(start))?;
                     for event in inner {
@@ -195,7 +195,9 @@ fn take_cell(cells: &mut NewCells, row: u32, column: u32) -> Option<NewCell> {
 }
 
 /// The events up to the end of the cell, and whether it holds a formula.
-fn inner_of_cell(reader: &mut Reader<impl BufRead>) -> Result<(Vec<Event<'static>>, bool), Fault> {
+fn read_inner_of_cell(
+    reader: &mut Reader<impl BufRead>,
+) -> Result<(Vec<Event<'static>>, bool), Fault> {
     let mut events = Vec::new();
     let mut has_formula = false;
     let mut buffer = Vec::new();

@@ -217,18 +217,18 @@ fn send_rows(path: &Path, sheet: &str, to: &SyncSender<SheetMessage>) -> Result<
             cells: vec![(column, value)],
         };
         if let Some(whole) = row.replace(begun)
-            && to.send(SheetMessage::Row(sorted(whole))).is_err()
+            && to.send(SheetMessage::Row(sort_cells(whole))).is_err()
         {
             return Ok(());
         }
     }
     if let Some(whole) = row {
-        let _ = to.send(SheetMessage::Row(sorted(whole)));
+        let _ = to.send(SheetMessage::Row(sort_cells(whole)));
     }
     Ok(())
 }
 
-fn sorted(mut row: SheetRow) -> SheetRow {
+fn sort_cells(mut row: SheetRow) -> SheetRow {
     row.cells.sort_by_key(|(column, _)| *column);
     row
 }

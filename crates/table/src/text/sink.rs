@@ -44,7 +44,7 @@ impl<W: Write> TextSink<W> {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.utf16 {
             None => self.out.write_all(bytes),
-            Some(utf16) => self.out.write_all(&utf16.encoded(bytes)),
+            Some(utf16) => self.out.write_all(&utf16.encode(bytes)),
         }
     }
 

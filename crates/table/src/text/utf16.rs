@@ -104,7 +104,7 @@ impl Utf16Writer {
     }
 
     /// The bytes as UTF-16. They may end within a character, whose rest comes with the next call.
-    pub(super) fn encoded(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn encode(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.undecoded.extend_from_slice(bytes);
         let mut encoded = Vec::with_capacity(self.undecoded.len() * 2);
         let mut at = 0;
@@ -174,7 +174,7 @@ mod tests {
             let mut writer = Utf16Writer::new(is_big_endian);
             let written: Vec<u8> = read
                 .chunks(7)
-                .flat_map(|chunk| writer.encoded(chunk))
+                .flat_map(|chunk| writer.encode(chunk))
                 .collect();
             assert!(written == bytes, "round {round}");
         }

@@ -9,11 +9,11 @@ const NAMED: usize = 12;
 
 impl Display for Understanding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let rows = counted(self.row_count, "row");
+        let rows = count_text(self.row_count, "row");
         write!(f, "{}: {}, {rows}", self.name, self.format)?;
         match self.fault_count {
             0 => writeln!(f)?,
-            faults => writeln!(f, ", {} that cannot be used", counted(faults, "row"))?,
+            faults => writeln!(f, ", {} that cannot be used", count_text(faults, "row"))?,
         }
         writeln!(f, "id:     {}", self.id_line())?;
         writeln!(f, "links:  {}", self.links_line())?;
@@ -51,7 +51,7 @@ impl Understanding {
                 Some(sign) => format!("{name} (several in a cell, with `{sign}` between)"),
             }
         };
-        listed(
+        list_text(
             self.urls.iter().map(url),
             "none found: name their column with --url",
         )
@@ -74,10 +74,10 @@ impl Understanding {
                 (_, Some(sign)) => format!("list with `{}`", sign.escape_debug()),
                 _ => field.kind.to_string(),
             };
-            let gaps = counted(field.gap_count, "gap");
+            let gaps = count_text(field.gap_count, "gap");
             format!("{} ({kind}, {gaps}{counting})", self.name_of(field.column))
         };
-        listed(self.fields.iter().map(field), "none: no column has gaps")
+        list_text(self.fields.iter().map(field), "none: no column has gaps")
     }
 
     fn kept_line(&self) -> String {
@@ -88,11 +88,11 @@ impl Understanding {
                 reason => format!("{name} ({reason})"),
             }
         });
-        listed(kept, "none")
+        list_text(kept, "none")
     }
 }
 
-fn listed(items: impl ExactSizeIterator<Item = String>, none: &str) -> String {
+fn list_text(items: impl ExactSizeIterator<Item = String>, none: &str) -> String {
     let count = items.len();
     let named: Vec<String> = items.take(NAMED).collect();
     match count {
@@ -100,21 +100,21 @@ fn listed(items: impl ExactSizeIterator<Item = String>, none: &str) -> String {
         count if count > NAMED => format!(
             "{} and {} more",
             named.join(", "),
-            grouped((count - NAMED) as u64)
+            group_digits((count - NAMED) as u64)
         ),
         _ => named.join(", "),
     }
 }
 
-fn counted(count: u64, unit: &str) -> String {
+fn count_text(count: u64, unit: &str) -> String {
     match count {
         1 => format!("1 {unit}"),
-        count => format!("{} {unit}s", grouped(count)),
+        count => format!("{} {unit}s", group_digits(count)),
     }
 }
 
 /// A number with commas between thousands.
-fn grouped(number: u64) -> String {
+fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

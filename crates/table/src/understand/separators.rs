@@ -29,7 +29,7 @@ pub(super) fn find(values: &[&Cell]) -> Option<String> {
     let texts: Vec<&str> = values.iter().filter_map(|cell| cell.text()).collect();
     let is_list = |(sign, used): &&(&str, Use)| looks_like_lists(&texts, sign, *used);
     let (sign, _) = CANDIDATES.iter().find(is_list)?;
-    Some(as_written(&texts, sign))
+    Some(separator_with_blanks(&texts, sign))
 }
 
 fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
@@ -143,7 +143,7 @@ fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
 }
 
 /// The separator with the blanks around it that most cells have.
-fn as_written(texts: &[&str], sign: &str) -> String {
+fn separator_with_blanks(texts: &[&str], sign: &str) -> String {
     let sign = sign.trim_matches(' ');
     let mut counts: HashMap<String, usize> = HashMap::new();
     for text in texts {

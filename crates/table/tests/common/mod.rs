@@ -22,7 +22,7 @@ impl Table {
         read(&self.path)
     }
 
-    pub fn understood(&self) -> Understanding {
+    pub fn understand(&self) -> Understanding {
         let sample = Sample::read(&self.path).unwrap();
         webfill_table::understand(&sample, &ColumnChoices::default()).unwrap()
     }

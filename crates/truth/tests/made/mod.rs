@@ -88,7 +88,7 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
     let mut dice = fastrand::Rng::with_seed(seed);
     let items = plan.rows * plan.fields;
     let truth: Vec<Vec<u32>> = (0..items)
-        .map(|item| truths(plan, item, &mut dice))
+        .map(|item| draw_truths(plan, item, &mut dice))
         .collect();
     let mut table = Table {
         shapes: vec![
@@ -141,7 +141,7 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
             let precision = plan.chains[dice.usize(..plan.chains.len())];
             for row in 0..plan.rows {
                 if let Some(values) = &states[row * plan.fields + field] {
-                    claim(
+                    add_claims(
                         plan,
                         &mut table,
                         (site, row, field),
@@ -153,18 +153,18 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
             }
         }
     }
-    know(plan, &mut table, &stated, &mut dice);
+    add_known_values(plan, &mut table, &stated, &mut dice);
     table
 }
 
-fn value(plan: &Plan, field: usize, dice: &mut fastrand::Rng) -> u32 {
+fn draw_value(plan: &Plan, field: usize, dice: &mut fastrand::Rng) -> u32 {
     (field * plan.domain * 2 + dice.usize(..plan.domain)) as u32
 }
 
-fn truths(plan: &Plan, item: usize, dice: &mut fastrand::Rng) -> Vec<u32> {
+fn draw_truths(plan: &Plan, item: usize, dice: &mut fastrand::Rng) -> Vec<u32> {
     let count = if plan.several { 1 + dice.usize(..4) } else { 1 };
     let mut values: Vec<u32> = (0..count)
-        .map(|_| value(plan, item % plan.fields, dice))
+        .map(|_| draw_value(plan, item % plan.fields, dice))
         .collect();
     values.sort_unstable();
     values.dedup();
@@ -179,7 +179,7 @@ fn spoil(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) ->
         spoilt.swap_remove(dice.usize(..spoilt.len()));
     }
     while change != 0 && spoilt.len() < values.len() + usize::from(change == 1) {
-        let other = value(plan, field, dice);
+        let other = draw_value(plan, field, dice);
         if !values.contains(&other) && !spoilt.contains(&other) {
             spoilt.push(other);
         }
@@ -188,7 +188,7 @@ fn spoil(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) ->
     spoilt
 }
 
-fn claim(
+fn add_claims(
     plan: &Plan,
     table: &mut Table,
     (site, row, field): (usize, usize, usize),
@@ -199,7 +199,7 @@ fn claim(
     let goes_wrong = dice.f64() >= precision;
     // The text that a chain reads by mistake. It may look like a value or not.
     let mistake = if dice.bool() {
-        value(plan, field, dice)
+        draw_value(plan, field, dice)
     } else {
         (field * plan.domain * 2 + plan.domain + dice.usize(..plan.domain)) as u32
     };
@@ -214,7 +214,7 @@ fn claim(
             let place = dice.usize(..read.len());
             let own_mistake = rule > 0 && (!goes_wrong || dice.bool());
             read[place] = if own_mistake {
-                value(plan, field, dice)
+                draw_value(plan, field, dice)
             } else {
                 mistake
             };
@@ -235,7 +235,7 @@ fn claim(
 }
 
 /// Draws the items with known values, and makes some of these wrong.
-fn know(
+fn add_known_values(
     plan: &Plan,
     table: &mut Table,
     stated: &[Vec<Option<Vec<u32>>>],

@@ -196,7 +196,7 @@ pub fn vote(table: &Table) -> HashMap<u32, Vec<u32>> {
 
 /// For items without a known value, the sums of the accuracy of judgement and of vote, and the number of items. The
 /// accuracy of a list is its F1.
-pub fn correct(
+pub fn sum_accuracies(
     table: &Table,
     judgement: &Judgement,
     voted: &HashMap<u32, Vec<u32>>,

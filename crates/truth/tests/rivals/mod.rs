@@ -150,7 +150,7 @@ pub fn truth_finder(votes: &Votes) -> Choices {
 
 /// Accu (Dong, Berti-Équille, Srivastava 2009) with 100 wrong values. Each value of a list is judged separately.
 pub fn accu(votes: &Votes) -> Choices {
-    accu_weighing(votes, |_, _| 1.0)
+    accu_with_weights(votes, |_, _| 1.0)
 }
 
 /// A short version of AccuCopy: a site's vote counts less the more rare values it shares with a better site.
@@ -188,7 +188,7 @@ pub fn accu_copy(votes: &Votes) -> Choices {
         .filter(|(_, (same, all))| *same >= 3.0 && same / all > 0.02)
         .map(|(pair, _)| (pair, 0.8))
         .collect();
-    accu_weighing(votes, |ballot, place| {
+    accu_with_weights(votes, |ballot, place| {
         let (site, own) = &ballot.sites[place];
         ballot.sites[..place]
             .iter()
@@ -198,7 +198,7 @@ pub fn accu_copy(votes: &Votes) -> Choices {
     })
 }
 
-fn accu_weighing(votes: &Votes, weight: impl Fn(&Ballot, usize) -> f64) -> Choices {
+fn accu_with_weights(votes: &Votes, weight: impl Fn(&Ballot, usize) -> f64) -> Choices {
     const WRONG_VALUES: f64 = 100.0;
     let mut accuracy = vec![0.8; votes.sites];
     let mut scores: Vec<Vec<f64>> = Vec::new();

@@ -75,7 +75,7 @@ fn with_whole_clock(part: &str) -> String {
 /// Takes the weekday out of a date, and replaces names of months with their numbers.
 fn take_weekday(text: &mut String) -> Option<i8> {
     let mut weekday = None;
-    for (name, meaning) in names::of_east_asia() {
+    for (name, meaning) in names::east_asian_names() {
         if !text.contains(name) {
             continue;
         }

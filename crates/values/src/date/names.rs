@@ -56,7 +56,7 @@ pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
 
 /// The Chinese and Japanese names of more than one character. The longest come first, because the name of the twelfth
 /// month ends in that of the second.
-pub(super) fn of_east_asia() -> &'static [(&'static str, Meaning)] {
+pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
     static OF_EAST_ASIA: LazyLock<Vec<(&'static str, Meaning)>> = LazyLock::new(|| {
         let mut names: Vec<(&str, Meaning)> = NAMES
             .iter()
@@ -103,7 +103,7 @@ const ENGLISH_DAYS: [&str; 7] = [
 
 /// The text with its names replaced by the English ones that a strptime format expects: full names for `%B` and `%A`,
 /// three letters for `%b`, `%h` and `%a`. The full stop of an abbreviation stays only if the format has one.
-pub fn in_english(text: &str, format: &str) -> String {
+pub fn with_english_names(text: &str, format: &str) -> String {
     let mut directives = directives(format).into_iter().peekable();
     let mut english = String::with_capacity(text.len());
     let mut rest = text;

@@ -49,8 +49,8 @@ impl Parts {
             }
         }
         let parts = match month {
-            Some(month) => with_name(month, &numbers, &marks)?,
-            None => in_numbers(&numbers, &marks)?,
+            Some(month) => parse_named(month, &numbers, &marks)?,
+            None => parse_numeric(&numbers, &marks)?,
         };
         Some((parts, weekday))
     }
@@ -144,7 +144,7 @@ fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i
 
 /// A date whose month is in letters: with a year of four digits and perhaps a day, or with two numbers of at most two
 /// digits ([`Parts::Short`]).
-fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
+fn parse_named(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
     if marks.iter().any(|mark| !matches!(mark, '.' | '-' | '/')) {
         return None;
     }
@@ -173,7 +173,7 @@ fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
 }
 
 /// A date in numbers only: three numbers with the same mark between them, or year and month as in ISO 8601.
-fn in_numbers(numbers: &[&str], marks: &[char]) -> Option<Parts> {
+fn parse_numeric(numbers: &[&str], marks: &[char]) -> Option<Parts> {
     let short = |digits: &str| {
         (digits.len() <= 2)
             .then(|| digits.parse::<i8>().ok())

@@ -81,7 +81,7 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
 
 /// The text with zone names replaced by offsets, for a format with `%z`. A name that is unknown, or used by several
 /// countries, becomes `unknown`.
-pub fn in_offsets(text: &str, unknown: &str) -> String {
+pub fn with_numeric_offsets(text: &str, unknown: &str) -> String {
     let mut put = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(begin) = rest.find(|c: char| c.is_ascii_uppercase()) {

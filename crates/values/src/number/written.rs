@@ -55,7 +55,7 @@ pub(super) struct LocatedNumber {
 impl WrittenNumber {
     /// Finds the number of a text: the first one that is not part of a word, or else the first part of a word.
     pub(super) fn find(text: &str, set: &NumberNotation) -> Option<WrittenNumber> {
-        let text = in_ascii(text);
+        let text = to_ascii(text);
         let mut all = NumberScanner {
             text: &text,
             set,
@@ -108,7 +108,7 @@ impl WrittenNumber {
 }
 
 /// The text with digits of all scripts and full-width signs in ASCII, and without invisible marks.
-fn in_ascii(text: &str) -> Vec<char> {
+fn to_ascii(text: &str) -> Vec<char> {
     let seen = text.chars().filter(|c| !is_invisible(*c));
     seen.map(|c| match c {
         '\u{60c}' => ',',

@@ -262,7 +262,7 @@ mod tests {
         ]);
         let entries = parse(&text).unwrap();
         assert_eq!(entries[0].rights, Rights::ALL);
-        assert!(entries[1].rights.is_read_only() && !entries[1].rights.permit_app("news"));
+        assert!(entries[1].rights.is_read_only() && !entries[1].rights.permits_app("news"));
         for wrong in [
             format!("client shop {} apps", key(2)),
             format!("client shop {} readonly", key(2)),

@@ -74,7 +74,7 @@ impl Rights {
         apps.map(|apps| apps.iter().cloned().collect())
     }
 
-    pub fn permit_app(&self, app_id: &str) -> bool {
+    pub fn permits_app(&self, app_id: &str) -> bool {
         self.apps.as_ref().is_none_or(|apps| apps.contains(app_id))
     }
 }
@@ -136,10 +136,10 @@ mod tests {
     #[test]
     fn only_the_named_applications_are_permitted() {
         let bound = Rights::parse(&["apps=a,b"]).unwrap();
-        assert!(bound.is_limited_to_apps() && bound.permit_app("a") && bound.permit_app("b"));
+        assert!(bound.is_limited_to_apps() && bound.permits_app("a") && bound.permits_app("b"));
         for other in ["ab", "c", "", "A"] {
-            assert!(!bound.permit_app(other), "{other}");
+            assert!(!bound.permits_app(other), "{other}");
         }
-        assert!(!Rights::ALL.is_limited_to_apps() && Rights::ALL.permit_app("whatever"));
+        assert!(!Rights::ALL.is_limited_to_apps() && Rights::ALL.permits_app("whatever"));
     }
 }

@@ -89,7 +89,7 @@ impl SocketSpec {
     }
 
     /// Subscribes the socket to topics that begin with one of these.
-    pub fn topics(self, topics: Vec<String>) -> SocketSpec {
+    pub fn with_topics(self, topics: Vec<String>) -> SocketSpec {
         SocketSpec { topics, ..self }
     }
 

@@ -221,7 +221,7 @@ fn medians(times: &[Times]) -> Times {
 /// Each part runs on a separate document, so that none prepares indexes for another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
-    let page = timed(|| {
+    let page = time(|| {
         let page = PageInput {
             url: &ours.url,
             kind: PageKind::Html,
@@ -236,9 +236,9 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let started = Instant::now();
     let document = Document::parse_html(text, &limits);
     let parse = started.elapsed();
-    let mapping = timed(|| evaluate_ours(&document, &ours.mapping))?;
+    let mapping = time(|| evaluate_ours(&document, &ours.mapping))?;
     let document = Document::parse_html(text, &limits);
-    let many = timed(|| evaluate_ours(&document, &ours.many))?;
+    let many = time(|| evaluate_ours(&document, &ours.many))?;
     Ok(Times {
         parse,
         mapping,
@@ -249,16 +249,16 @@ fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
 
 fn run_peer(text: &str, peer: &Peer) -> Result<Times, Failure> {
     let parser = Parser::default_html();
-    let page = timed(|| {
+    let page = time(|| {
         let document = parser.parse_string_with_options(text, peer_options())?;
         evaluate_peer(&document, &peer.mapping)
     })?;
     let started = Instant::now();
     let document = parser.parse_string_with_options(text, peer_options())?;
     let parse = started.elapsed();
-    let mapping = timed(|| evaluate_peer(&document, &peer.mapping))?;
+    let mapping = time(|| evaluate_peer(&document, &peer.mapping))?;
     let document = parser.parse_string_with_options(text, peer_options())?;
-    let many = timed(|| evaluate_peer(&document, &peer.many))?;
+    let many = time(|| evaluate_peer(&document, &peer.many))?;
     Ok(Times {
         parse,
         mapping,
@@ -278,7 +278,7 @@ fn peer_options() -> ParserOptions<'static> {
     }
 }
 
-fn timed(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failure> {
+fn time(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failure> {
     let started = Instant::now();
     std::hint::black_box(work()?);
     Ok(started.elapsed())

@@ -1,6 +1,6 @@
 //! The frame around the values of a generated page.
 
-use super::thing::{Thing, text};
+use super::thing::{Thing, escape_html};
 
 /// A whole page.
 pub fn page(thing: &Thing, head: &str, body: &str) -> String {
@@ -27,9 +27,9 @@ fn other_things(thing: &Thing) -> String {
             "<li class=\"card\"><a href=\"/thing/{}\"><h3>{}</h3></a><span class=\"price\">{}</span>\
              <span class=\"maker\">{}</span></li>",
             other.slug(),
-            text(&other.name),
+            escape_html(&other.name),
             other.english_price(),
-            text(&other.maker)
+            escape_html(&other.maker)
         )
     });
     format!(
@@ -42,7 +42,7 @@ fn other_things(thing: &Thing) -> String {
 pub fn items(values: &[String], before: &str, after: &str) -> String {
     values
         .iter()
-        .map(|value| format!("{before}{}{after}", text(value)))
+        .map(|value| format!("{before}{}{after}", escape_html(value)))
         .collect()
 }
 
@@ -57,8 +57,8 @@ pub fn prose(thing: &Thing) -> String {
             .next()
             .unwrap_or_default()
             .to_lowercase(),
-        text(&other.name),
-        text(&other.maker),
+        escape_html(&other.name),
+        escape_html(&other.maker),
         other.english_price()
     )
 }

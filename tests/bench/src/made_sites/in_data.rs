@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::frame::{page, prose};
-use super::thing::{Thing, text, truth};
+use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
 /// JSON-LD on a page whose classes have new hashes on each page, as some servers do.
@@ -26,7 +26,7 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
     let hash = thing.number * 7_919 + 13;
     let body = format!(
         "<div class=\"css-{hash:x}q7\"><div class=\"css-1{hash:x}k\">{}</div><div class=\"css-9{hash:x}z\">{}</div></div>{}",
-        text(&thing.name.to_uppercase()),
+        escape_html(&thing.name.to_uppercase()),
         thing.english_price(),
         prose(thing)
     );
@@ -48,14 +48,14 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
         format!(
             "<div itemprop=\"isRelatedTo\" itemscope itemtype=\"https://schema.org/Product\"><span itemprop=\"name\">{}\
              </span><meta itemprop=\"price\" content=\"{}\"></div>",
-            text(&other.name),
+            escape_html(&other.name),
             other.plain_price()
         )
     });
     let authors = thing.people.iter().map(|person| {
         format!(
             "<span itemprop=\"author\" itemscope itemtype=\"https://schema.org/Person\"><b itemprop=\"name\">{}</b></span>",
-            text(person)
+            escape_html(person)
         )
     });
     let body = format!(
@@ -63,8 +63,8 @@ pub fn microdata(thing: &mut Thing) -> (String, Values) {
          <div itemprop=\"brand\" itemscope><span itemprop=\"name\">{}</span></div>\
          <div itemprop=\"offers\" itemscope>From <span itemprop=\"price\" content=\"{}\">{}</span></div>\
          <div>By {}</div>{}</div>",
-        text(&thing.name),
-        text(&thing.maker),
+        escape_html(&thing.name),
+        escape_html(&thing.maker),
         thing.plain_price(),
         thing.english_price(),
         authors.collect::<Vec<_>>().join(" and "),
@@ -85,9 +85,9 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
         "<h1>{}</h1><img class=\"logo\" src=\"/logos/{}.png\" alt=\"{}\"><time datetime=\"{}\">lately</time>\
          <a class=\"call\" href=\"tel:{}\">Call us</a><a class=\"button\" href=\"https://{}.example/\">Website</a>\
          <div data-price=\"{}\" data-currency=\"EUR\">Ask for the price</div>{}",
-        text(&thing.name),
+        escape_html(&thing.name),
         thing.number,
-        text(&thing.maker),
+        escape_html(&thing.maker),
         thing.plain_date(),
         thing.phone.replace(' ', ""),
         thing.slug(),
@@ -163,8 +163,8 @@ pub fn meta(thing: &mut Thing) -> (String, Values) {
         "<title>{0} - Made Things</title><meta property=\"og:title\" content=\"{0} - Made Things\">\
          <meta property=\"og:site_name\" content=\"Made Things\"><meta name=\"author\" content=\"{1}\">\
          <meta property=\"article:published_time\" content=\"{2}T08:00:00+01:00\">{3}",
-        text(&thing.name),
-        text(&thing.people[0]),
+        escape_html(&thing.name),
+        escape_html(&thing.people[0]),
         thing.plain_date(),
         thing
             .tags

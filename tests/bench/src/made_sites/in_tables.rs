@@ -1,13 +1,14 @@
 //! Values in tables, description lists, cards and lists.
 
 use super::frame::{items, page, prose};
-use super::thing::{Thing, text, truth};
+use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
 /// Rows of a label and a value, in any order; some are missing.
 pub fn rows(thing: &mut Thing) -> (String, Values) {
-    let row =
-        |label: &str, value: &str| format!("<tr><th>{label}</th><td>{}</td></tr>", text(value));
+    let row = |label: &str, value: &str| {
+        format!("<tr><th>{label}</th><td>{}</td></tr>", escape_html(value))
+    };
     let colour = Some(thing.colour.clone()).filter(|_| thing.chances(70));
     let mut rows = vec![
         row("Maker", &thing.maker),
@@ -19,7 +20,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
     let rows = thing.shuffled(rows);
     let body = format!(
         "<h1>{}</h1>{}<table class=\"specs\">{rows}</table>",
-        text(&thing.name),
+        escape_html(&thing.name),
         prose(thing)
     );
     let known = truth([
@@ -33,7 +34,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
     (
         page(
             thing,
-            &format!("<title>{}</title>", text(&thing.name)),
+            &format!("<title>{}</title>", escape_html(&thing.name)),
             &body,
         ),
         known,
@@ -46,8 +47,8 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
         "<h1>Product data</h1><h2>{}</h2><table border=1><thead><tr><td>Maker</td><td>Colour</td><td>Made in</td>\
          <td>Price</td></tr></thead><tbody><tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></tbody></table>\
          <table border=1><thead><tr><td>Person</td><td>Since</td></tr></thead><tbody>{}</tbody></table>",
-        text(&thing.name),
-        text(&thing.maker),
+        escape_html(&thing.name),
+        escape_html(&thing.maker),
         thing.colour,
         thing.city,
         thing.english_price(),
@@ -56,7 +57,7 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
             .iter()
             .map(|person| format!(
                 "<tr><td>{}</td><td>{}</td></tr>",
-                text(person),
+                escape_html(person),
                 thing.date.0
             ))
             .collect::<String>(),
@@ -75,7 +76,7 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
 /// A German description list. A label may have several values. Numbers and dates are written in German, and a record
 /// has them in plain form.
 pub fn definitions(thing: &mut Thing) -> (String, Values) {
-    let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", text(value));
+    let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", escape_html(value));
     let rows = vec![
         row("Hersteller:", &thing.maker),
         row("Ort:", &thing.city),
@@ -90,7 +91,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     let rows = thing.shuffled(rows);
     let body = format!(
         "<h1 class=\"titel\">{}</h1><dl class=\"daten\">{rows}</dl>{}",
-        text(&thing.name),
+        escape_html(&thing.name),
         prose(thing)
     );
     let known = truth([
@@ -104,7 +105,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     (
         page(
             thing,
-            &format!("<title>{} – Katalog</title>", text(&thing.name)),
+            &format!("<title>{} – Katalog</title>", escape_html(&thing.name)),
             &body,
         ),
         known,
@@ -117,7 +118,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
         format!(
             "<div class=\"p-4 rounded-lg shadow\"><div class=\"text-sm text-gray-500\">{label}</div>\
              <div class=\"mt-1 font-medium\">{}</div></div>",
-            text(value)
+            escape_html(value)
         )
     };
     let sale = match thing.chances(30) {
@@ -127,7 +128,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<div class=\"flex\"><div class=\"w-2/3\"><p class=\"text-2xl font-bold\">{}</p>{}{sale}{}{}</div>\
          <div class=\"w-1/3\">{}{}</div></div>",
-        text(&thing.name),
+        escape_html(&thing.name),
         prose(thing),
         card("Price", &thing.english_price()),
         card("Maker", &thing.maker),
@@ -164,7 +165,7 @@ pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
     let rows = thing.shuffled(rows);
     let body = format!(
         "<article><h2>{}</h2><ul class=\"tree\">{rows}</ul></article>",
-        text(&thing.name)
+        escape_html(&thing.name)
     );
     let known = truth([
         ("name", vec![thing.name.clone()]),

@@ -1,12 +1,12 @@
 //! Values within longer texts, and between texts.
 
 use super::frame::{page, prose};
-use super::thing::{Thing, text, truth};
+use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
 /// Label and value in one text.
 pub fn prefixes(thing: &mut Thing) -> (String, Values) {
-    let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", text(value));
+    let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", escape_html(value));
     let mut rows = vec![
         row("Maker", &thing.maker),
         row("Colour", &thing.colour),
@@ -19,7 +19,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     let rows = thing.shuffled(rows);
     let body = format!(
         "<h1>{}</h1><ul class=\"facts\">{rows}</ul>{}",
-        text(&thing.name),
+        escape_html(&thing.name),
         prose(thing)
     );
     let known = truth([
@@ -42,9 +42,9 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{} | Museum of Things</h1>{first}<p class=\"lead\">It was designed in {} by {} in {} and has a weight of \
          {employs} grams.</p>{}",
-        text(&thing.name),
+        escape_html(&thing.name),
         thing.date.0,
-        text(&thing.people[0]),
+        escape_html(&thing.people[0]),
         thing.city,
         prose(thing)
     );
@@ -68,13 +68,13 @@ pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h3>Anbieter</h3><p>{}<br>{street}<br>{} {}<br><br>{fax}<b>Telefon:</b> {}<br><b>E-Mail:</b> \
          <a href=\"mailto:info@{}.example\">info@{}.example</a><br><b>Inhaber:</b> {}</p>",
-        text(&thing.maker),
+        escape_html(&thing.maker),
         50_000 + thing.number * 17,
         thing.city,
         thing.phone,
         thing.slug(),
         thing.slug(),
-        text(&thing.people[0]),
+        escape_html(&thing.people[0]),
     );
     let known = truth([
         ("maker", vec![thing.maker.clone()]),
@@ -92,9 +92,9 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><div class=\"byline\">by {}</div><div class=\"line\">{} | {} | {}</div>\
          <p class=\"tags\"><strong>Tags:</strong> {}</p>",
-        text(&thing.name),
-        text(&thing.people.join("; ")),
-        text(&thing.maker),
+        escape_html(&thing.name),
+        escape_html(&thing.people.join("; ")),
+        escape_html(&thing.maker),
         thing.city,
         thing.date.0,
         thing.tags.join(", ")
@@ -113,7 +113,10 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
 /// Labels in elements, values in the text after them.
 pub fn spans(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
-        format!("<p><span class=\"key\">{label}</span> {}</p>", text(value))
+        format!(
+            "<p><span class=\"key\">{label}</span> {}</p>",
+            escape_html(value)
+        )
     };
     let mut rows = vec![
         row("Maker –", &thing.maker),
@@ -126,7 +129,7 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
     let rows = thing.shuffled(rows);
     let body = format!(
         "<section id=\"thing\"><h1>Buy {} now</h1>{rows}</section>{}",
-        text(&thing.name),
+        escape_html(&thing.name),
         prose(thing)
     );
     let known = truth([
@@ -160,7 +163,7 @@ pub fn long_date(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>{}</h1><div class=\"info\"><div><i>Veröffentlicht am</i><b>{date}</b></div><div><i>Gewicht</i>\
          <b>{weight} g</b></div><div><i>Preis</i><b>ab {}</b></div></div>",
-        text(&thing.name),
+        escape_html(&thing.name),
         thing.german_price(),
     );
     let known = truth([

@@ -186,7 +186,7 @@ pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
 }
 
 /// A text as HTML.
-pub fn text(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('"', "&quot;")

@@ -217,7 +217,7 @@ impl Template {
     }
 
     /// One of the words of a list that this site knows.
-    fn known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
+    fn pick_known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
         if words.len() < 8 {
             return one_of(words, chance);
         }
@@ -229,7 +229,10 @@ impl Template {
     fn value(&self, kind: Kind, chance: &mut Rng) -> Vec<String> {
         let value = match kind {
             Kind::Name(first, second) => {
-                let (first, second) = (self.known(first, chance), self.known(second, chance));
+                let (first, second) = (
+                    self.pick_known(first, chance),
+                    self.pick_known(second, chance),
+                );
                 match chance.u8(..4) {
                     0 => format!("The {first} {second}"),
                     1 => format!("{first} {second} {}", 2 + chance.u8(..8)),
@@ -237,18 +240,21 @@ impl Template {
                 }
             }
             Kind::Person => {
-                let (first, last) = (self.known(FIRST, chance), self.known(LAST, chance));
+                let (first, last) = (
+                    self.pick_known(FIRST, chance),
+                    self.pick_known(LAST, chance),
+                );
                 match chance.u8(..5) {
                     0 => format!("{first} {}. {last}", char::from(b'A' + chance.u8(..26))),
                     _ => format!("{first} {last}"),
                 }
             }
-            Kind::OneOf(words) => self.known(words, chance).to_owned(),
+            Kind::OneOf(words) => self.pick_known(words, chance).to_owned(),
             Kind::SomeOf(words) => {
                 let count = 1 + chance.usize(..4);
                 let mut some: Vec<String> = Vec::new();
                 for _ in 0..count {
-                    let word = self.known(words, chance).to_owned();
+                    let word = self.pick_known(words, chance).to_owned();
                     if !some.contains(&word) {
                         some.push(word);
                     }
@@ -257,7 +263,7 @@ impl Template {
             }
             Kind::Money(from, to) => {
                 let cents = chance.u32(from..to);
-                let whole = grouped(cents / 100);
+                let whole = group_digits(cents / 100);
                 let cents = match from > 1_000_000 {
                     true => String::new(),
                     false => format!(".{:02}", cents % 100),
@@ -294,10 +300,14 @@ impl Template {
                 }
             }
             Kind::Isbn => format!("978{:010}", chance.u64(1_000_000..9_999_999_999)),
-            Kind::Address => format!("{} {}", chance.u32(1..9_900), self.known(STREETS, chance)),
+            Kind::Address => format!(
+                "{} {}",
+                chance.u32(1..9_900),
+                self.pick_known(STREETS, chance)
+            ),
             Kind::Website => format!(
                 "www.{}{}.edu",
-                self.known(LAST, chance)
+                self.pick_known(LAST, chance)
                     .to_lowercase()
                     .replace(['\'', ' '], ""),
                 chance.u8(..90)
@@ -337,7 +347,7 @@ impl Template {
                 truth.insert(shown.part.column.to_owned(), values.clone());
             }
         }
-        let name = escaped(&thing.0[0][0]);
+        let name = escape_html(&thing.0[0][0]);
         let title = match self.title {
             0 => format!("{name} - {}", self.site),
             1 => format!("{}: {name}", self.site),
@@ -415,7 +425,7 @@ impl Template {
     fn written(&self, shown: &Shown, values: &[String]) -> String {
         let property = self.property(shown);
         let several = matches!(shown.part.kind, Kind::SomeOf(_));
-        let values: Vec<String> = values.iter().map(|value| escaped(value)).collect();
+        let values: Vec<String> = values.iter().map(|value| escape_html(value)).collect();
         match several || matches!(shown.part.kind, Kind::Person) {
             true => {
                 let linked = values.iter().map(|value| {
@@ -522,7 +532,7 @@ impl Template {
                         let class = self.class(&shown.class);
                         format!(
                             "<span{class}>{}</span>",
-                            escaped(&self.value(shown.part.kind, chance).join(", "))
+                            escape_html(&self.value(shown.part.kind, chance).join(", "))
                         )
                     })
                     .collect();
@@ -535,7 +545,7 @@ impl Template {
             for _ in 0..self.reviews {
                 html += &format!(
                     "<div class=review><b>{}</b> <i>{}</i><p>{}</p></div>",
-                    escaped(&self.value(Kind::Person, chance)[0]),
+                    escape_html(&self.value(Kind::Person, chance)[0]),
                     self.value(Kind::Day, chance)[0],
                     one_of(SAYINGS, chance)
                 );
@@ -559,7 +569,7 @@ fn words_of(label: &str) -> Vec<String> {
         .collect()
 }
 
-fn grouped(number: u32) -> String {
+fn group_digits(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -571,7 +581,7 @@ fn grouped(number: u32) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('"', "&quot;")

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::choices::Choices;
-use super::tree::{Tree, even};
+use super::tree::{Tree, normalise_spaces};
 use crate::MONTHS;
 
 static PRICE: LazyLock<Regex> = LazyLock::new(|| {
@@ -24,8 +24,8 @@ pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
         let Some(text) = tree.text(node) else {
             continue;
         };
-        let old = even(text);
-        let new = rewritten(&old, choices);
+        let old = normalise_spaces(text);
+        let new = rewrite_text(&old, choices);
         if new != old {
             tree.set_text(node, new);
         }
@@ -33,7 +33,7 @@ pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
 }
 
 /// A whole text in the form of the new layout.
-pub(super) fn rewritten(text: &str, choices: &Choices) -> String {
+pub(super) fn rewrite_text(text: &str, choices: &Choices) -> String {
     let price = |found: &Captures<'_>| price(found, choices);
     let phone = |found: &Captures<'_>| phone(found, choices);
     let date = |found: &Captures<'_>| date(found, choices);

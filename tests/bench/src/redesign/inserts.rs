@@ -36,7 +36,7 @@ fn repeated_texts(tree: &Tree, choices: &Choices) -> Vec<String> {
     };
     let mut found: Vec<String> = Vec::new();
     for node in tree.visible_texts() {
-        let text = super::tree::even(tree.text(node).unwrap_or_default());
+        let text = super::tree::normalise_spaces(tree.text(node).unwrap_or_default());
         if (2..=60).contains(&text.chars().count()) && is_chosen(node) && !found.contains(&text) {
             found.push(text);
         }

@@ -2,7 +2,7 @@
 //! ends with a colon, or one of the words that sites use as labels.
 
 use super::choices::Choices;
-use super::tree::{Tree, even};
+use super::tree::{Tree, normalise_spaces};
 
 /// The most characters of a label.
 const LONGEST: usize = 40;
@@ -64,7 +64,7 @@ pub(super) fn reword(tree: &mut Tree, choices: &Choices) {
         let Some(text) = tree.text(node) else {
             continue;
         };
-        if let Some(new) = reworded(&even(text), choices) {
+        if let Some(new) = reword_text(&normalise_spaces(text), choices) {
             let (before, after) = edges(text);
             let new = format!("{before}{new}{after}");
             tree.set_text(node, new);
@@ -79,7 +79,7 @@ fn edges(text: &str) -> (&str, &str) {
     (&text[..before], &text[after..])
 }
 
-fn reworded(text: &str, choices: &Choices) -> Option<String> {
+fn reword_text(text: &str, choices: &Choices) -> Option<String> {
     let words = text.trim_end_matches(':').trim();
     let has_colon = text.ends_with(':');
     let folded = words.to_lowercase();
@@ -91,9 +91,9 @@ fn reworded(text: &str, choices: &Choices) -> Option<String> {
     let what = format!("label {folded}");
     let new = match (synonyms, choices.number(&what) % 10) {
         (_, 0..4) => words.to_owned(),
-        (Some(&all), 4..8) => capitalised(choices.pick::<&str>(&what, all)),
+        (Some(&all), 4..8) => capitalise(choices.pick::<&str>(&what, all)),
         (Some(_), 8) => format!("Our {folded}"),
-        (_, 4..7) => capitalised(&folded),
+        (_, 4..7) => capitalise(&folded),
         _ => words.to_uppercase(),
     };
     // Whether labels end with a colon is decided for the whole site.
@@ -106,7 +106,7 @@ fn reworded(text: &str, choices: &Choices) -> Option<String> {
     Some(format!("{new}{colon}"))
 }
 
-fn capitalised(words: &str) -> String {
+fn capitalise(words: &str) -> String {
     let mut characters = words.chars();
     let first = characters
         .next()

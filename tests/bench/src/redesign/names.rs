@@ -82,28 +82,28 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
         Style::Words => format!("{block}__{part}-{number}"),
         Style::Modules => format!(
             "{}_{token}__{}",
-            capitalised(block),
-            letters(choices.number(&what), 5)
+            capitalise(block),
+            draw_letters(choices.number(&what), 5)
         ),
         Style::Components => format!(
             "sc-{}-0 {}",
-            letters(choices.number(&what), 7).to_lowercase(),
-            letters(choices.number(&format!("second {what}")), 6)
+            draw_letters(choices.number(&what), 7).to_lowercase(),
+            draw_letters(choices.number(&format!("second {what}")), 6)
         ),
         Style::Utilities => {
             let second = choices.pick(&format!("second {what}"), &UTILITIES);
             format!("{} {second}", choices.pick(&what, &UTILITIES))
         }
-        Style::Spelling => respelled(token),
+        Style::Spelling => respell(token),
     }
 }
 
 /// Turns `prod-name` and `prod_name` into `prodName`, and `prodName` into `prod-name`.
-fn respelled(token: &str) -> String {
+fn respell(token: &str) -> String {
     if token.contains(['-', '_']) {
         let mut parts = token.split(['-', '_']);
         let first = parts.next().unwrap_or_default().to_owned();
-        return parts.fold(first, |all, part| all + &capitalised(part));
+        return parts.fold(first, |all, part| all + &capitalise(part));
     }
     let mut new = String::new();
     for (at, character) in token.chars().enumerate() {
@@ -118,7 +118,7 @@ fn respelled(token: &str) -> String {
     }
 }
 
-fn capitalised(word: &str) -> String {
+fn capitalise(word: &str) -> String {
     let mut characters = word.chars();
     let first = characters
         .next()
@@ -127,7 +127,7 @@ fn capitalised(word: &str) -> String {
 }
 
 /// Letters and digits like those of a hash.
-fn letters(number: u64, count: usize) -> String {
+fn draw_letters(number: u64, count: usize) -> String {
     const OF: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut rng = fastrand::Rng::with_seed(number);
     // A name does not begin with a digit.
@@ -152,9 +152,9 @@ fn new_id(old: &str, choices: &Choices) -> Option<String> {
         4..7 => Some(format!(
             "{}-{}{digits}",
             choices.pick(&what, &BLOCKS),
-            letters(choices.number(&format!("new {what}")), 4)
+            draw_letters(choices.number(&format!("new {what}")), 4)
         )),
-        7 => Some(respelled(old)),
+        7 => Some(respell(old)),
         _ => Some(old.to_owned()),
     }
 }

@@ -110,11 +110,11 @@ fn each_kind_of_change_is_made_and_keeps_every_value() {
         "Vintage",
         "A long story.",
     ];
-    let unchanged = Redesign::of(0, &[]).apply(PAGE);
+    let unchanged = Redesign::with_changes(0, &[]).apply(PAGE);
     for change in all() {
         let mut pages: Vec<String> = Vec::new();
         for seed in 0..40 {
-            let redesign = Redesign::of(seed, &[change]);
+            let redesign = Redesign::with_changes(seed, &[change]);
             let page = redesign.apply(PAGE);
             let text = visible_text(&page);
             for value in values {
@@ -135,7 +135,7 @@ fn each_kind_of_change_is_made_and_keeps_every_value() {
 #[test]
 fn a_class_has_one_new_name_on_all_pages_of_a_site() {
     for seed in 0..20 {
-        let redesign = Redesign::of(seed, &[Change::Classes, Change::Ids]);
+        let redesign = Redesign::with_changes(seed, &[Change::Classes, Change::Ids]);
         let one = redesign.apply("<p class='price big' id='cost'>1</p>");
         let other =
             redesign.apply("<div><b class='new'>x</b><p class='price big' id='cost'>2</p></div>");
@@ -152,7 +152,10 @@ fn a_new_layout_is_one_that_a_parser_leaves_as_it_is() {
     for (html, _) in golden_pages() {
         let page = redesign(&html, 3, 0.6);
         let text = visible_text(&page);
-        assert_eq!(visible_text(&Redesign::of(0, &[]).apply(&page)), text);
+        assert_eq!(
+            visible_text(&Redesign::with_changes(0, &[]).apply(&page)),
+            text
+        );
     }
 }
 
@@ -173,7 +176,7 @@ fn hostile_pages_end_soon() {
     let started = Instant::now();
     for (number, page) in pages.iter().enumerate() {
         for seed in 0..2 {
-            let changed = Redesign::of(seed, &all()).apply(page);
+            let changed = Redesign::with_changes(seed, &all()).apply(page);
             assert!(changed.len() <= page.len() * 40 + 10_000, "page {number}");
         }
     }

@@ -205,7 +205,7 @@ impl Tree {
     }
 
     /// A node and all below it, in document order.
-    pub(super) fn within(&self, top: NodeId) -> Vec<NodeId> {
+    pub(super) fn subtree(&self, top: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut waiting = vec![top];
         while let Some(node) = waiting.pop() {
@@ -217,7 +217,7 @@ impl Tree {
 
     /// All nodes in document order.
     pub(super) fn all(&self) -> Vec<NodeId> {
-        self.within(ROOT)
+        self.subtree(ROOT)
     }
 
     pub(super) fn elements(&self) -> Vec<NodeId> {
@@ -256,9 +256,9 @@ impl Tree {
 
     /// The text within a node, with white space normalised.
     pub(super) fn text_within(&self, node: NodeId) -> String {
-        let texts = self.within(node);
+        let texts = self.subtree(node);
         let joined: String = texts.iter().filter_map(|node| self.text(*node)).collect();
-        even(&joined)
+        normalise_spaces(&joined)
     }
 
     /// The page as HTML. With `in_ascii`, other characters are written as entities.
@@ -366,7 +366,7 @@ fn escape(text: &str, in_ascii: bool, html: &mut String) {
 }
 
 /// The text with normalised white space, including no-break spaces.
-pub(super) fn even(text: &str) -> String {
+pub(super) fn normalise_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -375,5 +375,5 @@ pub fn visible_text(html: &str) -> String {
     let tree = Tree::parse(html);
     let texts = tree.visible_texts();
     let joined: String = texts.iter().filter_map(|node| tree.text(*node)).collect();
-    even(&joined)
+    normalise_spaces(&joined)
 }

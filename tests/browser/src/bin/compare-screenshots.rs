@@ -53,7 +53,7 @@ fn main() {
         .iter()
         .map(|name| {
             (
-                differing(&browser, &folder.join(name), &former.join(name)),
+                differing_share(&browser, &folder.join(name), &former.join(name)),
                 name,
             )
         })
@@ -82,7 +82,7 @@ fn pictures(folder: &Path) -> Vec<String> {
     names
 }
 
-fn differing(browser: &Browser, one: &Path, other: &Path) -> f64 {
+fn differing_share(browser: &Browser, one: &Path, other: &Path) -> f64 {
     let read = |path: &Path| fs::read(path).expect("a picture");
     let (one, other) = (read(one), read(other));
     if one == other {

@@ -194,7 +194,7 @@ impl World {
                 "{found} links were found, {judged} judged and {spared} spared"
             ));
         }
-        let reachable = self.reachable(crawl) as u64;
+        let reachable = self.count_reachable(crawl) as u64;
         let expected = planned
             .most_pages
             .map_or(reachable, |most| most.min(reachable));
@@ -207,7 +207,7 @@ impl World {
         faults
     }
 
-    fn reachable(&self, crawl: CrawlNumber) -> usize {
+    fn count_reachable(&self, crawl: CrawlNumber) -> usize {
         let seeds = self.plan.crawls[crawl].seeds.iter();
         let mut found: BTreeSet<Place> = seeds.map(|url| site_and_page_of(url)).collect();
         let mut unread: VecDeque<Place> = found.iter().copied().collect();

@@ -64,16 +64,16 @@ pub(super) struct NetworkPlan {
 impl Plan {
     pub(super) fn from_seed(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
-        let slots = SlotMap::of(&mut dice);
+        let slots = SlotMap::draw(&mut dice);
         let is_rough = !dice.once_in(4);
         let network = NetworkPlan::draw(&mut dice, is_rough);
         let deaths = if is_rough {
-            deaths(&mut dice)
+            draw_deaths(&mut dice)
         } else {
             Vec::new()
         };
-        let sites = web(&mut dice);
-        let crawls = crawls(&mut dice, &slots, sites.len());
+        let sites = draw_web(&mut dice);
+        let crawls = draw_crawls(&mut dice, &slots, sites.len());
         Plan {
             slots,
             sites,
@@ -103,7 +103,7 @@ impl Plan {
         if sabotage == Sabotage::OneWaveIsEnough {
             // The crawl has one page at a time, which may move on while a slow wave asks other dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
-            plan.sites = chain(&mut dice, 8);
+            plan.sites = draw_chain(&mut dice, 8);
             plan.crawls.truncate(1);
             (plan.crawls[0].most_pages, plan.crawls[0].stops_at_ms) = (None, None);
             plan.network = NetworkPlan::draw(&mut dice, false);
@@ -117,7 +117,7 @@ impl Plan {
     /// A plan for measurements: a larger web, without faults.
     pub(super) fn for_measuring(sites: usize, pages: usize, links: usize) -> Plan {
         let mut dice = Dice::new(1);
-        let slots = SlotMap::of(&mut dice);
+        let slots = SlotMap::draw(&mut dice);
         let mut plan = Plan::from_seed(1);
         let page = |dice: &mut Dice| any_places(dice, sites, pages, links);
         plan.sites = (0..sites)
@@ -150,7 +150,7 @@ impl Plan {
 
 pub(super) const CRAWLS: [&str; 2] = ["crawl", "another"];
 
-fn crawls(dice: &mut Dice, slots: &SlotMap, sites: usize) -> Vec<CrawlPlan> {
+fn draw_crawls(dice: &mut Dice, slots: &SlotMap, sites: usize) -> Vec<CrawlPlan> {
     let number = dice.one_of(&[1, 1, 2]);
     let ids = CRAWLS.iter().take(number);
     let mut crawl = |id: &&'static str| CrawlPlan {
@@ -164,16 +164,16 @@ fn crawls(dice: &mut Dice, slots: &SlotMap, sites: usize) -> Vec<CrawlPlan> {
     ids.map(&mut crawl).collect()
 }
 
-fn web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
+fn draw_web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
     let sites = dice.between(4, 16) as usize;
     match dice.once_in(3) {
-        true => chain(dice, sites),
-        false => mesh(dice, sites),
+        true => draw_chain(dice, sites),
+        false => draw_mesh(dice, sites),
     }
 }
 
 /// A web in which the first pages of all sites link to each other, and any page links anywhere.
-fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
+fn draw_mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[1, 4, 12]);
     let most_links = dice.one_of(&[2, 5, 12]);
     let mut web = Vec::with_capacity(sites);
@@ -191,7 +191,7 @@ fn mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
 
 /// A web with one chain through half of all pages, from site to site. Each of these pages also links to a page
 /// without links. So most dispatchers have nothing to do most of the time.
-fn chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
+fn draw_chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[3, 8]);
     let mut web = vec![vec![Vec::new(); 2 * pages]; sites];
     let mut places: Vec<Place> = (0..sites * pages)
@@ -216,7 +216,7 @@ fn any_places(dice: &mut Dice, sites: usize, pages: usize, number: usize) -> Vec
     (0..number).map(|_| place()).collect()
 }
 
-fn deaths(dice: &mut Dice) -> Vec<(u64, usize, u64)> {
+fn draw_deaths(dice: &mut Dice) -> Vec<(u64, usize, u64)> {
     let mut deaths = Vec::new();
     for _ in 0..dice.one_of(&[0, 1, 4, 10]) {
         let dispatcher = dice.between(0, DISPATCHERS as u64 - 1) as usize;

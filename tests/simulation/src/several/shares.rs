@@ -70,7 +70,7 @@ impl Dispatcher {
             return;
         }
         if request != last {
-            let of_all = self.db(|db| tables::shared(db, crawl));
+            let of_all = self.db(|db| tables::share_sum(db, crawl));
             let free = most.saturating_sub(of_all - pages + kept);
             pages = kept + more.min(free);
             self.db(|db| tables::put_share(db, crawl, other, (request, pages)));

@@ -15,7 +15,7 @@ pub(super) struct SlotMap {
 
 impl SlotMap {
     /// Each dispatcher gets the same number of slots.
-    pub(super) fn of(dice: &mut Dice) -> SlotMap {
+    pub(super) fn draw(dice: &mut Dice) -> SlotMap {
         let mut owners: Vec<usize> = (0..SLOTS).map(|slot| slot % DISPATCHERS).collect();
         for slot in (1..SLOTS).rev() {
             owners.swap(slot, dice.between(0, slot as u64) as usize);

@@ -197,7 +197,7 @@ pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result
 }
 
 /// The sum of the shares of all dispatchers.
-pub(super) fn shared(db: &Connection, crawl: CrawlNumber) -> Result<u64> {
+pub(super) fn share_sum(db: &Connection, crawl: CrawlNumber) -> Result<u64> {
     let mut sum =
         db.prepare_cached("SELECT coalesce(sum(pages), 0) FROM shares WHERE crawl = ?1")?;
     sum.query_row([crawl as i64], |row| Ok(row.get::<_, i64>(0)? as u64))

@@ -283,10 +283,10 @@ impl World {
         {
             self.route_message(number, message);
         }
-        self.after_turn(number, now_ms);
+        self.finish_turn(number, now_ms);
     }
 
-    fn after_turn(&mut self, number: usize, now_ms: i64) {
+    fn finish_turn(&mut self, number: usize, now_ms: i64) {
         let dispatcher = &mut self.dispatchers[number];
         if !dispatcher.memory.uncommitted.is_empty() {
             dispatcher.fill_outbox_later(now_ms);

@@ -15,7 +15,7 @@ pub(super) fn begin_reference(world: &mut World) {
     let file = open_file(world.coordinator.folder()).expect("its file opens");
     world.standbys_mut().reference = Some(Reference {
         file,
-        reader: JournalReader::after(0, 0),
+        reader: JournalReader::starting_after(0, 0),
         is_unfinished: false,
     });
 }

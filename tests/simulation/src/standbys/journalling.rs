@@ -200,14 +200,19 @@ fn sabotage_answer(
 }
 
 /// Notes that a command was not answered for some time.
-pub(super) fn miss_answer(world: &mut World, node: usize, life: u32, (first, count): (u64, u64)) {
+pub(super) fn note_missing_answer(
+    world: &mut World,
+    node: usize,
+    life: u32,
+    (first, count): (u64, u64),
+) {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
     let counts = standbys.is_sabotaged_by(StandbySabotage::LostAnswersCountAsDone);
     let Some(process) = standbys.process(node, life) else {
         return;
     };
-    if counts && process.core.is_some() && process.member.appended() < first {
+    if counts && process.core.is_some() && process.member.last_appended() < first {
         let answer = AppendAnswer::Added;
         let added = JournalAnswer::Appended {
             first,

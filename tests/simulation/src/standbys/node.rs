@@ -91,7 +91,7 @@ impl Process {
 
     /// Whether all commits of a serving dispatcher are in the journal, and no others behind them.
     pub(super) fn is_at_end(&self, last: u64) -> bool {
-        self.member.is_idle() && self.member.appended() == last
+        self.member.is_idle() && self.member.last_appended() == last
     }
 
     /// Applies commits to the file of a standby.

@@ -22,7 +22,7 @@ pub(crate) fn handle_standby_event(world: &mut World, event: StandbyEvent) {
             life,
             first,
             count,
-        } => journalling::miss_answer(world, node, life, (first, count)),
+        } => journalling::note_missing_answer(world, node, life, (first, count)),
         StandbyEvent::StoreGets {
             node,
             life,

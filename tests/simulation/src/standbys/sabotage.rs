@@ -56,7 +56,7 @@ impl StandbySabotage {
                 *answer = AppendAnswer::Added;
             }
             (StandbySabotage::TheEndIsNotRead, JournalAnswer::Taken { epoch: Some(_), .. }) => {
-                return vec![answer, read_nothing(Vec::new())];
+                return vec![answer, answer_at_end(Vec::new())];
             }
             (
                 StandbySabotage::TheEndIsNotRead,
@@ -66,7 +66,7 @@ impl StandbySabotage {
                 },
             ) if !is_serving && Some(*epoch) < own_epoch => {
                 let skipped = Record::begins(*number, *epoch);
-                return vec![answer, read_nothing(vec![skipped])];
+                return vec![answer, answer_at_end(vec![skipped])];
             }
             _ => {}
         }
@@ -75,7 +75,7 @@ impl StandbySabotage {
 }
 
 /// An answer after which a dispatcher takes the journal to be read to its end.
-fn read_nothing(records: Vec<Record>) -> JournalAnswer {
+fn answer_at_end(records: Vec<Record>) -> JournalAnswer {
     JournalAnswer::Read {
         records,
         is_end: true,

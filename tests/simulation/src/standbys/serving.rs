@@ -194,14 +194,14 @@ fn run_node_turn(
         standbys.deaths_in_turn += 1;
         return journalling::kill_node(world, node, down_ms);
     }
-    let mut number = process.member.appended();
+    let mut number = process.member.last_appended();
     for changes in &committed.changes {
         number = process.member.add_commit(changes, true_ms);
     }
     process.held.push_back((number, committed));
     if is_early {
         let epoch = process.member.epoch().unwrap_or(0);
-        keep(core, Applied { number, epoch });
+        commit_to_file(core, Applied { number, epoch });
     }
     journalling::send_requests(world, node);
     if dies_late {
@@ -267,8 +267,8 @@ fn commit_file_if_due(world: &mut World, node: usize) {
         return;
     }
     if process.hands_over || now_ms >= process.kept_ms + keeps_every_ms {
-        let number = process.member.appended();
-        keep(core, Applied { number, epoch });
+        let number = process.member.last_appended();
+        commit_to_file(core, Applied { number, epoch });
         process.kept_ms = now_ms;
     }
     if process.hands_over && process.held.is_empty() {
@@ -297,7 +297,7 @@ pub(super) fn release_effects(world: &mut World, node: usize) {
         };
         let member = &process.member;
         let is_in_force = endless || member.may_leave(0, now_ms);
-        let is_due = |(number, _): &(u64, Committed)| early || *number <= member.appended();
+        let is_due = |(number, _): &(u64, Committed)| early || *number <= member.last_appended();
         if !is_in_force {
             return;
         }
@@ -352,7 +352,7 @@ fn send_effects(world: &mut World, node: usize, committed: Committed) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {
                 if following::reaches_fleet(world, node) {
-                    turns::send_down(world, &peer, message);
+                    turns::send_to_supervisor(world, &peer, message);
                 }
             }
             OutgoingMessage::ToClient(client, answer) => {
@@ -386,7 +386,7 @@ pub(super) fn store_states_of(
 }
 
 /// Commits to the dispatcher's own file.
-fn keep(core: &mut Core, position: Applied) {
-    let kept = core.frontier().keep(position);
+fn commit_to_file(core: &mut Core, position: Applied) {
+    let kept = core.frontier().make_durable(position);
     kept.expect("the database is healthy");
 }

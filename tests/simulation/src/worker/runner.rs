@@ -288,7 +288,7 @@ impl Worker {
                 let delay = *delay;
                 Some(match is_cut_short {
                     true => RunnerAction::GiveBack(self.return_task(&runner.task, delay, around)),
-                    false => RunnerAction::Finish(Box::new(self.finished_task(
+                    false => RunnerAction::Finish(Box::new(self.finish_task(
                         &runner.task,
                         delay,
                         &pending,
@@ -306,7 +306,7 @@ impl Worker {
         over
     }
 
-    fn finished_task(
+    fn finish_task(
         &self,
         task: &Task,
         delay: Duration,

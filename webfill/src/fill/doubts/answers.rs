@@ -48,7 +48,7 @@ pub struct Answers {
 /// The answers of the project, and those of a file that a person has edited.
 pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
     let kept: KeptAnswers = read_json(&project.answers())?;
-    let (reviewed, end) = review::answers_behind(project, kept.reviewed)?;
+    let (reviewed, end) = review::answers_after(project, kept.reviewed)?;
     let mut answers = Answers {
         all: kept.answers,
         reviewed: end,

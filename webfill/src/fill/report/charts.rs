@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::html::shortened;
+use super::html::shorten;
 use crate::fill::tally::Tally;
 
 /// Coverage and precision, a row for each column or site.
@@ -28,7 +28,7 @@ impl Bars<'_> {
                 "<div class=\"row\"><span class=\"name\">{}</span>\n\
                  <span class=\"bar\">{}<span class=\"number\">{} of {}</span></span>\n\
                  <span class=\"bar\">{}</span></div>\n",
-                shortened(name),
+                shorten(name),
                 coverage(share),
                 tally.filled,
                 tally.gaps,

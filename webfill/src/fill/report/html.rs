@@ -5,7 +5,7 @@ const MOST: usize = 400;
 
 /// Text as it is, without anything that a browser would take for a tag, an attribute or an entity. Control characters
 /// become visible.
-pub fn escaped(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -30,9 +30,9 @@ fn cut(text: &str) -> (&str, &str) {
 }
 
 /// A value, cut off if it is long. Its writing direction does not affect the text around it.
-pub fn shortened(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     let (text, more) = cut(text);
-    format!("<bdi>{}{more}</bdi>", escaped(text))
+    format!("<bdi>{}{more}</bdi>", escape(text))
 }
 
 /// The words around a value, which is marked.
@@ -42,11 +42,11 @@ pub fn excerpt(around: &str, value: &str) -> String {
     let marked = match around.split_once(value.as_str()) {
         Some((before, after)) if !value.is_empty() => format!(
             "{}<mark>{}</mark>{}",
-            escaped(before),
-            escaped(&value),
-            escaped(after)
+            escape(before),
+            escape(&value),
+            escape(after)
         ),
-        _ => escaped(around),
+        _ => escape(around),
     };
     format!("<bdi>{marked}{more}</bdi>")
 }
@@ -57,10 +57,10 @@ pub fn link(url: &str) -> String {
     match is_of_web {
         true => format!(
             "<a href=\"{}\" rel=\"noopener noreferrer\">{}</a>",
-            escaped(url),
-            shortened(url)
+            escape(url),
+            shorten(url)
         ),
-        false => shortened(url),
+        false => shorten(url),
     }
 }
 
@@ -72,8 +72,8 @@ mod tests {
     fn nothing_of_others_is_markup() {
         let evil = "<img src=x onerror=\"alert('1')\">&amp;\u{0}\n";
         let safe = "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\u{FFFD} ";
-        assert_eq!(escaped(evil), safe);
-        assert_eq!(shortened(evil), format!("<bdi>{safe}</bdi>"));
+        assert_eq!(escape(evil), safe);
+        assert_eq!(shorten(evil), format!("<bdi>{safe}</bdi>"));
         assert_eq!(
             excerpt("a <b> c", "<b>"),
             "<bdi>a <mark>&lt;b&gt;</mark> c</bdi>"
@@ -84,6 +84,6 @@ mod tests {
             "<bdi>javascript:alert(1)</bdi>"
         );
         assert!(!link("https://a.example/\"onclick=\"x").contains("\"onclick"));
-        assert_eq!(shortened(&"é".repeat(1_000)).chars().count(), MOST + 14);
+        assert_eq!(shorten(&"é".repeat(1_000)).chars().count(), MOST + 14);
     }
 }

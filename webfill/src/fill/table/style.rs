@@ -3,7 +3,7 @@
 use webfill_table::{GapWords, Kind};
 
 use crate::export::CellStyle;
-use crate::fill::casing::{Casing, cased, casing};
+use crate::fill::casing::{Casing, apply_casing, casing};
 use crate::fill::clock_style::ClockStyle;
 use crate::fill::form;
 use crate::fill::number_style::{NumberStyle, number_style};
@@ -79,27 +79,27 @@ impl Style {
     /// The same value in this style, or why it has none. If a person has accepted it, only what the column cannot hold
     /// is refused.
     pub(super) fn fitted(&self, value: &str, is_accepted: bool) -> Result<String, String> {
-        let value = form::fitted(value, self.form)?;
+        let value = form::fit_to_kind(value, self.form)?;
         let value = match self.is_in_utc {
-            true => form::in_utc(value)?,
+            true => form::convert_to_utc(value)?,
             false => value,
         };
         let value = match &self.clock {
-            Some(style) => style.written(value),
+            Some(style) => style.format(value),
             None => value,
         };
         if !is_accepted {
             self.require_likeness(&value)?;
         }
         let value = match self.numbers {
-            Some(style) => style.written(value),
+            Some(style) => style.format(value),
             None => value,
         };
         let value = match is_accepted {
             true => value,
-            false => cased(value, self.casing)?,
+            false => apply_casing(value, self.casing)?,
         };
-        let value = form::padded(value, self.decimals);
+        let value = form::pad_decimals(value, self.decimals);
         let value = form::with_amount_space(value, self.amount_space.as_deref());
         Ok(form::with_commas(value, self.comma))
     }

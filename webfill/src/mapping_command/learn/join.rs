@@ -19,7 +19,7 @@ pub fn join(
 ) -> Result<Vec<Page>, Fault> {
     let joined: Vec<Page> = pages
         .iter()
-        .map(|page| joined(page, records, said))
+        .map(|page| join_page(page, records, said))
         .collect();
     let names: BTreeSet<&str> = pages.iter().flat_map(GatheredPage::names).collect();
     if let Some(url) = said.keys().find(|url| !names.contains(url.as_str())) {
@@ -42,7 +42,7 @@ pub fn join(
 /// Whether records or examples have values for one of these pages.
 pub fn is_any_known(pages: &[GatheredPage], records: &KnownRecords, said: &PageStatements) -> bool {
     let is_known = |name: &str| {
-        let record = records.of_link(name);
+        let record = records.find_by_link(name);
         said.contains_key(name) || record.is_some_and(|record| !record.known.is_empty())
     };
     pages.iter().flat_map(GatheredPage::names).any(is_known)
@@ -82,8 +82,8 @@ fn report_unusable(left_out: BTreeSet<String>) {
     }
 }
 
-fn joined(page: &GatheredPage, records: &KnownRecords, said: &PageStatements) -> Page {
-    let record = page.names().find_map(|name| records.of_link(name));
+fn join_page(page: &GatheredPage, records: &KnownRecords, said: &PageStatements) -> Page {
+    let record = page.names().find_map(|name| records.find_by_link(name));
     let of_page = page.names().find_map(|name| said.get(name));
     Page {
         url: page.url.clone(),

@@ -24,7 +24,7 @@ impl ListedRecords {
             false => Vec::new(),
         };
         let rows = pages.iter().map(|page| {
-            let linked = page.names().flat_map(|name| records.all_of_link(name));
+            let linked = page.names().flat_map(|name| records.find_all_by_link(name));
             let linked: BTreeMap<&str, &KnownRecord> =
                 linked.map(|record| (record.id.as_str(), record)).collect();
             if linked.len() >= SEVERAL {

@@ -31,12 +31,12 @@ pub fn text(mut mappings: Vec<Value>) -> Result<String, Fault> {
         _ => Value::Array(mappings),
     };
     let text = format!("{file:#}\n");
-    checked("the mapping", &text)?;
+    load_checked("the mapping", &text)?;
     Ok(text)
 }
 
 /// Loads the text to be written as a crawl would load it.
-pub fn checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
+pub fn load_checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
     let source = Source {
         name: name.to_owned(),
         text: text.to_owned(),

@@ -159,12 +159,12 @@ impl KnownRecords {
         }
     }
 
-    pub fn of_link(&self, url: &str) -> Option<&KnownRecord> {
-        self.all_of_link(url).next()
+    pub fn find_by_link(&self, url: &str) -> Option<&KnownRecord> {
+        self.find_all_by_link(url).next()
     }
 
     /// The records that link to a page. A page that lists records has several.
-    pub fn all_of_link(&self, url: &str) -> impl Iterator<Item = &KnownRecord> {
+    pub fn find_all_by_link(&self, url: &str) -> impl Iterator<Item = &KnownRecord> {
         let places = self.by_link.get(url).into_iter().flatten();
         places.map(|&place| &self.records[place])
     }

@@ -37,7 +37,7 @@ pub fn fetch(
     let is_enough = |records: &KnownRecords| most > 0 && records.passed_over > 0;
     let records = KnownRecords::read(&options.records, runtime, &is_wanted, &is_enough)?;
     let mut urls: Vec<String> = said.keys().cloned().collect();
-    for link in best_known(&records.records, &options.fields, most) {
+    for link in choose_links(&records.records, &options.fields, most) {
         if !urls.contains(&link) {
             urls.push(link);
         }
@@ -48,7 +48,7 @@ pub fn fetch(
 
 /// The links to fetch. Sites take turns, so that none is left out because another one comes first. Within a site,
 /// records with values for more of these fields come first (of all fields, if none are named).
-fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
+fn choose_links(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
     let knows = |record: &KnownRecord| match fields {
         [] => record.known.len(),
         fields => fields
@@ -154,7 +154,7 @@ mod tests {
         ];
         let of = |fields: &[&str], most| {
             let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-            best_known(&records, &fields, most)
+            choose_links(&records, &fields, most)
         };
         assert_eq!(
             of(&[], 4),

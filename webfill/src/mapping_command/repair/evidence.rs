@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use webfill_health::{Alert, rows_named};
+use webfill_health::{Alert, split_rows_name};
 use webfill_service::Fault;
 use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
 use webfill_urls::canonical;
@@ -178,8 +178,10 @@ impl Evidence {
             let mut values = known_values(&page.fields);
             let is_whole =
                 |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
-            values.retain(|name, values| rows_named(name).is_none() && values.iter().all(is_whole));
-            self.know(&page.url, values);
+            values.retain(|name, values| {
+                split_rows_name(name).is_none() && values.iter().all(is_whole)
+            });
+            self.add_known(&page.url, values);
         }
     }
 
@@ -251,7 +253,7 @@ impl Evidence {
         let read = store.export(ExportKind::Records, &filter, &mut each).await;
         read.map_err(Fault::error)?;
         for (url, values) in found {
-            self.know(&url, values);
+            self.add_known(&url, values);
         }
         Ok(())
     }
@@ -283,7 +285,7 @@ impl Evidence {
         read.map_err(Fault::error)?;
         found.sort_by(|(one, ..), (other, ..)| other.cmp(one));
         for (_, url, values) in found {
-            self.know(&url, values);
+            self.add_known(&url, values);
         }
         Ok(())
     }
@@ -317,7 +319,7 @@ impl Evidence {
     }
 
     /// Adds known values of a page. Values that are already known stay.
-    fn know(&mut self, url: &str, values: Values) {
+    fn add_known(&mut self, url: &str, values: Values) {
         let known = self.known.entry(url.to_owned()).or_default();
         for (field, values) in values {
             known.entry(field).or_insert(values);

@@ -41,7 +41,7 @@ pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> 
 }
 
 /// Joins two lists of chains, without duplicates.
-pub fn joined(first: &[Value], then: &[Value]) -> Vec<Value> {
+pub fn join_chains(first: &[Value], then: &[Value]) -> Vec<Value> {
     let mut chains: Vec<Value> = Vec::new();
     for chain in first.iter().chain(then) {
         if !chains.contains(chain) {
@@ -64,7 +64,7 @@ mod tests {
             {"name": "name", "processors": old},
         ]});
         let former = chains_of(&mapping["fields"][0]);
-        let chains = joined(std::slice::from_ref(&new), &former);
+        let chains = join_chains(std::slice::from_ref(&new), &former);
         set_chains(&mut mapping, "price", chains);
         let expected =
             json!({"name": "price", "description": "of one", "alternatives": [new, old]});

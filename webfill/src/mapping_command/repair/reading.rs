@@ -8,7 +8,7 @@ use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, Request
 use webfill_service::Fault;
 
 use crate::mapping_command::learn::gathered::GatheredPage;
-use crate::mapping_command::learn::output::checked;
+use crate::mapping_command::learn::output::load_checked;
 use crate::mapping_command::learn::records::known_values;
 
 use super::evidence::{Evidence, Values};
@@ -26,7 +26,7 @@ pub struct Reader {
 impl Reader {
     /// `file` is the text of a mapping file; `shown` names it in errors.
     pub fn new(shown: &str, file: &str, name: &str) -> Result<Reader, Fault> {
-        let set = Arc::new(checked(shown, file)?);
+        let set = Arc::new(load_checked(shown, file)?);
         Ok(Reader {
             engine: Engine::new(Arc::clone(&set), Limits::default()),
             set,
@@ -40,7 +40,7 @@ impl Reader {
         index.is_some_and(|index| self.set.find_all(page.url.as_str()).contains(&index))
     }
 
-    pub fn extraction(&self, page: &GatheredPage) -> Option<Extraction> {
+    pub fn extract(&self, page: &GatheredPage) -> Option<Extraction> {
         let index = self.set.find_by_name(&self.name)?;
         let input = PageInput {
             url: &page.url,
@@ -56,14 +56,15 @@ impl Reader {
     }
 
     /// The values on a page; `None` if it could not be read completely, for example within the time limit.
-    pub fn values(&self, page: &GatheredPage) -> Option<Values> {
-        let extraction = self.extraction(page)?;
+    pub fn read_values(&self, page: &GatheredPage) -> Option<Values> {
+        let extraction = self.extract(page)?;
         Some(known_values(&extraction.fields))
     }
 
     /// Reads each page once.
-    pub fn readings(&self, evidence: &Evidence) -> Readings {
-        let read = |pages: &[GatheredPage]| pages.iter().map(|page| self.values(page)).collect();
+    pub fn read_all(&self, evidence: &Evidence) -> Readings {
+        let read =
+            |pages: &[GatheredPage]| pages.iter().map(|page| self.read_values(page)).collect();
         Readings {
             before: read(&evidence.before),
             now: read(&evidence.now),
@@ -78,7 +79,7 @@ pub struct Readings {
 }
 
 /// Normalises values for comparison: order, spaces and letter case do not matter.
-pub fn folded(values: &[String]) -> Vec<String> {
+pub fn fold_values(values: &[String]) -> Vec<String> {
     let fold = |value: &String| {
         let words: Vec<&str> = value.split_whitespace().collect();
         words.join(" ").to_lowercase()
@@ -90,11 +91,11 @@ pub fn folded(values: &[String]) -> Vec<String> {
 
 /// Whether values are equal apart from order, spaces and letter case.
 pub fn are_same(one: &[String], other: &[String]) -> bool {
-    folded(one) == folded(other)
+    fold_values(one) == fold_values(other)
 }
 
 /// Formats values for people.
-pub fn shown(values: Option<&Vec<String>>) -> String {
+pub fn format_values(values: Option<&Vec<String>>) -> String {
     match values {
         None => String::from("nothing"),
         Some(values) => Value::from(values.join(", ")).to_string(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use webfill_learn::{Limits, Page};
 
-use super::reading::folded;
+use super::reading::fold_values;
 
 /// The fewest different values that count as evidence. One value on all pages, such as `In stock`, may be found by
 /// chance.
@@ -39,7 +39,7 @@ pub fn relearn_field(mapping: &Value, field: &str, pages: &[Page]) -> Result<New
         .filter(|page| report.agree.iter().any(|url| url == page.url.as_str()));
     let values: BTreeSet<Vec<String>> = agreeing
         .filter_map(|page| page.known.get(field))
-        .map(|known| folded(known))
+        .map(|known| fold_values(known))
         .collect();
     if values.len() < LEAST_VALUES {
         return Err(format!(

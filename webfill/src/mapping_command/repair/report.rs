@@ -7,7 +7,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::BrokenMapping;
 use super::evidence::Evidence;
-use super::reading::{Reader, shown};
+use super::reading::{Reader, format_values};
 use super::relearning::NewChains;
 use crate::cli::{MappingRepairOptions, ReportFormat};
 use crate::demand::table::without_control_characters;
@@ -83,7 +83,7 @@ impl Repair {
             let pages = evidence.now.iter().zip(evidence.labels(field));
             let pages = pages.filter_map(|(page, known)| Some((page, known?)));
             for (page, known) in pages.take(MOST_CASES) {
-                let read = |reader: &Reader| reader.values(page)?.remove(field);
+                let read = |reader: &Reader| reader.read_values(page)?.remove(field);
                 rows.push(json!({
                     "field": field,
                     "url": page.url.as_str(),
@@ -125,7 +125,7 @@ impl Repair {
         }
         let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone()).ok();
         let values = values.iter().map(|one| {
-            let of = |name: &str| shown(texts(&one[name]).as_ref());
+            let of = |name: &str| format_values(texts(&one[name]).as_ref());
             let text = |name: &str| one[name].as_str().unwrap_or_default();
             without_control_characters(&format!(
                 "{}: {} -> {}, known is {}  {}",
@@ -167,12 +167,13 @@ fn keep_cases(
     evidence: &Evidence,
 ) -> Result<usize, Fault> {
     let is_as_before = |page: &&GatheredPage| {
-        let before = broken.reader.values(page);
-        before.as_ref().is_some_and(|before| !before.is_empty()) && before == reader.values(page)
+        let before = broken.reader.read_values(page);
+        before.as_ref().is_some_and(|before| !before.is_empty())
+            && before == reader.read_values(page)
     };
     let is_repaired = |page: &&GatheredPage| {
         let known = evidence.known_values_of(page);
-        let Some(read) = reader.values(page).filter(|_| !known.is_empty()) else {
+        let Some(read) = reader.read_values(page).filter(|_| !known.is_empty()) else {
             return false;
         };
         let is_right = |(field, known): (&String, &Vec<String>)| match read.get(field) {
@@ -188,7 +189,7 @@ fn keep_cases(
         .map(|page| ("before", page))
         .chain(after.map(|page| ("after", page)));
     for (when, page) in pages {
-        let Some(extraction) = reader.extraction(page) else {
+        let Some(extraction) = reader.extract(page) else {
             continue;
         };
         let case = NewCase {

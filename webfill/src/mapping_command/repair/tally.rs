@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::evidence::{Evidence, Values};
-use super::merge::joined;
+use super::merge::join_chains;
 use super::reading::{Readings, are_same};
 
 /// A way to combine new and former chains.
@@ -12,8 +12,8 @@ pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
 /// All orders to try. If several are equally good, the earliest one is chosen.
 pub const ORDERS: [Order; 3] = [
-    |new, former| joined(new, former),
-    |new, former| joined(former, new),
+    |new, former| join_chains(new, former),
+    |new, former| join_chains(former, new),
     |new, _| new.to_vec(),
 ];
 

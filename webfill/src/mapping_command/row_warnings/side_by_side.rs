@@ -28,7 +28,7 @@ struct List {
     paths: Vec<String>,
 }
 
-pub fn lists_of(
+pub fn find_adjacent_lists(
     engine: &Engine,
     index: MappingIndex,
     names: &[&str],

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{MappingCounts, RowFieldCounts, RowTotals};
 
-use super::{FIELDS_SHOWN, Findings, pages, rounded, share, write_more};
+use super::{FIELDS_SHOWN, Findings, pages, round_share, share, write_more};
 use crate::summary::printing::printable;
 
 impl Findings {
@@ -26,8 +26,8 @@ impl Findings {
                     "filled": field.filled,
                     "empty": field.rows.saturating_sub(field.filled),
                     "undecided": field.undecided,
-                    "share": rounded(share(field.filled, field.rows)),
-                    "share_before": share_before(before, name).map(rounded),
+                    "share": round_share(share(field.filled, field.rows)),
+                    "share_before": share_before(before, name).map(round_share),
                 });
                 (name.as_str(), shown)
             });

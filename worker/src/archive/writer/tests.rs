@@ -35,7 +35,7 @@ fn texts(folder: &Path) -> Vec<String> {
 }
 
 /// Writes exchanges, each with a sync of its own, and returns the texts of the files.
-fn written(most_bytes: u64, exchanges: Vec<Exchange>) -> Vec<String> {
+fn write_all(most_bytes: u64, exchanges: Vec<Exchange>) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::new(
         folder.path().into(),
@@ -59,7 +59,7 @@ fn values<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn an_exchange_is_a_response_and_a_request_that_belong_together() {
-    let files = written(1 << 20, vec![exchange("http://a.org/", b"body")]);
+    let files = write_all(1 << 20, vec![exchange("http://a.org/", b"body")]);
     let [text] = &files[..] else {
         panic!("{files:?}")
     };
@@ -87,7 +87,7 @@ fn the_same_payload_is_kept_once() {
         exchange("http://d.org/", b""),
         exchange("http://e.org/", b""),
     ];
-    let text = &written(1 << 20, exchanges)[0];
+    let text = &write_all(1 << 20, exchanges)[0];
     let kinds: Vec<_> = values(text, "WARC-Type")
         .into_iter()
         .filter(|kind| *kind != "request")
@@ -120,7 +120,7 @@ fn an_unmodified_page_refers_to_its_earlier_record() {
         not_modified("http://a.org/"),
         not_modified("http://unknown.org/"),
     ];
-    let text = &written(1 << 20, exchanges)[0];
+    let text = &write_all(1 << 20, exchanges)[0];
     assert_eq!(values(text, "WARC-Profile"), [NOT_MODIFIED; 2]);
     let digests = values(text, "WARC-Payload-Digest");
     assert_eq!(digests.len(), 2, "that of the unknown page is not known");
@@ -131,7 +131,7 @@ fn an_unmodified_page_refers_to_its_earlier_record() {
 #[test]
 fn a_file_that_has_its_size_is_followed_by_another() {
     let exchanges = (0..3_u8).map(|number| exchange("http://a.org/", &[b'a' + number; 10]));
-    let texts = written(1, exchanges.collect());
+    let texts = write_all(1, exchanges.collect());
     assert_eq!(texts.len(), 3);
     for text in texts {
         assert_eq!(

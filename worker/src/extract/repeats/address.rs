@@ -113,7 +113,9 @@ fn is_address(value: &str) -> bool {
 fn shape(url: &Url) -> String {
     let mut segments = url.path().trim_matches('/').split('/');
     let first = segments.by_ref().take(SHAPE_SEGMENTS);
-    let mut shape: String = first.flat_map(|segment| ["/", folded(segment)]).collect();
+    let mut shape: String = first
+        .flat_map(|segment| ["/", fold_segment(segment)])
+        .collect();
     let pairs = url.query_pairs();
     let kept = pairs.filter(|(name, value)| !is_insignificant(name, value));
     for name in kept.map(|(name, _)| name).collect::<BTreeSet<_>>() {
@@ -123,7 +125,7 @@ fn shape(url: &Url) -> String {
 }
 
 /// A path segment as it stands in a shape, where all numbers, tokens and dates are equal.
-fn folded(segment: &str) -> &str {
+fn fold_segment(segment: &str) -> &str {
     let segment = segment.split(';').next().unwrap_or_default();
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();
     match 2 * digits > segment.len() || is_token(segment) {

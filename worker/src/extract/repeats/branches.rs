@@ -61,7 +61,7 @@ impl Branches {
     pub(super) fn note_page(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
         // The first pages of all branches form one row, because a trap may invent folders.
-        let row_of = self.known_or_unknown(page.scope, key);
+        let row_of = self.row_key(page.scope, key);
         self.branches.entry(key).is_seen = true;
         let is_new = self.note_new_content(features, page, row_of);
         let branch = self.branches.entry(row_of);
@@ -82,14 +82,14 @@ impl Branches {
         let scope = page.scope;
         let mut is_new = false;
         for text in page.shown.blocks.lines() {
-            let folded = words::folded(text, &page.address.numbers);
+            let folded = words::fold_text(text, &page.address.numbers);
             let place = hash(&(branch, &folded.text));
             is_new |= !folded.text.is_empty() && features.insert(hash(&(scope, &folded.text)));
             if page.address.has_token {
                 continue;
             }
             for (at, number) in folded.numbers.into_iter().enumerate() {
-                let counts = self.counts(hash(&(place, at)), number);
+                let counts = self.is_counter(hash(&(place, at)), number);
                 is_new |= features.insert(hash(&(place, at, number))) && !counts;
             }
         }
@@ -103,7 +103,7 @@ impl Branches {
     }
 
     /// Whether a number is a counter, which rises with each page.
-    fn counts(&mut self, place: u64, number: &str) -> bool {
+    fn is_counter(&mut self, place: u64, number: &str) -> bool {
         let Ok(number) = number.replace(',', "").parse::<f64>() else {
             return false;
         };
@@ -128,7 +128,7 @@ impl Branches {
                 if !is_new || shape == page.address.shape {
                     continue;
                 }
-                self.known_or_unknown(page.scope, hash(&(page.scope, &shape)))
+                self.row_key(page.scope, hash(&(page.scope, &shape)))
             } else {
                 // Links of advertisements carry tokens, so their queries are left out.
                 let name = (page.scope, "link", url.host_str(), url.path());
@@ -146,7 +146,7 @@ impl Branches {
     }
 
     /// The branch if any of its pages were seen; otherwise the key that stands for all unseen branches of its site.
-    fn known_or_unknown(&self, scope: u64, branch: u64) -> u64 {
+    fn row_key(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {
             true => branch,

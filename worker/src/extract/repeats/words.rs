@@ -1,7 +1,7 @@
 //! The words by which pages are compared: which ones are significant, and which change from request to request
 //! (times, counters, tokens) or with the address (page numbers, months).
 
-use webfill_values::in_english;
+use webfill_values::with_english_names;
 
 /// Replaces words that do not distinguish pages.
 pub(super) const FOLDED: &str = "#";
@@ -52,7 +52,7 @@ pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Folds a text, which is in lower case. `address`: the numbers of its page's address.
-pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
+pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     let words: Vec<&str> = text.split_whitespace().map(trim_punctuation).collect();
     let has_digits = text.contains(|c: char| c.is_ascii_digit());
     let may_be_dates = has_digits || words.len() <= 2;
@@ -88,7 +88,8 @@ fn trim_punctuation(word: &str) -> &str {
 /// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
     // A name changes when it is translated to English: at least its first letter becomes a capital.
-    word.len() <= 24 && (in_english(word, "%B") != word || in_english(word, "%A") != word)
+    word.len() <= 24
+        && (with_english_names(word, "%B") != word || with_english_names(word, "%A") != word)
 }
 
 fn is_of_server(word: &str) -> bool {
@@ -159,7 +160,7 @@ mod tests {
             ("2027-05-03", "", &[]),
             ("", "", &[]),
         ] {
-            let found = folded(text, &[700]);
+            let found = fold_text(text, &[700]);
             assert_eq!(
                 (found.text.as_str(), &found.numbers[..]),
                 (expected, numbers),

@@ -76,7 +76,7 @@ fn read_bodies(order: &Order, input: &mut impl Read) -> io::Result<Vec<Vec<u8>>>
 fn run_order(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
     let mut pages = Vec::new();
     for (head, body) in order.pages.into_iter().zip(bodies) {
-        match decoded(head, &body, decode) {
+        match decode_page(head, &body, decode) {
             Ok(page) => pages.push(page),
             Err(why) => return Answer::Refused(why),
         }
@@ -87,7 +87,7 @@ fn run_order(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
     }
 }
 
-fn decoded(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> {
+fn decode_page(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> {
     let url = Url::parse(&head.url).map_err(|error| format!("{}: {error}", head.url))?;
     let decoded = decode(body, head.content_type.as_deref(), &head.ending);
     let decoded = decoded.map_err(|why| format!("{}: {why}", head.url))?;
@@ -103,7 +103,7 @@ fn decoded(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> 
 fn do_work(work: Work, pages: &[Page]) -> Result<Value, String> {
     let only = || pages.first().ok_or_else(|| "no page".to_owned());
     match work {
-        Work::Copy => Ok(copied(only()?)),
+        Work::Copy => Ok(copy_as_json(only()?)),
         Work::Read {
             sources,
             mapping,
@@ -116,12 +116,12 @@ fn do_work(work: Work, pages: &[Page]) -> Result<Value, String> {
             name,
             dataset,
             said,
-        } => rows::rows(&name, &dataset, &said, pages),
+        } => rows::find_rows(&name, &dataset, &said, pages),
         Work::Repair { mapping } => repairing::repair(&mapping, pages),
     }
 }
 
-fn copied(page: &Page) -> Value {
+fn copy_as_json(page: &Page) -> Value {
     let Copy {
         html,
         elements,

@@ -56,13 +56,13 @@ impl Default for Jobs {
     fn default() -> Jobs {
         Jobs {
             permits: Semaphore::new(AT_ONCE),
-            program: dashboard_job,
+            program: dashboard_job_command,
             deadline: DEADLINE,
         }
     }
 }
 
-fn dashboard_job() -> std::process::Command {
+fn dashboard_job_command() -> std::process::Command {
     let mut command = own_program();
     command
         .arg("dashboard-job")
@@ -76,7 +76,7 @@ fn dashboard_job() -> std::process::Command {
 impl Jobs {
     /// Carries out an order. The bodies are files, in the order of the pages. Dropping the future kills the child.
     pub async fn run(&self, order: Order, bodies: &[PathBuf]) -> Result<Value, JobError> {
-        let _permit = self.permit().await?;
+        let _permit = self.acquire_permit().await?;
         let bodies = bodies.to_vec();
         let bodies = tokio::task::spawn_blocking(move || {
             let read = |path: &PathBuf| std::fs::read(path);
@@ -84,18 +84,18 @@ impl Jobs {
         });
         let bodies = bodies
             .await
-            .map_err(|error| machine(error.into()))?
-            .map_err(machine)?;
+            .map_err(|error| machine_error(error.into()))?
+            .map_err(machine_error)?;
         self.carry_out(order, bodies).await
     }
 
     /// Carries out an order on bodies in memory.
     pub async fn run_on(&self, order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, JobError> {
-        let _permit = self.permit().await?;
+        let _permit = self.acquire_permit().await?;
         self.carry_out(order, bodies).await
     }
 
-    async fn permit(&self) -> Result<SemaphorePermit<'_>, JobError> {
+    async fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, JobError> {
         match timeout(TURN, self.permits.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(JobError::Busy),
@@ -106,18 +106,18 @@ impl Jobs {
         for (page, body) in order.pages.iter_mut().zip(&bodies) {
             page.bytes = body.len() as u64;
         }
-        let mut child = self.start().map_err(machine)?;
+        let mut child = self.start().map_err(machine_error)?;
         let ended = timeout(self.deadline, converse(&mut child, &order, bodies)).await;
         let Ok(ended) = ended else {
             // A child that cannot be killed is already ending.
             let _ = child.kill().await;
             return Err(JobError::TooMuch("it took too long"));
         };
-        let ended = ended.map_err(machine)?;
+        let ended = ended.map_err(machine_error)?;
         // Pages may be large, and their values many.
         tokio::task::spawn_blocking(move || ended.into_result())
             .await
-            .map_err(|error| machine(error.into()))?
+            .map_err(|error| machine_error(error.into()))?
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -131,7 +131,7 @@ impl Jobs {
     }
 }
 
-fn machine(error: io::Error) -> JobError {
+fn machine_error(error: io::Error) -> JobError {
     JobError::Machine(error.to_string())
 }
 
@@ -245,13 +245,13 @@ mod tests {
         }
     }
 
-    fn shell(script: &str) -> std::process::Command {
+    fn shell_command(script: &str) -> std::process::Command {
         let mut command = std::process::Command::new("/bin/sh");
         command.arg("-c").arg(script);
         command
     }
 
-    async fn reported(program: fn() -> std::process::Command) -> String {
+    async fn error_of_job(program: fn() -> std::process::Command) -> String {
         let order = Order {
             work: Work::Copy,
             pages: Vec::new(),
@@ -261,29 +261,32 @@ mod tests {
 
     #[tokio::test]
     async fn the_reason_for_the_end_of_a_job_is_shown() {
-        let killed = reported(|| shell("kill -9 $$")).await;
+        let killed = error_of_job(|| shell_command("kill -9 $$")).await;
         assert!(killed.starts_with("killed"), "{killed}");
-        let slow = reported(|| shell("kill -24 $$")).await;
+        let slow = error_of_job(|| shell_command("kill -24 $$")).await;
         assert!(slow.starts_with("it took too long"), "{slow}");
+        let large = error_of_job(|| {
+            shell_command("echo memory allocation of 9 bytes failed >&2; kill -6 $$")
+        })
+        .await;
+        assert!(large.starts_with("it ran out of memory"), "{large}");
         let large =
-            reported(|| shell("echo memory allocation of 9 bytes failed >&2; kill -6 $$")).await;
+            error_of_job(|| shell_command("echo cannot be done: out of memory >&2; exit 1")).await;
         assert!(large.starts_with("it ran out of memory"), "{large}");
-        let large = reported(|| shell("echo cannot be done: out of memory >&2; exit 1")).await;
-        assert!(large.starts_with("it ran out of memory"), "{large}");
-        let confined = reported(|| shell("echo cannot be confined >&2; exit 3")).await;
+        let confined = error_of_job(|| shell_command("echo cannot be confined >&2; exit 3")).await;
         assert!(
             confined.ends_with("failed: cannot be confined"),
             "{confined}"
         );
-        let refused = reported(|| shell("echo '{\"refused\":\"no page\"}'")).await;
+        let refused = error_of_job(|| shell_command("echo '{\"refused\":\"no page\"}'")).await;
         assert_eq!(refused, "no page");
-        let silent = reported(|| shell("true")).await;
+        let silent = error_of_job(|| shell_command("true")).await;
         assert!(silent.contains("unreadable answer"), "{silent}");
     }
 
     #[tokio::test]
     async fn one_that_does_not_end_is_ended() {
-        let endless = reported(|| shell("exec sleep 1000")).await;
+        let endless = error_of_job(|| shell_command("exec sleep 1000")).await;
         assert!(endless.starts_with("it took too long"), "{endless}");
     }
 
@@ -291,7 +294,7 @@ mod tests {
     async fn one_that_says_too_much_is_not_listened_to() {
         let most = MOST_ANSWER + 10;
         assert!(most < 60 << 20, "the script writes more");
-        let answer = reported(|| shell("head -c 60000000 /dev/zero")).await;
+        let answer = error_of_job(|| shell_command("head -c 60000000 /dev/zero")).await;
         assert!(answer.starts_with("the result is too large"), "{answer}");
     }
 
@@ -303,14 +306,14 @@ mod tests {
             work: Work::Copy,
             pages: Vec::new(),
         };
-        let jobs = jobs(|| shell("exec <&-; echo '{\"done\":1}'"));
+        let jobs = jobs(|| shell_command("exec <&-; echo '{\"done\":1}'"));
         let done = jobs.run(order, &[file.path().to_owned()]).await;
         assert_eq!(done, Ok(Value::from(1)));
     }
 
     #[tokio::test]
     async fn a_third_one_waits_for_its_turn() {
-        let jobs = std::sync::Arc::new(jobs(|| shell("sleep 0.3; echo '{\"done\":1}'")));
+        let jobs = std::sync::Arc::new(jobs(|| shell_command("sleep 0.3; echo '{\"done\":1}'")));
         let began = std::time::Instant::now();
         let run = |_| {
             let jobs = std::sync::Arc::clone(&jobs);

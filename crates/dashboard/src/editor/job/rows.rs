@@ -18,7 +18,7 @@ use super::{MOST_PAGES, PointedField, ROWS};
 const MOST_POINTED: usize = 50;
 
 /// The chain that selects the rows, the rows' elements, and the rule with the fields that were pointed at in them.
-pub(super) fn rows(
+pub(super) fn find_rows(
     name: &str,
     dataset: &str,
     said: &BTreeMap<String, Vec<PointedField>>,

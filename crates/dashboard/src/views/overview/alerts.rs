@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::snapshot::Snapshot;
-use crate::templates::encoded;
+use crate::templates::percent_encode;
 use crate::views::words;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -135,7 +135,7 @@ impl Alerts {
     }
 
     fn add_for_mappings(&mut self, snapshot: &Snapshot) {
-        let path = |name: &str| Some(format!("/dashboard/mapping/{}", encoded(name)));
+        let path = |name: &str| Some(format!("/dashboard/mapping/{}", percent_encode(name)));
         let repair = |name: &str| {
             let members = [("mapping", name)];
             Some(Button::new("Repair", "/dashboard/editor/repair", members))
@@ -177,7 +177,7 @@ impl Alerts {
             return;
         };
         for (reason, of) in &sites.by_reason {
-            let trouble = words::of_trouble(reason);
+            let trouble = words::describe_trouble(reason);
             if trouble.is_empty() {
                 continue;
             }
@@ -193,7 +193,7 @@ impl Alerts {
                     let sign = of.sign.as_ref();
                     let sign = sign.map_or(String::new(), |sign| format!(" ({sign})"));
                     let alert = self.add(is_bad, name, format!("{trouble}{sign}{waiting}"));
-                    alert.leads_to = Some(format!("/dashboard/site/{}", encoded(name)));
+                    alert.leads_to = Some(format!("/dashboard/site/{}", percent_encode(name)));
                     let members = [("site", name.as_str()), ("wake", "yes")];
                     alert.button = Some(Button::new("Try now", "/dashboard/do/site", members));
                     alert
@@ -225,14 +225,18 @@ impl Alerts {
                 &format!("{app} / {id}"),
                 format!("is paused; {pending} URLs wait"),
             );
-            alert.leads_to = Some(format!("/dashboard/crawl/{}/{}", encoded(app), encoded(id)));
+            alert.leads_to = Some(format!(
+                "/dashboard/crawl/{}/{}",
+                percent_encode(app),
+                percent_encode(id)
+            ));
             let members = [("appid", app), ("crawlid", id)];
             alert.button = Some(Button::new("Resume", "/dashboard/do/resume", members));
         }
     }
 
     fn add_for_watches(&mut self, snapshot: &Snapshot) {
-        let path = |name: &str| Some(format!("/dashboard/watch/{}", encoded(name)));
+        let path = |name: &str| Some(format!("/dashboard/watch/{}", percent_encode(name)));
         let undelivered = snapshot.status["undelivered"].as_array();
         for row in undelivered.into_iter().flatten() {
             let watch = text(&row["watch"]);
@@ -260,7 +264,7 @@ impl Alerts {
             let what = if *open == 1 { "value" } else { "values" };
             let why = format!("{open} known {what} contradicted by pages");
             let alert = self.add_warning(table, why);
-            alert.leads_to = Some(format!("/dashboard/table/{}/review", encoded(table)));
+            alert.leads_to = Some(format!("/dashboard/table/{}/review", percent_encode(table)));
         }
     }
 }

@@ -32,7 +32,7 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
 /// Checks a case. Returns the number of initial states in which it was read.
 fn check(case: &Value) -> usize {
     let case = match case["doubleEscaped"].as_bool() {
-        Some(true) => unescaped(case),
+        Some(true) => unescape_case(case),
         _ => Some(case.clone()),
     };
     // An unpaired surrogate is not text.
@@ -55,7 +55,7 @@ fn check(case: &Value) -> usize {
 }
 
 /// The case with `\uXXXX` escapes resolved once more.
-fn unescaped(case: &Value) -> Option<Value> {
+fn unescape_case(case: &Value) -> Option<Value> {
     let mut case = case.clone();
     for key in ["input", "output"] {
         let text = case[key].to_string().replace("\\\\u", "\\u");
@@ -76,7 +76,7 @@ fn read(page: &str, state: &str, element: &str) -> Vec<Value> {
     };
     let mut written: Vec<Value> = Vec::new();
     for token in &tokens {
-        let token = as_they_write(token);
+        let token = token_as_json(token);
         match written.last_mut() {
             Some(last) if last[0] == "Character" && token[0] == "Character" => {
                 let text = [last[1].as_str().unwrap(), token[1].as_str().unwrap()].concat();
@@ -100,7 +100,7 @@ fn within_cdata(page: &str) -> Vec<Token> {
     listener.tokens.into_inner().0
 }
 
-fn as_they_write(token: &Token) -> Value {
+fn token_as_json(token: &Token) -> Value {
     match token {
         Token::DoctypeToken(doctype) => {
             let Doctype {

@@ -42,7 +42,7 @@ fn written_tag(tag: &Tag) -> String {
     format!("<{slash}{}{attributes}{end}>", tag.name)
 }
 
-fn all_read(cases: &[(&str, &str)], content: Content, element: &str) {
+fn assert_all_read(cases: &[(&str, &str)], content: Content, element: &str) {
     for (page, expected) in cases {
         assert_eq!(read(page, content, element), *expected, "{page:?}");
     }
@@ -66,7 +66,7 @@ fn tags_and_their_attributes() {
         ("a\0b", "[a](nul)[b]"),
         ("\u{feff}a\u{feff}", "[a\u{feff}]"),
     ];
-    all_read(&cases, Content::Data, "");
+    assert_all_read(&cases, Content::Data, "");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn references_to_characters() {
         ),
         ("<a b=&lt;&ltx&lt>", "<a b=[<&ltx<]>"),
     ];
-    all_read(&cases, Content::Data, "");
+    assert_all_read(&cases, Content::Data, "");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn comments_and_bogus_comments() {
         ("<!x>y<!", "(comment x)[y](comment )"),
         ("<![CDATA[x]]>", "(comment [CDATA[x]])"),
     ];
-    all_read(&cases, Content::Data, "");
+    assert_all_read(&cases, Content::Data, "");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn document_types() {
         ("<!doctype a b 'c'>d", "(doctype a none none quirks)[d]"),
         ("<!doctype \0A\0>", "(doctype \u{fffd}a\u{fffd} none none)"),
     ];
-    all_read(&cases, Content::Data, "");
+    assert_all_read(&cases, Content::Data, "");
 }
 
 #[test]
@@ -149,14 +149,14 @@ fn raw_text_ends_with_its_own_end_tag_only() {
         ("</title", "[</title]"),
         ("</title/>x", "</title />[x]"),
     ];
-    all_read(&title, Content::Rcdata, "title");
+    assert_all_read(&title, Content::Rcdata, "title");
     let style = [(
         "a&amp;b</title><!--</style>c",
         "[a&amp;b</title><!--]</style>[c]",
     )];
-    all_read(&style, Content::Rawtext, "style");
+    assert_all_read(&style, Content::Rawtext, "style");
     let plain = [("a&amp;\0</plaintext>", "[a&amp;\u{fffd}</plaintext>]")];
-    all_read(&plain, Content::Plaintext, "plaintext");
+    assert_all_read(&plain, Content::Plaintext, "plaintext");
 }
 
 #[test]
@@ -178,5 +178,5 @@ fn scripts_hide_end_tags_in_comments() {
         ("<!-<script></script>x", "[<!-<script>]</script>[x]"),
         ("\0</SCRIPT >x", "[\u{fffd}]</script>[x]"),
     ];
-    all_read(&cases, Content::Script, "script");
+    assert_all_read(&cases, Content::Script, "script");
 }

@@ -67,21 +67,21 @@ fn page() -> String {
     format!("{SIZE} {FONTS}")
 }
 
-fn with(others: &[(usize, Vec<u8>)]) -> Vec<u8> {
+fn file_with(others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     file(&page(), others)
 }
 
 fn with_content(data: &[u8], entries: &str) -> Vec<u8> {
-    with(&[(4, stream(data, entries))])
+    file_with(&[(4, stream(data, entries))])
 }
 
 fn with_pages(entries: &str) -> Vec<u8> {
-    with(&[(2, entries.as_bytes().to_vec())])
+    file_with(&[(2, entries.as_bytes().to_vec())])
 }
 
 fn sizes() -> Vec<(&'static str, Vec<u8>)> {
     vec![
-        ("as usual", with(&[])),
+        ("as usual", file_with(&[])),
         ("no size", file(FONTS, &[])),
         (
             "a size of two numbers",
@@ -130,7 +130,7 @@ fn trees() -> Vec<(&'static str, Vec<u8>)> {
     let parts = |first: &str, second: &str| {
         let page =
             format!("<< /Type /Page /Parent 2 0 R /Contents [4 0 R 6 0 R] {SIZE} {FONTS} >>");
-        with(&[
+        file_with(&[
             (3, page.into_bytes()),
             (4, stream(first.as_bytes(), "")),
             (6, stream(second.as_bytes(), "")),
@@ -169,11 +169,11 @@ fn trees() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "a page without type",
-            with(&[(3, page_without("/Parent 2 0 R"))]),
+            file_with(&[(3, page_without("/Parent 2 0 R"))]),
         ),
         (
             "a page without parent",
-            with(&[(3, page_without("/Type /Page"))]),
+            file_with(&[(3, page_without("/Type /Page"))]),
         ),
         (
             "contents in parts",
@@ -237,7 +237,7 @@ fn compression() -> Vec<(&'static str, Vec<u8>)> {
         ("Fl", with_content(&flate, "/Filter [/Fl]")),
         (
             "a filter elsewhere",
-            with(&[
+            file_with(&[
                 (4, stream(&flate, "/Filter 6 0 R")),
                 (6, b"/FlateDecode".to_vec()),
             ]),
@@ -269,16 +269,22 @@ fn compression() -> Vec<(&'static str, Vec<u8>)> {
 
 fn lengths() -> Vec<(&'static str, Vec<u8>)> {
     vec![
-        ("no length", with(&[(4, text_stream(""))])),
-        ("a short length", with(&[(4, text_stream("/Length 5"))])),
-        ("a long length", with(&[(4, text_stream("/Length 5000"))])),
+        ("no length", file_with(&[(4, text_stream(""))])),
+        (
+            "a short length",
+            file_with(&[(4, text_stream("/Length 5"))]),
+        ),
+        (
+            "a long length",
+            file_with(&[(4, text_stream("/Length 5000"))]),
+        ),
         (
             "a length elsewhere",
-            with(&[(4, text_stream("/Length 6 0 R")), (6, b"44".to_vec())]),
+            file_with(&[(4, text_stream("/Length 6 0 R")), (6, b"44".to_vec())]),
         ),
         (
             "a length nowhere",
-            with(&[(4, text_stream("/Length 9 0 R"))]),
+            file_with(&[(4, text_stream("/Length 9 0 R"))]),
         ),
     ]
 }

@@ -7,7 +7,7 @@ use crate::formats::pdf;
 
 const TEXT: &str = "good text here";
 
-fn sound() -> Vec<u8> {
+fn sound_document() -> Vec<u8> {
     let mut document = Document::with_version("1.4");
     let tree = document.new_object_id();
     let font = document.add_object(dictionary! {
@@ -29,7 +29,7 @@ fn sound() -> Vec<u8> {
     bytes
 }
 
-fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+fn replace_all(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     let mut output = Vec::new();
     let mut at = 0;
     while let Some(found) = find_bytes(bytes, from.as_bytes(), at) {
@@ -47,46 +47,55 @@ fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
 }
 
 /// The name of each kind of damage, with the damaged bytes.
-fn damaged() -> Vec<(&'static str, Vec<u8>)> {
-    let sound = sound();
+fn damaged_documents() -> Vec<(&'static str, Vec<u8>)> {
+    let sound = sound_document();
     let without_table = upto(&sound, "xref\n");
     vec![
         ("nothing", sound.clone()),
         ("bytes before", [&b"junk\n"[..], &sound].concat()),
         (
             "a comment within",
-            replaced(&sound, "1 0 obj", "%x\n1 0 obj"),
+            replace_all(&sound, "1 0 obj", "%x\n1 0 obj"),
         ),
-        ("line ends of Windows", replaced(&sound, "\n", "\r\n")),
-        ("line ends of old Macs", replaced(&sound, "\n", "\r")),
+        ("line ends of Windows", replace_all(&sound, "\n", "\r\n")),
+        ("line ends of old Macs", replace_all(&sound, "\n", "\r")),
         (
             "a wrong place of the table",
-            replaced(&sound, "startxref\n", "startxref\n7"),
+            replace_all(&sound, "startxref\n", "startxref\n7"),
         ),
         (
             "no place of the table",
-            replaced(&sound, "startxref", "startxxxx"),
+            replace_all(&sound, "startxref", "startxxxx"),
         ),
         ("zeros behind", [&sound[..], &[0; 2000]].concat()),
         ("no table", without_table),
-        ("a wrong length", replaced(&sound, "/Length ", "/Length 9")),
-        ("a short length", replaced(&sound, "/Length 4", "/Length 1")),
+        (
+            "a wrong length",
+            replace_all(&sound, "/Length ", "/Length 9"),
+        ),
+        (
+            "a short length",
+            replace_all(&sound, "/Length 4", "/Length 1"),
+        ),
         (
             "a negative length",
-            replaced(&sound, "/Length ", "/Length -"),
+            replace_all(&sound, "/Length ", "/Length -"),
         ),
-        ("no length", replaced(&sound, "/Length ", "/Strength ")),
-        ("no end of the stream", replaced(&sound, "endstream", "")),
-        ("no ends of objects", replaced(&sound, "endobj", "")),
+        ("no length", replace_all(&sound, "/Length ", "/Strength ")),
+        ("no end of the stream", replace_all(&sound, "endstream", "")),
+        ("no ends of objects", replace_all(&sound, "endobj", "")),
         (
             "no page tree",
-            replaced(&sound, "/Type/Pages", "/Type/Pugs"),
+            replace_all(&sound, "/Type/Pages", "/Type/Pugs"),
         ),
-        ("no catalog", replaced(&sound, "/Type/Catalog", "/Type/Dog")),
+        (
+            "no catalog",
+            replace_all(&sound, "/Type/Catalog", "/Type/Dog"),
+        ),
         ("no end", upto(&sound, "%%EOF")),
         (
             "one line",
-            replaced(&upto(&sound, "xref\n"), "\nendobj\n", " endobj "),
+            replace_all(&upto(&sound, "xref\n"), "\nendobj\n", " endobj "),
         ),
     ]
 }
@@ -95,7 +104,7 @@ fn damaged() -> Vec<(&'static str, Vec<u8>)> {
 fn damaged_documents_are_read_all_the_same() {
     let read = |bytes: &[u8]| pdf::read(bytes, 1000).map(|content| content.text);
     let is_wrong = |text: &Result<String, _>| text.as_deref() != Ok(TEXT);
-    let texts = damaged()
+    let texts = damaged_documents()
         .into_iter()
         .map(|(what, bytes)| (what, read(&bytes)));
     let wrong: Vec<_> = texts.filter(|(_, text)| is_wrong(text)).collect();
@@ -104,7 +113,7 @@ fn damaged_documents_are_read_all_the_same() {
 
 #[test]
 fn any_bytes_are_rebuilt_to_something() {
-    let sound = sound();
+    let sound = sound_document();
     for end in 0..sound.len() {
         rebuild(&sound[..end]);
         rebuild(&sound[end..]);
@@ -116,7 +125,7 @@ fn any_bytes_are_rebuilt_to_something() {
 
 #[test]
 fn of_two_versions_of_an_object_the_later_one_counts() {
-    let sound = sound();
+    let sound = sound_document();
     let begin = find_bytes(&sound, b"BT", 0).unwrap();
     let begin = sound[..begin]
         .windows(4)

@@ -37,7 +37,7 @@ impl Parts {
 
     /// Ends a piece of a part: one header, for example.
     pub(super) fn end(&mut self, part: Part) -> Result<(), Trouble> {
-        self.writer(part).paragraph();
+        self.writer(part).end_paragraph();
         let Some(margin) = self.margins.iter_mut().find(|margin| margin.part == part) else {
             return Ok(());
         };
@@ -45,7 +45,7 @@ impl Parts {
         let text = std::mem::replace(&mut self.writers[part as usize], fresh).finish();
         if !margin.seen.contains(&text) {
             margin.text.push_written(&text)?;
-            margin.text.paragraph();
+            margin.text.end_paragraph();
             margin.seen.insert(text);
         }
         Ok(())
@@ -58,9 +58,9 @@ impl Parts {
         let text = std::mem::replace(frames, fresh).finish();
         if !text.is_empty() {
             let body = &mut self.writers[Part::Body as usize];
-            body.paragraph();
+            body.end_paragraph();
             body.push_written(&text)?;
-            body.paragraph();
+            body.end_paragraph();
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Parts {
         let [headers, footers] = self.margins;
         for part in [headers.text, body, footers.text, notes] {
             writer.push_written(&part.finish())?;
-            writer.paragraph();
+            writer.end_paragraph();
         }
         Ok(writer.finish())
     }

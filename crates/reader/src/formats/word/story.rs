@@ -152,8 +152,8 @@ impl Story<'_> {
                 };
                 self.place.run.text = Some((String::new(), keeps));
             }
-            "tab" | "ptab" if !properties && self.is_visible() => self.frames.writer().space(),
-            "br" | "cr" if self.is_visible() => self.frames.writer().line_break(),
+            "tab" | "ptab" if !properties && self.is_visible() => self.frames.writer().push_space(),
+            "br" | "cr" if self.is_visible() => self.frames.writer().push_line_break(),
             "noBreakHyphen" => self.push("-")?,
             "sym" => {
                 let character = symbol(attributes);
@@ -163,7 +163,7 @@ impl Story<'_> {
                 self.outer.push(std::mem::take(&mut self.place));
                 self.frames.begin_frame();
             }
-            "tbl" => self.frames.writer().paragraph(),
+            "tbl" => self.frames.writer().end_paragraph(),
             "tc" => {
                 self.place.columns.push(1);
                 self.frames.writer().begin_cell();
@@ -273,7 +273,7 @@ impl Story<'_> {
                 None => character,
             })
             .collect();
-        self.formula.before_text(self.frames.writer())?;
+        self.formula.write_sign(self.frames.writer())?;
         self.frames.writer().push(&text)
     }
 }

@@ -69,7 +69,7 @@ const WAYS: [PackageStyle; 8] = [
 ];
 
 impl PackageStyle {
-    fn written(&self, xml: &str) -> Vec<u8> {
+    fn encode(&self, xml: &str) -> Vec<u8> {
         let text = format!(
             "<?xml version=\"1.0\" encoding=\"{}\"?>{xml}",
             self.encoding
@@ -125,18 +125,18 @@ impl PackageStyle {
             };
             named += &relation(kind, &format!("{}{name}.xml", self.base));
             let xml = format!("<w:{root} xmlns:w='w'>{inside}</w:{root}>");
-            parts.push((format!("{folder}{name}.xml"), self.written(&xml)));
+            parts.push((format!("{folder}{name}.xml"), self.encode(&xml)));
         }
         let document = format!("<w:document xmlns:w='w'><w:body>{body}</w:body></w:document>");
         parts.push((
             "_rels/.rels".to_owned(),
-            self.written(&relations(&relation("officeDocument", self.body))),
+            self.encode(&relations(&relation("officeDocument", self.body))),
         ));
         parts.push((
             format!("{folder}_rels/{file}.rels"),
-            self.written(&relations(&named)),
+            self.encode(&relations(&named)),
         ));
-        parts.push((self.body.to_owned(), self.written(&document)));
+        parts.push((self.body.to_owned(), self.encode(&document)));
         parts.push((
             "[Content_Types].xml".to_owned(),
             b"<Types><Override ContentType='application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml'/></Types>".to_vec(),
@@ -180,7 +180,7 @@ fn an_invalid_byte_does_not_stop_the_text_from_being_read() {
     };
     let text = read(&package.package("<p>{5 €}</p>"), 100).unwrap().text;
     assert_eq!(text, "5 €");
-    let mut part = USUAL.written("<p>{a}</p>");
+    let mut part = USUAL.encode("<p>{a}</p>");
     part.push(0xff);
     let mut text = String::new();
     xml::for_each_token(&*part, |token| {

@@ -28,7 +28,7 @@ impl Notifications {
         let before_ms = now_ms - permissions.config.undelivered_after_ms();
         let overdue = cx
             .frontier
-            .run_in_transaction(|db| outbox::overdue(db, before_ms))?;
+            .run_in_transaction(|db| outbox::list_overdue(db, before_ms))?;
         let dropped = std::mem::take(&mut self.dropped);
         for one in dropped.into_iter().chain(overdue) {
             self.raise_delivery_alert(cx, watches, one, now_ms)?;
@@ -80,7 +80,7 @@ impl Notifications {
             cx,
             watches,
             &one.target,
-            ("notifications_undelivered", line, row(&one)),
+            ("notifications_undelivered", line, alert_json(&one)),
             now_ms,
         )?;
         self.undelivered.push(one);
@@ -111,7 +111,7 @@ impl Notifications {
             cx,
             watches,
             target,
-            ("notifications_delivered_again", line, row(&one)),
+            ("notifications_delivered_again", line, alert_json(&one)),
             now_ms,
         )
     }
@@ -175,7 +175,7 @@ fn is_target(watches: &Watches, (watch, target): &TargetKey) -> bool {
 }
 
 /// The alert as shown to people and programs. Times are seconds since the epoch.
-pub(super) fn row(one: &Undelivered) -> Value {
+pub(super) fn alert_json(one: &Undelivered) -> Value {
     json!({
         "watch": one.target.0,
         "target": outbox::target_for_display(&one.target.1),

@@ -27,7 +27,7 @@ struct World {
     deliveries: Vec<Delivery>,
 }
 
-fn core_in(folder: &TempDir, now_ms: i64) -> Core {
+fn open_core(folder: &TempDir, now_ms: i64) -> Core {
     let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms).unwrap();
     let settings = CoreSettings {
         default_delay_ms: 1_000,
@@ -62,7 +62,7 @@ impl World {
             ..
         } = self;
         drop(core);
-        let core = core_in(&folder, now_ms);
+        let core = open_core(&folder, now_ms);
         World {
             store,
             ..World::of(core, folder)
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// Sets the standing alerts; there are no others.
-    fn stands(&mut self, alerts: &[Value]) {
+    fn set_standing_alerts(&mut self, alerts: &[Value]) {
         let standing = Standing {
             alerts: alerts.to_vec(),
             ..Standing::default()
@@ -81,7 +81,7 @@ impl World {
     /// A world with a watch that notifies two webhooks, and a third one only about changes.
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let mut world = World::of(core_in(&folder, 0), folder);
+        let mut world = World::of(open_core(&folder, 0), folder);
         let hook = |host: &str, about: &str| json!({"webhook": format!("https://{host}/secret"), "about": [about]});
         let watch = json!({
             "name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
@@ -183,7 +183,7 @@ impl World {
         reported
     }
 
-    fn ended(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
+    fn report_delivery_end(&mut self, id: i64, verdict: Verdict, now_ms: i64) {
         let ended = DeliveryEnd { id, verdict };
         self.core.on_delivery_ended(&ended, now_ms).unwrap();
         self.commit(now_ms);
@@ -202,7 +202,7 @@ fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
             .contains("no such file")
     );
     assert!(world.tick(5_000).is_empty(), "they are under way");
-    world.ended(first[0].id, Verdict::Delivered, 6_000);
+    world.report_delivery_end(first[0].id, Verdict::Delivered, 6_000);
     let mut world = world.kill(7_000);
     let again = world.tick(7_000);
     assert_eq!(again.len(), 1);
@@ -213,13 +213,13 @@ fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
 fn a_target_that_is_not_reached_is_an_alert_delivered_by_the_others() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
-    world.ended(first[1].id, Verdict::Delivered, 2_000);
+    world.report_delivery_end(first[1].id, Verdict::Delivered, 2_000);
     let failed = || Verdict::Failed("it answers 500".into());
-    world.ended(first[0].id, failed(), 2_000);
+    world.report_delivery_end(first[0].id, failed(), 2_000);
     assert!(world.tick(2_500).is_empty(), "it waits a second");
     let again = world.tick(3_100);
     assert_eq!(again[0].key, first[0].key);
-    world.ended(again[0].id, failed(), 10 * MINUTE_MS);
+    world.report_delivery_end(again[0].id, failed(), 10 * MINUTE_MS);
     let reported = world.tick(12 * MINUTE_MS);
     let names: Vec<&Value> = reported
         .iter()
@@ -245,7 +245,7 @@ fn a_target_that_is_not_reached_is_an_alert_delivered_by_the_others() {
         .find(|one| one.key == first[0].key)
         .unwrap()
         .id;
-    world.ended(run, Verdict::Delivered, 13 * MINUTE_MS);
+    world.report_delivery_end(run, Verdict::Delivered, 13 * MINUTE_MS);
     assert!(world.core.notifications.undelivered_rows().is_empty());
     assert_eq!(world.show()["notifications"]["undelivered"], json!([]));
 }
@@ -255,7 +255,7 @@ fn a_removed_watch_reports_nothing_more() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     world.ask(json!({"action": "watch_remove", "name": "w"}), 2_000);
-    world.ended(first[0].id, Verdict::Failed("x".into()), 3_000);
+    world.report_delivery_end(first[0].id, Verdict::Failed("x".into()), 3_000);
     assert!(world.tick(60 * MINUTE_MS).is_empty());
     assert!(world.core.notifications.undelivered_rows().is_empty());
 }
@@ -269,18 +269,18 @@ fn alerts_that_are_not_read_yet_are_not_taken_for_cleared() {
     world.ask(json!({"action": "watch_add", "watch": watch}), 0);
     let alert = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
                        "crawls": ["watches/w"]});
-    world.stands(std::slice::from_ref(&alert));
+    world.set_standing_alerts(std::slice::from_ref(&alert));
     let reported = world.tick(1_000);
     assert_eq!(
         reported[0].notification["events"][0]["event"],
         "layout_changed"
     );
-    world.ended(reported[0].id, Verdict::Delivered, 2_500);
+    world.report_delivery_end(reported[0].id, Verdict::Delivered, 2_500);
     let mut world = world.kill(3_000);
     assert!(world.tick(5_000).is_empty(), "nothing is known yet");
-    world.stands(&[alert]);
+    world.set_standing_alerts(&[alert]);
     assert!(world.tick(7_000).is_empty(), "it stands as before");
-    world.stands(&[]);
+    world.set_standing_alerts(&[]);
     let reported = world.tick(9_000);
     assert_eq!(
         reported[0].notification["events"][0]["event"],
@@ -293,7 +293,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     for one in &first {
-        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+        world.report_delivery_end(one.id, Verdict::Failed("it answers 500".into()), 2_000);
     }
     let hook = |host: &str| json!({"webhook": format!("https://{host}/secret"), "about": ["runs"]});
     let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
@@ -305,7 +305,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
             let target = one.target.without_secrets();
             assert!(!target.contains("a.example"), "it was taken out");
             if target.contains("d.example") {
-                world.ended(one.id, Verdict::Delivered, minute * MINUTE_MS);
+                world.report_delivery_end(one.id, Verdict::Delivered, minute * MINUTE_MS);
                 reported.push(one.notification["events"][0]["event"].clone());
             }
         }
@@ -323,7 +323,7 @@ fn a_target_that_was_corrected_gets_nothing_more_and_is_no_alert() {
 fn an_alert_ends_when_its_target_is_taken_out() {
     let mut world = World::new();
     for one in world.fail_a_run(1, 1_000) {
-        world.ended(one.id, Verdict::Failed("it answers 500".into()), 2_000);
+        world.report_delivery_end(one.id, Verdict::Failed("it answers 500".into()), 2_000);
     }
     world.tick(12 * MINUTE_MS);
     assert_eq!(world.core.notifications.undelivered_rows().len(), 2);
@@ -353,7 +353,7 @@ fn what_is_old_is_tried_once_more_after_a_start() {
     let failed = || Verdict::Failed("it answers 500".into());
     again
         .iter()
-        .for_each(|one| world.ended(one.id, failed(), week_ms + 1_000));
+        .for_each(|one| world.report_delivery_end(one.id, failed(), week_ms + 1_000));
     world.tick(week_ms + 61 * MINUTE_MS);
     world.tick(week_ms + 61 * MINUTE_MS + 2_000);
     assert_eq!(world.core.notifications.undelivered_rows().len(), 2);
@@ -370,7 +370,7 @@ fn a_later_subscriber_gets_no_earlier_events() {
     world.fail_a_run(1, 1_000);
     let alert = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
                        "crawls": ["watches/w", "others/secret"]});
-    world.stands(std::slice::from_ref(&alert));
+    world.set_standing_alerts(std::slice::from_ref(&alert));
     let watch = |when: &str| {
         let hook = json!({"webhook": "https://d.example/x", "when": when,
                           "about": ["health", "runs"]});
@@ -382,10 +382,10 @@ fn a_later_subscriber_gets_no_earlier_events() {
     world.ask(watch("digest"), 4_000);
     let mut other = alert;
     other["mapping"] = "n".into();
-    world.stands(&[other]);
+    world.set_standing_alerts(&[other]);
     world.ask(watch("at_once"), 5_000);
     assert!(world.tick(6_000).is_empty(), "also who has asked before");
-    world.stands(&[]);
+    world.set_standing_alerts(&[]);
     let reported = world.tick(7_000);
     assert!(
         !reported[0]
@@ -409,6 +409,6 @@ fn a_run_that_does_not_begin_is_reported_after_ten_minutes_and_once() {
     assert_eq!(event["detail"]["silence"], "not_started", "{event}");
     let line = event["line"].as_str().unwrap();
     assert!(line.contains("the disk is full"), "{line}");
-    world.ended(reported.id, Verdict::Delivered, 11 * MINUTE_MS);
+    world.report_delivery_end(reported.id, Verdict::Delivered, 11 * MINUTE_MS);
     assert!(world.tick(12 * MINUTE_MS).is_empty(), "it is reported once");
 }

@@ -84,7 +84,7 @@ fn describe_waits(
     if awaited.is_empty() && cx.dispatch.fleet.connected_lanes().next().is_none() {
         awaited.push("a supervisor".into());
     }
-    if machines::longest_offline_if_all(cx).is_some() {
+    if machines::longest_outage_if_all_offline(cx).is_some() {
         awaited.push("a supervisor that is online".into());
     }
     let limits = limits::limits_awaited_by(cx, app_id);

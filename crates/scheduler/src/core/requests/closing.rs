@@ -62,7 +62,7 @@ impl ClosingCrawls {
         self.crawls.iter().copied()
     }
 
-    fn waiting(&self) -> usize {
+    fn count_waiting_clients(&self) -> usize {
         self.under_way.iter().map(|one| one.asked.len()).sum()
     }
 
@@ -91,7 +91,7 @@ impl ClosingCrawls {
         let Some(crawl) = cx.frontier.crawls().find(&subject.app_id, crawl_id)? else {
             return Ok(unknown_crawl_refusal().into());
         };
-        if self.waiting() >= MOST_WAITING {
+        if self.count_waiting_clients() >= MOST_WAITING {
             let why = "too many stops in progress: try again later";
             return Ok(Refusal::temporary("$", why).into());
         }
@@ -174,7 +174,7 @@ impl ClosingCrawls {
         self.begin(ClosingCrawl {
             crawl,
             has_expired,
-            before: closed(&status),
+            before: count_closed_tasks(&status),
             recalled,
             asked,
         });
@@ -188,7 +188,7 @@ impl ClosingCrawls {
     ) -> Result<(), FrontierError> {
         self.crawls.remove(&closing.crawl);
         let status = cx.frontier.crawls().status(closing.crawl)?;
-        let purged = closed(&status).saturating_sub(closing.before);
+        let purged = count_closed_tasks(&status).saturating_sub(closing.before);
         tracing::info!(
             event = "crawl_ended",
             crawl = closing.crawl,
@@ -229,7 +229,7 @@ fn expiry_notification(
 }
 
 /// How many tasks of a crawl have ended in `stopped` or `expired`.
-fn closed(status: &CrawlStatus) -> u64 {
+fn count_closed_tasks(status: &CrawlStatus) -> u64 {
     let of = |outcome| status.outcomes.get(&outcome).copied().unwrap_or(0);
     of(Outcome::Stopped) + of(Outcome::Expired)
 }

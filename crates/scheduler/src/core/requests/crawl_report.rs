@@ -9,7 +9,7 @@ use webfill_wire::CrawlKey;
 use super::{awaited, waits};
 use crate::core::context::Context;
 use crate::frontier::{FrontierError, TaskId};
-use crate::wording::seconds;
+use crate::wording::to_seconds;
 
 /// The longest-running task of a crawl.
 pub(super) struct OldestLease {
@@ -54,8 +54,8 @@ pub(super) fn add_progress(
     let progress = waits::crawl_progress(cx, crawl, most_sites, now_ms)?;
     report["waits"] = progress.waits.into();
     report["done_per_second"] = progress.per_second.into();
-    report["not_before"] = progress.not_before_ms.map(seconds).into();
-    report["estimated_end"] = progress.end_ms.map(seconds).into();
+    report["not_before"] = progress.not_before_ms.map(to_seconds).into();
+    report["estimated_end"] = progress.end_ms.map(to_seconds).into();
     if let Some((sites, tasks)) = progress.left_out {
         report["estimate_without"] = json!({"sites": sites, "tasks": tasks});
     }
@@ -89,7 +89,7 @@ pub(super) fn add_oldest_lease(
             "task": oldest.task,
             "url": sketch.url,
             "supervisor": oldest.supervisor,
-            "since": seconds(oldest.since_ms),
+            "since": to_seconds(oldest.since_ms),
         });
     }
     Ok(())

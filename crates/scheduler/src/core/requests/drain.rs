@@ -45,7 +45,7 @@ pub(in crate::core) enum DrainEnd {
 }
 
 impl Drains {
-    pub(in crate::core) fn concern(&self, supervisor: &str) -> bool {
+    pub(in crate::core) fn is_draining(&self, supervisor: &str) -> bool {
         self.0
             .iter()
             .any(|drain| drain.awaited.contains(supervisor))

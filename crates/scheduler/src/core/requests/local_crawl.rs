@@ -135,7 +135,7 @@ impl BackoffReport {
         let (sites, first) = cx
             .frontier
             .site_states()
-            .backing_off(BACKOFFS_REPORTED, now_ms)?;
+            .list_backing_off(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
             let mut row = serde_json::json!({"site": report.name});
             add_site_state(&mut row, Some(report), now_ms);
@@ -319,7 +319,7 @@ pub(in crate::core) fn crawl_status(
 ) -> Result<Value, FrontierError> {
     let sum = sum_crawls(cx, crawls, limits.is_none(), now_ms)?;
     let may_back_off = sum.total.leased == 0 && sum.seeds_ended;
-    let offline = machines::longest_offline_if_all(cx).cloned();
+    let offline = machines::longest_outage_if_all_offline(cx).cloned();
     let offline_ms = offline.as_ref().map_or(0, |found| now_ms - found.since_ms);
     let all_until_ms = match limits.filter(|_| may_back_off) {
         Some(limits) if offline_ms > limits.offline_ms as i64 => Some(now_ms),

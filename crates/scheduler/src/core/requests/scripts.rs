@@ -20,7 +20,10 @@ pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
         ("filled", Finding::Filled, None),
     ] {
         let asked = (finding, is_shell);
-        let (sites, first) = cx.frontier.sites().scripted(crawls, asked, MOST_SCRIPTED)?;
+        let (sites, first) = cx
+            .frontier
+            .sites()
+            .list_scripted(crawls, asked, MOST_SCRIPTED)?;
         found.insert(name.to_owned(), json!({"sites": sites, "first": first}));
     }
     Ok(found.into())

@@ -15,7 +15,7 @@ use crate::core::requests::reports::ReportCache;
 use crate::core::window;
 use crate::dispatch::{Presence, SupervisorDetails};
 use crate::frontier::{FrontierError, MOST_WAITING_COUNTED};
-use crate::wording::seconds;
+use crate::wording::to_seconds;
 
 pub(super) fn fleet_status(
     cx: &mut Context,
@@ -44,7 +44,7 @@ pub(super) fn fleet_status(
         "leased": tally.leased,
         "done": tally.done,
         "ended": ended,
-        "oldest_due_s": seconds(oldest_due_ms),
+        "oldest_due_s": to_seconds(oldest_due_ms),
         "pages": tally.pages,
         "rows_stored": tally.rows_stored,
         "bytes": tally.bytes,
@@ -92,16 +92,16 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
         let mut row = json!({
             "id": name,
             "lane": lane,
-            "sites": cx.dispatch.schedule.owned_by(name),
+            "sites": cx.dispatch.schedule.count_owned_by(name),
             "pages": presence.pages,
-            "clock_ahead_s": seconds(cx.dispatch.fleet.wall_clock_ahead_ms(name)),
+            "clock_ahead_s": to_seconds(cx.dispatch.fleet.wall_clock_ahead_ms(name)),
             "draining": presence.is_draining,
-            "heard_ago_s": seconds(presence.heard_ago_ms),
-            "lost_in_s": presence.lost_in_ms.map(seconds),
+            "heard_ago_s": to_seconds(presence.heard_ago_ms),
+            "lost_in_s": presence.lost_in_ms.map(to_seconds),
             "egress": if offline.is_some() { "offline" } else { "open" },
-            "offline_since": offline.map(|found| seconds(found.since_ms)),
+            "offline_since": offline.map(|found| to_seconds(found.since_ms)),
             "sign": offline.map(|found| &found.sign),
-            "leased": cx.dispatch.leases.held_by(name),
+            "leased": cx.dispatch.leases.count_held_by(name),
             "state": supervisor_state(presence, offline.is_some(), particulars),
         });
         if let Some(particulars) = particulars {
@@ -154,5 +154,5 @@ fn add_particulars(row: &mut Value, particulars: &SupervisorDetails, now_ms: i64
     row["held"] = of(|report| report.held.into());
     row["waiting"] = of(|report| report.waiting.into());
     row["holds"] = of(|report| report.holds.as_deref().into());
-    row["reported_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
+    row["reported_ago_s"] = report.map(|(_, at_ms)| to_seconds(now_ms - at_ms)).into();
 }

@@ -194,7 +194,7 @@ impl Fixture {
     }
 
     /// Sends a heartbeat that confirms this many messages. Returns whether the lease was renewed.
-    fn is_in_step(&mut self, received: u64) -> bool {
+    fn send_heartbeat(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
         self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
             // The supervisor's clock is a minute ahead.
@@ -214,7 +214,7 @@ impl Fixture {
     }
 
     /// Grants credit for this many tasks in total.
-    fn credit(&mut self, tasks: u64) {
+    fn grant_credit(&mut self, tasks: u64) {
         let credit = Credit {
             tasks,
             url_bytes: 1 << 40,

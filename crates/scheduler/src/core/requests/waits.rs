@@ -13,7 +13,7 @@ use crate::core::machines;
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
 use crate::site_state::UNTIL_WOKEN_MS;
-use crate::wording::{explain_backoff, format_duration, format_time, pluralize, seconds};
+use crate::wording::{explain_backoff, format_duration, format_time, pluralize, to_seconds};
 
 /// Why the tasks of a crawl at a site wait. The answer lists the reasons in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,7 +165,7 @@ pub(super) fn waits_of_fleet(cx: &Context, now_ms: i64) -> Vec<Value> {
             "supervisor",
             "it waits for a supervisor: all connected ones are draining".into(),
         );
-    } else if let Some(offline) = machines::longest_offline_if_all(cx) {
+    } else if let Some(offline) = machines::longest_outage_if_all_offline(cx) {
         let since = format_time(offline.since_ms, now_ms);
         let text = format!(
             "all supervisors are offline since {since}: {}",
@@ -299,7 +299,7 @@ fn add_site_to_group(
 }
 
 fn held_json(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> Value {
-    let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| seconds(at_ms));
+    let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| to_seconds(at_ms));
     let mut row = json!({
         "for": held.by.as_str(),
         "sites": held.sites,

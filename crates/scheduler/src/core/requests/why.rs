@@ -15,7 +15,7 @@ use crate::frontier::{
 };
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_json::{explain_end, task_json};
-use crate::wording::{explain_backoff, format_duration, format_time, pluralize, seconds};
+use crate::wording::{explain_backoff, format_duration, format_time, pluralize, to_seconds};
 
 /// The maximum number of crawls searched for one answer. The next request continues after them.
 const CRAWLS_AT_ONCE: usize = 10_000;
@@ -101,7 +101,7 @@ fn explain_task(
             let supervisor = lease.map(|lease| lease.supervisor.clone());
             let since_ms = lease.map(|lease| lease.since_ms);
             answer["supervisor"] = supervisor.as_deref().into();
-            answer["since"] = since_ms.map(seconds).into();
+            answer["since"] = since_ms.map(to_seconds).into();
             why_leased(task, supervisor.as_deref(), since_ms, now_ms)
         }
         TaskStage::Queued { .. } => {

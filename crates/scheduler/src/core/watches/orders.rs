@@ -119,14 +119,14 @@ impl Watches {
     /// unknown.
     fn is_permitted(&self, watch: &str, rights: &Rights) -> bool {
         match self.by_name.get(watch) {
-            Some(watched) => rights.permit_app(&watched.watch.app),
+            Some(watched) => rights.permits_app(&watched.watch.app),
             None => !rights.is_limited_to_apps(),
         }
     }
 
     fn list_watches(&self, rights: &Rights, now_ms: i64) -> Value {
         let watches = self.by_name.values();
-        let permitted = watches.filter(|watched| rights.permit_app(&watched.watch.app));
+        let permitted = watches.filter(|watched| rights.permits_app(&watched.watch.app));
         let watches: Vec<Value> = permitted
             .map(|watched| watch_json(watched, now_ms))
             .collect();
@@ -147,7 +147,7 @@ impl Watches {
         let mut shown = watch_json(watched, now_ms);
         shown["watch"] = watched.watch.without_secrets();
         if let (Value::Object(shown), Value::Object(notifications)) =
-            (&mut shown, notifications.show_notifications(cx, name)?)
+            (&mut shown, notifications.notifications_json(cx, name)?)
         {
             shown.extend(notifications);
         }

@@ -35,7 +35,7 @@ fn note(
 }
 
 /// An egress over which these sites answered some time ago.
-fn after_answers(sites: std::ops::Range<i64>) -> Egress {
+fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {
         note(
@@ -51,7 +51,7 @@ fn after_answers(sites: std::ops::Range<i64>) -> Egress {
 
 #[test]
 fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     for site in 0..4 {
         assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
     }
@@ -66,7 +66,7 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
 
 #[test]
 fn an_answer_in_between_shows_that_it_is_the_sites() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     for site in 0..20 {
         assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
         if site % 4 == 3 {
@@ -77,7 +77,7 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
         }
     }
     // Nor is it the machine's fault if another site has answered a moment ago.
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     note(&mut egress, 100, ReachResult::Answered, false, NOW);
     for site in 0..20 {
         assert_eq!(
@@ -89,7 +89,7 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
 
 #[test]
 fn a_tail_of_dead_sites_is_not_the_machines_fault() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     for site in 100..1_000 {
         let reach = match site % 10 {
             0 => ReachResult::NoSuchName,
@@ -107,7 +107,7 @@ fn a_machine_without_a_route_is_noticed_at_its_first_sites() {
     let found = (0..10).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(4));
     // A machine that has reached the web before is given more time, because its name servers may be dead.
-    let mut egress = after_answers(0..1);
+    let mut egress = egress_with_answers(0..1);
     let found = (0..30).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(19));
 }
@@ -141,7 +141,7 @@ fn a_machine_is_compared_with_the_others() {
 
 #[test]
 fn probes_come_less_and_less_often_until_one_is_answered() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     let mut now_ms = NOW;
     let mut waits = Vec::new();
@@ -180,7 +180,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
 
 #[test]
 fn a_probe_that_shows_nothing_is_followed_by_another() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(50);
     egress.on_lease_end(50, NOW + SECOND);
@@ -189,7 +189,7 @@ fn a_probe_that_shows_nothing_is_followed_by_another() {
 
 #[test]
 fn a_site_is_excused_once() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(60);
     note(&mut egress, 60, ReachResult::Answered, false, NOW);
@@ -198,7 +198,7 @@ fn a_site_is_excused_once() {
         assert_eq!(note(&mut egress, site, SILENCE, true, later_ms), None);
     }
     // Sites that have answered since then count as evidence again.
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(60);
     note(&mut egress, 60, ReachResult::Answered, false, NOW);
@@ -209,7 +209,7 @@ fn a_site_is_excused_once() {
 
 #[test]
 fn when_all_probes_fail_for_hours_the_sites_may_be_dead_after_all() {
-    let mut egress = after_answers(0..20);
+    let mut egress = egress_with_answers(0..20);
     (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(50);
     let late_ms = NOW + LONGEST_OFFLINE_MS + 1;

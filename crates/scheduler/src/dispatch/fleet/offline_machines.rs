@@ -95,7 +95,7 @@ impl Fleet {
     }
 
     /// If all connected supervisors are offline: the state of the one that has been offline longest.
-    pub(crate) fn longest_offline_if_all(&self) -> Option<&Offline> {
+    pub(crate) fn longest_outage_if_all_offline(&self) -> Option<&Offline> {
         let mut longest: Option<&Offline> = None;
         for (name, _) in self.connected_lanes() {
             let offline = self.offline(name)?;

@@ -44,18 +44,18 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     let mut now_ms = NOW;
     let mut waits = Vec::new();
     for _ in 0..12 {
-        hear_until(&mut dispatch, "a", now_ms);
+        keep_lease_until(&mut dispatch, "a", now_ms);
         assert_eq!(grant_all(&mut dispatch, 1, now_ms), [1]);
         let next_ms = dispatch.schedule.next_ready_ms().unwrap();
         waits.push(next_ms - now_ms);
-        hear_until(&mut dispatch, "a", next_ms - 1);
+        keep_lease_until(&mut dispatch, "a", next_ms - 1);
         assert!(grant_all(&mut dispatch, 1, next_ms - 1).is_empty());
         now_ms = next_ms;
     }
     assert_eq!(waits[..4], [100, 200, 400, 800]);
     assert_eq!(waits[10..], [60_000, 60_000]);
     assert_eq!(dispatch.schedule.sites_set_aside(), 1);
-    hear_until(&mut dispatch, "a", now_ms);
+    keep_lease_until(&mut dispatch, "a", now_ms);
     assert_eq!(grant_all(&mut dispatch, 2, now_ms), [1]);
     assert_eq!(dispatch.schedule.sites_set_aside(), 0);
 }

@@ -50,7 +50,7 @@ fn no_more_tasks_are_leased_than_the_credit_allows() {
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_none());
-    dispatch.credit(&peer("a"), 1, credit(3), NOW);
+    dispatch.on_credit(&peer("a"), 1, credit(3), NOW);
     assert!(hand_out(&mut dispatch, NOW).is_some());
     assert!(hand_out(&mut dispatch, NOW).is_none());
 }
@@ -81,7 +81,7 @@ fn an_owner_without_credit_does_not_delay_other_sites() {
     dispatch.schedule.add(site(2, 0, Some("b")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("b".into(), 2)));
     assert_eq!(hand_out(&mut dispatch, NOW), None);
-    dispatch.credit(&peer("a"), 1, credit(1), NOW);
+    dispatch.on_credit(&peer("a"), 1, credit(1), NOW);
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
 }
 
@@ -109,7 +109,7 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
     };
     let (id, kept) = dispatch.end_lease(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
-    hear_until(&mut dispatch, "a", NOW + 14_000);
+    keep_lease_until(&mut dispatch, "a", NOW + 14_000);
     assert!(hand_out(&mut dispatch, NOW + 14_000).is_none());
     assert!(hand_out(&mut dispatch, NOW + 15_000).is_some());
 }

@@ -19,7 +19,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 /// A dispatch with these limits and the supervisor `a`, which has much credit.
-fn bounded(delay_ms: u32, in_flight: u32) -> Dispatch {
+fn dispatch_with_bounds(delay_ms: u32, in_flight: u32) -> Dispatch {
     let bounds = GroupBounds {
         delay_ms,
         in_flight,
@@ -60,7 +60,7 @@ fn sites_of(handed_out: &[(i64, i64)]) -> Vec<i64> {
 
 #[test]
 fn no_more_tasks_of_a_group_are_leased_than_may_be_in_flight() {
-    let mut dispatch = bounded(0, 3);
+    let mut dispatch = dispatch_with_bounds(0, 3);
     for id in 1..=5 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -77,7 +77,7 @@ fn no_more_tasks_of_a_group_are_leased_than_may_be_in_flight() {
 
 #[test]
 fn a_site_without_delay_gets_only_what_its_group_has_room_for() {
-    let mut dispatch = bounded(0, 3);
+    let mut dispatch = dispatch_with_bounds(0, 3);
     let mut fast = site_at(1, PUBLIC);
     fast.clock.delay_ms = Some(0);
     dispatch.schedule.add(fast);
@@ -86,7 +86,7 @@ fn a_site_without_delay_gets_only_what_its_group_has_room_for() {
 
 #[test]
 fn the_requests_of_a_group_start_one_delay_apart() {
-    let mut dispatch = bounded(100, 50);
+    let mut dispatch = dispatch_with_bounds(100, 50);
     for id in 1..=9 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -104,7 +104,7 @@ fn the_requests_of_a_group_start_one_delay_apart() {
 
 #[test]
 fn a_request_for_robots_counts_as_well() {
-    let mut dispatch = bounded(100, 50);
+    let mut dispatch = dispatch_with_bounds(100, 50);
     for id in 1..=3 {
         let mut new = site_at(id, PUBLIC);
         new.clock.last_start_ms = None;
@@ -116,7 +116,7 @@ fn a_request_for_robots_counts_as_well() {
 
 #[test]
 fn sites_of_one_provider_share_bounds_from_the_first_request_on() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     for (id, name) in [(1, "a.github.io"), (2, "b.github.io"), (3, "c.example")] {
         dispatch.schedule.add(SiteDue {
             name: name.into(),
@@ -130,7 +130,7 @@ fn sites_of_one_provider_share_bounds_from_the_first_request_on() {
 
 #[test]
 fn a_site_joins_its_group_when_its_address_is_known() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     dispatch.schedule.add(site(1, 0, None));
     dispatch.schedule.add(site_at(2, PUBLIC));
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 2]);
@@ -153,7 +153,7 @@ fn a_site_joins_its_group_when_its_address_is_known() {
 
 #[test]
 fn a_lease_counts_for_the_group_that_it_was_given_in() {
-    let mut dispatch = bounded(0, 2);
+    let mut dispatch = dispatch_with_bounds(0, 2);
     let mut fast = site_at(1, PUBLIC);
     fast.clock.delay_ms = Some(0);
     dispatch.schedule.add(fast);
@@ -169,7 +169,7 @@ fn a_lease_counts_for_the_group_that_it_was_given_in() {
 
 #[test]
 fn private_addresses_are_bounded_only_on_request() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     for id in 1..=4 {
         dispatch.schedule.add(site_at(id, PRIVATE));
     }
@@ -189,7 +189,7 @@ fn private_addresses_are_bounded_only_on_request() {
 
 #[test]
 fn an_address_in_a_url_is_known_without_a_worker() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     for (id, name) in [(1, "93.184.216.34"), (2, "[2606:4700::1]")] {
         dispatch.schedule.add(SiteDue {
             name: name.into(),
@@ -202,7 +202,7 @@ fn an_address_in_a_url_is_known_without_a_worker() {
 
 #[test]
 fn the_highest_priority_is_called_first() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     for id in 1..=3 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -219,7 +219,7 @@ fn the_highest_priority_is_called_first() {
 
 #[test]
 fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     for id in 1..=4 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -245,7 +245,7 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
 
 #[test]
 fn an_owner_without_credit_does_not_stop_its_group() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     join(&mut dispatch, "poor", 0);
     for (id, owner) in [(1, "a"), (2, "poor"), (3, "a")] {
         let mut due = site_at(id, PUBLIC);
@@ -258,13 +258,13 @@ fn an_owner_without_credit_does_not_stop_its_group() {
     let again_ms = dispatch.schedule.next_ready_ms().unwrap();
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [3]);
     end(&mut dispatch, 3, again_ms);
-    dispatch.credit(&peer("poor"), 1, credit(5), again_ms);
+    dispatch.on_credit(&peer("poor"), 1, credit(5), again_ms);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [2]);
 }
 
 #[test]
 fn of_a_group_of_many_sites_one_is_called_for_each_start() {
-    let mut dispatch = bounded(100, 8);
+    let mut dispatch = dispatch_with_bounds(100, 8);
     for id in 1..=5_000 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -291,7 +291,7 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
 
 #[test]
 fn a_group_of_many_sites_does_not_fill_the_window() {
-    let mut dispatch = bounded(100, 8);
+    let mut dispatch = dispatch_with_bounds(100, 8);
     for id in 1..=200 {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
@@ -312,7 +312,7 @@ fn a_group_of_many_sites_does_not_fill_the_window() {
 
 #[test]
 fn leases_count_for_their_groups_after_a_restart() {
-    let mut dispatch = bounded(0, 1);
+    let mut dispatch = dispatch_with_bounds(0, 1);
     let held = HeldLease {
         task: 100,
         delivery: Delivery::new(0, 1),

@@ -26,11 +26,11 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
         NOW + 15_000,
         "it may have been fetched just now"
     );
-    dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 4_000);
+    dispatch.on_heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 4_000);
     let grant = dispatch.next_grant(NOW + 15_000 - LOOKAHEAD_MS);
     // The supervisor has not been heard for so long that it gets no tasks.
     assert_eq!(grant, None);
-    dispatch.heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 14_700);
+    dispatch.on_heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 14_700);
     let grant = dispatch.next_grant(NOW + 14_700).unwrap();
     assert_eq!(grant.last_request_ago_ms, Some(14_700));
 }
@@ -57,7 +57,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     dispatch.schedule.add(site(1, 0, Some("a")));
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
-    assert!(hear_until(&mut dispatch, "b", hand_over));
+    assert!(keep_lease_until(&mut dispatch, "b", hand_over));
     assert!(dispatch.fleet.lost(hand_over).is_empty());
     let later = hand_over + 2_000;
     assert_eq!(dispatch.fleet.lost(later), ["a"]);
@@ -69,7 +69,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
         later,
     );
     let later = later + 15_000;
-    assert!(hear_until(&mut dispatch, "b", later));
+    assert!(keep_lease_until(&mut dispatch, "b", later));
     assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
 }
 

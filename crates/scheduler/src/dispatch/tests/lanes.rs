@@ -175,7 +175,7 @@ fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
         });
     }
     assert_eq!(dispatch.next_grant(NOW), None);
-    dispatch.credit(&peer("b"), 1, credit(2), NOW);
+    dispatch.on_credit(&peer("b"), 1, credit(2), NOW);
     let given: Vec<i64> = (1..=3)
         .filter_map(|task| give(&mut dispatch, task, turn(50)))
         .map(|(_, site)| site)
@@ -199,7 +199,7 @@ fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
     assert_eq!(left, [1, 3], "the last first");
     assert!(surplus.iter().all(|(_, clock)| clock.due_at_ms > NOW));
     assert_eq!(dispatch.schedule.sites_in_window(), 2);
-    dispatch.credit(&peer("b"), 1, credit(1), NOW);
+    dispatch.on_credit(&peer("b"), 1, credit(1), NOW);
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 2)));
 }
 

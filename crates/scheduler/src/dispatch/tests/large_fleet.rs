@@ -52,7 +52,7 @@ impl Warm {
                 self.now_ms += 5_000;
                 for name in &self.names {
                     let beat = beat(1, 0, 1_000_000);
-                    self.dispatch.heartbeat(&peer(name), &beat, self.now_ms);
+                    self.dispatch.on_heartbeat(&peer(name), &beat, self.now_ms);
                 }
             }
             for (task, _) in hand_out_all(&mut self.dispatch, self.now_ms) {
@@ -67,7 +67,7 @@ impl Warm {
 
     /// The number of sites of each machine.
     fn shares(&self) -> Vec<usize> {
-        let sites = |name: &String| self.dispatch.schedule.owned_by(name);
+        let sites = |name: &String| self.dispatch.schedule.count_owned_by(name);
         self.names.iter().map(sites).collect()
     }
 }

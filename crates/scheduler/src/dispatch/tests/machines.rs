@@ -104,12 +104,12 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
         .map(|(task, _)| fail(&mut dispatch, *task, NOW))
         .collect();
     assert!(judged[4].offline.is_some());
-    assert!(hear(&mut dispatch, "a", NOW));
+    assert!(send_heartbeat(&mut dispatch, "a", NOW));
     assert_eq!(hand_out_all(&mut dispatch, NOW + 1), []);
     let mut probed = BTreeSet::new();
     for _ in 0..4 {
         let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
-        assert!(hear_until(&mut dispatch, "a", now_ms));
+        assert!(keep_lease_until(&mut dispatch, "a", now_ms));
         let handed_out = hand_out_all(&mut dispatch, now_ms);
         let sites: BTreeSet<u64> = handed_out.iter().map(|(task, _)| task / 100).collect();
         assert_eq!((handed_out.len(), sites.len()), (16, 16), "{handed_out:?}");
@@ -122,7 +122,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     assert!(probed.len() >= 40, "sites are drawn from all: {probed:?}");
 
     let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
-    assert!(hear_until(&mut dispatch, "a", now_ms));
+    assert!(keep_lease_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
     let judgement = dispatch.record_attempt_of_machine(&answered(task), WELL, now_ms);
     assert_eq!(judgement.opened.as_deref(), Some("a"));
@@ -148,10 +148,10 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
         dispatch.end_lease(task, SiteClock::default(), NOW + 1);
     }
-    assert_eq!(dispatch.schedule.owned_by("a"), 0);
+    assert_eq!(dispatch.schedule.count_owned_by("a"), 0);
     let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in ["a", "b"] {
-        assert!(hear_until(&mut dispatch, name, now_ms));
+        assert!(keep_lease_until(&mut dispatch, name, now_ms));
     }
     let of_a = hand_out_all(&mut dispatch, now_ms);
     let of_a: Vec<_> = of_a.iter().filter(|(_, name)| name == "a").collect();
@@ -162,7 +162,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
 fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
     let now_ms = dispatch.fleet.next_probe_ms().expect("a probe comes");
     for name in connected {
-        assert!(hear_until(dispatch, name, now_ms));
+        assert!(keep_lease_until(dispatch, name, now_ms));
     }
     let handed_out = hand_out_all(dispatch, now_ms);
     let of_a = handed_out.iter().filter(|(_, name)| name == "a");
@@ -201,7 +201,7 @@ fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
     }
     let (_, now_ms) = fail_probe(&mut dispatch, &["a"]);
     join(&mut dispatch, "b", 100);
-    assert!(hear_until(&mut dispatch, "b", now_ms));
+    assert!(keep_lease_until(&mut dispatch, "b", now_ms));
     let next = hand_out_all(&mut dispatch, now_ms + 1);
     assert_eq!(next.len(), 8, "{next:?}");
 }
@@ -213,24 +213,24 @@ fn a_machine_that_joins_late_gets_its_share() {
     join(&mut dispatch, "b", 1_000);
     assert_eq!(
         (
-            dispatch.schedule.owned_by("a"),
-            dispatch.schedule.owned_by("b")
+            dispatch.schedule.count_owned_by("a"),
+            dispatch.schedule.count_owned_by("b")
         ),
         (40, 0)
     );
     hand_out_all(&mut dispatch, NOW);
     assert_eq!(
         (
-            dispatch.schedule.owned_by("a"),
-            dispatch.schedule.owned_by("b")
+            dispatch.schedule.count_owned_by("a"),
+            dispatch.schedule.count_owned_by("b")
         ),
         (22, 18)
     );
     dispatch.remove_supervisor("b");
     assert_eq!(
         (
-            dispatch.schedule.owned_by("a"),
-            dispatch.schedule.owned_by("b")
+            dispatch.schedule.count_owned_by("a"),
+            dispatch.schedule.count_owned_by("b")
         ),
         (22, 0)
     );

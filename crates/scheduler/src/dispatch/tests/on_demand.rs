@@ -94,8 +94,8 @@ fn a_full_window_evicts_sites_that_are_not_due_for_long() {
     );
     assert_eq!(
         (
-            dispatch.schedule.admitted_for(1),
-            dispatch.schedule.admitted_for(2)
+            dispatch.schedule.count_admitted_for(1),
+            dispatch.schedule.count_admitted_for(2)
         ),
         (1, 0)
     );

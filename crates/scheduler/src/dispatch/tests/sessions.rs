@@ -38,7 +38,7 @@ fn lost_messages_are_noticed_in_both_directions() {
             ..beat(1, 0, 10)
         };
         let mut in_step = |at_ms| {
-            let heard = dispatch.heartbeat(&peer("a"), &beat, NOW + at_ms);
+            let heard = dispatch.on_heartbeat(&peer("a"), &beat, NOW + at_ms);
             heard != HeartbeatReply::OutOfSync
         };
         assert!(in_step(1_000), "it is noted");
@@ -52,10 +52,13 @@ fn only_a_new_session_renews_a_lease_that_has_run_out() {
     let mut dispatch = dispatch(&[("a", 10)]);
     let over_ms = NOW + LEASE_MS + 1_000;
     assert_eq!(dispatch.fleet.lease_ends(), [("a".into(), over_ms)]);
-    assert!(hear(&mut dispatch, "a", over_ms - 1));
+    assert!(send_heartbeat(&mut dispatch, "a", over_ms - 1));
     let over_ms = over_ms - 1 + LEASE_MS + 1_000;
-    assert!(!hear(&mut dispatch, "a", over_ms));
-    assert!(!hear(&mut dispatch, "a", over_ms + 1), "not even then");
+    assert!(!send_heartbeat(&mut dispatch, "a", over_ms));
+    assert!(
+        !send_heartbeat(&mut dispatch, "a", over_ms + 1),
+        "not even then"
+    );
     assert_eq!(dispatch.fleet.lease_ends(), [("a".into(), over_ms)]);
     dispatch.join(&hello("a", 2), peer("a"), over_ms + 2);
     assert_eq!(
@@ -67,10 +70,10 @@ fn only_a_new_session_renews_a_lease_that_has_run_out() {
 #[test]
 fn an_unknown_session_is_asked_to_say_hello() {
     let mut dispatch = dispatch(&[("a", 10)]);
-    assert!(hear(&mut dispatch, "a", NOW));
-    assert!(!hear(&mut dispatch, "stranger", NOW));
+    assert!(send_heartbeat(&mut dispatch, "a", NOW));
+    assert!(!send_heartbeat(&mut dispatch, "stranger", NOW));
     assert_eq!(
-        dispatch.heartbeat(&peer("a"), &beat(7, 0, 1), NOW),
+        dispatch.on_heartbeat(&peer("a"), &beat(7, 0, 1), NOW),
         HeartbeatReply::OutOfSync
     );
 }
@@ -84,5 +87,5 @@ fn a_supervisor_has_left_when_its_last_outcomes_have_arrived() {
     dispatch.fleet.record_outcomes("a", 1, 1, 4);
     assert_eq!(dispatch.fleet.departed(NOW), ["a"]);
     dispatch.remove_supervisor("a");
-    assert!(!hear(&mut dispatch, "a", NOW));
+    assert!(!send_heartbeat(&mut dispatch, "a", NOW));
 }

@@ -146,25 +146,31 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
 #[test]
 fn reported_events_and_alerts_are_kept() {
     let db = outbox();
-    assert_eq!(reported(&db, "w", NotificationTime::Digest).unwrap(), None);
+    assert_eq!(
+        load_reported(&db, "w", NotificationTime::Digest).unwrap(),
+        None
+    );
     let seven = Reported {
         run: 7,
         ..Reported::default()
     };
     save_reported(&db, "w", NotificationTime::Digest, &seven).unwrap();
     assert_eq!(
-        reported(&db, "w", NotificationTime::Digest).unwrap(),
+        load_reported(&db, "w", NotificationTime::Digest).unwrap(),
         Some(seven)
     );
-    assert_eq!(reported(&db, "w", NotificationTime::AtOnce).unwrap(), None);
+    assert_eq!(
+        load_reported(&db, "w", NotificationTime::AtOnce).unwrap(),
+        None
+    );
     put_one(&db, "a", 5);
-    assert_eq!(overdue(&db, 4).unwrap(), []);
-    let late = overdue(&db, 5).unwrap().remove(0);
+    assert_eq!(list_overdue(&db, 4).unwrap(), []);
+    let late = list_overdue(&db, 5).unwrap().remove(0);
     assert_eq!(late.target, key("a"));
     save_undelivered(&db, &late).unwrap();
-    assert_eq!(undelivered(&db).unwrap(), [late]);
+    assert_eq!(list_undelivered(&db).unwrap(), [late]);
     delete_undelivered(&db, &key("a")).unwrap();
-    assert_eq!(undelivered(&db).unwrap(), []);
+    assert_eq!(list_undelivered(&db).unwrap(), []);
     delete_watch(&db, "w").unwrap();
     assert_eq!(next_due_ms(&db).unwrap(), None);
 }

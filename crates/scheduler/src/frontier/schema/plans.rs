@@ -38,7 +38,7 @@ const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
 const OF_A_TURN: &str = "SELECT t.id, t.attempt, t.depth";
 
 /// Records the statements of a connection from now on.
-pub(in super::super) fn watch(db: &mut Connection) {
+pub(in super::super) fn record_statements(db: &mut Connection) {
     let keep = |event: TraceEvent<'_>| {
         if let TraceEvent::Stmt(statement, _) = event {
             let mut run = RUN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ pub(in super::super) fn watch(db: &mut Connection) {
 }
 
 /// The statements that scan a whole table, each with the line of its plan.
-pub(in super::super) fn scans(db: &Connection) -> Vec<String> {
+pub(in super::super) fn take_scanning_statements(db: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     let judged = run.iter().filter(|sql| {
         let verb = sql.split_whitespace().next().unwrap_or_default();
@@ -118,9 +118,9 @@ fn a_walk_of_a_whole_table_is_noticed() {
         let mut rows = statement.raw_query();
         rows.next().unwrap();
         drop(rows);
-        assert_eq!(scans(&db).len(), 1, "{sql}");
+        assert_eq!(take_scanning_statements(&db).len(), 1, "{sql}");
     }
     let small = "SELECT id FROM task_rows INDEXED BY tasks_leased WHERE state = 1";
     db.execute_batch(small).unwrap();
-    assert_eq!(scans(&db), Vec::<String>::new());
+    assert_eq!(take_scanning_statements(&db), Vec::<String>::new());
 }

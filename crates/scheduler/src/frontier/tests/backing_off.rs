@@ -34,7 +34,7 @@ pub(super) fn unreachable(task: &Leased) -> TaskDone {
     }
 }
 
-pub(super) fn backoff(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
+pub(super) fn completes_with_backoff(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
     let completion = fixture.frontier.tasks().complete(done, now_ms).unwrap();
     matches!(completion, Completion::SiteBackoffs(_))
 }
@@ -57,7 +57,11 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(backoff(&mut fixture, &unreachable(&task), 500));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable(&task),
+        500
+    ));
     fixture.assert_conserved();
     let begun = fixture.frontier.site_states().take_begun_backoffs();
     assert_eq!(begun.len(), 1);
@@ -107,7 +111,11 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     for task in fixture.lease_all_at(0) {
         if task.url == "http://a.org/1" {
-            assert!(backoff(&mut fixture, &unreachable(&task), 500));
+            assert!(completes_with_backoff(
+                &mut fixture,
+                &unreachable(&task),
+                500
+            ));
         }
     }
     let (found, next) = fixture
@@ -136,7 +144,11 @@ fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(backoff(&mut fixture, &unreachable(&task), 500));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable(&task),
+        500
+    ));
     fixture.frontier.note_time(2_000).unwrap();
     fixture.frontier.commit().unwrap();
 
@@ -155,7 +167,11 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     let mut now_ms = 0;
     for until_ms in [1_000, 11_000] {
         let task = fixture.lease_all_at(now_ms).remove(0);
-        assert!(backoff(&mut fixture, &unreachable(&task), now_ms));
+        assert!(completes_with_backoff(
+            &mut fixture,
+            &unreachable(&task),
+            now_ms
+        ));
         assert_eq!(backoff_until(&mut fixture), Some(until_ms));
         for left in fixture.frontier.tasks().leases().unwrap() {
             let back =
@@ -178,7 +194,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     }
     assert!(probe.unreachable.is_none());
     assert!(
-        !backoff(&mut fixture, &unreachable(&probe), now_ms),
+        !completes_with_backoff(&mut fixture, &unreachable(&probe), now_ms),
         "given up"
     );
     fixture.feed(&["http://a.org/3"]);
@@ -206,7 +222,7 @@ fn an_answer_after_a_rest_opens_the_site() {
     let mut tasks = fixture.lease_all_at(0);
     let other = tasks.pop().unwrap();
     let task = tasks.pop().unwrap_or_else(|| other.clone());
-    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
     let probe = fixture.lease_all_at(1_000).remove(0);
     fixture.report_at(&report(&probe), 1_000);
     assert_eq!(backoff_until(&mut fixture), None);
@@ -238,7 +254,11 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
     fixture.feed(&["http://a.org/fails"]);
     let tasks = fixture.lease_all_at(0);
     give_back(&mut fixture, &tasks[0]);
-    assert!(backoff(&mut fixture, &unreachable(&tasks[1]), 0));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable(&tasks[1]),
+        0
+    ));
     let probes = fixture.lease_all_at(1_000);
     assert_eq!(urls(&probes), ["http://a.org/called-back"]);
 }
@@ -249,7 +269,7 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all_at(0);
     for task in &tasks {
-        assert!(backoff(&mut fixture, &unreachable(task), 0));
+        assert!(completes_with_backoff(&mut fixture, &unreachable(task), 0));
     }
     let crawl = fixture.crawl;
     assert_eq!(
@@ -268,7 +288,11 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
             .unwrap(),
         None
     );
-    let (count, first) = fixture.frontier.site_states().backing_off(1, 999).unwrap();
+    let (count, first) = fixture
+        .frontier
+        .site_states()
+        .list_backing_off(1, 999)
+        .unwrap();
     assert_eq!((count, first.len()), (2, 1));
     fixture
         .frontier
@@ -293,7 +317,10 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     fixture.feed(&["http://a.org/1"]);
     for (now_ms, is_last) in [(0, false), (1_000, false), (11_000, true)] {
         let task = fixture.lease_all_at(now_ms).remove(0);
-        assert_eq!(backoff(&mut fixture, &unreachable(&task), now_ms), !is_last);
+        assert_eq!(
+            completes_with_backoff(&mut fixture, &unreachable(&task), now_ms),
+            !is_last
+        );
     }
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 1)]);
     let wanted = EndedTasks {
@@ -312,7 +339,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     let task = fixture.lease_all_at(12_000).remove(0);
     assert_eq!(task.unreachable, None);
     assert!(
-        backoff(&mut fixture, &unreachable(&task), 12_000),
+        completes_with_backoff(&mut fixture, &unreachable(&task), 12_000),
         "from the first backoff on"
     );
     fixture.assert_conserved();
@@ -338,7 +365,7 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
     fixture.feed(&["http://a.org/1"]);
     assert_eq!(unsaved(&mut fixture), []);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
     let backing_off = |until_ms| Phase::BackingOff { until_ms };
     assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
 
@@ -379,7 +406,7 @@ fn all_states_are_saved_again_after_a_start() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
     fixture
         .frontier
         .site_states()

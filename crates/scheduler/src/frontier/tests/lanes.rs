@@ -3,7 +3,7 @@
 use super::*;
 
 /// Opens another crawl of this lane and feeds it.
-fn crawl_of(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> CrawlKey {
+fn open_and_feed_crawl(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&str]) -> CrawlKey {
     let mut spec = CrawlSpec::new("app", name);
     spec.lane = lane;
     let crawl = fixture.frontier.crawls().open(&spec).unwrap();
@@ -45,7 +45,7 @@ fn a_batch_ends_where_a_crawl_needs_another_lane() {
     fixture.frontier.releases().set_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let urls = ["http://a.org/1", "http://a.org/2"];
-    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
+    let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &urls);
     let plain = fixture.crawl;
     let site = only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
@@ -67,7 +67,7 @@ fn a_batch_ends_where_a_crawl_needs_another_lane() {
 fn a_crawl_without_a_lane_delays_no_other() {
     let mut fixture = fixture();
     let urls = ["http://a.org/1", "http://a.org/2", "http://b.org/"];
-    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &urls);
+    let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &urls);
     assert!(
         fixture
             .frontier
@@ -120,7 +120,7 @@ fn a_crawl_without_a_lane_delays_no_other() {
 fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_restart() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_browsers(true);
-    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     release(&mut fixture);
     fixture.frontier.releases().set_browsers(false);
     let site = only_site(&mut fixture);
@@ -157,7 +157,7 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
 fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_browsers(true);
-    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     fixture.frontier.crawls().stop(scripts).unwrap();
     let site = only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Http);
@@ -170,7 +170,7 @@ fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
 #[test]
 fn a_changed_lane_holds_from_the_next_lease_on() {
     let mut fixture = fixture();
-    let scripts = crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
+    let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     assert!(
         fixture
             .frontier
@@ -206,13 +206,13 @@ fn a_changed_lane_holds_from_the_next_lease_on() {
 fn the_lane_of_a_crawl_that_is_not_in_memory_is_known_too() {
     let mut fixture = fixture();
     fixture.frontier.releases().set_browsers(true);
-    crawl_of(&mut fixture, "scripts", Lane::Browser, &["http://a.org/"]);
+    open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/"]);
     fixture.feed(&["http://b.org/"]);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     fixture.frontier.releases().set_browsers(true);
     assert_eq!(
-        fixture.frontier.crawls().in_memory(),
+        fixture.frontier.crawls().count_in_memory(),
         1,
         "the one that is open"
     );

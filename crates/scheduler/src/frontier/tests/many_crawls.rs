@@ -5,7 +5,7 @@ use crate::frontier::crawl::Crawl;
 use crate::scope::Scope;
 
 /// Registers this many crawls.
-fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<CrawlKey> {
+fn register_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<CrawlKey> {
     let register = |number| {
         let mut spec = CrawlSpec::new("app", format!("crawl {number}"));
         spec.on_demand = true;
@@ -18,29 +18,29 @@ fn with_crawls(fixture: &mut Fixture, count: u32, patterns: &[&str]) -> Vec<Craw
 #[test]
 fn ten_thousand_active_crawls_stay_in_memory_whatever_the_commits_use() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 10_000, &[]);
+    let crawls = register_crawls(&mut fixture, 10_000, &[]);
     fixture.frontier.commit().unwrap();
     for few in crawls.chunks(100).take(20) {
         for crawl in few {
             fixture.frontier.crawls().set_fed(*crawl, 1).unwrap();
         }
         fixture.frontier.commit().unwrap();
-        assert_eq!(fixture.frontier.crawls().in_memory(), 10_001);
+        assert_eq!(fixture.frontier.crawls().count_in_memory(), 10_001);
     }
 }
 
 #[test]
 fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 45_000, &[]);
+    let crawls = register_crawls(&mut fixture, 45_000, &[]);
     let first = crawls[0];
     fixture.frontier.commit().unwrap();
-    assert!(fixture.frontier.crawls().in_memory() <= 20_000);
+    assert!(fixture.frontier.crawls().count_in_memory() <= 20_000);
     for (fed, crawl) in (1..).zip(&crawls) {
         fixture.frontier.crawls().set_fed(*crawl, fed).unwrap();
         if fed % 1_000 == 0 {
             fixture.frontier.commit().unwrap();
-            assert!(fixture.frontier.crawls().in_memory() <= 20_000);
+            assert!(fixture.frontier.crawls().count_in_memory() <= 20_000);
         }
     }
     assert_eq!(
@@ -58,7 +58,7 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
 #[test]
 fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 10_000, &["/shop/"]);
+    let crawls = register_crawls(&mut fixture, 10_000, &["/shop/"]);
     let seed = |url| Candidate {
         url,
         depth: 0,
@@ -76,7 +76,7 @@ fn ten_thousand_active_crawls_with_a_pattern_each_stay_in_memory() {
             .unwrap();
         if place % 500 == 499 {
             fixture.frontier.commit().unwrap();
-            assert_eq!(fixture.frontier.crawls().in_memory(), 10_001);
+            assert_eq!(fixture.frontier.crawls().count_in_memory(), 10_001);
             let compiled = fixture.frontier.crawls().count_with_compiled_patterns();
             assert!(compiled < 1_000, "{compiled}");
         }
@@ -106,7 +106,7 @@ fn the_text_of_patterns_that_are_not_compiled_counts_too() {
 #[test]
 fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
     let mut fixture = fixture();
-    let crawls = with_crawls(&mut fixture, 3_000, &["/shop/"]);
+    let crawls = register_crawls(&mut fixture, 3_000, &["/shop/"]);
     for round in 1..=3 {
         for (place, crawl) in (0..).zip(&crawls) {
             fixture

@@ -5,7 +5,7 @@ const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
 
 /// A watch whose window has room for this many pages of a site with the usual delay of 15 s.
-fn watched(pages: Option<i64>) -> Fixture {
+fn watch_fixture(pages: Option<i64>) -> Fixture {
     fixture_with(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.run_window_ms = pages.map(|pages| pages * 15_000);
@@ -74,7 +74,7 @@ fn numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
 
 #[test]
 fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
-    let mut fixture = watched(Some(5));
+    let mut fixture = watch_fixture(Some(5));
     fixture.feed_for(&[LIST], &[], DAY_MS + 1);
     assert_eq!(check_pages(&mut fixture, 100, 1).len(), 21);
     let mut seen = BTreeMap::new();
@@ -113,7 +113,7 @@ fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
 
 #[test]
 fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.feed_for(&[LIST], &[], DAY_MS + 1);
     check_pages(&mut fixture, 1, 1);
     let other = CrawlSpec {
@@ -138,7 +138,7 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
 
 #[test]
 fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
-    let mut fixture = watched(Some(4));
+    let mut fixture = watch_fixture(Some(4));
     let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     fixture.feed_for(&urls[..5], &[], DAY_MS + 1);
@@ -161,7 +161,7 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
 
 #[test]
 fn what_changes_often_comes_first_and_each_check_counts_once() {
-    let mut fixture = watched(Some(2));
+    let mut fixture = watch_fixture(Some(2));
     let urls = [
         "http://a.org/1",
         "http://a.org/2",
@@ -216,7 +216,7 @@ fn check_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
 
 #[test]
 fn a_page_that_its_server_calls_unchanged_was_checked() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     for day in 1..=3 {
         check_once(&mut fixture, day, Outcome::NotModified);
     }
@@ -288,7 +288,7 @@ fn checks_of_what_is_not_watched_or_not_known_change_nothing() {
 
 #[test]
 fn what_is_known_of_pages_goes_with_their_crawl() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.feed_for(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
     check_pages(&mut fixture, 100, 1);
     assert_eq!(
@@ -317,7 +317,7 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
 /// The test prints how long this takes, because the dispatcher does nothing else meanwhile.
 #[test]
 fn a_run_at_ten_thousand_sites_begins() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.frontier.commit().unwrap();
     let fill = format!(
         "WITH RECURSIVE nth(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM nth WHERE n < 10000)

@@ -36,7 +36,7 @@ fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms:
 }
 
 /// Lets each attempt end with this outcome, until nothing is left. Returns the times of the attempts, in seconds.
-fn attempts(
+fn fail_until_ended(
     fixture: &mut Fixture,
     outcome: Outcome,
     status_code: Option<u16>,
@@ -116,7 +116,7 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
     ] {
         let mut fixture = fixture();
         fixture.feed(&["http://a.org/1"]);
-        let at_s = attempts(&mut fixture, outcome, status, next_in_ms);
+        let at_s = fail_until_ended(&mut fixture, outcome, status, next_in_ms);
         assert_eq!(at_s, expected, "{outcome} {status:?}");
         assert_eq!(fixture.outcomes(), [(outcome, 1)]);
     }
@@ -126,9 +126,9 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
 fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
-    attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    fail_until_ended(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
     fixture.feed(&["http://a.org/4"]);
-    let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    let tried = fail_until_ended(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
     assert!(tried.is_empty(), "{tried:?}");
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 4)]);
 
@@ -139,7 +139,7 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
         .renew_patience(1_000)
         .unwrap();
     fixture.feed(&["http://a.org/5"]);
-    let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    let tried = fail_until_ended(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
     assert_eq!(tried, [1, 26, 121]);
 }
 
@@ -149,18 +149,18 @@ fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
     let refused = (Outcome::HttpError, Some(429));
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    attempts(&mut fixture, refused.0, refused.1, 1_000);
+    fail_until_ended(&mut fixture, refused.0, refused.1, 1_000);
     fixture.feed(&["http://a.org/2"]);
-    let tried = attempts(&mut fixture, Outcome::Ok, Some(200), 1_000);
+    let tried = fail_until_ended(&mut fixture, Outcome::Ok, Some(200), 1_000);
     assert_eq!(tried, [0]);
     let outcomes = [(Outcome::Ok, 1), (Outcome::HttpError, 1)];
     assert_eq!(fixture.outcomes(), outcomes);
 
     // Several pages have failed, and none was answered.
     fixture.feed(&["http://a.org/3", "http://a.org/4"]);
-    attempts(&mut fixture, refused.0, refused.1, 1_000);
+    fail_until_ended(&mut fixture, refused.0, refused.1, 1_000);
     fixture.feed(&["http://a.org/5"]);
-    let tried = attempts(&mut fixture, Outcome::Ok, Some(200), 1_000);
+    let tried = fail_until_ended(&mut fixture, Outcome::Ok, Some(200), 1_000);
     assert!(tried.is_empty(), "{tried:?}");
 }
 
@@ -213,7 +213,7 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
 fn a_block_lasts_over_the_next_command() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    attempts(&mut fixture, Outcome::Blocked, Some(403), 1_000);
+    fail_until_ended(&mut fixture, Outcome::Blocked, Some(403), 1_000);
     for (now_ms, tries) in [(60_000, 0), (3_600_000, 1)] {
         fixture
             .frontier

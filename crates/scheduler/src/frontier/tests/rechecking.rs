@@ -3,7 +3,7 @@ use super::*;
 const FIRST_MS: i64 = 1_000;
 const SECOND_MS: i64 = 5_000;
 
-fn watched(max_per_site: Option<u64>) -> Fixture {
+fn watch_fixture(max_per_site: Option<u64>) -> Fixture {
     fixture_with(|spec| {
         spec.run_began_ms = Some(FIRST_MS);
         spec.domain_max_pages = max_per_site;
@@ -42,7 +42,7 @@ fn rows(fixture: &mut Fixture) -> i64 {
 
 #[test]
 fn each_run_checks_each_page_once_and_the_file_does_not_grow() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     for run in 0..4 {
         let began_ms = FIRST_MS + run * 4_000;
         begin(&mut fixture, began_ms);
@@ -65,7 +65,7 @@ fn each_run_checks_each_page_once_and_the_file_does_not_grow() {
 
 #[test]
 fn what_a_run_has_left_is_checked_in_the_next_one_and_once() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.feed(&["http://a.org/1", "http://b.org/2"]);
     let one = fixture.lease_all().remove(0);
     fixture.report_at(&report(&one), 2_000);
@@ -85,7 +85,7 @@ fn what_a_run_has_left_is_checked_in_the_next_one_and_once() {
 
 #[test]
 fn budgets_of_sites_are_those_of_a_run() {
-    let mut fixture = watched(Some(2));
+    let mut fixture = watch_fixture(Some(2));
     for run in 0..3 {
         let began_ms = FIRST_MS + run * 4_000;
         begin(&mut fixture, began_ms);
@@ -113,7 +113,7 @@ fn budgets_of_sites_are_those_of_a_run() {
 
 #[test]
 fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
-    let mut fixture = watched(Some(1));
+    let mut fixture = watch_fixture(Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     for _ in 0..3 {
         let task = fixture.lease_one();
@@ -129,7 +129,7 @@ fn what_comes_back_unfetched_does_not_count_for_the_budget_of_its_site() {
 
 #[test]
 fn a_clock_that_is_set_back_does_not_have_a_page_checked_twice() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     begin(&mut fixture, SECOND_MS);
     let mut checked = 0;
     for now_ms in [SECOND_MS - 4_000, SECOND_MS - 3_000] {
@@ -142,7 +142,7 @@ fn a_clock_that_is_set_back_does_not_have_a_page_checked_twice() {
 
 #[test]
 fn a_run_that_is_opened_again_goes_on() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     begin(&mut fixture, SECOND_MS);
     fixture.feed_for(&["http://a.org/"], &[], SECOND_MS + 1);
     check_all(&mut fixture, &[], SECOND_MS + 2);
@@ -156,7 +156,7 @@ fn a_run_that_is_opened_again_goes_on() {
 
 #[test]
 fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.feed(&["http://a.org/"]);
     check_all(&mut fixture, &[], 2_000);
     begin(&mut fixture, SECOND_MS);
@@ -180,7 +180,7 @@ fn a_task_of_an_earlier_run_that_is_retried_was_not_counted() {
 
 #[test]
 fn records_of_another_run_do_not_keep_a_page_from_being_checked() {
-    let mut fixture = watched(None);
+    let mut fixture = watch_fixture(None);
     fixture.feed_for(&["http://a.org/"], &["people/1"], 0);
     let task = fixture.lease_one();
     let resolving = TaskDone {

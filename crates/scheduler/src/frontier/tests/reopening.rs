@@ -14,7 +14,7 @@ fn failed(task: &Leased) -> TaskDone {
 }
 
 /// Feeds URLs for records, and lets all of them fail.
-fn fed_and_failed(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec<TaskId> {
+fn feed_and_fail(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec<TaskId> {
     fixture.feed_for(urls, records, 0);
     let tasks = fixture.lease_all();
     for task in &tasks {
@@ -30,7 +30,7 @@ fn reopen(fixture: &mut Fixture, tasks: &[TaskId]) -> Vec<WokenSite> {
 #[test]
 fn an_ended_task_is_queued_again_and_ends_once_more() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1", "http://b.org/2"], &["r"]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1", "http://b.org/2"], &["r"]);
     fixture.assert_conserved();
     assert!(reopen(&mut fixture, &tasks[..1]).is_empty(), "no window");
     fixture.assert_conserved();
@@ -58,7 +58,7 @@ fn an_ended_task_is_queued_again_and_ends_once_more() {
 #[test]
 fn an_outcome_that_no_task_has_any_more_is_not_counted_after_a_restart() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/"], &[]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/"], &[]);
     fixture.frontier.commit().unwrap();
     reopen(&mut fixture, &tasks);
     fixture.frontier.commit().unwrap();
@@ -87,7 +87,7 @@ fn only_tasks_that_have_ended_are_queued_again() {
 #[test]
 fn a_site_in_the_window_is_woken_with_the_highest_priority() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     fixture.feed(&["http://a.org/2"]);
     let site = fixture
         .frontier
@@ -120,7 +120,7 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
 #[test]
 fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     let first = fixture.crawl;
     fixture.crawl = fixture
         .frontier
@@ -148,7 +148,7 @@ fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
 #[test]
 fn tasks_of_a_paused_crawl_stay_queued_until_it_is_resumed() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert!(reopen(&mut fixture, &tasks).is_empty());
     assert!(fixture.lease_all().is_empty());
@@ -163,7 +163,7 @@ fn tasks_of_a_paused_crawl_stay_queued_until_it_is_resumed() {
 #[test]
 fn nothing_is_queued_again_in_a_crawl_that_is_over() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     fixture.frontier.crawls().stop(fixture.crawl).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!((fixture.status().queued, fixture.status().done), (0, 1));
@@ -173,7 +173,7 @@ fn nothing_is_queued_again_in_a_crawl_that_is_over() {
 #[test]
 fn pages_that_only_resolved_records_want_are_not_queued_again() {
     let mut fixture = fixture();
-    let tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &["ada"]);
+    let tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &["ada"]);
     fixture.frontier.records().mark_resolved("ada", 0).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.status().queued, 0);
@@ -186,7 +186,7 @@ fn pages_that_only_resolved_records_want_are_not_queued_again() {
 #[test]
 fn of_two_tasks_of_a_refreshed_url_only_the_later_is_queued_again() {
     let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
-    let mut tasks = fed_and_failed(&mut fixture, &["http://a.org/1"], &[]);
+    let mut tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     assert_eq!(
         fixture.feed_for(&["http://a.org/1"], &[], 2_000).accepted,
         1
@@ -212,7 +212,11 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
             ),
             ..task.clone()
         };
-        assert!(retrying::fails(&mut fixture, &task, failed_at_ms));
+        assert!(retrying::is_retried_after_timeout(
+            &mut fixture,
+            &task,
+            failed_at_ms
+        ));
         fixture
             .frontier
             .tasks()
@@ -224,7 +228,11 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
         delivery: Delivery::new(task.delivery.epoch, 3),
         ..task.clone()
     };
-    assert!(!retrying::fails(&mut fixture, &last, 111_000));
+    assert!(!retrying::is_retried_after_timeout(
+        &mut fixture,
+        &last,
+        111_000
+    ));
 
     fixture
         .frontier
@@ -234,7 +242,11 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
     let again = fixture.lease_all_at(200_000).remove(0);
     assert_eq!(again.failed_attempts.len(), 3, "its history");
     assert_eq!(again.priority, 30, "two retries have lowered it");
-    assert!(retrying::fails(&mut fixture, &again, 201_000));
+    assert!(retrying::is_retried_after_timeout(
+        &mut fixture,
+        &again,
+        201_000
+    ));
     assert_eq!(
         fixture.frontier.next_retry_ms(),
         Some(211_000),

@@ -93,10 +93,11 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
         Completion::Counted(_)
     ));
     let crawls = [fixture.crawl];
-    let reported = fixture
-        .frontier
-        .sites()
-        .scripted(&crawls, (Finding::Wanted, Some(true)), 5);
+    let reported =
+        fixture
+            .frontier
+            .sites()
+            .list_scripted(&crawls, (Finding::Wanted, Some(true)), 5);
     let (sites, first) = reported.unwrap();
     assert_eq!(
         (sites, &first[0]["site"], &first[0]["pages"]),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Opens another crawl of this priority and feeds it. The fixture's crawl stays the first one.
-fn other_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[&str]) -> CrawlKey {
+fn open_and_feed_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[&str]) -> CrawlKey {
     let first = fixture.crawl;
     let mut spec = CrawlSpec::new("app", name);
     spec.priority = priority;
@@ -26,7 +26,7 @@ fn strs(urls: &[String]) -> Vec<&str> {
 fn crawls_of_one_priority_take_turns_at_a_site() {
     let mut fixture = fixture();
     fixture.feed(&strs(&many("a.org", 500)));
-    let small = other_crawl(
+    let small = open_and_feed_crawl(
         &mut fixture,
         "small",
         50,
@@ -56,7 +56,7 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
 fn crawls_share_a_batch_and_fill_it() {
     let mut fixture = fixture();
     fixture.feed(&strs(&many("a.org", 500)));
-    let small = other_crawl(
+    let small = open_and_feed_crawl(
         &mut fixture,
         "small",
         50,
@@ -91,7 +91,7 @@ fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
         .remove(0);
     let mut of_the_old = 0;
     for n in 0..10 {
-        other_crawl(
+        open_and_feed_crawl(
             &mut fixture,
             &format!("new-{n}"),
             50,
@@ -113,7 +113,7 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
     let mut fixture = fixture();
     let big: Vec<String> = (0..300).map(|n| format!("http://s{n}.org/")).collect();
     fixture.feed(&strs(&big));
-    let small = other_crawl(
+    let small = open_and_feed_crawl(
         &mut fixture,
         "small",
         50,
@@ -143,7 +143,7 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
 fn a_crawl_at_its_page_limit_does_not_delay_another() {
     let mut fixture = fixture_with(|spec| spec.max_pages = Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
-    let other = other_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);
+    let other = open_and_feed_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);
     let site = fixture
         .frontier
         .sites()

@@ -4,7 +4,7 @@ const DAY_MS: i64 = 86_400_000;
 const LIST: &str = "http://a.org/list";
 const AT_ONCE: usize = 100;
 
-fn watched() -> Fixture {
+fn watch_fixture() -> Fixture {
     fixture_with(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.changes = true;
@@ -102,7 +102,7 @@ fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) 
 
 #[test]
 fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_days() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     let days = days_of_unlinked(&mut fixture, 2..=400);
     assert_eq!(days, [2, 3, 5, 9, 17, 33, 65, 129, 219, 309, 399]);
@@ -110,7 +110,7 @@ fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_d
 
 #[test]
 fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     let mut days = Vec::new();
     for day in 2..=20_i64 {
@@ -130,7 +130,7 @@ fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
 
 #[test]
 fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gone() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     let gone = Night {
         links: &["/there"],
@@ -148,7 +148,7 @@ fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gon
 
 #[test]
 fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missing() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     days_of_unlinked(&mut fixture, 2..=16);
     let gone = Night {
@@ -163,7 +163,7 @@ fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missin
 
 #[test]
 fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=8), [2, 3, 5]);
     let found = run(&mut fixture, 9, &all_there(&["/there", "/lost"]));
@@ -173,7 +173,7 @@ fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
 
 #[test]
 fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     let elsewhere = "http://b.org/page";
     run(&mut fixture, 1, &all_there(&["/there", "/lost", elsewhere]));
     fixture.spec.deny_regex = vec!["/lost".into()];
@@ -185,7 +185,7 @@ fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
 
 #[test]
 fn without_changes_to_be_reported_nothing_is_checked() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     fixture.spec.changes = false;
     run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=5), [0; 0]);
@@ -193,7 +193,7 @@ fn without_changes_to_be_reported_nothing_is_checked() {
 
 #[test]
 fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     let names: Vec<String> = (0..10).map(|nth| format!("/lost{nth}")).collect();
     let mut links: Vec<&str> = names.iter().map(String::as_str).collect();
     for day in 1..=2 {
@@ -223,7 +223,7 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
 
 #[test]
 fn what_is_known_of_a_page_goes_with_its_crawl() {
-    let mut fixture = watched();
+    let mut fixture = watch_fixture();
     run(&mut fixture, 1, &all_there(&["/there"]));
     let known = |fixture: &mut Fixture| -> i64 {
         fixture.frontier.commit().unwrap();

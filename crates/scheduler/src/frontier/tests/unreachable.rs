@@ -1,6 +1,6 @@
 //! The tasks of an unreachable site are handed out, whatever else is queued there.
 
-use super::backing_off::{backoff, fixture_with_backoffs, unreachable};
+use super::backing_off::{completes_with_backoff, fixture_with_backoffs, unreachable};
 use super::*;
 use crate::backoff_table::BackoffTable;
 
@@ -17,12 +17,12 @@ const UNREACHABLE_MS: i64 = 1_000;
 
 /// Makes the site `a.org` unreachable by two failures, of its first page and of one that was not requested before.
 /// The other tasks are handed out and called back.
-fn give_up(fixture: &mut Fixture) {
+fn make_unreachable(fixture: &mut Fixture) {
     for (now_ms, backoffs_after) in [(0, true), (UNREACHABLE_MS, false)] {
         let mut tasks = lease(fixture, now_ms).tasks;
         let task = tasks.remove(0);
         assert_eq!(
-            backoff(fixture, &unreachable(&task), now_ms),
+            completes_with_backoff(fixture, &unreachable(&task), now_ms),
             backoffs_after
         );
         for left in tasks {
@@ -116,7 +116,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
         let mut fixture = fixture_with_backoffs(table());
         fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
         fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
-        give_up(&mut fixture);
+        make_unreachable(&mut fixture);
         feed_as(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
         let batch = lease(&mut fixture, UNREACHABLE_MS);
         assert_eq!(paths(&batch), ["a", "c"], "newer ones of {newer}");
@@ -142,7 +142,7 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
-    give_up(&mut fixture);
+    make_unreachable(&mut fixture);
     let none: [String; 0] = [];
     let urls = ["http://a.org/x", "http://a.org/y"];
     let candidates = [60, 70]
@@ -188,7 +188,7 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
             "stopped" => fixture.frontier.crawls().stop(held).unwrap(),
             _ => {}
         }
-        give_up(&mut fixture);
+        make_unreachable(&mut fixture);
         feed_as(&mut fixture, "newer", with_priority(90), &["x"]);
         assert_eq!(
             lease_to_the_end(&mut fixture, UNREACHABLE_MS),
@@ -209,7 +209,7 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     let held = feed_as(&mut fixture, "held", with_priority(30), &["held"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(held).unwrap();
-    give_up(&mut fixture);
+    make_unreachable(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!((batch.next, batch.nothing), (None, None));
     fixture.frontier.crawls().resume(held).unwrap();
@@ -235,7 +235,7 @@ fn older_tasks_are_found_behind_many_crawls() {
     let last = feed_as(&mut fixture, "last", with_priority(30), &["last"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(last).unwrap();
-    give_up(&mut fixture);
+    make_unreachable(&mut fixture);
     for number in 0..1_500 {
         let page = format!("new{number}");
         feed_as(
@@ -257,7 +257,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
-    give_up(&mut fixture);
+    make_unreachable(&mut fixture);
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(paths(&batch), ["a", "c"]);
     fixture
@@ -283,7 +283,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
         (paths(&batch), batch.tasks[0].unreachable),
         (vec!["c"], None)
     );
-    assert!(backoff(
+    assert!(completes_with_backoff(
         &mut fixture,
         &unreachable(&batch.tasks[0]),
         UNREACHABLE_MS
@@ -292,7 +292,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
 }
 
 /// Lets four consecutive probes fail. Returns the crawls of their pages.
-fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
+fn fail_four_probes(fixture: &mut Fixture) -> Vec<CrawlKey> {
     let mut crawls = Vec::new();
     let mut now_ms = 0;
     for _ in 0..4 {
@@ -311,7 +311,7 @@ fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
         };
         let probe = batch.tasks.first().expect("a probe");
         crawls.push(probe.crawl);
-        assert!(backoff(fixture, &unreachable(probe), now_ms));
+        assert!(completes_with_backoff(fixture, &unreachable(probe), now_ms));
         now_ms += 1_000;
     }
     crawls
@@ -338,7 +338,7 @@ fn the_crawls_of_a_site_take_turns_in_probing_it_whatever_their_priorities_and_l
         fixture.frontier.releases().set_browsers(true);
         let one = feed_as(&mut fixture, "one", with_priority(50), &pages);
         let other = feed_as(&mut fixture, "other", change, &pages);
-        let crawls = probed(&mut fixture);
+        let crawls = fail_four_probes(&mut fixture);
         for crawl in [one, other] {
             let count = crawls.iter().filter(|probed| **probed == crawl).count();
             assert_eq!(count, 2, "{name}: {crawls:?}");

@@ -27,7 +27,7 @@ pub(super) async fn list(
     wanted: usize,
 ) -> Result<ListPage<RecordRow>, Fault> {
     let read = |stored: &RawDocument, order| cursor_and_row(stored, filter, order);
-    follow(db, filter, from, (members(), wanted), read).await
+    read_along_index(db, filter, from, (members(), wanted), read).await
 }
 
 pub(super) async fn list_whole(
@@ -47,7 +47,7 @@ pub(super) async fn list_whole(
         });
         Ok((place, listed))
     };
-    follow(db, filter, from, (Document::new(), wanted), read).await
+    read_along_index(db, filter, from, (Document::new(), wanted), read).await
 }
 
 fn whole_if_taken(
@@ -69,7 +69,7 @@ fn whole_if_taken(
 }
 
 /// Reads a page along the index that holds the wanted records, or along their keys.
-async fn follow<T>(
+async fn read_along_index<T>(
     db: &Db,
     filter: &RecordFilter,
     from: Option<Place>,

@@ -79,7 +79,7 @@ async fn read(
     if let Some(projection) = &source.projection {
         find = find.projection(projection.clone());
     }
-    let projected = source.projected();
+    let projected = source.projected_members();
     let mut cursor = with_read_timeout(async { find.await }).await?;
     let mut chunk = Vec::new();
     let mut bytes = 0;

@@ -38,12 +38,17 @@ fn a_projection_leaves_the_id_alone() {
 
 #[test]
 fn the_members_of_a_projection_are_known_by_name() {
-    let names = |projection| source().with_projection(projection).unwrap().projected();
+    let names = |projection| {
+        source()
+            .with_projection(projection)
+            .unwrap()
+            .projected_members()
+    };
     let computed = r#"{"_id": 1, "urls": ["$a", "$b"], "name": "$person.name", "address.city": 1,
         "address.street": true}"#;
     assert_eq!(names(computed), ["urls", "name", "address"]);
     assert!(names(r#"{"notes": 0, "photo": false}"#).is_empty());
-    assert!(source().projected().is_empty());
+    assert!(source().projected_members().is_empty());
 }
 
 #[test]

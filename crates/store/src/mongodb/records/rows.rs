@@ -37,7 +37,7 @@ pub(in crate::mongodb) async fn put_rows(
     rules: &FillRules,
 ) -> Result<PutRowsResult, Fault> {
     let mut put = PutRowsResult::default();
-    let rows = keyed(db, pages, &mut put.without_key).await?;
+    let rows = rows_with_keys(db, pages, &mut put.without_key).await?;
     for some in rows.chunks(ROWS_AT_ONCE) {
         put_chunk(db, pages, some, rules, &mut put).await?;
     }
@@ -137,7 +137,7 @@ async fn insert_new(
     Ok(settled)
 }
 
-async fn keyed(
+async fn rows_with_keys(
     db: &Db,
     pages: &[RowPage<'_>],
     without_key: &mut Vec<usize>,
@@ -175,7 +175,7 @@ pub(in crate::mongodb) async fn note_rows_missing_from_list(
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let note_missing = |record: &mut RecordDocument| {
             record.record.note_row_missing_from_list(list, began_ms);
-            let gone = record.record.gone();
+            let gone = record.record.gone_from();
             // This is also true if the write was confirmed too late and is revised again.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };

@@ -159,7 +159,7 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
         record.note_row_missing_from_list(LIST, AT_MS + 10),
         RowLoss::List
     );
-    assert_eq!(record.gone(), None);
+    assert_eq!(record.gone_from(), None);
     assert_eq!(
         record.note_row_missing_from_list(OTHER, AT_MS + 10),
         RowLoss::Row
@@ -169,16 +169,16 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
         RowLoss::Nothing,
         "again"
     );
-    assert_eq!(record.gone().unwrap().list, OTHER);
+    assert_eq!(record.gone_from().unwrap().list, OTHER);
     assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
     // These pages were saved late.
     see(&mut record, Some(OTHER), AT_MS + 9);
-    assert!(record.gone().is_some());
+    assert!(record.gone_from().is_some());
     let mut held_elsewhere = record.clone();
     see(&mut held_elsewhere, Some(LIST), AT_MS + 9);
-    assert_eq!(held_elsewhere.gone(), None);
+    assert_eq!(held_elsewhere.gone_from(), None);
     see(&mut record, Some(OTHER), AT_MS + 10);
-    assert_eq!(record.gone(), None);
+    assert_eq!(record.gone_from(), None);
     assert_eq!(record.held_by(OTHER).unwrap().since, iso_time(AT_MS + 10));
 }
 

@@ -42,7 +42,7 @@ pub(super) fn crawl_counts(
     let mut outcomes = Vec::new();
     if has_index(conn, "pages_by_outcome")? {
         for outcome in Outcome::ALL {
-            let count = pages_of(conn, crawl, *outcome, count_to)?;
+            let count = count_pages(conn, crawl, *outcome, count_to)?;
             if count.counted > 0 {
                 outcomes.push((*outcome, count));
             }
@@ -55,7 +55,7 @@ pub(super) fn crawl_counts(
     })
 }
 
-fn pages_of(
+fn count_pages(
     conn: &Connection,
     crawl: &CrawlId,
     outcome: Outcome,

@@ -49,7 +49,7 @@ pub(super) fn list(
         FROM records"
     );
     let read = |row: &Row<'_>, order| cursor_and_row(conn, row, filter, order);
-    follow(conn, &columns, filter, from, wanted, read)
+    read_along_index(conn, &columns, filter, from, wanted, read)
 }
 
 pub(super) fn list_whole(
@@ -69,7 +69,7 @@ pub(super) fn list_whole(
         });
         Ok((place, listed))
     };
-    follow(conn, RECORD_COLUMNS, filter, from, wanted, read)
+    read_along_index(conn, RECORD_COLUMNS, filter, from, wanted, read)
 }
 
 fn whole_if_taken(
@@ -92,7 +92,7 @@ fn whole_if_taken(
 }
 
 /// Reads a page along the index that holds the wanted records, or along their keys.
-fn follow<T>(
+fn read_along_index<T>(
     conn: &Connection,
     columns: &str,
     filter: &RecordFilter,
@@ -187,7 +187,7 @@ fn crawls_of(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
 }
 
 /// A record with everything known about it.
-pub(super) fn whole(conn: &Connection, key: &str) -> Result<Option<WholeRecord>, Fault> {
+pub(super) fn whole_record(conn: &Connection, key: &str) -> Result<Option<WholeRecord>, Fault> {
     let mut select = conn.prepare_cached(&format!("{RECORD_COLUMNS} WHERE _id = ?1"))?;
     let mut rows = select.query([key])?;
     let Some(row) = rows.next()? else {

@@ -18,7 +18,7 @@ use crate::sqlite::schema;
 /// The statements that were run.
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-fn keep(event: TraceEvent<'_>) {
+fn record_statement(event: TraceEvent<'_>) {
     if let TraceEvent::Stmt(statement, _) = event {
         let mut run = RUN.lock().unwrap_or_else(PoisonError::into_inner);
         run.insert(statement.sql().into_owned());
@@ -26,7 +26,7 @@ fn keep(event: TraceEvent<'_>) {
 }
 
 /// A connection to an empty file.
-fn empty(is_prepared: bool) -> (tempfile::TempDir, Connection) {
+fn open_empty_file(is_prepared: bool) -> (tempfile::TempDir, Connection) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("webfill.db");
     drop(schema::open(&path, OpenMode::Create).unwrap());
@@ -112,8 +112,8 @@ fn every_list_follows_an_index() {
     ];
     assert_eq!(places[1].order(), ListOrder::Key);
     for is_prepared in [true, false] {
-        let (_folder, mut conn) = empty(is_prepared);
-        conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(keep))
+        let (_folder, mut conn) = open_empty_file(is_prepared);
+        conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(record_statement))
             .unwrap();
         for from in [None, Some(&places[0]), Some(&places[1])] {
             list_all(&conn, from);
@@ -123,7 +123,7 @@ fn every_list_follows_an_index() {
             // The counts of a crawl are requested after the list of crawls.
             crawls::crawl_counts(&conn, &crawl(), 100).unwrap();
         }
-        records::whole(&conn, "people/1").unwrap();
+        records::whole_record(&conn, "people/1").unwrap();
         page_changes::find_one(&conn, "app/c1/x").unwrap();
         pages::hash(&conn, "app/c1/x").unwrap();
         pages::results(&conn, &["app/c1/x".to_owned()]).unwrap();

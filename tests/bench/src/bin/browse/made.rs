@@ -75,24 +75,24 @@ impl Made {
     pub fn fill(&self, file: &Path) -> rusqlite::Result<()> {
         let conn = Connection::open(file)?;
         conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")?;
-        conn.execute(CRAWLS, bound([SMALL_CRAWLS, self.records()]))?;
+        conn.execute(CRAWLS, to_sql_integers([SMALL_CRAWLS, self.records()]))?;
         for begin in (0..self.pages).step_by(AT_ONCE as usize) {
             let end = self.pages.min(begin + AT_ONCE);
             conn.execute(
                 PAGES,
-                bound([begin, end, PAGES_OF_SITE, BLOCKED, SMALL_CRAWLS]),
+                to_sql_integers([begin, end, PAGES_OF_SITE, BLOCKED, SMALL_CRAWLS]),
             )?;
         }
         for begin in (0..self.records()).step_by(AT_ONCE as usize) {
             let end = self.records().min(begin + AT_ONCE);
-            conn.execute(RECORDS, bound([begin, end]))?;
+            conn.execute(RECORDS, to_sql_integers([begin, end]))?;
         }
-        conn.execute(CHANGES, bound([self.pages / 100, SMALL_CRAWLS]))?;
+        conn.execute(CHANGES, to_sql_integers([self.pages / 100, SMALL_CRAWLS]))?;
         conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 }
 
 /// Numbers in SQLite's type.
-fn bound<const N: usize>(numbers: [u64; N]) -> [i64; N] {
+fn to_sql_integers<const N: usize>(numbers: [u64; N]) -> [i64; N] {
     numbers.map(|number| i64::try_from(number).expect("the numbers of a bench fit"))
 }

@@ -32,7 +32,7 @@ struct Arguments {
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let arguments = arguments(std::env::args().skip(1), size)?;
+    let arguments = parse_arguments(std::env::args().skip(1), size)?;
     let folder = tempfile::tempdir()?;
     let file = arguments
         .keep
@@ -45,7 +45,10 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-fn arguments(mut args: impl Iterator<Item = String>, size: Size) -> Result<Arguments, Failure> {
+fn parse_arguments(
+    mut args: impl Iterator<Item = String>,
+    size: Size,
+) -> Result<Arguments, Failure> {
     let mut arguments = Arguments {
         pages: size.pick(10_000_000, 200_000),
         keep: None,

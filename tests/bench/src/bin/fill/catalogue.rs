@@ -72,7 +72,7 @@ impl Truth {
     }
 
     /// Whether a filled cell has the true value.
-    pub fn is(&self, cell: &str) -> bool {
+    pub fn matches(&self, cell: &str) -> bool {
         // Pages cut off some texts, and have the whole in another place.
         let is_same = |value: &String| match normalise_spaces(value).trim_end().strip_suffix("...")
         {

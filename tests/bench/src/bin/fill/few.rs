@@ -79,7 +79,7 @@ pub fn made() -> Vec<Catalogue> {
 }
 
 /// A table for each group of sites whose names begin alike.
-pub fn real(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
+pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
     for site in labelled_sites(folder)? {
         let kind = site.name.split('-').next().unwrap_or_default().to_owned();

@@ -33,11 +33,11 @@ pub struct FillQuality {
 
 impl FillQuality {
     pub fn compare_with_truth(table: &Table, folder: &Path) -> Result<FillQuality, Failure> {
-        let filled: Vec<Vec<String>> = records(&folder.join("books.filled.csv"))?;
+        let filled: Vec<Vec<String>> = read_records(&folder.join("books.filled.csv"))?;
         if filled.len() != table.rows.len() {
             return Err("the filled table has other rows".into());
         }
-        let listed = listed(table, folder)?;
+        let listed = read_doubts(table, folder)?;
         let fetched = fetched_rows(folder)?;
         let known_fields = known_fields(table);
         let mut judged = FillQuality::default();
@@ -46,7 +46,7 @@ impl FillQuality {
             let mut is_right = true;
             for (field, (given, truth)) in row.given.iter().zip(&row.truth).enumerate() {
                 let value = &filled[2 + field];
-                is_right &= truth.is(value);
+                is_right &= truth.matches(value);
                 let known = match given {
                     Given::Nothing | Given::Gap => {
                         judged.gaps += usize::from(*given == Given::Gap);
@@ -56,7 +56,7 @@ impl FillQuality {
                         }
                         match value.is_empty() {
                             true => {}
-                            false if truth.is(value) => judged.right += 1,
+                            false if truth.matches(value) => judged.right += 1,
                             false => judged.wrong += 1,
                         }
                         continue;
@@ -158,15 +158,15 @@ fn share(part: usize, all: usize) -> f64 {
 /// Prints the gaps that are filled wrongly or not at all, and the known values that are listed wrongly or not at all,
 /// with what the evidence says of them.
 pub fn show(table: &Table, folder: &Path) -> Result<(), Failure> {
-    let filled: Vec<Vec<String>> = records(&folder.join("books.filled.csv"))?;
-    let listed = listed(table, folder)?;
-    let evidence = evidence(folder)?;
+    let filled: Vec<Vec<String>> = read_records(&folder.join("books.filled.csv"))?;
+    let listed = read_doubts(table, folder)?;
+    let evidence = read_evidence(folder)?;
     for (at, row) in table.rows.iter().enumerate() {
         for (field, (given, truth)) in row.given.iter().zip(&row.truth).enumerate() {
             let value = &filled[at][2 + field];
             let is_listed = listed.contains(&(at, field));
             let what = match given {
-                Given::Gap | Given::Nothing if truth.is(value) => continue,
+                Given::Gap | Given::Nothing if truth.matches(value) => continue,
                 Given::Gap | Given::Nothing if value.is_empty() => "lost",
                 Given::Gap | Given::Nothing => "WRONG",
                 Given::Right if is_listed => "FALSE DOUBT",
@@ -199,7 +199,7 @@ pub fn show(table: &Table, folder: &Path) -> Result<(), Failure> {
 }
 
 /// The lines of the evidence by row and column.
-fn evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
+fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
     let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
     let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
     for line in text.lines() {
@@ -211,7 +211,7 @@ fn evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Fail
     Ok(lines)
 }
 
-fn records(file: &Path) -> Result<Vec<Vec<String>>, Failure> {
+fn read_records(file: &Path) -> Result<Vec<Vec<String>>, Failure> {
     let mut rows = Vec::new();
     for record in csv::Reader::from_path(file)?.records() {
         rows.push(record?.iter().map(str::to_owned).collect());
@@ -220,9 +220,9 @@ fn records(file: &Path) -> Result<Vec<Vec<String>>, Failure> {
 }
 
 /// The cells in the file of doubts.
-fn listed(table: &Table, folder: &Path) -> Result<Cells, Failure> {
+fn read_doubts(table: &Table, folder: &Path) -> Result<Cells, Failure> {
     let mut cells = Cells::new();
-    for row in records(&folder.join("books.doubts.csv"))? {
+    for row in read_records(&folder.join("books.doubts.csv"))? {
         let field = table.fields.iter().position(|field| *field == row[2]);
         cells.insert((place(&row[1])?, field.ok_or("a doubt of another column")?));
     }
@@ -231,7 +231,7 @@ fn listed(table: &Table, folder: &Path) -> Result<Cells, Failure> {
 
 /// The rows whose page was fetched.
 fn fetched_rows(folder: &Path) -> Result<BTreeSet<usize>, Failure> {
-    let evidence = evidence(folder)?;
+    let evidence = read_evidence(folder)?;
     let is_fetched = |lines: &[Value]| lines.iter().any(|line| !line["fetched_at"].is_null());
     let fetched = evidence.iter().filter(|(_, lines)| is_fetched(lines));
     Ok(fetched.map(|((row, _), _)| *row).collect())

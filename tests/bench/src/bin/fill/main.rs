@@ -108,7 +108,7 @@ fn main() -> Result<ExitCode, Failure> {
     let folder = options.kept.as_deref().unwrap_or(temporary.path());
     let mut verdicts = Vec::new();
     if options.wants("many") {
-        verdicts.extend(many(size, folder)?);
+        verdicts.extend(measure_many(size, folder)?);
     }
     let measure = |name: &str, catalogues: &[Catalogue], reached: &[Reached]| {
         few::measure(
@@ -126,7 +126,7 @@ fn main() -> Result<ExitCode, Failure> {
     if options.wants("real") {
         match std::env::var_os("LEARN_PAGES") {
             Some(pages) => {
-                let catalogues = few::real(Path::new(&pages))?;
+                let catalogues = few::real_catalogues(Path::new(&pages))?;
                 verdicts.extend(measure("LEARN_PAGES", &catalogues, &few::ON_REAL)?);
             }
             None => println!("fill: LEARN_PAGES names no folder of pages with true values"),
@@ -136,10 +136,10 @@ fn main() -> Result<ExitCode, Failure> {
 }
 
 /// Tables of four sites with the same number of rows each.
-fn many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
+fn measure_many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
     let catalogue = Catalogue::made(size.pick(1_000, 100));
     let address = web::serve(catalogue.things.iter())?;
-    let mut verdicts = usual(&catalogue, folder, &address)?;
+    let mut verdicts = measure_usual(&catalogue, folder, &address)?;
     for draw in [&SPARSE, &DIRTY] {
         let table = catalogue.table(draw.deleted, draw.wrong, 0);
         let folder = new_folder(folder, draw)?;
@@ -154,7 +154,11 @@ fn many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
 }
 
 /// The usual table, and what it costs.
-fn usual(catalogue: &Catalogue, folder: &Path, address: &str) -> Result<Vec<Verdict>, Failure> {
+fn measure_usual(
+    catalogue: &Catalogue,
+    folder: &Path,
+    address: &str,
+) -> Result<Vec<Verdict>, Failure> {
     let draw = &USUAL;
     let table = catalogue.table(draw.deleted, draw.wrong, 0);
     let folder = new_folder(folder, draw)?;
@@ -240,7 +244,7 @@ impl Options {
 }
 
 /// Writes the table to its file.
-fn file_of(table: &Table, folder: &Path) -> Result<PathBuf, Failure> {
+fn write_table(table: &Table, folder: &Path) -> Result<PathBuf, Failure> {
     let file = folder.join("books.csv");
     std::fs::write(&file, table.text()?)?;
     Ok(file)

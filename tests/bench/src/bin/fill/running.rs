@@ -8,7 +8,7 @@ use webfill_bench::program::binary;
 use webfill_bench::sites::Failure;
 
 use crate::catalogue::Table;
-use crate::file_of;
+use crate::write_table;
 
 /// The kernel keeps the largest memory of a process only while it lives.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
@@ -28,7 +28,7 @@ pub fn fill(
     address: &str,
     doubts: Option<&str>,
 ) -> Result<Cost, Failure> {
-    file_of(table, folder)?;
+    write_table(table, folder)?;
     let resolve = format!("*:80:{address}");
     let mut command = Command::new(binary()?);
     command
@@ -47,7 +47,7 @@ pub fn fill(
             break status;
         }
         peak_kib = peak_kib.max(largest_memory(child.id()).unwrap_or(0));
-        core_seconds = on_core(child.id()).unwrap_or(core_seconds);
+        core_seconds = core_seconds(child.id()).unwrap_or(core_seconds);
         std::thread::sleep(SAMPLE_EVERY);
     };
     match status.success() {
@@ -69,7 +69,7 @@ fn largest_memory(process: u32) -> Option<u64> {
 }
 
 /// The time of all threads on cores, in user and in system mode.
-fn on_core(process: u32) -> Option<f64> {
+fn core_seconds(process: u32) -> Option<f64> {
     /// Linux reports these times in hundredths of a second, whatever the kernel's own tick is.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

@@ -30,7 +30,7 @@ impl Fleet {
             folder,
             processes: Vec::new(),
         };
-        fleet.keys(&["new", "dispatcher"], "keys")?;
+        fleet.run_keys(&["new", "dispatcher"], "keys")?;
         fleet.admit("supervisor", "supervisor", &[])?;
         fleet.admit("client", "honest", &[])?;
         for kind in KINDS {
@@ -76,7 +76,7 @@ impl Fleet {
         Ok(())
     }
 
-    fn keys(&self, args: &[&str], folder: &str) -> Result<String, Failure> {
+    fn run_keys(&self, args: &[&str], folder: &str) -> Result<String, Failure> {
         let made = Command::new(binary()?)
             .arg("keys")
             .args(args)
@@ -96,8 +96,8 @@ impl Fleet {
     fn admit(&self, role: &str, name: &str, rights: &[&str]) -> Result<(), Failure> {
         let trusted = self.folder.path().join("keys/dispatcher.pub");
         let trusted = trusted.to_string_lossy();
-        let public = self.keys(&["new", role, "--dispatcher-key", &trusted], name)?;
-        self.keys(&[&["add", role, name, &public], rights].concat(), "keys")?;
+        let public = self.run_keys(&["new", role, "--dispatcher-key", &trusted], name)?;
+        self.run_keys(&[&["add", role, name, &public], rights].concat(), "keys")?;
         Ok(())
     }
 

@@ -79,7 +79,7 @@ impl LearnScores {
             for (field, truth) in &page.truth {
                 let key = (site.name.clone(), field.clone());
                 let counts = self.0.entry(key).or_default();
-                counts.add(&normal(read.get(field)), &normal(Some(truth)));
+                counts.add(&normalise(read.get(field)), &normalise(Some(truth)));
                 if let Some(chain) = chains.as_mut().and_then(|chains| chains.remove(field)) {
                     counts.chain = chain;
                 }
@@ -93,10 +93,10 @@ impl LearnScores {
         let sum = |of: fn(&Counts) -> f64| fields().map(of).sum::<f64>();
         let lists: Vec<f64> = fields()
             .filter(|one| one.lists / one.pages >= LIST)
-            .map(Counts::share)
+            .map(Counts::mean_f1)
             .collect();
         Figures {
-            macro_f1: mean(fields().map(Counts::share).collect()),
+            macro_f1: mean(fields().map(Counts::mean_f1).collect()),
             micro_f1: 2.0 * sum(|one| one.right)
                 / (sum(|one| one.read) + sum(|one| one.truly)).max(1.0),
             precision: sum(|one| one.right) / sum(|one| one.read).max(1.0),
@@ -104,7 +104,7 @@ impl LearnScores {
             lists: (!lists.is_empty()).then(|| mean(lists)),
             good_fields: mean(
                 fields()
-                    .map(|one| f64::from(u8::from(one.share() >= GOOD)))
+                    .map(|one| f64::from(u8::from(one.mean_f1() >= GOOD)))
                     .collect(),
             ),
             fields: self.0.len(),
@@ -114,7 +114,11 @@ impl LearnScores {
     /// Prints each field, with the chain of the last draw.
     pub fn show(&self) {
         for ((site, field), counts) in &self.0 {
-            println!("  {site} {field}: {:.3}  {}", counts.share(), counts.chain);
+            println!(
+                "  {site} {field}: {:.3}  {}",
+                counts.mean_f1(),
+                counts.chain
+            );
         }
     }
 }
@@ -150,7 +154,7 @@ impl Counts {
         self.lists += f64::from(u8::from(truly > 1.0));
     }
 
-    fn share(&self) -> f64 {
+    fn mean_f1(&self) -> f64 {
         self.f1 / self.pages
     }
 }
@@ -224,7 +228,7 @@ fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
 }
 
 /// Numbers are compared as numbers: a record may have more zeros than a page.
-fn normal(values: Option<&Vec<String>>) -> BTreeSet<String> {
+fn normalise(values: Option<&Vec<String>>) -> BTreeSet<String> {
     let values = values.into_iter().flatten();
     values
         .map(|value| match value.parse::<f64>() {

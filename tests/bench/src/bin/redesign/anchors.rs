@@ -137,7 +137,7 @@ fn meta_anchor(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<An
     let key = ["property", "name", "itemprop"]
         .into_iter()
         .find(|key| node.attribute(key).is_some())?;
-    let name = quoted(node.attribute(key)?)?;
+    let name = quote(node.attribute(key)?)?;
     Some(Anchor::xpath(
         Kind::Meta,
         &format!("//meta[@{key}={name}]/@content"),
@@ -202,7 +202,7 @@ fn starts(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     }
     for attribute in element.attributes() {
         let (name, value) = (attribute.name(), attribute.value());
-        let Some(literal) = quoted(value) else {
+        let Some(literal) = quote(value) else {
             continue;
         };
         match name {
@@ -254,7 +254,7 @@ fn label_anchors(
     }
     let mut found = Vec::new();
     for (distance, label) in before.iter().rev().take(LABELS).enumerate() {
-        let Some(literal) = quoted(label).filter(|_| common.contains(label)) else {
+        let Some(literal) = quote(label).filter(|_| common.contains(label)) else {
             continue;
         };
         let texts = format!("//text()[normalize-space()={literal}]");
@@ -295,7 +295,7 @@ fn step(element: NodeRef<'_>) -> String {
     format!("{tag}[{}]", before.count() + 1)
 }
 
-fn quoted(text: &str) -> Option<String> {
+fn quote(text: &str) -> Option<String> {
     match (text.contains('\''), text.contains('"')) {
         _ if text.len() > 200 => None,
         (false, _) => Some(format!("'{text}'")),

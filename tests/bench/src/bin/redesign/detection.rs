@@ -43,7 +43,7 @@ pub fn measure_alerts(
         false => Vec::new(),
     };
     let old = site.pages.iter().zip(&broken.known).map(|(page, truth)| {
-        let extraction = extracted(&engine, &page.url, &page.html);
+        let extraction = extract(&engine, &page.url, &page.html);
         let known_values = known(&texts_by_field(&extraction.fields), truth);
         Yield {
             extraction,
@@ -51,7 +51,7 @@ pub fn measure_alerts(
         }
     });
     let new = broken.after.iter().map(|page| {
-        let extraction = extracted(&engine, &page.url, &page.html);
+        let extraction = extract(&engine, &page.url, &page.html);
         let read = page.to_old_form(texts_by_field(&extraction.fields));
         let known_values = known(&read, &page.truth);
         Yield {
@@ -86,7 +86,7 @@ pub fn measure_alerts(
     Ok(noticed)
 }
 
-fn extracted(engine: &Engine, url: &Url, html: &str) -> Extraction {
+fn extract(engine: &Engine, url: &Url, html: &str) -> Extraction {
     let page = PageInput {
         url,
         kind: PageKind::Html,

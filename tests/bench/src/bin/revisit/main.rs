@@ -28,7 +28,7 @@ const WANTED: [(f64, f64, f64); 3] = [(75.0, 1.2, 3.0), (65.0, 2.7, 9.0), (10.0,
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let seeds = seeds(std::env::args().skip(1), size)?;
+    let seeds = parse_seeds(std::env::args().skip(1), size)?;
     println!("{seeds} seeds; share noticed in the next night, mean and 90th percentile in days");
     let mut verdicts = Vec::new();
     for (budget, wanted) in BUDGETS.into_iter().zip(WANTED) {
@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-fn seeds(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+fn parse_seeds(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
     match (args.next().as_deref(), args.next()) {
         (None, _) => Ok(size.pick(5, 2)),
         (Some("--seeds"), Some(seeds)) => Ok(seeds.parse()?),

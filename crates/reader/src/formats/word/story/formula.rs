@@ -56,19 +56,19 @@ impl Formula {
         match name {
             "oMath" => self.depth += 1,
             _ if self.depth == 0 => {}
-            "f" => writer.space(),
+            "f" => writer.push_space(),
             "den" => self.sign = Some("/"),
             "sup" => self.sign = Some("^"),
             "sub" => self.sign = Some("_"),
             "rad" => {
                 self.brackets.push(None);
-                self.before_text(writer)?;
+                self.write_sign(writer)?;
                 writer.push("\u{221a}")?;
             }
             "naryPr" => self.operator = Some("\u{222b}".to_owned()),
             "chr" if self.operator.is_some() => self.operator = Some(value()),
             "d" => {
-                self.before_text(writer)?;
+                self.write_sign(writer)?;
                 self.brackets.push(Some(Brackets {
                     begin: "(".to_owned(),
                     between: "|".to_owned(),
@@ -110,7 +110,7 @@ impl Formula {
                     *self = Formula::default();
                 }
             }
-            "f" => writer.space(),
+            "f" => writer.push_space(),
             // An empty operand gets no sign.
             "den" | "sup" | "sub" => self.sign = None,
             "naryPr" => {
@@ -131,7 +131,7 @@ impl Formula {
         Ok(())
     }
 
-    pub(super) fn before_text(&mut self, writer: &mut TextWriter) -> Result<(), Trouble> {
+    pub(super) fn write_sign(&mut self, writer: &mut TextWriter) -> Result<(), Trouble> {
         match self.sign.take() {
             Some(sign) => writer.push(sign),
             None => Ok(()),

@@ -11,9 +11,9 @@ fn watch(when: &str, about: &[&str]) -> Value {
 }
 
 /// A world with two changes in the store, and a watch with one recipient.
-fn asked_for(when: &str, about: &[&str]) -> World {
+fn world_with_watch(when: &str, about: &[&str]) -> World {
     let folder = tempfile::tempdir().unwrap();
-    let mut world = World::of(core_in(&folder, 0), folder);
+    let mut world = World::of(open_core(&folder, 0), folder);
     world.change(2);
     world.ask(watch(when, about), 1);
     assert!(world.tick(500).is_empty());
@@ -55,7 +55,7 @@ impl World {
             for event in events.unwrap_or_default() {
                 reported.push(event["line"].as_str().unwrap_or_default().to_owned());
             }
-            self.ended(delivery.id, Verdict::Delivered, now_ms);
+            self.report_delivery_end(delivery.id, Verdict::Delivered, now_ms);
         }
         reported
     }
@@ -67,7 +67,7 @@ fn gone(number: u64) -> String {
 
 #[test]
 fn a_digest_reports_each_change_since_the_subscription_once() {
-    let mut world = asked_for("digest", &["changes"]);
+    let mut world = world_with_watch("digest", &["changes"]);
     world.change(2);
     assert!(world.tick(1_000).is_empty(), "the run has not ended");
     assert_eq!(world.run_once(1, 2_000), [gone(3), gone(4)]);
@@ -81,7 +81,7 @@ fn a_digest_reports_each_change_since_the_subscription_once() {
 
 #[test]
 fn immediate_notifications_do_not_wait_for_the_end_of_a_run() {
-    let mut world = asked_for("at_once", &["changes"]);
+    let mut world = world_with_watch("at_once", &["changes"]);
     world.change(1);
     let reported = world.tick(1_000);
     assert_eq!(world.deliver(reported, 1_500), [gone(3)]);
@@ -92,7 +92,7 @@ fn immediate_notifications_do_not_wait_for_the_end_of_a_run() {
 #[test]
 fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
     for when in ["digest", "at_once"] {
-        let mut world = asked_for(when, &["changes"]);
+        let mut world = world_with_watch(when, &["changes"]);
         world.change(1);
         let store = world.store.take();
         assert_eq!(world.run_once(1, 1_000), [""; 0]);
@@ -108,7 +108,7 @@ fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
 
 #[test]
 fn a_run_with_checks_judged_late_is_reported_without_them_and_they_follow() {
-    let mut world = asked_for("digest", &["changes", "runs"]);
+    let mut world = world_with_watch("digest", &["changes", "runs"]);
     let store = world.store.take();
     assert_eq!(world.run_once(1, 1_000), [""; 0], "it waits");
     let asked = world.waiting.clone();
@@ -130,7 +130,7 @@ fn a_run_with_checks_judged_late_is_reported_without_them_and_they_follow() {
 
 #[test]
 fn a_dispatcher_that_dies_before_it_has_reported_reports_after_its_start() {
-    let mut world = asked_for("digest", &["changes", "runs"]);
+    let mut world = world_with_watch("digest", &["changes", "runs"]);
     world.change(1);
     let store = world.store.take();
     assert_eq!(world.run_once(1, 1_000), [""; 0]);
@@ -147,7 +147,7 @@ fn a_dispatcher_that_dies_before_it_has_reported_reports_after_its_start() {
 
 #[test]
 fn a_later_subscriber_gets_no_earlier_changes() {
-    let mut world = asked_for("digest", &["runs"]);
+    let mut world = world_with_watch("digest", &["runs"]);
     world.change(1);
     assert_eq!(world.run_once(1, 1_000).len(), 1);
     world.ask(watch("digest", &["changes"]), 5_000);
@@ -168,7 +168,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
 fn more_changes_than_a_notification_holds_come_in_several() {
     let expected: Vec<String> = (3..=1_002).map(gone).collect();
     for when in ["digest", "at_once"] {
-        let mut world = asked_for(when, &["changes"]);
+        let mut world = world_with_watch(when, &["changes"]);
         world.change(1_000);
         let mut reported = match when {
             "digest" => world.run_once(1, 1_000),
@@ -184,7 +184,7 @@ fn more_changes_than_a_notification_holds_come_in_several() {
 
 #[test]
 fn a_page_that_changes_between_question_and_answer_is_reported_soon() {
-    let mut world = asked_for("at_once", &["changes"]);
+    let mut world = world_with_watch("at_once", &["changes"]);
     world.change(1);
     world.check(1_000);
     world.change(1);
@@ -202,7 +202,7 @@ fn a_page_that_changes_between_question_and_answer_is_reported_soon() {
 fn changes_while_the_store_is_away_are_reported_to_a_subscriber() {
     for when in ["digest", "at_once"] {
         let folder = tempfile::tempdir().unwrap();
-        let mut world = World::of(core_in(&folder, 0), folder);
+        let mut world = World::of(open_core(&folder, 0), folder);
         world.change_at(2, 500);
         let store = world.store.take();
         world.ask(watch(when, &["changes"]), 1_000);
@@ -222,7 +222,7 @@ fn changes_while_the_store_is_away_are_reported_to_a_subscriber() {
 
 #[test]
 fn the_rest_of_a_digest_is_reported_after_a_crash() {
-    let mut world = asked_for("digest", &["changes"]);
+    let mut world = world_with_watch("digest", &["changes"]);
     world.change(1_000);
     let first = world.fail_a_run(1, 1_000);
     // Further notifications of the digest are made only once the first one is on its way.

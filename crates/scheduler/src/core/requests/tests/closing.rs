@@ -113,7 +113,7 @@ fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
     let answer = fixture.action_answer(stopped).unwrap();
     assert_eq!(answer["total_purged"], 0);
     assert!(
-        !fixture.is_in_step(0),
+        !fixture.send_heartbeat(0),
         "it is to begin with nothing in hand"
     );
 }
@@ -127,7 +127,7 @@ fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
         assert_eq!(fixture.ask(&action("pause")), None);
         let paused = fixture.asked;
         fixture.now_ms += 500;
-        assert!(fixture.is_in_step(received));
+        assert!(fixture.send_heartbeat(received));
         assert!(
             is_answered_after(&mut fixture, paused, wait_ms),
             "{received} received"

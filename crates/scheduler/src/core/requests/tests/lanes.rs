@@ -120,7 +120,7 @@ fn a_clock_that_differs_is_shown() {
         status["supervisors"][0]["clock_ahead_s"].clone()
     };
     assert_eq!(ahead(&mut fixture), json!(0.0));
-    assert!(fixture.is_in_step(1));
+    assert!(fixture.send_heartbeat(1));
     assert_eq!(ahead(&mut fixture), json!(60.0));
 }
 

@@ -25,7 +25,7 @@ fn all_failed(n: usize) -> Fixture {
     let page = |page| request(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
     fixture.accept(&(0..n).map(page).collect());
     fixture.join();
-    fixture.credit(1_000_000);
+    fixture.grant_credit(1_000_000);
     fail_all(&mut fixture, n);
     fixture
 }

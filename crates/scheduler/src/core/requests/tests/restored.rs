@@ -44,7 +44,7 @@ fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
     fixture.join();
     assert_eq!(sent_to_supervisors(&fixture), 0, "a hello was answered");
     assert!(
-        !fixture.is_in_step(0),
+        !fixture.send_heartbeat(0),
         "a lease of the former fleet was prolonged"
     );
     assert!(fixture.holds().is_some());

@@ -92,7 +92,7 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
 }
 
 /// The crawls that are written within the next seconds: their notes, their states, and when they ended.
-fn written(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
+fn take_written_crawls(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
     fixture.now_ms += 5_000;
     fixture.turn();
     fixture.turn();
@@ -113,7 +113,7 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     fixture.join();
     let tasks = fixture.tasks();
     assert!(
-        written(&mut fixture)
+        take_written_crawls(&mut fixture)
             .iter()
             .all(|(note, ..)| note.is_none())
     );
@@ -123,26 +123,26 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     // The dispatcher dies before it passes the end to the store, and again before the store has it.
     for _ in 0..2 {
         fixture.restart();
-        let ends = written(&mut fixture);
+        let ends = take_written_crawls(&mut fixture);
         assert!(ends[0].0.is_some());
         assert_eq!((ends[0].1, ends[0].2), (CrawlState::Finished, ended_ms));
-        assert_eq!(written(&mut fixture), [], "once for each start");
+        assert_eq!(take_written_crawls(&mut fixture), [], "once for each start");
     }
     // The crawl continues and ends again. The note of its first end does not count for the second.
     fixture.restart();
-    let first = written(&mut fixture)[0].0.unwrap();
+    let first = take_written_crawls(&mut fixture)[0].0.unwrap();
     fixture.accept(&request(json!({"url": "http://a.org/more"})));
     fixture.join();
     let tasks = fixture.tasks();
     fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
-    let second = written(&mut fixture).last().unwrap().0.unwrap();
+    let second = take_written_crawls(&mut fixture).last().unwrap().0.unwrap();
     fixture.core().on_crawl_saved(first).unwrap();
     fixture.restart();
-    assert_eq!(written(&mut fixture).len(), 1);
+    assert_eq!(take_written_crawls(&mut fixture).len(), 1);
     fixture.core().on_crawl_saved(second).unwrap();
     fixture.turn();
     fixture.restart();
-    assert_eq!(written(&mut fixture), []);
+    assert_eq!(take_written_crawls(&mut fixture), []);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_supervisor_forgets_crawls_before_they_are_too_many() {
             most = most.max(reported);
         }
         assert!(forgotten > 0 || !tasks.is_empty(), "{reported} sent");
-        fixture.credit(10_000_000);
+        fixture.grant_credit(10_000_000);
         fixture.report(|outcomes| {
             outcomes
                 .done
@@ -227,7 +227,7 @@ fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
         fixture.outgoing.clear();
         fixture.store_writes.clear();
     }
-    assert!(fixture.core().cx.frontier.crawls().in_memory() <= 20_000);
+    assert!(fixture.core().cx.frontier.crawls().count_in_memory() <= 20_000);
     let status = fixture.accept(&json!({"action": "status"}));
     assert_eq!(
         (&status["crawls"]["known"], &status["total_pending"]),
