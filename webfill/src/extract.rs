@@ -31,10 +31,10 @@ use crate::stdout::print;
 #[derive(Debug, Args)]
 pub struct ExtractOptions {
     /// Crawl whose pages are read
-    #[arg(long, value_name = "ID", value_parser = id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub crawl: String,
     /// Application of the crawl; `watches` for runs of watches
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = parse_id)]
     pub app: String,
     /// Only pages that this mapping matches or has read
     #[arg(long, value_name = "NAME")]

@@ -43,10 +43,10 @@ pub enum KeysCommand {
     /// Add a key to the allow list
     Add {
         /// Role of the key
-        #[arg(value_parser = role, value_name = "supervisor|client")]
+        #[arg(value_parser = parse_role, value_name = "supervisor|client")]
         role: Role,
         /// Name of the key; a supervisor's --id must be this name, or NAME:ANYTHING
-        #[arg(value_parser = name)]
+        #[arg(value_parser = parse_name)]
         name: String,
         /// Public key, or a file with it
         #[arg(value_name = "KEY|FILE", allow_hyphen_values = true)]

@@ -22,10 +22,10 @@ use crate::summary::ListCounts;
 #[derive(Debug, Args)]
 pub struct ListsOptions {
     /// Crawl id
-    #[arg(long, value_name = "ID", value_parser = id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub crawl: String,
     /// Application id; that of watches is `watches`
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = parse_id)]
     pub app: String,
     /// Store to read
     #[arg(

@@ -67,7 +67,7 @@ pub struct McpOptions {
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", requires = "folder", value_parser = crate::cli::contact)]
+    #[arg(long, value_name = "URL", requires = "folder", value_parser = crate::cli::parse_contact)]
     pub contact: Option<String>,
     /// Settings file, also for completing tables
     #[arg(long, value_name = "FILE")]

@@ -79,7 +79,7 @@ pub struct PageFetchOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", value_parser = contact)]
+    #[arg(long, value_name = "URL", value_parser = parse_contact)]
     pub contact: Option<String>,
     /// Allow loopback, private and link-local addresses
     #[arg(long)]
@@ -172,10 +172,10 @@ pub struct PageSourceOptions {
     #[arg(long, value_name = "PATH")]
     pub warc: Option<PathBuf>,
     /// Crawl that was run with --keep-bodies
-    #[arg(long, value_name = "ID", value_parser = id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub crawl: Option<String>,
     /// Application of the crawl; `watches` for runs of watches
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = parse_id)]
     pub app: String,
     /// Store of the crawl [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
@@ -205,7 +205,7 @@ pub struct MappingRepairOptions {
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
     /// Crawl that was run with --keep-bodies [default: only the pages kept for the alert]
-    #[arg(long, value_name = "ID", value_parser = id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub crawl: Option<String>,
     /// Folder of current pages, as for `webfill mapping learn`; without --store, known values come from --records
     #[arg(long, value_name = "DIR", conflicts_with = "crawl")]
@@ -214,7 +214,7 @@ pub struct MappingRepairOptions {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["crawl", "pages"])]
     pub warc: Option<PathBuf>,
     /// Application of the crawl; `watches` for runs of watches
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = parse_id)]
     pub app: String,
     /// Store of the crawl [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]

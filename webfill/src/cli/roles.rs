@@ -59,7 +59,7 @@ pub struct SupervisorOptions {
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
     /// Name of the supervisor, unique in the fleet [default: the host's name]
-    #[arg(long, value_name = "NAME", value_parser = id)]
+    #[arg(long, value_name = "NAME", value_parser = parse_id)]
     pub id: Option<String>,
     /// How its workers fetch pages; `browser` runs their scripts in Chromium first [default: http]
     #[arg(long, value_name = "http|browser")]

@@ -71,13 +71,13 @@ pub struct CrawlOptions {
     )]
     pub depth: u16,
     /// Seconds between two requests to a site without a `Crawl-delay` in its robots.txt [default: 15]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     pub delay: Option<f64>,
     /// Skip robots.txt; only for loopback and private addresses
     #[arg(long)]
     pub ignore_robots: bool,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", value_parser = contact)]
+    #[arg(long, value_name = "URL", value_parser = parse_contact)]
     pub contact: Option<String>,
     /// Allow loopback, private and link-local addresses
     #[arg(long)]
@@ -107,7 +107,7 @@ pub struct CrawlOptions {
     #[arg(long)]
     pub changes: bool,
     /// Links to follow: those that mappings select with `url_parsers`, all, or none
-    #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
+    #[arg(long, value_name = "mapped|all|none", value_parser = parse_follow, default_value = "mapped")]
     pub follow: Follow,
     /// Read the sitemaps and feeds of the seeds' sites, and crawl the listed pages as seeds
     #[arg(long)]
@@ -131,10 +131,10 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "FILE[:N]")]
     pub exclude_sites: Option<String>,
     /// Application id
-    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = parse_id)]
     pub app: String,
     /// Crawl id; an existing id resumes that crawl [default: a new id]
-    #[arg(long, value_name = "ID", value_parser = id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub crawl: Option<String>,
     /// Re-queue tasks of --crawl with these outcomes or HTTP statuses first, such as dns_error,503
     #[arg(
@@ -150,10 +150,10 @@ pub struct CrawlOptions {
     /// Stop gracefully after this time: 90s, 15m, 2h, 1d
     ///
     /// The wait for requests of earlier processes does not count.
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub max_time: Option<Duration>,
     /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
     /// Write unreachable records to this CSV file at the end: id, url, outcome, status_code, site, why
     #[arg(long, value_name = "FILE")]
@@ -162,7 +162,7 @@ pub struct CrawlOptions {
     ///
     /// A finished crawl reads its seeds again. An input value that a page has replaced returns only if you change it.
     /// `--max-pages` and `--domain-max-pages` count the pages of all runs.
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Whether the seeds are expected to differ from run to run. This is not a flag: `webfill fill` sets it.
     #[arg(skip)]

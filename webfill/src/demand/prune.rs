@@ -36,7 +36,7 @@ pub struct PruneOptions {
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
     /// Only crawls idle for longer than this, or pages older than it: 90s, 15m, 2h, 1d; a unit is required
-    #[arg(long, value_name = "DURATION", value_parser = age)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_age)]
     pub older_than: Option<Duration>,
     /// Prune in this state folder while no dispatcher uses it, and free all unused space
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]

@@ -34,7 +34,7 @@ pub struct FillOptions {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=400))]
     pub sample: u16,
     /// Fill only values that are right with at least this probability
-    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = parse_share)]
     pub precision: f64,
     /// Rows without gaps to compare with their pages
     #[arg(long, value_enum, default_value_t)]
@@ -43,7 +43,7 @@ pub struct FillOptions {
     #[arg(long, value_name = "FILE")]
     pub doubts: Option<PathBuf>,
     /// HTML report, such as books.html: coverage and precision, doubts, examples
-    #[arg(long, value_name = "FILE", value_parser = page)]
+    #[arg(long, value_name = "FILE", value_parser = parse_report_name)]
     pub report: Option<PathBuf>,
     /// Print the understanding of the columns and the plan; request and write nothing
     #[arg(long)]
@@ -83,13 +83,13 @@ pub struct FillWebOptions {
     #[arg(long, value_name = "URI", requires = "dispatcher")]
     pub store: Option<String>,
     /// Application id of the requests to the fleet
-    #[arg(long, value_name = "ID", default_value = "fill", requires = "dispatcher", value_parser = crate::cli::id)]
+    #[arg(long, value_name = "ID", default_value = "fill", requires = "dispatcher", value_parser = crate::cli::parse_id)]
     pub app: String,
     /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
-    #[arg(long, value_name = "URL", value_parser = crate::cli::contact)]
+    #[arg(long, value_name = "URL", value_parser = crate::cli::parse_contact)]
     pub contact: Option<String>,
     /// Seconds between two requests to a site without a `Crawl-delay` in its robots.txt [default: 15]
-    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::parse_seconds, allow_negative_numbers = true)]
     pub delay: Option<f64>,
     /// How pages are fetched; `browser` runs their scripts in Chromium first [default: http]
     #[arg(long, value_name = "http|browser")]
@@ -113,10 +113,10 @@ pub struct FillWebOptions {
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
     /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
-    #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_duration, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
     /// Fetch pages again if they are older than this: 90s, 15m, 2h, 1d [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::parse_duration, allow_hyphen_values = true)]
     pub refresh_after: Option<Duration>,
     /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]

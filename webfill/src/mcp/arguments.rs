@@ -78,7 +78,7 @@ pub struct RecordsArguments {
     /// Only those whose id begins with this; needs `dataset`.
     pub id_prefix: Option<String>,
     /// The most records, 1 to 100; default 20.
-    #[serde(default = "some_rows")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: u32,
     /// `next` of the previous answer.
@@ -117,7 +117,7 @@ pub struct PagesArguments {
     #[serde(default)]
     pub outcomes: Vec<String>,
     /// The most pages, 1 to 100; default 20.
-    #[serde(default = "some_rows")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: u32,
     /// `next` of the previous answer.
@@ -167,7 +167,7 @@ pub struct FillArguments {
     /// column `answer`.
     pub doubts: Option<String>,
     /// Wait up to this many seconds for the end, at most 600; default 30. It continues after that.
-    #[serde(default = "some_seconds")]
+    #[serde(default = "default_wait_seconds")]
     #[schemars(range(max = 600))]
     pub wait_seconds: u64,
 }
@@ -188,7 +188,7 @@ pub struct TableArguments {
     /// The table, by its path in the allowed folder.
     pub table: String,
     /// Wait up to this many seconds for the end, at most 600; default 30.
-    #[serde(default = "some_seconds")]
+    #[serde(default = "default_wait_seconds")]
     #[schemars(range(max = 600))]
     pub wait_seconds: u64,
 }
@@ -207,7 +207,7 @@ pub struct ResultsArguments {
     /// Only evidence in this state, such as `filled`, `contradicted` or `below precision`.
     pub state: Option<String>,
     /// The most entries, 1 to 100; default 20.
-    #[serde(default = "some_rows")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: u32,
     /// `next` of the previous answer.

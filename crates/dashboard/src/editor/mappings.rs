@@ -59,7 +59,7 @@ pub struct CheckResult {
 /// Why a mapping was not saved. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSaved {
-    #[error("fix {} in the mapping first", faults(.0.len()))]
+    #[error("fix {} in the mapping first", fault_count_text(.0.len()))]
     Faults(Vec<MappingFault>),
     #[error("{0} has changed since you opened it; compare, then open it again")]
     Changed(String),

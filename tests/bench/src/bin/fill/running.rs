@@ -41,19 +41,19 @@ pub fn fill(
     }
     let began = Instant::now();
     let mut child = command.spawn()?;
-    let (mut peak_kib, mut core_seconds) = (0, 0.0);
+    let (mut peak_kib, mut used) = (0, 0.0);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         peak_kib = peak_kib.max(largest_memory(child.id()).unwrap_or(0));
-        core_seconds = core_seconds(child.id()).unwrap_or(core_seconds);
+        used = core_seconds(child.id()).unwrap_or(used);
         std::thread::sleep(SAMPLE_EVERY);
     };
     match status.success() {
         true => Ok(Cost {
             seconds: began.elapsed().as_secs_f64(),
-            core_seconds,
+            core_seconds: used,
             peak_kib,
         }),
         false => Err(format!("webfill fill ended with {status}").into()),
