@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{html, selected};
+use common::{html, select};
 use webfill_document::{Document, Limits, Selector, XValue};
 
 const PAGE: &str = r#"<title>t</title>
@@ -14,7 +14,7 @@ const PAGE: &str = r#"<title>t</title>
 fn check(cases: &[(&str, &[&str])]) {
     let document = html(PAGE);
     for (selector, expected) in cases {
-        assert_eq!(selected(&document, selector), *expected, "{selector}");
+        assert_eq!(select(&document, selector), *expected, "{selector}");
     }
 }
 
@@ -108,17 +108,17 @@ fn names_match_in_any_case_on_html_pages() {
     let svg = "<svg viewBox='1'><linearGradient>g</linearGradient><foreignObject>f</foreignObject></svg>\
         <p viewBox=2>p</p>";
     let document = html(svg);
-    assert_eq!(selected(&document, "linearGradient"), ["g"]);
-    assert_eq!(selected(&document, "lineargradient"), [""; 0]);
-    assert_eq!(selected(&document, "[viewBox]::attr(viewBox)"), ["1"]);
-    assert_eq!(selected(&document, "foreignObject:is(SVG *)"), ["f"]);
+    assert_eq!(select(&document, "linearGradient"), ["g"]);
+    assert_eq!(select(&document, "lineargradient"), [""; 0]);
+    assert_eq!(select(&document, "[viewBox]::attr(viewBox)"), ["1"]);
+    assert_eq!(select(&document, "foreignObject:is(SVG *)"), ["f"]);
     let xml = Document::parse_xml(
         "<a><B Type='X'>1</B><b type='X'>2</b></a>",
         &Limits::default(),
     );
-    assert_eq!(selected(&xml, "B"), ["1"]);
-    assert_eq!(selected(&xml, "b[type=X]"), ["2"]);
-    assert_eq!(selected(&xml, "A, b[TYPE], b[type=x]"), [""; 0]);
+    assert_eq!(select(&xml, "B"), ["1"]);
+    assert_eq!(select(&xml, "b[type=X]"), ["2"]);
+    assert_eq!(select(&xml, "A, b[TYPE], b[type=x]"), [""; 0]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn languages_are_those_of_the_nearest_ancestor_or_the_page() {
         ("p:lang('')", &["none"]),
         ("p:not(:lang('*'))", &["none"]),
     ] {
-        assert_eq!(selected(&document, selector), expected, "{selector}");
+        assert_eq!(select(&document, selector), expected, "{selector}");
     }
 }
 
@@ -170,9 +170,9 @@ fn what_is_checked_in_the_page_is_found() {
     let page = "<input type=CheckBox checked value=a><input type=radio value=b><input checked value=c>\
         <select><option value=d><option selected value=e></select><p checked>";
     let document = html(page);
-    assert_eq!(selected(&document, ":checked::attr(value)"), ["a", "e"]);
+    assert_eq!(select(&document, ":checked::attr(value)"), ["a", "e"]);
     let others = "input:not(:checked)::attr(value)";
-    assert_eq!(selected(&document, others), ["b", "c"]);
+    assert_eq!(select(&document, others), ["b", "c"]);
 }
 
 #[test]
@@ -185,15 +185,15 @@ fn a_namespace_may_be_left_open() {
         ("a[|href$='.pdf']", &["pdf"]),
     ]);
     let svg = html("<svg><a xlink:href='/x'>l</a></svg><o:p>o</o:p>");
-    assert_eq!(selected(&svg, "[*|href]"), ["l"]);
-    assert_eq!(selected(&svg, "*|p, [|href]"), [""; 0]);
+    assert_eq!(select(&svg, "[*|href]"), ["l"]);
+    assert_eq!(select(&svg, "*|p, [|href]"), [""; 0]);
     let feed = "<r xmlns:media='m'><media:title>1</media:title><title>2</title></r>";
     let feed = Document::parse_xml(feed, &Limits::default());
-    assert_eq!(selected(&feed, "*|title"), ["1", "2"]);
-    assert_eq!(selected(&feed, "title"), ["2"]);
+    assert_eq!(select(&feed, "*|title"), ["1", "2"]);
+    assert_eq!(select(&feed, "title"), ["2"]);
     let feed = "<a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:title>1</a:title></a:feed>";
     let feed = Document::parse_xml(feed, &Limits::default());
-    assert_eq!(selected(&feed, "feed > title"), ["1"]);
+    assert_eq!(select(&feed, "feed > title"), ["1"]);
 }
 
 #[test]
@@ -209,9 +209,9 @@ fn an_empty_is_matches_nothing() {
 #[test]
 fn the_scope_is_the_node_that_is_searched() {
     let document = html(PAGE);
-    assert_eq!(selected(&document, ":scope > head > title"), ["t"]);
+    assert_eq!(select(&document, ":scope > head > title"), ["t"]);
     assert_eq!(
-        selected(&document, "body:not(:scope) > ul > :first-child"),
+        select(&document, "body:not(:scope) > ul > :first-child"),
         ["1"]
     );
     let found = document.select(&Selector::compile("div").unwrap()).unwrap();

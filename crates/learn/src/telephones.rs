@@ -148,10 +148,13 @@ mod tests {
             r"^0(\d{2})(\d{4})(\d+)$"
         );
         assert_eq!(processors[2]["parameters"]["with"], "+44 ${1} ${2} ${3}");
-        assert_eq!(
-            code_before("+44 (20) 7946-0018", "2079460018").as_deref(),
-            Some("44")
-        );
-        assert_eq!(code_before("+44 20 7946 0019", "2079460018"), None);
+        let digits = "442079460018";
+        let (words, read) = last_number("Tel. 020 7946 0018").unwrap();
+        assert_eq!((words, read.as_str()), ("Tel.", "02079460018"));
+        let (code, _) = other_form("+44 (20) 7946-0018", digits, &read).unwrap();
+        assert_eq!(code, "0");
+        let (code, _) = other_form("020 7946 0018", "02079460018", "+442079460018").unwrap();
+        assert_eq!(code, "44");
+        assert!(other_form("+44 20 7946 0018", digits, "02079460019").is_none());
     }
 }
