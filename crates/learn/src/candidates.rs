@@ -548,3 +548,20 @@ fn suffixes(after: &str) -> Vec<String> {
     found.dedup();
     found
 }
+
+/// Whether a pattern depends on a word, and not only on marks or positions.
+pub(crate) fn has_word(pattern: &str) -> bool {
+    let mut letters = 0;
+    let mut is_escaped = false;
+    for c in pattern.chars() {
+        letters = match c.is_alphabetic() && !is_escaped {
+            true => letters + 1,
+            false => 0,
+        };
+        is_escaped = c == '\\' && !is_escaped;
+        if letters == 2 {
+            return true;
+        }
+    }
+    false
+}

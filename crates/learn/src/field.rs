@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::candidates::{Candidate, Candidates, Column};
-use crate::evaluate::{self, Reading, RowReader};
+use crate::evaluate::Reading;
 use crate::fold::KnownValue;
 use crate::foreign_parts;
-use crate::labels::{Labels, Leaks};
-use crate::places::Places;
+use crate::page_group::Group;
 use crate::score::{Label, Scores};
 use crate::shape;
 use crate::stale;
 use crate::stand_ins;
-use crate::types::{Limits, Page};
+use crate::types::Limits;
 use crate::unions;
 
 /// How many candidates are evaluated on the first few labelled pages, and how many of them on all pages.
@@ -35,37 +32,6 @@ pub(crate) struct LearnedField {
     pub(crate) left_out: Vec<f64>,
     /// Indexes of labels whose record is more likely wrong than the page; see `stale.rs`.
     pub(crate) doubted: Vec<usize>,
-}
-
-/// A group of pages prepared for learning. It may also be a group of rows, each of which is treated as a page.
-pub(crate) struct Group<'d> {
-    pub(crate) pages: Vec<Places<'d>>,
-    pub(crate) labels: Labels,
-    pub(crate) leaks: Leaks,
-    /// How chains run within rows; `None` for a group of pages.
-    pub(crate) rows: Option<RowReader<'d>>,
-}
-
-impl Group<'_> {
-    /// The readings of candidates on these pages.
-    fn read(&self, candidates: &[Candidate], numbers: &[usize]) -> Vec<Vec<Reading>> {
-        let chains: Vec<&[Value]> = candidates
-            .iter()
-            .map(|one| one.processors.as_slice())
-            .collect();
-        match &self.rows {
-            Some(rows) => rows.read(&chains, numbers),
-            None => {
-                let pages: Vec<&Page> = numbers.iter().map(|&at| self.pages[at].page).collect();
-                evaluate::read(&chains, &pages)
-            }
-        }
-    }
-
-    fn read_all(&self, candidates: &[Candidate]) -> Vec<Vec<Reading>> {
-        let numbers: Vec<usize> = (0..self.pages.len()).collect();
-        self.read(candidates, &numbers)
-    }
 }
 
 /// Learns a field from its labels and the places that a person pointed at. `multiple` is whether the field is a list,

@@ -7,8 +7,9 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::evaluate::Reading;
-use crate::field::{Group, LearnedField};
+use crate::field::LearnedField;
 use crate::fold::{Spelling, is_cut_off};
+use crate::page_group::Group;
 use crate::score::{Label, reads_truncated, trusted_labels};
 use crate::shape::{self, Lengths};
 

@@ -6,11 +6,12 @@ use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
 use crate::conflicts;
-use crate::field::{Group, LearnedField, learn_field};
+use crate::field::{LearnedField, learn_field};
 use crate::groups::group_pages;
 use crate::known;
 use crate::labels::{Labels, Leaks};
 use crate::links::{self, LearnedGroup};
+use crate::page_group::Group;
 use crate::places::Places;
 use crate::report;
 use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};

@@ -28,6 +28,7 @@ mod known;
 mod labels;
 mod learning;
 mod links;
+mod page_group;
 mod places;
 mod repair;
 mod report;

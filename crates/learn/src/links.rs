@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use webfill_urls::Url;
 
-use crate::field::{Group, LearnedField, learn_field};
+use crate::field::{LearnedField, learn_field};
 use crate::fold::KnownValue;
+use crate::page_group::Group;
 use crate::places::{PlaceKind, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};

@@ -8,10 +8,11 @@ use serde_json::Value;
 use webfill_mapping::{Engine, MappingSet, PageInput, RequestedParts, Source};
 
 use crate::evaluate::{self, Reading};
-use crate::field::{Group, LearnedField, learn_field};
+use crate::field::{LearnedField, learn_field};
 use crate::fold::KnownValue;
 use crate::known;
 use crate::learning::{field_of, parse_pages, prepare_group};
+use crate::page_group::Group;
 use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};

@@ -6,11 +6,12 @@ use serde_json::Value;
 use webfill_urls::Url;
 
 use crate::alternatives::choose_alternatives;
-use crate::candidates::Candidate;
+use crate::candidates::{Candidate, has_word};
 use crate::evaluate::Reading;
-use crate::field::{Group, LearnedField};
+use crate::field::LearnedField;
 use crate::fold::KnownValue;
 use crate::guards;
+use crate::page_group::Group;
 use crate::places::Places;
 use crate::same::common_form;
 use crate::score::{Label, MISSPELT, Scores, reads_truncated};
@@ -187,23 +188,6 @@ fn is_named(candidate: &Candidate) -> bool {
     candidate.anchor != Anchor::Path
         && !candidate.counts_positions()
         && !candidate.processors.iter().any(is_unnamed_pattern)
-}
-
-/// Whether a pattern depends on a word, and not only on marks or positions.
-pub(crate) fn has_word(pattern: &str) -> bool {
-    let mut letters = 0;
-    let mut is_escaped = false;
-    for c in pattern.chars() {
-        letters = match c.is_alphabetic() && !is_escaped {
-            true => letters + 1,
-            false => 0,
-        };
-        is_escaped = c == '\\' && !is_escaped;
-        if letters == 2 {
-            return true;
-        }
-    }
-    false
 }
 
 fn round_share(share: f64) -> f64 {

@@ -28,12 +28,13 @@ use self::prepared_page::{ListPage, PreparedPage};
 use self::roots::Shape;
 use crate::conflicts;
 use crate::evaluate::{self, RowReader};
-use crate::field::{Group, LearnedField, learn_field};
+use crate::field::{LearnedField, learn_field};
 use crate::fold::KnownValue;
 use crate::groups::group_pages;
 use crate::known;
 use crate::labels::{Labels, Leaks};
 use crate::learning::{self, field_of, parse_pages};
+use crate::page_group::Group;
 use crate::places::Places;
 use crate::report;
 use crate::types::{

@@ -1,7 +1,7 @@
 //! Known values that are outdated, or belong to another record: records can be wrong too.
 
 use crate::evaluate::Reading;
-use crate::field::Group;
+use crate::page_group::Group;
 use crate::score::{Label, Scores};
 
 /// How many labels must be read correctly for each doubted one. If more differ, the chain is wrong.

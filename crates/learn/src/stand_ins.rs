@@ -12,13 +12,12 @@ use serde_json::json;
 use webfill_document::{NodeRef, XPath, XValue};
 
 use crate::anchors::text_condition;
-use crate::candidates::Candidate;
+use crate::candidates::{Candidate, has_word};
 use crate::evaluate::Reading;
-use crate::field::Group;
 use crate::fold::{Spelling, collapsed, folded};
 use crate::labels::Labels;
+use crate::page_group::Group;
 use crate::places::Places;
-use crate::report::has_word;
 use crate::score::Label;
 use crate::survival::Anchor;
 use crate::unions::xpath;
