@@ -1,4 +1,4 @@
-//! The queued, leased and done tasks of all crawls, in one SQLite file.
+//! Step 3 of a URL's journey, and the commit of its last step: the queued, leased and done tasks, in one SQLite file.
 //!
 //! A task is *queued* until it is handed out, then *leased* until its outcome is known, then *done*. A task that is
 //! done may be queued again ([`requeue`](Reopening::requeue)); its row stays until its crawl is pruned ([`pruning`]). At

@@ -1,4 +1,4 @@
-//! Judges URLs by their canonical form, then by the scope, then by the excluded sites. Each refusal has one
+//! Step 1 of a URL's journey: its canonical form, then its scope, then the excluded sites. Each refusal has one
 //! reason. The frontier decides afterwards whether the URL was seen before and whether its site's budget is used up.
 
 use webfill_urls::{Url, UrlRefusal, canonical_with_route, fragment_route};

@@ -1,4 +1,4 @@
-//! The index of seen URLs: whether a crawl has seen a URL before, and as which task.
+//! Step 2 of a URL's journey: whether a crawl has seen it before, and as which task.
 //!
 //! The durable fact is the task's own row; this index is derived from it and can be rebuilt. A URL is represented by
 //! a 64-bit hash of crawl and URL, keyed with a secret of the database, so that no page can construct collisions.
