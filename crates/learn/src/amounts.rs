@@ -16,6 +16,10 @@ const MOST_PLACES: usize = 6;
 /// The powers of ten by which units differ.
 const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
 
+/// The positions of marks between groups of three digits; there are none in a fraction.
+const BEFORE_GROUP: &str =
+    r"(?<=\d)(?<![.,]\d)(?<![.,]\d\d)(?<![.,]\d{3})(?<![.,]\d{4})(?=(?:\d{3})+(?:[.,]|$))";
+
 static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
     let mark = r"[.,'\x{2019} \x{a0}\x{2009}\x{202f}]";
     let affix = format!(r"[^\d]{{0,{LONGEST_AFFIX}}}");
@@ -38,7 +42,7 @@ impl<'t> Amount<'t> {
     fn parse(text: &'t str) -> Option<Amount<'t>> {
         let parts = AMOUNT.captures(text)?;
         let (before, number, after) = (parts.get(1)?, parts.get(2)?, parts.get(3)?);
-        // A minus sign would make it a different number, and a slash a part of something else.
+        // A minus sign would make it a different number, and a slash or a bracket a part of something else.
         let is_other = |text: &str| text.contains(['-', '\u{2212}', '/', '(', ')']);
         if is_other(before.as_str()) || is_other(after.as_str()) {
             return None;
@@ -130,7 +134,10 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
             let has_unit = [read.before, read.after]
                 .iter()
                 .any(|text| text.contains(char::is_alphabetic));
-            let is_unlikely = by != 0 && (!has_unit || wanted.shifted(0) == "0");
+            // `1.820 m` is less than two metres, or nearly two kilometres.
+            let is_ambiguous =
+                read.group.is_some() && read.whole.len() <= 6 && read.decimal.is_none();
+            let is_unlikely = by != 0 && (!has_unit || is_ambiguous || wanted.shifted(0) == "0");
             if is_unlikely || leaks.holds(read.before) || leaks.holds(read.after) {
                 continue;
             }
@@ -184,32 +191,34 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     };
     let affixes = affix_processors(wanted);
     let with_groups = |mark: Option<char>| {
-        let grouped = mark
-            .map(|mark| replace_processor(r"(?<=\d)(?=(?:\d{3})+(?:[.,]|$))", &mark.to_string()));
+        let grouped = mark.map(|mark| replace_processor(BEFORE_GROUP, &mark.to_string()));
         let processors = processors.iter().cloned().chain(grouped);
         processors.chain(affixes.clone()).collect()
     };
     groups.into_iter().map(with_groups).collect()
 }
 
-/// The processor that takes the number out of a text with the same words and signs.
+/// The processor that takes the number out of a text with the same words and signs. The marks stand where they stand in
+/// such numbers: with groups of three digits, `1.8` is none.
 fn number_within(read: &Amount<'_>) -> Value {
-    let marks: String = [read.group, read.decimal]
-        .into_iter()
-        .flatten()
-        .map(|mark| {
-            if mark.is_whitespace() {
-                r"\s".to_owned()
-            } else {
-                regex::escape(&mark.to_string())
-            }
-        })
-        .collect();
+    let escaped = |mark: char| match mark.is_whitespace() {
+        true => r"\s".to_owned(),
+        false => regex::escape(&mark.to_string()),
+    };
+    let whole = match read.group.map(escaped) {
+        Some(group) => format!(r"\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,3}}"),
+        None => r"\d+".to_owned(),
+    };
+    let fraction = match (read.decimal.map(escaped), read.group) {
+        (Some(decimal), Some(_)) => format!(r"(?:{decimal}\d{{1,2}})?"),
+        (Some(decimal), None) => format!(r"(?:{decimal}\d+)?"),
+        (None, _) => String::new(),
+    };
     let (before, after) = (
         pattern_with_any_space(read.before),
         pattern_with_any_space(read.after),
     );
-    let pattern = format!(r"^{before}\s*(\d(?:[\d{marks}]*\d)?)\s*{after}$");
+    let pattern = format!(r"^{before}\s*((?:{whole}){fraction})\s*{after}$");
     json!({"type": "regex", "parameters": {"pattern": pattern}})
 }
 

@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{is_short_class, literal, text_condition};
+use crate::anchors::{is_short_class, is_valid_step_name, literal, text_condition};
 use crate::labels::Labels;
 use crate::places::{PlaceKind, Places};
 use crate::steps::relative_paths;
@@ -183,6 +183,9 @@ fn add_route_after_label(
 
 /// The sibling right after a label's element, as a step that the next label is not; `None` if both are alike.
 fn unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
+    if !is_valid_step_name(tag) {
+        return None;
+    }
     if label.tag() != Some(tag) {
         return Some(tag.to_owned());
     }
@@ -208,7 +211,9 @@ fn add_sibling_routes(
     let mut tags: Vec<&str> = Vec::new();
     for sibling in siblings {
         number += 1;
-        let Some(tag) = sibling.tag() else { continue };
+        let Some(tag) = sibling.tag().filter(|tag| is_valid_step_name(tag)) else {
+            continue;
+        };
         tags.push(tag);
         if !sibling.contains(end) {
             continue;

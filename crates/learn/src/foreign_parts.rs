@@ -129,7 +129,7 @@ impl Feature {
 /// An element of this whole class, as a step of an XPath.
 fn element_of_class(tag: &str, class: &str) -> Option<String> {
     Some(match class {
-        "" => tag.to_owned(),
+        "" => format!("{tag}[not(@class) or @class='']"),
         class => format!("{tag}[@class={}]", literal(class)?),
     })
 }
@@ -348,13 +348,13 @@ fn place_among_siblings(
     class: &str,
     leaks: &Leaks,
 ) -> Option<Feature> {
-    const MOST_SIBLINGS: usize = 200;
+    const MOST_SIBLINGS: usize = 2_000;
     let is_good = class.is_empty() || is_short_class(class) && !leaks.holds(class);
     let parent = node.parent().filter(|_| is_good)?;
     let is_like = |child: &NodeRef<'_>| {
         child.tag() == Some(tag) && child.attribute("class").unwrap_or_default() == class
     };
-    let mut like = parent.children().filter(is_like).take(MOST_SIBLINGS);
+    let mut like = parent.children().take(MOST_SIBLINGS).filter(is_like);
     let first = like.next()?;
     let (tag, class) = (tag.to_owned(), class.to_owned());
     match first == node {

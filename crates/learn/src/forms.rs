@@ -64,14 +64,15 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue, leaks: &Leaks) -> Vec
 fn find_durations(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     const UNITS: [(&str, f64); 3] = [("minutes", 60.0), ("seconds", 1.0), ("hours", 3_600.0)];
     const LONGEST_NUMBER: usize = 7;
-    let is_number = value.len() <= LONGEST_NUMBER && !value.starts_with('0');
+    let is_number =
+        value.len() <= LONGEST_NUMBER && (!value.starts_with('0') || value.starts_with("0."));
     let Some(number) = value.parse::<f64>().ok().filter(|_| is_number) else {
         return Vec::new();
     };
     let places = page.all.iter().enumerate();
     let durations = places.filter_map(|(at, place)| Some((at, seconds_of_duration(&place.text)?)));
     let formed = durations.flat_map(|(place, seconds)| {
-        let of_unit = move |(_, unit): &(&str, f64)| seconds == number * unit;
+        let of_unit = move |(_, unit): &(&str, f64)| (seconds - number * unit).abs() < unit / 2e3;
         UNITS
             .into_iter()
             .filter(of_unit)
@@ -110,35 +111,54 @@ fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// The only time of day in a text, on a clock of 12 or 24 hours.
+/// A time of day in a text, on a clock of 12 or 24 hours.
 const TIMES: [&str; 2] = [
-    r"(?i)^\D*(?:.*?\D)?(\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?)",
-    r"^(?:.*?[^\d:])?(\d{1,2}:\d{2})(?![:\d])",
+    r"(?:.*?[^\d:.])??(\d{1,2}(?:[:.]\d{2})?\s*[ap]\.?m\b\.?)",
+    r"(?:.*?[^\d:.+])??(\d{1,2}:\d{2})",
 ];
 
+/// Refuses texts with two times on such a clock, and ranges such as `10-2 pm`.
+const NOT_TWO_TIMES: [&str; 2] = [
+    r"(?!.*\d\s*[ap]\.?m\b.*\d\s*[ap]\.?m\b)",
+    r"(?!.*\d:\d\d.*\d:\d\d)",
+];
+const NOT_A_RANGE: &str = r"(?!.*\d\s*(?:[-\x{2013}\x{2014}]|to|till?|until|bis|\x{e0})\s*\d)";
+
 static TIME_IN_TEXT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let plain = TIMES
+    TIMES
         .iter()
-        .map(|pattern| pattern.trim_end_matches(r"(?![:\d])"));
-    plain
-        .map(|pattern| Regex::new(pattern).expect("constant patterns"))
+        .map(|time| Regex::new(&format!("(?i)^{time}")).expect("constant patterns"))
         .collect()
 });
+
+/// The patterns of the only time in a text.
+fn patterns_of_times() -> [String; 2] {
+    let [of_12, of_24] = TIMES;
+    let [not_two_of_12, not_two_of_24] = NOT_TWO_TIMES;
+    [
+        format!("(?i)^{not_two_of_12}{NOT_A_RANGE}{of_12}"),
+        format!(r"(?i)^{not_two_of_24}{NOT_A_RANGE}{of_24}(?![:\d])"),
+    ]
+}
 
 /// Finds texts that have this time of day, in another notation, among other words.
 fn find_times(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
     let Some(minutes) = wanted.minutes else {
         return Vec::new();
     };
+    let patterns = patterns_of_times();
     let places = page.all.iter().enumerate();
     let short = places.filter(|(_, place)| {
         place.text.len() <= LONGEST && place.text.bytes().any(|b| b.is_ascii_digit())
     });
     let formed = short.filter_map(|(place, at)| {
-        let (pattern, _) = TIMES.iter().zip(TIME_IN_TEXT.iter()).find(|(_, regex)| {
-            let found = regex.captures(&at.text);
-            found.is_some_and(|found| minutes_of_day(&found[1]) == Some(minutes))
-        })?;
+        let (pattern, _) = patterns
+            .iter()
+            .zip(TIME_IN_TEXT.iter())
+            .find(|(_, regex)| {
+                let found = regex.captures(&at.text);
+                found.is_some_and(|found| minutes_of_day(&found[1]) == Some(minutes))
+            })?;
         let processors = vec![json!({"type": "regex", "parameters": {"pattern": pattern}})];
         Some(ConvertedPlace { place, processors })
     });
@@ -160,7 +180,10 @@ fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     };
     let places = page.all.iter().enumerate();
     let links = places.filter(|(_, place)| {
-        matches!(place.at, PlaceKind::Attribute(_, name) if name != "title") && is_it(&place.text)
+        let is_of_link = |name: &str| {
+            matches!(name, "href" | "src") || name.starts_with("data-") && name.ends_with("src")
+        };
+        matches!(place.at, PlaceKind::Attribute(_, name) if is_of_link(name)) && is_it(&place.text)
     });
     let formed = links.map(|(place, _)| ConvertedPlace {
         place,
@@ -321,7 +344,7 @@ fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     };
     let (before, number, behind) = (&parts[1], &parts[2], &parts[3]);
     // A minus sign would make it a different number.
-    if before.len() + behind.len() == 0 || before.ends_with(['-', '\u{2212}']) {
+    if before.len() + behind.len() == 0 || before.contains(['-', '\u{2212}']) {
         return Vec::new();
     }
     // Only a bare number gets a sign or unit.

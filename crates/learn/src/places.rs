@@ -372,7 +372,7 @@ impl<'d> Places<'d> {
         depth: usize,
         at: &dyn Fn(String) -> PlaceKind<'d>,
     ) {
-        if depth > 12 || self.all.len() >= MOST_PLACES {
+        if depth > 12 || self.all.len() >= MOST_PLACES || self.bytes >= MOST_BYTES {
             return;
         }
         match value {
@@ -383,7 +383,11 @@ impl<'d> Places<'d> {
                 self.add(at(path.to_owned()), &number.to_string());
             }
             Value::Array(items) => {
-                let naming = naming_member(items);
+                // Within an item that has its name, items keep their numbers: else each level would double the paths.
+                let naming = match path.contains("[?") {
+                    true => None,
+                    false => naming_member(items),
+                };
                 for (index, item) in items.iter().enumerate().take(1_000) {
                     self.read_members(item, &format!("{path}[{index}]"), depth + 1, at);
                     if let Some(filter) = naming.and_then(|member| filter_by_name(item, member)) {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use webfill_document::{NodeRef, XPath, XValue};
 
-use crate::anchors::text_condition;
+use crate::anchors::{is_valid_step_name, text_condition};
 use crate::candidates::{Candidate, has_word};
 use crate::evaluate::Reading;
 use crate::fold::{Spelling, collapsed, folded};
@@ -241,6 +241,7 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
 /// Whether a chain leads from the text before the value to the value, and both stand alone in one element, as a header
 /// and its cell in a row. Nothing else can take the place of the value there.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
+    const LONGEST_ROW: usize = 4_000;
     let letters = |text: &str| -> String { text.split_whitespace().collect() };
     places.iter().all(|place| {
         let Some((label, text)) = group.pages[place.page].text_before(place.node) else {
@@ -252,7 +253,9 @@ fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPl
         };
         let is_label = text_condition(label.text(), text, &group.labels)
             .is_some_and(|says| expression.contains(&says));
-        is_label && letters(both.text()) == letters(label.text()) + &letters(place.node.text())
+        is_label
+            && both.text().len() <= LONGEST_ROW
+            && letters(both.text()) == letters(label.text()) + &letters(place.node.text())
     })
 }
 
@@ -316,13 +319,12 @@ impl<'d> RowOfValue<'d> {
             .filter(|row| row.tag() == Some("tr") && cell.tag() == Some("td"))?;
         let cells: Vec<NodeRef<'_>> = row.children().filter(|cell| cell.is_element()).collect();
         let others = || cells.iter().skip(1).filter(|other| **other != cell);
-        let is_label = |other: &&NodeRef<'_>| {
-            other.tag() == Some("th") || labels.has(&collapsed(other.text()))
-        };
+        let is_label =
+            |other: &&NodeRef<'_>| other.tag() == Some("th") || labels.has(&beginning_of(**other));
         if others().any(|other| is_label(&other)) {
             return None;
         }
-        let texts = others().map(|other| folded(&collapsed(other.text())));
+        let texts = others().map(|other| folded(&beginning_of(*other)));
         Some(RowOfValue {
             row,
             cells: cells.len(),
@@ -337,12 +339,25 @@ impl<'d> RowOfValue<'d> {
     }
 }
 
+/// The text of a cell, as far as it is compared: a label or a value is shorter.
+fn beginning_of(cell: NodeRef<'_>) -> String {
+    const COMPARED: usize = 400;
+    let beginning: String = cell.text().chars().take(COMPARED).collect();
+    collapsed(&beginning)
+}
+
 /// The first row of the table of a row.
 fn first_row<'d>(row: NodeRef<'d>) -> Option<NodeRef<'d>> {
     let mut around = std::iter::successors(row.parent(), |node| node.parent());
     let table = around.find(|node| node.tag() == Some("table"))?;
     table.descendants().find(|node| node.tag() == Some("tr"))
 }
+
+/// The most elements or texts beside a value that are counted.
+const MOST_MEMBERS: usize = 200;
+
+/// The longest text that is compared with known values, folded.
+const LONGEST_COMPARED: usize = 80;
 
 /// Elements or texts beside a value, of which some have values of other fields.
 struct Company {
@@ -366,7 +381,7 @@ impl Company {
         let counts = places.iter().map(|place| self.members(place.node).len());
         let counts: Vec<usize> = counts.collect();
         let most = *counts.iter().max()?;
-        if counts.iter().filter(|count| **count == most).count() < ENOUGH {
+        if most == MOST_MEMBERS || counts.iter().filter(|count| **count == most).count() < ENOUGH {
             return None;
         }
         let is_attribute = places.iter().all(|place| place.is_attribute);
@@ -382,9 +397,20 @@ impl Company {
 fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>> {
     let is_like = |child: &NodeRef<'d>| match tag {
         Some(tag) => child.tag() == Some(tag),
-        None => child.is_text() && !collapsed(child.text()).is_empty(),
+        // As `normalize-space` of XPath judges.
+        None => {
+            child.is_text()
+                && !child
+                    .text()
+                    .trim_matches([' ', '\t', '\r', '\n'])
+                    .is_empty()
+        }
     };
-    parent.children().filter(is_like).take(200).collect()
+    parent
+        .children()
+        .filter(is_like)
+        .take(MOST_MEMBERS)
+        .collect()
 }
 
 /// The elements or texts beside the values, if values of other fields of the record are among them.
@@ -396,9 +422,14 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
         for level in 0..LEVELS {
             let Some(parent) = node.parent() else { break };
             let tag = node.tag();
+            if tag.is_some_and(|tag| !is_valid_step_name(tag)) {
+                break;
+            }
             let members = children_like(parent, tag);
             let is_other = |member: &NodeRef<'_>| {
-                *member != node && ends_in_one_of(&folded(&collapsed(member.text())), &others)
+                *member != node
+                    && member.text().len() <= 4 * LONGEST_COMPARED
+                    && ends_in_one_of(&folded(&collapsed(member.text())), &others)
             };
             if members.iter().any(is_other) {
                 *shown.entry((level, tag)).or_default() += 1;
@@ -416,12 +447,11 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
 
 /// Whether a short text is one of these values, or has it after a label.
 fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
-    const LONGEST_TEXT: usize = 80;
     let is_end = |value: &String| {
         text.strip_suffix(value.as_str())
             .is_some_and(|label| label.is_empty() || label.ends_with([':', ' ']))
     };
-    text.len() <= LONGEST_TEXT && (values.contains(text) || values.iter().any(is_end))
+    text.len() <= LONGEST_COMPARED && (values.contains(text) || values.iter().any(is_end))
 }
 
 /// The known values of other fields of a page, in the form in which texts are compared.
@@ -478,13 +508,20 @@ fn with_all_parts(
     pattern: &str,
     places: &[KnownPlace<'_>],
 ) -> Option<Candidate> {
-    let mark = pattern.chars().find(|c| PARTING_MARKS.contains(*c))?;
+    /// More parts are prose.
+    const MOST_PARTS: usize = 50;
+    // The comma of a repetition parts nothing.
+    let mut is_repetition = false;
+    let mark = pattern.chars().find(|c| {
+        is_repetition = (is_repetition || *c == '{') && *c != '}';
+        !is_repetition && PARTING_MARKS.contains(*c)
+    })?;
     let counts: Vec<usize> = places
         .iter()
         .map(|place| place.text.matches(mark).count())
         .collect();
     let most = *counts.iter().max()?;
-    if counts.iter().filter(|count| **count == most).count() < ENOUGH {
+    if most > MOST_PARTS || counts.iter().filter(|count| **count == most).count() < ENOUGH {
         return None;
     }
     let pattern = format!("^(?:[^{mark}]*[{mark}]){{{most}}}[^{mark}]*$");

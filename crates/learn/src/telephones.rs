@@ -53,8 +53,10 @@ fn last_number(text: &str) -> Option<(&str, String)> {
         return None;
     }
     let is_of_number = |c: char| c.is_ascii_digit() || "+-./() ".contains(c);
-    let head = text.trim_end_matches(is_of_number);
-    let number = text[head.len()..].trim_start();
+    let behind_words = text.trim_end_matches(is_of_number).len();
+    // Marks before the number belong to the words, as in `Tel. 020`.
+    let begin = text[behind_words..].find(|c: char| c.is_ascii_digit() || "+(".contains(c))?;
+    let (head, number) = text.split_at(behind_words + begin);
     let digits = number.chars().filter(|c| c.is_ascii_digit());
     let plus = number.starts_with('+').then_some('+');
     let read: String = plus.into_iter().chain(digits).collect();
@@ -67,7 +69,7 @@ fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     if known.starts_with('+') {
         let number = read
             .strip_prefix('0')
-            .filter(|number| number.len() >= FEWEST)?;
+            .filter(|number| number.len() >= FEWEST && !number.starts_with('0'))?;
         let code = digits
             .strip_suffix(number)
             .filter(|code| is_country_code(code))?;
@@ -75,7 +77,7 @@ fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     }
     let number = digits
         .strip_prefix('0')
-        .filter(|number| number.len() >= FEWEST)?;
+        .filter(|number| number.len() >= FEWEST && !number.starts_with('0'))?;
     let code = read.strip_prefix('+')?.strip_suffix(number)?;
     is_country_code(code).then(|| Some((code.to_owned(), Form::of(known, "0", number)?)))?
 }
@@ -114,20 +116,23 @@ impl Form {
     }
 
     /// The processors that write a number of a page like this. There, `code` stands before the national part. The last
-    /// group has all further digits.
+    /// group may have a digit more or less; a text with more digits has something else, such as an extension or hours.
     fn processors(&self, code: &str) -> Vec<Value> {
-        let (mut pattern, mut with) = (format!("^{code}"), self.before.replace('$', "$$"));
+        let (mut pattern, mut with) = (format!("^{code}(?!0)"), self.before.replace('$', "$$"));
         for (at, (marks, digits)) in self.groups.iter().enumerate() {
             let is_last = at + 1 == self.groups.len();
             pattern += &if is_last {
-                r"(\d+)$".to_owned()
+                format!(r"(\d{{{},{}}})$", (*digits - 1).max(1), digits + 1)
             } else {
                 format!(r"(\d{{{digits}}})")
             };
             with += &format!("{}${{{}}}", marks.replace('$', "$$"), at + 1);
         }
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
+        let number =
+            json!({"type": "regex", "parameters": {"pattern": r"^\+?[\d ()./-]+$", "group": 0}});
         vec![
+            number,
             replace_processor(r"\D+", ""),
             whole,
             replace_processor(&pattern, &with),
@@ -144,13 +149,16 @@ mod tests {
         let form = Form::of("+44 20 7946 0018", "44", "2079460018").unwrap();
         let processors = form.processors("0");
         assert_eq!(
-            processors[2]["parameters"]["find"],
-            r"^0(\d{2})(\d{4})(\d+)$"
+            processors[3]["parameters"]["find"],
+            r"^0(?!0)(\d{2})(\d{4})(\d{3,5})$"
         );
-        assert_eq!(processors[2]["parameters"]["with"], "+44 ${1} ${2} ${3}");
+        assert_eq!(processors[3]["parameters"]["with"], "+44 ${1} ${2} ${3}");
         let digits = "442079460018";
         let (words, read) = last_number("Tel. 020 7946 0018").unwrap();
         assert_eq!((words, read.as_str()), ("Tel.", "02079460018"));
+        let (words, read) = last_number("Tel. +44 20 7946 0018").unwrap();
+        assert_eq!((words, read.as_str()), ("Tel.", "+442079460018"));
+        let (_, read) = last_number("(020) 7946 0018").unwrap();
         let (code, _) = other_form("+44 (20) 7946-0018", digits, &read).unwrap();
         assert_eq!(code, "0");
         let (code, _) = other_form("020 7946 0018", "02079460018", "+442079460018").unwrap();

@@ -81,11 +81,17 @@ const NO_CLASSES: [&str; 19] = [
 static CLASS_WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&class_pattern()).expect("constant words"));
 
+/// The words before the word in one class. No others: `no-longer-available` and `un-checked` mean the opposite.
+const CLASS_PREFIXES: &str = "fas?|far|fab|bi|mdi|icons?|ion|ti|la|ri|oi|uil|glyphicon|status|badge|label|stock|availability|is";
+
 /// The pattern of the first such word in a `class` attribute, as a class or as the end of one. Longer words first.
 fn class_pattern() -> String {
     let mut words: Vec<&str> = YES_CLASSES.into_iter().chain(NO_CLASSES).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    format!(r"(?:^|[\s_-])({})(?:\s|$)", words.join("|"))
+    format!(
+        r"(?:^|\s)(?:(?:{CLASS_PREFIXES})[_-]|[a-z0-9_]+--)?({})(?:\s|$)",
+        words.join("|")
+    )
 }
 
 /// The word of a `class` attribute that means yes or no.

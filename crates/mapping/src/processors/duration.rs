@@ -36,22 +36,24 @@ pub(crate) const DURATION: Entry = Entry {
             _ => 60.0,
         };
         Ok(Box::new(EachText(move |text: &str| {
-            Some((seconds_of_duration(text)? / unit).to_string())
+            let number = seconds_of_duration(text)? / unit;
+            // In thousandths, so that a third of an hour is no long fraction.
+            Some(((number * 1e3).round() / 1e3).to_string())
         })))
     },
 };
 
 static ISO: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern =
-        r"^P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})(?:\.\d+)?S)?)?$";
+    let pattern = r"^P(?:([0-9]{1,6})D)?(?:T(?:([0-9]{1,6})H)?(?:([0-9]{1,6})M)?(?:([0-9]{1,6}(?:\.[0-9]{1,9})?)S)?)?$";
     Regex::new(pattern).expect("a constant pattern")
 });
 
-static CLOCK: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^(\d{1,4}):([0-5]\d):([0-5]\d)$").expect("a constant pattern"));
+static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])$").expect("a constant pattern")
+});
 
 static PART: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*(\d{1,6}(?:[.,]\d{1,2})?)\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minutes?|minuten?|mins?|m|seconds?|sekunden?|secondes?|secs?|sek|s)\b\.?\s*";
+    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*([0-9]{1,6}(?:[.,][0-9]{1,2})?)\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minutes?|minuten?|mins?|m|seconds?|sekunden?|secondes?|secs?|sek|s)\b\.?\s*";
     Regex::new(pattern).expect("a constant pattern")
 });
 
@@ -129,6 +131,8 @@ mod tests {
             ("45 min", Some(45.0)),
             ("1:30:00", Some(90.0)),
             ("30 s", Some(0.5)),
+            ("PT1M1.5S", Some(61.5 / 60.0)),
+            ("\u{661}:30:00", None),
             ("1:30", None),
             ("90", None),
             ("5 m 2 h", None),
