@@ -216,46 +216,129 @@ const FORMS: &[Form] = &[
     },
 ];
 
+/// Texts that look like a form that the other pages have, and are none, or have something else beside it.
+const LOOK_ALIKES: &[Form] = &[
+    Form {
+        name: "two times on a clock of 12 hours",
+        values: &[
+            ("14:00", "Friday, from 2 pm"),
+            ("19:00", "Saturday, from 7 pm"),
+            ("09:30", "Monday, from 9:30 am"),
+            ("", "Sunday, 10 am to 2 pm"),
+        ],
+    },
+    Form {
+        name: "a range on a clock of 12 hours",
+        values: &[
+            ("14:00", "Friday, from 2 pm"),
+            ("19:00", "Saturday, from 7 pm"),
+            ("09:30", "Monday, from 9:30 am"),
+            ("", "Sunday, 10 - 2 pm"),
+        ],
+    },
+    Form {
+        name: "minutes that look like hours",
+        values: &[
+            ("14:00", "Friday, from 2 pm"),
+            ("19:00", "Saturday, from 7 pm"),
+            ("09:00", "Monday, from 9 am"),
+            ("13:05", "Sunday, from 1:05 pm"),
+        ],
+    },
+    Form {
+        name: "a telephone number with an extension",
+        values: &[
+            ("+44 20 7946 0018", "020 7946 0018"),
+            ("+44 20 7946 0019", "020 7946 0019"),
+            ("+44 20 7946 0044", "020 7946 0044"),
+            ("", "020 7946 0020 ext. 12"),
+        ],
+    },
+    Form {
+        name: "a telephone number with both prefixes",
+        values: &[
+            ("020 7946 0018", "+44 20 7946 0018"),
+            ("020 7946 0019", "+44 20 7946 0019"),
+            ("020 7946 0044", "+44 20 7946 0044"),
+            ("", "+44 (0)20 7946 0020"),
+        ],
+    },
+    Form {
+        name: "a fraction where others have groups",
+        values: &[
+            ("1234 EUR", "\u{20ac} 1.234"),
+            ("2500 EUR", "\u{20ac} 2.500"),
+            ("3100 EUR", "\u{20ac} 3.100"),
+            ("", "\u{20ac} 12.50"),
+        ],
+    },
+    Form {
+        name: "a class that denies another",
+        values: &[
+            ("yes", "<i class='stock in-stock'></i>"),
+            ("no", "<i class='stock out-of-stock'></i>"),
+            ("yes", "<i class='stock in-stock'></i>"),
+            ("no", "<i class='stock out-of-stock'></i>"),
+            ("", "<i class='stock no-longer-available'></i>"),
+        ],
+    },
+];
+
+/// Learns from all pages but the last one. Returns the value that it reads on that one, and the chain.
+fn read_last(form: &Form) -> (Option<String>, Option<String>) {
+    let made = |(number, (record, shown)): (usize, &(&str, &str))| {
+        let html = format!(
+            "<h1>Item {number}</h1><table><tr><th>Colour</th><td>{}</td></tr><tr><th>Value</th><td>{shown}</td></tr></table>",
+            ["red", "green", "blue"][number % 3]
+        );
+        let known: &[&str] = match number + 1 < form.values.len() {
+            true => &[record],
+            false => &[],
+        };
+        page(&format!("item/{number}"), html, &[("field", known)])
+    };
+    let pages: Vec<Page> = form.values.iter().enumerate().map(made).collect();
+    let (last, known) = pages.split_last().unwrap();
+    let learned = learn(known, &[], &task()).unwrap();
+    let mapping = learned.mappings.first();
+    let value = mapping.and_then(|one| read(&one.mapping, last).get("field").cloned());
+    let text = value.map(|value| match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    });
+    let chain = mapping.map(|one| one.mapping["fields"].to_string());
+    (text, chain)
+}
+
+/// Whether it is the value. Times are written as their column has them only when a table is filled.
+fn is_right(text: &str, wanted: &str) -> bool {
+    text == wanted || webfill_learn::minutes_of_day(text).is_some() && is_same_value(wanted, text)
+}
+
 #[test]
 fn values_are_read_in_the_form_of_the_record() {
     let mut wrong = Vec::new();
     for form in FORMS {
-        let made = |(number, (record, shown)): (usize, &(&str, &str))| {
-            let html = format!(
-                "<h1>Item {number}</h1><table><tr><th>Colour</th><td>{}</td></tr><tr><th>Value</th><td>{shown}</td></tr></table>",
-                ["red", "green", "blue"][number % 3]
-            );
-            let known: &[&str] = if number + 1 < form.values.len() {
-                &[record]
-            } else {
-                &[]
-            };
-            page(&format!("item/{number}"), html, &[("field", known)])
-        };
-        let pages: Vec<Page> = form.values.iter().enumerate().map(made).collect();
-        let (last, known) = pages.split_last().unwrap();
-        let learned = learn(known, &[], &task()).unwrap();
         let wanted = form.values.last().unwrap().0;
-        let value = learned.mappings.first().map(|one| read(&one.mapping, last));
-        let value = value.and_then(|read| read.get("field").cloned());
-        let text = value.as_ref().map(|value| match value.as_str() {
-            Some(text) => text.to_owned(),
-            None => value.to_string(),
-        });
-        // Times are written as their column has them when a table is filled.
-        let is_right = |text: &str| {
-            text == wanted
-                || webfill_learn::minutes_of_day(text).is_some() && is_same_value(wanted, text)
-        };
-        if !text.as_deref().is_some_and(is_right) {
-            let chain = learned
-                .mappings
-                .first()
-                .map(|one| one.mapping["fields"].to_string());
+        let (text, chain) = read_last(form);
+        if !text.as_deref().is_some_and(|text| is_right(text, wanted)) {
             wrong.push(format!(
                 "{}: {text:?}, not {wanted}, by {chain:?}",
                 form.name
             ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_text_that_only_looks_like_the_form_is_not_read() {
+    let mut wrong = Vec::new();
+    for form in LOOK_ALIKES {
+        let wanted = form.values.last().unwrap().0;
+        let (text, chain) = read_last(form);
+        if text.as_deref().is_some_and(|text| !is_right(text, wanted)) {
+            wrong.push(format!("{}: {text:?} by {chain:?}", form.name));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
