@@ -53,7 +53,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static PART: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*([0-9]{1,6}(?:[.,][0-9]{1,2})?)\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minutes?|minuten?|mins?|m|seconds?|sekunden?|secondes?|secs?|sek|s)\b\.?\s*";
+    let pattern = r"(?i)^(?:,|and\b|und\b|et\b)?\s*([0-9]{1,6}(?:[.,][0-9]{1,2})?)\s*(days?|tage?|jours?|d|hours?|hrs?|stunden?|std|heures?|h|minutes?|minuten?|mins?|m|seconds?|sekunden?|secondes?|secs?|sek|s)\.?\s*";
     Regex::new(pattern).expect("a constant pattern")
 });
 
@@ -137,6 +137,8 @@ mod tests {
             ("90", None),
             ("5 m 2 h", None),
             ("20 min per side", None),
+            ("20 mm", None),
+            ("5 months", None),
             ("12 dozen", None),
             ("PT", None),
             ("", None),
