@@ -1,4 +1,4 @@
-//! A site in trouble backs off: its tasks stay queued, and no failure of the site loses one.
+//! The crawl backs off from a site in trouble: the site's tasks stay queued, and none is lost, however the site fails.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

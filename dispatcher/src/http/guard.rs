@@ -1,4 +1,4 @@
-//! Refuses HTTP requests that a foreign web page made a browser on this machine send.
+//! Refuses HTTP requests that a browser on this machine sends on behalf of a foreign web page.
 
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};

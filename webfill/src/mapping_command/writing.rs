@@ -1,4 +1,4 @@
-//! Writes mapping files atomically.
+//! Writes files atomically, and keeps former versions of mapping files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -174,8 +174,8 @@ impl Turns {
         }
     }
 
-    /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next one
-    /// may be under way. If the cache is unreachable, the visit gets no reservation either.
+    /// Whether another worker owns the site, according to the cache: it made the last request there, so recently that it
+    /// may be sending the next one. False if the cache is unreachable: then the site cannot be reserved anyway.
     async fn belongs_to_another_worker(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;

@@ -106,7 +106,7 @@ struct Container<'d> {
 pub(super) struct Layout<'d> {
     /// The containers of known records.
     pub(super) containers: Vec<(usize, NodeRef<'d>)>,
-    /// For each record in a container, its index among the standings, and the first element of its row.
+    /// For each record in a container: the index of its [`RecordElements`], and the first element of its row.
     pub(super) heads: Vec<(usize, NodeRef<'d>)>,
     /// Whether a row consists of several adjacent elements.
     pub(super) is_wide: bool,

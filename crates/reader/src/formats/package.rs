@@ -23,7 +23,8 @@ const MAX_RELATIONS: usize = 10_000;
 
 /// A relation of a part to another part, which it refers to.
 pub(super) struct Relation {
-    /// The last word of the relation's type. The type has two spellings.
+    /// The last segment of the URI of the relation's type. The rest of it differs between transitional and strict
+    /// documents.
     pub(super) kind: String,
     /// The name of the other part.
     pub(super) target: String,

@@ -199,8 +199,8 @@ impl StoredRecord {
         true
     }
 
-    /// Takes a page's value for a missing field, unless the field already has this value from the same fetch. Returns
-    /// whether it was taken.
+    /// Sets a field to a page's value, unless it already has this value from the same fetch. A different former value
+    /// goes to the history. Returns whether the field was set.
     pub(super) fn set_if_new_fetch(
         &mut self,
         name: &str,
