@@ -1,7 +1,7 @@
 //! [`Tree`], the finished tree: nodes in document order, stored in columns that make the axes of XPath cheap.
 //!
 //! - A node's number is its position in document order. The numbers of its descendants follow its own and are less than
-//! `end`.
+//!   `end`.
 //! - All text is in one string in document order, so the string-value of an element is a slice.
 //! - All attributes are in one list; those of a node end where those of the next node begin.
 //!
