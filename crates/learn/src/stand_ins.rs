@@ -188,7 +188,7 @@ fn known_places<'d>(
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let of_page = |label: &Label| {
         let found = group.pages[label.page].document.evaluate(&xpath).ok()?;
-        let (node, is_attribute, text) = match found.iter().next()? {
+        let (node, is_attribute, text) = match found.first()? {
             XValue::Node(node) => (*node, false, collapsed(node.text())),
             XValue::Attribute(one) => (one.owner(), true, collapsed(one.value())),
             _ => return None,
