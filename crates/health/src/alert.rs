@@ -35,8 +35,8 @@ pub struct FallenField {
     pub sign: Sign,
     /// The template of the pages on which the field fell. `None` if they are of any template, or of a new one.
     pub template: Option<String>,
-    /// For rows ([`rows_named`]): the number of rows, or the share of rows with a value, from which a page counts as
-    /// normal. `None` if any number will do.
+    /// For rows ([`split_rows_name`]): the number of rows, or the share of rows with a value, from which a page counts
+    /// as normal. `None` if any number will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
     /// The share before the fall: of pages with a value, of known values that were found again, or of the commonest

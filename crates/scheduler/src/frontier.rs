@@ -420,7 +420,8 @@ impl Frontier {
         self.0.make_durable(applied)
     }
 
-    /// Makes all calls since the last commit durable, together. With a journal, see [`keep`](Frontier::keep).
+    /// Makes all calls since the last commit durable, together. With a journal, see
+    /// [`make_durable`](Frontier::make_durable).
     pub fn commit(&mut self) -> Result<(), FrontierError> {
         self.0.commit()
     }

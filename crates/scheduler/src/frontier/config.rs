@@ -36,7 +36,7 @@ pub struct FrontierConfig {
     /// How to start if the file is a backup, or another copy that may be older than the state of the fleet. `None`:
     /// the file is opened without a dispatcher, and a backup is refused.
     pub restoring: Option<Restoring>,
-    /// Whether commits go to a journal, and to the file only with [`keep`](super::Frontier::keep).
+    /// Whether commits go to a journal, and to the file only with [`make_durable`](super::Frontier::make_durable).
     pub journalled: bool,
 }
 

@@ -52,7 +52,7 @@ impl Tokens {
         self.bearer_by_digest(&digest(token))
     }
 
-    /// The digest of a listed token. [`Tokens::by_digest`] finds its owner as long as it is listed.
+    /// The digest of a listed token. [`Tokens::bearer_by_digest`] finds its owner as long as it is listed.
     pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
         let digest = digest(token);
         self.bearer_by_digest(&digest).map(|_| digest)
