@@ -89,7 +89,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) column: &'a str,
     pub(crate) decision: Decision,
     pub(crate) by: &'a Value,
-    /// The doubt, in the form in which the command recognises it.
+    /// The doubt, written so that the command recognises it.
     pub(crate) doubt: &'a Value,
     /// The value that a person has chosen instead of that of the page.
     pub(crate) value: Option<&'a str>,

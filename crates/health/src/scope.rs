@@ -67,8 +67,8 @@ impl Scope {
         }
     }
 
-    /// Judges which chains served a page that [`note_page`](Self::note_page) has judged, except for fields for which
-    /// `is_judged` returns false. Returns the fields whose first chain no longer serves.
+    /// Judges which chains served a page, after [`note_page`](Self::note_page). Fields are left out if `is_judged` returns
+    /// false. Returns the fields whose first chain no longer serves.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,

@@ -324,8 +324,8 @@ impl Series {
         self.empty_in_row
     }
 
-    /// The confidence that the last pages without a value are no accident: one minus the probability of so many in a
-    /// row if the share of pages with a value were still at its lower bound from before. Each page has one vote, so
+    /// The confidence that the last pages without a value are no accident. It is one minus the probability of seeing that
+    /// many in a row while the share of pages with a value is still at its former lower bound. Each page has one vote, so
     /// this confidence rises long before the sums do, and is wrong more often, because pages of one list are alike.
     /// There is none for fewer than five such pages in a row.
     pub fn loss_confidence(&self) -> Option<f64> {

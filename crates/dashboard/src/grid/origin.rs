@@ -84,7 +84,7 @@ impl Origin {
         split_text(text, self.separator.as_deref())
     }
 
-    /// The doubt that an answer belongs to, in the form in which the command lists doubts.
+    /// The doubt that an answer belongs to, as the command lists it.
     pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,

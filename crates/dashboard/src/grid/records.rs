@@ -32,7 +32,7 @@ pub(crate) const MOST_SORTED: u64 = 10_000;
 /// The maximum number of a record's URLs whose pages are looked up.
 const MOST_URLS: usize = 3;
 
-/// The maximum number of crawls in which the pages of a record are looked up.
+/// A record's pages are looked up in at most this many crawls.
 const MOST_CRAWLS: usize = 2;
 
 /// The number of characters of a value that count when records are sorted.

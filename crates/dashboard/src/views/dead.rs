@@ -29,7 +29,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     )
 }
 
-/// A page of the failed pages, of which only dead links are left.
+/// One page of the list of failed pages, reduced to dead links.
 async fn load_dead_links(
     visit: &Visit,
     app: &str,

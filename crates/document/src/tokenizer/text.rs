@@ -48,7 +48,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         Some(self.at + found?)
     }
 
-    /// Reads text up to the end tag of its element: RCDATA, in which references are resolved, or RAWTEXT, in which they
+    /// Reads text up to the end tag of its element: RCDATA, whose references are resolved, or RAWTEXT, whose references
     /// are not.
     pub(super) fn read_raw_text(&mut self, references: bool) {
         let mut run = Run::new(self.input, self.at);

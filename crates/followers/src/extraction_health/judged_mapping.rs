@@ -27,7 +27,7 @@ pub(super) struct JudgedMapping {
 }
 
 impl JudgedMapping {
-    /// The state of a mapping of which no page was judged.
+    /// The state of a mapping before its first page is judged.
     pub(super) fn new(name: &str) -> JudgedMapping {
         JudgedMapping {
             health: MappingHealth::new(name),
