@@ -125,6 +125,11 @@ impl Pipeline {
         self.socket.send(request, 0).expect("it waits");
     }
 
+    /// Discards the answers that have arrived.
+    pub(crate) fn discard_answers(&self) {
+        while self.socket.recv_bytes(zmq::DONTWAIT).is_ok() {}
+    }
+
     /// The next answer, whichever request it is for.
     pub(crate) fn answer(&self) -> Value {
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
