@@ -7,6 +7,7 @@ mod dying;
 mod five_fields;
 mod hostile;
 mod jobs;
+mod keys;
 mod kinds;
 mod pointing;
 mod repairing;

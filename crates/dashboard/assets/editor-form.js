@@ -17,12 +17,37 @@ function parametersOf(type) {
   return { properties: parameters?.properties ?? {}, required: parameters?.required ?? [] };
 }
 
+const CONTROLS = "input, select, textarea, button";
+
+/** What a control of the form is called by: it is the same after the form is drawn again. */
+function calledBy(control) {
+  const path = control.closest("[data-path]")?.dataset.path ?? "";
+  return [path, control.ariaLabel, control.labels?.[0]?.textContent, control.localName].join("|");
+}
+
+/** Draws the form again and keeps the focus: on the control that `target` selects, on the same one, or on the one in its place. */
+function keepFocus(root, draw, target) {
+  const before = [...root.querySelectorAll(CONTROLS)];
+  const place = before.indexOf(document.activeElement);
+  const name = place < 0 ? "" : calledBy(before[place]);
+  draw();
+  if (place < 0) return;
+  const now = [...root.querySelectorAll(CONTROLS)];
+  const control = (target && root.querySelector(target)) ?? now.find((one) => calledBy(one) === name) ?? now[Math.min(place, now.length - 1)];
+  control?.focus({ preventScroll: true });
+  control?.scrollIntoView({ block: "nearest" });
+}
+
+/** Selects the first input of what is at a path, and the button that adds to a list. */
+const inputAt = (path) => `[data-path="${path}"]:is(input, select), [data-path="${path}"] :is(input, select)`;
+const adderOf = (path) => `[data-add="${path}"]`;
+
 /**
  * Fills `root` with the rows of a mapping. `changed(isStructure)` is called after each change, which is made in the mapping
  * itself; `renamed(before, now)` when a field has another name.
  */
 export function edit(root, mapping, changed, renamed) {
-  const redraw = () => { changed(true); draw(); };
+  const redraw = (target) => { changed(true); keepFocus(root, draw, target); };
   const draw = () => root.replaceChildren(
     text(mapping, "name", "name", "Name", { required: true }),
     text(mapping, "description", "description", "Description"),
@@ -36,11 +61,12 @@ export function edit(root, mapping, changed, renamed) {
 
   function list(owner, key, title, one, make, row) {
     const items = owner[key] ?? [];
-    const add = () => { owner[key] = [...items, make()]; redraw(); };
+    const add = () => { owner[key] = [...items, make()]; redraw(inputAt(`${key}[${items.length}]`)); };
+    const remove = (at) => () => { items.splice(at, 1); owner[key] = items; redraw(adderOf(key)); };
     return el("section", { className: "rows", "data-path": key },
       el("h3", {}, title),
-      items.map((item, at) => row(item, `${key}[${at}]`, () => { items.splice(at, 1); owner[key] = items; redraw(); })),
-      button(`Add ${one}`, add, { className: "plain add" }));
+      items.map((item, at) => row(item, `${key}[${at}]`, remove(at))),
+      button(`Add ${one}`, add, { className: "plain add", "data-add": key }));
   }
 
   /** Rules are made by pointing, or in the file; here they are changed. */
@@ -80,12 +106,15 @@ export function edit(root, mapping, changed, renamed) {
     const rename = () => {
       if (rule?.key) rule.key = rule.key.map((name) => (name === before ? item.name : name));
       renamed(prefix + before, prefix + item.name);
-      redraw();
+      changed(true);
+      // The key that has ended the typing moves the focus first.
+      const form = root.firstElementChild;
+      setTimeout(() => root.firstElementChild === form && keepFocus(root, draw));
     };
     const addChain = () => {
       item.alternatives = [...chains, [newStep()]];
       delete item.processors;
-      redraw();
+      redraw(inputAt(`${path}.alternatives[${chains.length}]`));
     };
     const removeChain = (at) => () => {
       chains.splice(at, 1);
@@ -114,7 +143,7 @@ export function edit(root, mapping, changed, renamed) {
   }
 
   function steps(chain, path, of) {
-    const move = (at, by) => () => { chain.splice(at + by, 0, ...chain.splice(at, 1)); redraw(); };
+    const move = (at, by) => () => { chain.splice(at + by, 0, ...chain.splice(at, 1)); redraw(inputAt(`${path}[${at + by}]`)); };
     const row = (step, at) => {
       const named = `step ${at + 1} of ${of}`;
       const { properties } = parametersOf(step.type);
@@ -126,11 +155,11 @@ export function edit(root, mapping, changed, renamed) {
             options(processors(), step.type))),
           Object.entries(properties).map(([name, of]) => parameter(step, name, of, `${path}[${at}].parameters.${name}`)),
           at ? button("↑", move(at, -1), { className: "plain", ariaLabel: `Move ${named} up` }) : null,
-          button("✕", () => { chain.splice(at, 1); redraw(); }, { className: "plain", ariaLabel: `Remove ${named}` })));
+          button("✕", () => { chain.splice(at, 1); redraw(adderOf(path)); }, { className: "plain", ariaLabel: `Remove ${named}` })));
     };
-    const add = () => { chain.push({ type: "trim" }); redraw(); };
+    const add = () => { chain.push({ type: "trim" }); redraw(inputAt(`${path}[${chain.length - 1}]`)); };
     return el("div", { "data-path": path }, el("ol", { className: "steps" }, chain.map(row)),
-      button("Add a step", add, { className: "plain add", ariaLabel: `Add a step to ${of}` }));
+      button("Add a step", add, { className: "plain add", ariaLabel: `Add a step to ${of}`, "data-add": path }));
   }
 
   function fitParameters(step) {

@@ -15,9 +15,10 @@ const isBad = (row) => row.verdict === "differs" || row.verdict === "not_read";
 
 /**
  * A trial: a row for each page, a column for each field, disagreements first. `show(page)` shows a page, `kindFor(field,
- * values)` names the kind that values look like, and `readAs(field, kind)` reads them so.
+ * values)` names the kind that values look like, `readAs(field, kind)` reads them so, and `pointAt(field)` has its value
+ * pointed at.
  */
-export function trial(reply, urlOf, show, kindFor, readAs) {
+export function trial(reply, urlOf, show, kindFor, readAs, pointAt) {
   const names = reply.fields.map((one) => one.field);
   const of = (page) => reply.rows.filter((row) => row.page === page);
   const count = (rows, is) => rows.filter(is).length;
@@ -30,7 +31,7 @@ export function trial(reply, urlOf, show, kindFor, readAs) {
     const cells = names.map((name) => cell(of(one.page).find((row) => row.field === name)));
     return { cells: [pageLink(one.page, urlOf, show, shortOf(urlOf(one.page), shared)), ...(one.error ? [el("span", { className: "fault" }, one.error)] : cells)] };
   });
-  const heads = names.map((name) => [name, kindOffer(name, reply, kindFor, readAs)]);
+  const heads = names.map((name) => [name, kindOffer(name, reply, kindFor, readAs), pointOffer(name, reply, pointAt)]);
   const bad = count(reply.rows, isBad);
   const isKnown = reply.rows.some((row) => row.known.length);
   const caption = bad ? `${bad} ${bad === 1 ? "value disagrees" : "values disagree"} with known ones: those pages come first` : isKnown ? "All known values match" : "Nothing is known to compare with";
@@ -55,6 +56,15 @@ function kindOffer(name, reply, kindFor, readAs) {
   const values = reply.rows.filter((row) => row.field === name).map((row) => row.read);
   const kind = kindFor(name, values);
   return kind && button(`Read as ${kind.name}`, () => readAs(name, kind), { className: "plain kind", title: `Each value looks like ${kind.title}.`, ariaLabel: `Read ${name} as ${kind.name}` });
+}
+
+const pointButton = (name, pointAt) => button("Point at it", () => pointAt(name), { className: "plain kind", ariaLabel: `Point at ${name}` });
+
+/** Offers to point at the value of a field that is read wrongly, or nowhere. */
+function pointOffer(name, reply, pointAt) {
+  const rows = reply.rows.filter((row) => row.field === name);
+  const isWrong = rows.some(isBad) || (rows.length && rows.every((row) => row.verdict === "empty"));
+  return isWrong ? pointButton(name, pointAt) : null;
 }
 
 /** The rows of pages, a table for each rule of each page. */
@@ -123,11 +133,16 @@ export function trace(reply) {
   ];
 }
 
-/** A proposal, which is applied only when it is asked for. */
-export function proposal(reply, apply, applyAndSave) {
+/** A proposal, which is applied only when it is asked for. What it cannot repair is pointed at. */
+export function proposal(reply, apply, applyAndSave, pointAt) {
+  const state = (one) => {
+    if (one.broken === undefined) return "";
+    if (one.accepted) return "repaired";
+    return one.broken ? el("span", {}, "broken, not repaired ", pointButton(one.field, pointAt)) : "sound";
+  };
   const fields = (reply.fields ?? []).map((one) => ({
     className: one.broken && !one.accepted ? "bad" : "",
-    cells: [one.field, one.broken === undefined ? "" : one.accepted ? "repaired" : one.broken ? "broken, not repaired" : "sound", one.why],
+    cells: [one.field, state(one), one.why],
   }));
   const changes = reply.difference.some(([sign]) => sign !== " ");
   const line = ([sign, text]) => el(sign === "+" ? "ins" : sign === "-" ? "del" : "span", {}, `${sign} ${text}\n`);

@@ -17,6 +17,10 @@ let offered = null;
 /** By field, the elements that the last trace has read from. */
 let found = {};
 
+/** Keys that the copy of a page leaves to the editor; `frame.js` has the same numbers. */
+const LEAVE = 10_000_001;
+const UNDO = 10_000_002;
+
 /** Under this name the draft has what was pointed at as rows, and with `.NAME` after it, what was pointed at in each row. */
 const ROWS = "#rows";
 const isOfRows = (name) => name.startsWith(ROWS);
@@ -137,10 +141,16 @@ function undo() {
 
 at("undo").addEventListener("click", undo);
 addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
   const isTyping = event.target.matches?.("input:not([type=checkbox], [type=radio]), textarea, select");
-  if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || isTyping) return;
-  event.preventDefault();
-  undo();
+  if (event.key === "z" && !isTyping) {
+    event.preventDefault();
+    undo();
+  } else if (event.key === "s") {
+    event.preventDefault();
+    if (at("save").disabled) say(at("save").title, true);
+    else at("saving").requestSubmit();
+  }
 });
 
 function showFields() {
@@ -221,11 +231,31 @@ function mark() {
 addEventListener("message", (event) => {
   if (event.source !== frame.contentWindow || !Number.isInteger(event.data)) return;
   if (event.data === 0) return mark();
+  if (event.data === LEAVE) return leaveCopy();
+  if (event.data === UNDO) return undo();
   const number = Math.abs(event.data);
   if (number > 10_000_000 || !draft.pages.length) return;
   const isWrong = event.data < 0 || document.querySelector("input[name=sense]:checked").value === "wrong";
   point(number, isWrong ? "wrong" : "right");
 });
+
+/** From the copy of a page to what its last click has led to. */
+function leaveCopy() {
+  (at("candidates").hidden ? at("field-choice") : at("candidates-head")).focus();
+}
+
+/** Chooses a field and leads into a copy of a page on which it is read wrongly or not at all. */
+function pointAt(name) {
+  choose(name);
+  const present = draft.pages.find((one) => !one.is_former);
+  if (present && draft.pages.some((one) => one.number === page() && one.is_former)) {
+    at("page-choice").value = String(present.number);
+    showPage();
+  }
+  mark();
+  frame.focus();
+  say(`Point at ${name} in the copy of the page`);
+}
 
 /** A field that no chain reads yet. */
 const isUnread = (name) => !isOfRows(name) && !(draft.mapping.fields ?? []).some((one) => one.name === name);
@@ -437,8 +467,10 @@ function showResults(title, parts, isAsked = true, of = "") {
   at("results").hidden = false;
   at("results").dataset.of = of;
   at("results-head").textContent = title;
+  // The button that has led here may be gone.
+  const isWithin = at("result-details").contains(document.activeElement);
   at("result-details").replaceChildren(...parts.flat(5).filter(Boolean));
-  if (isAsked) at("results-head").focus();
+  if (isAsked || isWithin) at("results-head").focus();
 }
 
 let trials = 0;
@@ -450,7 +482,7 @@ async function tryAll() {
   try {
     const reply = await ask("trial", typed());
     if (number !== trials) return;
-    showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs), false, "trial");
+    showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs, pointAt), false, "trial");
   } catch {
     // The button says why.
   }
@@ -460,7 +492,7 @@ const onclick = (id, work) => at(id)?.addEventListener("click", work);
 
 onclick("try", () => doing("Trying on all pages", async () => {
   const reply = await ask("trial", typed());
-  showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs), true, "trial");
+  showResults("Values on all pages", results.trial(reply, urlOf, show, kindFor, readAs, pointAt), true, "trial");
   const bad = reply.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
   return bad ? `Mismatches with known values: ${bad}` : "All known values match";
 }));
@@ -480,7 +512,7 @@ const propose = (action, title) => () => doing(title, async () => {
     await replaceMapping(mapping, "Applied");
     if (!at("save").disabled) save();
   };
-  showResults(title, results.proposal(reply, apply, bench.dataset.repairs ? applyAndSave : null));
+  showResults(title, results.proposal(reply, apply, bench.dataset.repairs ? applyAndSave : null, pointAt));
   return "Draft not changed yet";
 });
 onclick("learn", propose("learn", "Proposed mapping"));

@@ -1,5 +1,6 @@
 // Runs in the frame, beside the copy of a foreign page. It reports to the outer page which element was pointed at: a
-// number for a right one, a negative number for a wrong one. It hears which elements to mark, as lists of numbers.
+// number for a right one, a negative number for a wrong one, and a number beyond all elements for a key that the outer
+// page answers. It hears which elements to mark, as lists of numbers.
 "use strict";
 (() => {
   const page = document.getElementById("page");
@@ -11,6 +12,16 @@
   /** The elements that were read, where nothing is pointed at. */
   const read = page.dataset.read === undefined ? null : page.dataset.read.split(" ").filter(Boolean).map(Number);
   let at = null;
+
+  /** Keys that the outer page answers; `editor.js` has the same numbers. */
+  const LEAVE = 10_000_001;
+  const UNDO = 10_000_002;
+
+  /** Letters typed within this time of each other are one search, as in lists. */
+  const TYPING_MS = 1_000;
+  let typed = "";
+  let typedAt = 0;
+  const isTyping = () => typed !== "" && Date.now() - typedAt < TYPING_MS;
 
   const closest = (node) => {
     while (node && node !== page && !isElement(node)) node = node.parentElement;
@@ -30,6 +41,26 @@
     at.classList.add("at");
     at.scrollIntoView({ block: "nearest" });
     here.textContent = describe(at);
+  };
+
+  const textOf = (element) => element.textContent.replace(/\s+/g, " ").toLowerCase();
+
+  /** The innermost elements with this text, in their order. */
+  const holders = (element, text) => {
+    const within = [...element.children].filter((child) => textOf(child).includes(text)).flatMap((child) => holders(child, text));
+    return within.length || !isElement(element) ? within : [element];
+  };
+
+  /** Stands on the next element with the typed text, from the present one on; a new search begins behind that. */
+  const search = (text) => {
+    const isNew = !isTyping();
+    typed = text;
+    typedAt = Date.now();
+    const all = holders(page, typed.toLowerCase());
+    const isBehind = (element) => at.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING;
+    const isNext = (element) => !at || isBehind(element) || (!isNew && element === at);
+    stand(all.find(isNext) ?? all[0]);
+    here.textContent = all.length ? `${typed} → ${describe(at)}` : `${typed} → not found`;
   };
 
   const point = (element, isWrong) => {
@@ -64,7 +95,21 @@
   });
 
   page.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey) return;
+    const isUndo = event.key === "z" && (event.ctrlKey || event.metaKey);
+    if (!read && (isUndo || event.key === "Escape")) {
+      event.preventDefault();
+      parent.postMessage(isUndo ? UNDO : LEAVE, "*");
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isText = event.key.length === 1 && (event.key !== " " || isTyping());
+    if (isText || (event.key === "Backspace" && isTyping())) {
+      event.preventDefault();
+      const text = isText ? (isTyping() ? typed : "") + event.key : typed.slice(0, -1);
+      if (text) search(text);
+      else typed = "";
+      return;
+    }
+    typed = "";
     if (walks[event.key]) {
       event.preventDefault();
       stand(at ? walks[event.key]() : first(page));
@@ -95,6 +140,10 @@
     document.querySelector(".found")?.scrollIntoView({ block: "center" });
     return;
   }
+  // Keys of the frame are those of the copy, as soon as it is there.
+  const takeFocus = () => document.activeElement === document.body && page.focus({ preventScroll: true });
+  addEventListener("focus", takeFocus);
+  if (document.hasFocus()) takeFocus();
   // Ready to receive the elements to mark.
   parent.postMessage(0, "*");
 })();

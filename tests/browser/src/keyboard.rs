@@ -14,7 +14,7 @@ const MOST_TABS: usize = 250;
 const FOCUSED: &str = "const one = document.activeElement;
     if (!one || one === document.body) return '';
     const labels = [...(one.labels ?? [])].map((label) => label.innerText);
-    const own = one.matches('a, button, summary') ? one.innerText : '';
+    const own = one.matches('a, button, summary') ? one.innerText : one.tagName === 'IFRAME' ? one.title : '';
     return [one.getAttribute('aria-label') ?? '', ...labels, own].join(' ').replace(/\\s+/g, ' ').trim()";
 
 /// JavaScript that returns whether the focus is visible.
@@ -94,6 +94,13 @@ impl<'b> Keyboard<'b> {
     /// Performs a step of the job that consists of these keys.
     pub fn step(&self, keys: &[char]) {
         self.press(keys);
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// Performs a step of the job: a key with a modifier.
+    pub fn step_with(&self, modifier: char, key: char) {
+        self.browser.press_with(modifier, key);
+        self.keys.set(self.keys.get() + 2);
         self.steps.set(self.steps.get() + 1);
     }
 

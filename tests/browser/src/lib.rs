@@ -212,6 +212,19 @@ impl Browser {
         self.post("/actions", &actions);
     }
 
+    /// Presses a key while a modifier such as [`CONTROL`] is held.
+    pub fn press_with(&self, modifier: char, key: char) {
+        let half = |kind: &str, key: char| json!({"type": kind, "value": key.to_string()});
+        let presses = [
+            half("keyDown", modifier),
+            half("keyDown", key),
+            half("keyUp", key),
+            half("keyUp", modifier),
+        ];
+        let actions = json!({"actions": [{"type": "key", "id": "keyboard", "actions": presses}]});
+        self.post("/actions", &actions);
+    }
+
     /// Drags the mouse from one point of the window to another.
     pub fn drag(&self, from: (i64, i64), to: (i64, i64)) {
         let go =
@@ -324,6 +337,7 @@ impl Browser {
 
 pub const TAB: char = '\u{e004}';
 pub const ENTER: char = '\u{e007}';
+pub const CONTROL: char = '\u{e009}';
 pub const ESCAPE: char = '\u{e00c}';
 pub const LEFT: char = '\u{e012}';
 pub const UP: char = '\u{e013}';

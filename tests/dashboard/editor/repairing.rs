@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use webfill_test_browser::Browser;
+use webfill_test_browser::{Browser, CONTROL, DOWN, ENTER, ESCAPE, Keyboard};
 use webfill_test_needs::needs;
 use webfill_tests::site::{Page, Web, status};
 use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
+use crate::looks;
 
 const HOST: &str = "shop.example";
 const THINGS: usize = 120;
@@ -18,7 +19,12 @@ fn price(number: usize) -> String {
     format!("{}.{:02}", 10 + number * 3, number % 100)
 }
 
-fn thing(number: usize, is_new: bool) -> Page {
+/// A price that no page had before the change.
+fn raised_price(number: usize) -> String {
+    price(number + 1_000)
+}
+
+fn thing(number: usize, is_new: bool, new_price: fn(usize) -> String) -> Page {
     let main = match is_new {
         false => format!(
             "<p class=name>Thing {number}</p><p class=cost>{}</p>",
@@ -26,7 +32,7 @@ fn thing(number: usize, is_new: bool) -> Page {
         ),
         true => format!(
             "<h2 id=thing-name>Thing {number}</h2><table><tr><th>Price</th><td>{}</td></tr></table>",
-            price(number)
+            new_price(number)
         ),
     };
     status(200)
@@ -52,6 +58,10 @@ struct Broken {
 
 impl Broken {
     fn new() -> Broken {
+        Broken::with_new_prices(price)
+    }
+
+    fn with_new_prices(new_price: fn(usize) -> String) -> Broken {
         let (work, web) = (Workplace::new(), Web::start());
         std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
         work.write_json("mappings/shop.json", &mapping());
@@ -63,7 +73,7 @@ impl Broken {
                 .trim_start_matches('/')
                 .parse()
                 .unwrap_or_default();
-            thing(number, layout.load(Ordering::SeqCst)).into()
+            thing(number, layout.load(Ordering::SeqCst), new_price).into()
         });
         let urls: Vec<String> = (0..THINGS)
             .map(|number| format!("http://{HOST}/{number}"))
@@ -163,6 +173,101 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         "what was whole stays"
     );
     assert_eq!(broken.read_again(77)["price"], price(77));
+}
+
+/// A person without a mouse who follows the alert of the overview to the proposal for its repair.
+fn open_repair<'b>(broken: &Broken, browser: &'b Browser) -> Keyboard<'b> {
+    browser.set_size(1440, 900);
+    browser.open(&broken.bench.url("/dashboard/"));
+    browser.wait_until("the alert", || {
+        let text = browser.page_text();
+        text.contains("Needs attention").then_some(())
+    });
+    let by = Keyboard::new(browser);
+    by.skip_to_content();
+    by.enter("Repair shop");
+    by.wait_for_page("Mapping shop");
+    browser.wait_until("the proposal", || {
+        let head = browser.text_at("#results-head")?;
+        (head == "Proposed repair").then_some(())
+    });
+    by
+}
+
+fn wait_for_status(browser: &Browser, wanted: &str) {
+    browser.wait_until(wanted, || {
+        let status = browser.text_at("#status")?;
+        status.contains(wanted).then_some(())
+    });
+}
+
+/// Waits until the copy of the page has the focus.
+fn wait_for_copy(browser: &Browser) {
+    let focused = "return document.hasFocus() && document.activeElement.id === 'page'";
+    browser.wait_until("the copy has the focus", || {
+        browser.enter_frame(&browser.wait_for("#frame"));
+        let is_focused = browser.run_script(focused, json!([]));
+        browser.leave_frames();
+        (is_focused == true).then_some(())
+    });
+}
+
+/// Waits until the copy of the page describes the present element like this.
+fn wait_for_element(browser: &Browser, wanted: &str) {
+    browser.wait_until(wanted, || {
+        browser.enter_frame(&browser.wait_for("#frame"));
+        let here = browser.text_at("#here");
+        browser.leave_frames();
+        here?.contains(wanted).then_some(())
+    });
+}
+
+#[needs(chromedriver, axe)]
+#[test]
+fn people_mend_a_broken_mapping_by_keys() {
+    let broken = Broken::new();
+    let browser = Browser::start();
+    let by = open_repair(&broken, &browser);
+    browser.screenshot("editor-repair");
+    by.enter("Apply and save");
+    wait_for_status(&browser, "Saved");
+    by.report("mend a broken mapping");
+    assert_eq!(browser.take_console(), Vec::<String>::new());
+    looks::judge_editor(&browser, "editor-repair");
+    let read = broken.read_again(77);
+    assert_eq!(read["price"], price(77));
+    assert_eq!(read["name"], "Thing 77");
+}
+
+#[needs(chromedriver, axe)]
+#[test]
+fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
+    let broken = Broken::with_new_prices(raised_price);
+    let browser = Browser::start();
+    let by = open_repair(&broken, &browser);
+    by.enter("Apply and save");
+    wait_for_status(&browser, "Saved");
+    by.enter("Point at price");
+    wait_for_copy(&browser);
+    // What is typed finds the label, and its value is beside it.
+    by.type_text("price");
+    wait_for_element(&browser, "th: Price");
+    by.press(&[DOWN]);
+    wait_for_element(&browser, "td: ");
+    by.step(&[ENTER]);
+    wait_for_status(&browser, "candidates for price");
+    browser.screenshot("editor-by-keys");
+    looks::judge_editor(&browser, "editor-by-keys");
+    by.press(&[ESCAPE]);
+    by.enter("Use candidate 1");
+    wait_for_status(&browser, "price is read by");
+    by.step_with(CONTROL, 's');
+    wait_for_status(&browser, "Saved");
+    by.report("mend a field that no repair finds");
+    assert_eq!(browser.take_console(), Vec::<String>::new());
+    let read = broken.read_again(77);
+    assert_eq!(read["price"], raised_price(77));
+    assert_eq!(read["name"], "Thing 77");
 }
 
 /// The texts that are marked in a frame of the page of a mapping.

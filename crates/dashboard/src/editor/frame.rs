@@ -33,7 +33,7 @@ impl Purpose<'_> {
         match self {
             Purpose::Pointing => String::from(
                 "role=\"application\" tabindex=\"0\" \
-                 aria-label=\"Copy of the page: arrow keys walk through its elements, Enter points at one, Delete marks it as wrong\" \
+                 aria-label=\"Copy of the page: arrow keys walk through its elements, typed text finds one, Enter points at it, Delete marks it as wrong, Escape leads out\" \
                  aria-describedby=\"here\"",
             ),
             Purpose::Reading(elements) => {
