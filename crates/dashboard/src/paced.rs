@@ -1,27 +1,40 @@
-//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that no reading takes more than
-//! about a hundredth of the time.
+//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that it takes about a hundredth of
+//! the time, but never so long that its data are no longer current.
+//!
+//! The cost of a reading is the shortest of its last durations: a busy machine makes a reading longer, never shorter.
+//! Otherwise, one that has waited for a second would be shown for more than a minute.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// A reading is shown for at least this many times its own duration.
 const TIMES: u32 = 100;
+
+/// The longest pause between two readings, as a multiple of the shortest one.
+const MOST_PAUSES: u32 = 10;
+
+/// The number of durations of which the shortest counts.
+const DURATIONS: usize = 5;
 
 /// A value, when it was read, and how long that took.
 #[derive(Debug)]
 pub(crate) struct Paced<T> {
     least: Duration,
     read: Option<(T, Instant)>,
+    /// The durations of the last readings.
+    durations: VecDeque<Duration>,
     /// The time between readings.
     pause: Duration,
     is_expired: bool,
 }
 
 impl<T> Paced<T> {
-    /// A value that is read at most once in this time.
+    /// A value that is read at most once in this time, and at least once in ten times as long.
     pub(crate) fn with_interval(least: Duration) -> Paced<T> {
         Paced {
             least,
             read: None,
+            durations: VecDeque::with_capacity(DURATIONS),
             pause: least,
             is_expired: false,
         }
@@ -35,9 +48,11 @@ impl<T> Paced<T> {
     /// Stores a reading that began at `began` and has ended now.
     pub(crate) fn store_reading(&mut self, value: T, began: Instant, now: Instant) {
         self.is_expired = false;
-        self.pause = self
-            .least
-            .max(now.duration_since(began).saturating_mul(TIMES));
+        self.durations.truncate(DURATIONS - 1);
+        self.durations.push_front(now.duration_since(began));
+        let cost = self.durations.iter().min().copied().unwrap_or_default();
+        let most = self.least.saturating_mul(MOST_PAUSES);
+        self.pause = cost.saturating_mul(TIMES).clamp(self.least, most);
         self.read = Some((value, now));
     }
 
@@ -60,24 +75,55 @@ impl<T> Paced<T> {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A value that is read every two seconds and was read with these durations, the last one now.
+    fn read_within(durations: &[Duration], now: Instant) -> Paced<usize> {
+        let mut paced = Paced::with_interval(2 * SECOND);
+        for (number, duration) in durations.iter().enumerate() {
+            paced.store_reading(number, now, now + *duration);
+            paced.read = Some((number, now));
+        }
+        paced
+    }
+
     #[test]
     fn slow_readings_are_repeated_rarely() {
-        let second = Duration::from_secs(1);
-        let began = Instant::now();
-        let mut paced = Paced::with_interval(2 * second);
-        assert!(paced.is_due(began) && paced.get().is_none());
-        let now = began + second / 1_000;
-        paced.store_reading(7, began, now);
-        assert_eq!(paced.get(), Some(&7));
-        assert!(!paced.is_due(now + second) && paced.is_due(now + 2 * second));
-        paced.store_reading(8, now, now + second);
-        assert!(!paced.is_due(now + 100 * second) && paced.is_due(now + 101 * second));
+        let now = Instant::now();
+        let fresh: Paced<usize> = Paced::with_interval(2 * SECOND);
+        assert!(fresh.is_due(now) && fresh.get().is_none());
+        let fast = read_within(&[SECOND / 1_000], now);
+        assert_eq!(fast.get(), Some(&0));
+        assert!(!fast.is_due(now + SECOND) && fast.is_due(now + 2 * SECOND));
+        let slow = read_within(&[SECOND / 10; 3], now);
+        assert!(!slow.is_due(now + 9 * SECOND) && slow.is_due(now + 10 * SECOND));
+    }
+
+    #[test]
+    fn a_reading_that_had_to_wait_is_repeated_as_soon_as_the_others() {
+        let now = Instant::now();
+        let paced = read_within(&[SECOND / 1_000, 5 * SECOND], now);
+        assert!(paced.is_due(now + 2 * SECOND));
+        let durations = [&[SECOND / 1_000][..], &[SECOND / 10; DURATIONS]].concat();
+        let slower_since = read_within(&durations, now);
+        assert!(!slower_since.is_due(now + 9 * SECOND) && slower_since.is_due(now + 10 * SECOND));
+    }
+
+    #[test]
+    fn however_slow_readings_are_they_are_repeated_within_ten_intervals() {
+        let now = Instant::now();
+        let paced = read_within(&[60 * SECOND], now);
+        assert!(!paced.is_due(now + 19 * SECOND) && paced.is_due(now + 20 * SECOND));
+    }
+
+    #[test]
+    fn an_action_or_a_fault_makes_the_next_reading_due_sooner() {
+        let now = Instant::now();
+        let mut paced = read_within(&[SECOND], now);
         paced.expire();
-        assert!(paced.is_due(now + second) && paced.get() == Some(&8));
-        paced.store_reading(9, now, now + second);
-        paced.retry_within(2 * second);
-        assert!(!paced.is_due(now + 2 * second) && paced.is_due(now + 3 * second));
-        paced.store_reading(10, now, now + second);
-        assert!(!paced.is_due(now + 3 * second));
+        assert!(paced.is_due(now) && paced.get() == Some(&0));
+        let mut paced = read_within(&[SECOND], now);
+        paced.retry_within(2 * SECOND);
+        assert!(!paced.is_due(now + SECOND) && paced.is_due(now + 2 * SECOND));
     }
 }
