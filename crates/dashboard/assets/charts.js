@@ -31,6 +31,14 @@ const LINES = {
   oldest: [["oldest", "Oldest task", "--warn", []]],
 };
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const DAY_S = 86_400;
+
+/** The room that a time needs below a chart. */
+const TIME_WIDTH = 84;
+
 const drawn = new Map();
 let span = [0, 0];
 let zoom = null;
@@ -65,6 +73,20 @@ function brushed(chart) {
   zoomTo(range);
 }
 
+/** The times below a chart, in the reader's way of writing them. The day stands below the first time of it. */
+function timesOf(_chart, times, _axis, _space, step) {
+  let before = "";
+  return times.map((time) => {
+    const at = new Date(time * 1_000);
+    const day = days.format(at);
+    if (step >= DAY_S) return day;
+    const isFirst = day !== before;
+    before = day;
+    const text = (step < 60 ? seconds : clock).format(at);
+    return isFirst ? `${text}\n${day}` : text;
+  });
+}
+
 function drawOne(place, metrics) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
@@ -87,7 +109,7 @@ function drawOne(place, metrics) {
     height: HEIGHT,
     cursor: { y: false, sync: { key: "dashboard" }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => zoomTo(null) } },
     hooks: { setSelect: [brushed] },
-    axes: [axis, { ...axis, size: 56 }],
+    axes: [{ ...axis, space: TIME_WIDTH, values: timesOf }, { ...axis, size: 56 }],
     scales: { x: { range: () => zoom ?? span }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.05)] } },
     series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, spanGaps: false, points: { show: hasPoints } }))],
   };
