@@ -37,7 +37,8 @@ pub use mapping::{
     TrialFormat,
 };
 pub use parsers::{
-    parse_age, parse_contact, parse_duration, parse_follow, parse_id, parse_options, parse_seconds,
+    parse_age, parse_contact, parse_count, parse_duration, parse_follow, parse_id, parse_options,
+    parse_seconds, whole_number,
 };
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 pub use styles::{ProgressStyle, SummaryFormat};

@@ -23,7 +23,7 @@ use webfill_worker::{MappingSetRules, PageReader};
 pub use self::busy_store::retry_while_busy;
 use self::reading::{PageRereader, Source};
 use self::report::Report;
-use crate::cli::parse_id;
+use crate::cli::{parse_id, whole_number};
 use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 use crate::stdout::print;
@@ -58,7 +58,7 @@ pub struct ExtractOptions {
     #[arg(long)]
     pub dry_run: bool,
     /// Number of examples for each field
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole_number(0..=1_000_u16))]
     pub examples: u16,
     /// Print one JSON object instead of a table
     #[arg(long)]

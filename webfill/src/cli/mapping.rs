@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use super::parsers::{parse_contact, parse_id};
+use super::parsers::{parse_contact, parse_id, whole_number};
 
 #[derive(Debug, Subcommand)]
 pub enum MappingCommand {
@@ -116,7 +116,7 @@ pub struct MappingLearnOptions {
     pub from: PageSourceOptions,
     /// Fetch and keep up to N pages that the records link to
     #[arg(long, value_name = "N", requires = "records",
-          value_parser = clap::value_parser!(u16).range(1..=1_000))]
+          value_parser = whole_number(1..=1_000_u16))]
     pub fetch: Option<u16>,
     /// Fields to learn, separated by commas [default: all fields with known values]
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]

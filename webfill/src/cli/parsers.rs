@@ -1,5 +1,8 @@
 //! Parsers of values that several commands take.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +17,29 @@ pub fn parse_options<O: Args>(
     let mut command = O::augment_args(clap::Command::new("webfill").no_binary_name(true));
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     O::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// A parser of whole numbers from the first to the last of a range. Its error names both.
+pub fn whole_number<N>(
+    range: RangeInclusive<N>,
+) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
+where
+    N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!(
+            "not a whole number from {} to {}",
+            range.start(),
+            range.end()
+        )),
+    }
+}
+
+/// A number of things. Where it is a limit, zero allows none.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| String::from("not a whole number, such as 1000"))
 }
 
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
@@ -60,6 +86,18 @@ pub fn parse_contact(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_names_the_numbers_that_are_allowed() {
+        let parse = whole_number(2..=400_u16);
+        assert_eq!((parse("2"), parse("400")), (Ok(2), Ok(400)));
+        for wrong in ["2.5", "1", "401", "-3", "", "many", "99999999999999999999"] {
+            let error = parse(wrong).unwrap_err();
+            assert_eq!(error, "not a whole number from 2 to 400", "{wrong}");
+        }
+        assert_eq!(parse_count("0"), Ok(0));
+        assert!(parse_count("1e6").is_err());
+    }
 
     #[test]
     fn durations_have_units() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use webfill_wire::Lane;
 
-use super::parsers::parse_id;
+use super::parsers::{parse_id, whole_number};
 
 #[derive(Debug, Clone, Args)]
 pub struct DispatcherOptions {
@@ -16,7 +16,7 @@ pub struct DispatcherOptions {
     #[arg(long, value_name = "HOST")]
     pub listen: Option<String>,
     /// Port of the tasks socket; outcomes, control and firehose use the next three [default: 5555]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number(0..=u16::MAX))]
     pub port: Option<u16>,
     /// Address for HTTP requests, or `off`; beyond loopback only with TLS and tokens [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
@@ -65,10 +65,10 @@ pub struct SupervisorOptions {
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
     /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
+    #[arg(long, value_name = "N", value_parser = whole_number(0..=999_u16))]
     pub workers: Option<u16>,
     /// Maximum number of tasks held [default: four for each fetch in flight]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number(0..=u32::MAX))]
     pub queue: Option<u32>,
     /// State folder: sockets and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]

@@ -11,8 +11,8 @@ use super::retry::RetryEnd;
 use super::run_record::WatchedRun;
 use super::verdict::FailOn;
 use crate::cli::{
-    ProgressStyle, SummaryFormat, parse_contact, parse_duration, parse_follow, parse_id,
-    parse_seconds,
+    ProgressStyle, SummaryFormat, parse_contact, parse_count, parse_duration, parse_follow,
+    parse_id, parse_seconds, whole_number,
 };
 use crate::dataset::DatasetOptions;
 use crate::seeds::ListSeparator;
@@ -57,16 +57,17 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
     /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
+    #[arg(long, value_name = "N", value_parser = whole_number(0..=999_u16), allow_negative_numbers = true)]
     pub workers: Option<u16>,
     /// Concurrent fetches per worker [default: 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = whole_number(1..=10_000_u32), allow_negative_numbers = true)]
     pub concurrency: Option<u32>,
     /// Maximum link depth; seeds have depth 0
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
+        value_parser = whole_number(0..=u16::MAX),
         allow_negative_numbers = true
     )]
     pub depth: u16,
@@ -125,7 +126,7 @@ pub struct CrawlOptions {
     #[arg(long, value_name = "EXT", value_delimiter = ',')]
     pub deny_extensions: Option<Vec<String>>,
     /// Maximum number of pages of one site
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub domain_max_pages: Option<u64>,
     /// Skip the domains in this file, or its first N: one per line, or `rank,domain`; may be .gz or .zip
     #[arg(long, value_name = "FILE[:N]")]
@@ -145,7 +146,7 @@ pub struct CrawlOptions {
     )]
     pub retry: Vec<RetryEnd>,
     /// Stop gracefully after N pages
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub max_pages: Option<u64>,
     /// Stop gracefully after this time: 90s, 15m, 2h, 1d
     ///

@@ -22,16 +22,22 @@ pub struct FillOptions {
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
     /// Columns of links, separated by commas [default: those whose cells are URLs]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
     pub url: Vec<String>,
     /// Columns to fill, separated by commas [default: all with gaps, except the id and the links]
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
     pub fields: Vec<String>,
     /// Columns to leave unchanged, separated by commas
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS")]
     pub keep: Vec<String>,
     /// Pages of each site and kind of URL to learn from; rows with the most known values first
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=400))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 30,
+        value_parser = crate::cli::whole_number(2..=400_u16),
+        allow_negative_numbers = true
+    )]
     pub sample: u16,
     /// Fill only values that are right with at least this probability
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = parse_share)]
@@ -95,7 +101,7 @@ pub struct FillWebOptions {
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
     /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    #[arg(long, value_name = "N", value_parser = crate::cli::whole_number(1..=999_u16), allow_negative_numbers = true)]
     pub workers: Option<u16>,
     /// Skip robots.txt; only for loopback and private addresses
     #[arg(long)]
