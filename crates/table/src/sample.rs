@@ -121,7 +121,7 @@ impl Sample {
     }
 
     /// The values of a column in the sampled rows, without empty ones.
-    pub(crate) fn values(&self, column: usize) -> impl Iterator<Item = &Cell> {
+    pub fn values(&self, column: usize) -> impl Iterator<Item = &Cell> {
         let cells = self
             .rows
             .iter()

@@ -22,7 +22,7 @@ use columns::Names;
 pub struct ColumnChoices {
     /// The column that identifies rows (`--id`).
     pub id: Option<String>,
-    /// The columns of links (`--url`).
+    /// The columns of links (`--url`). Here and below, an entry may be several names that are separated by commas.
     pub urls: Vec<String>,
     /// The columns to fill in (`--fields`).
     pub fields: Vec<String>,
@@ -87,7 +87,9 @@ pub struct Reasons {
 pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understanding, TableError> {
     let names = Names::new(&sample.columns);
     let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {
-        wishes.iter().map(|name| names.find(name)).collect()
+        let found: Result<Vec<Vec<usize>>, TableError> =
+            wishes.iter().map(|wish| names.find_all(wish)).collect();
+        Ok(found?.concat())
     };
     let wished_urls = wished(&wishes.urls)?;
     let wished_fields = wished(&wishes.fields)?;
@@ -98,6 +100,12 @@ pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understandi
         .map(|name| names.find(name))
         .transpose()?;
 
+    if let Some(both) = wished_kept.iter().find(|kept| wished_fields.contains(kept)) {
+        return Err(TableError::Wish(format!(
+            "the column `{:.40}` is in --fields and in --keep: name it once",
+            sample.columns[*both].name
+        )));
+    }
     let columns = 0..sample.columns.len();
     let shapes: Vec<Shape> = columns.map(|column| infer_shape(sample, column)).collect();
     let urls = match wished_urls.as_slice() {

@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
-use webfill_table::{ColumnChoices, Sample, Understanding};
+use webfill_table::{ColumnChoices, Sample, Understanding, UrlColumn};
 use webfill_urls::canonical;
 
 pub use self::filled::{Change, Refused};
@@ -104,8 +104,28 @@ impl Table {
         table.rows.shrink_to_fit();
         let links = table.rows.iter().map(|row| &*row.links);
         table.links.index_rows(links);
+        table.require_links_where_wished(&sample, options)?;
         table.find_styles();
         Ok(table)
+    }
+
+    /// Refuses columns that the user names as those of links if they hold something else.
+    fn require_links_where_wished(
+        &self,
+        sample: &Sample,
+        options: &FillOptions,
+    ) -> Result<(), Fault> {
+        let columns = &self.understanding.urls;
+        let has_values = |column: &&UrlColumn| sample.values(column.column).next().is_some();
+        match columns.iter().find(has_values) {
+            Some(column) if !options.url.is_empty() && self.links.is_empty() => {
+                Err(Fault::usage(format!(
+                    "the column `{:.40}` has no links: name another with --url",
+                    self.understanding.columns[column.column].name
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a file that was changed since it was read, because its lines may be other rows.

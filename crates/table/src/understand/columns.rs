@@ -54,6 +54,24 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Finds columns that are separated by commas. A column whose own name has commas wins over those of its parts.
+    pub(super) fn find_all(&self, wish: &str) -> Result<Vec<usize>, TableError> {
+        let parts: Vec<&str> = wish.split(',').collect();
+        let mut found = Vec::new();
+        let mut first = 0;
+        while first < parts.len() {
+            let is_known = |end: &usize| {
+                self.by_name
+                    .contains_key(&key(&parts[first..*end].join(",")))
+            };
+            let several = (first + 2..=parts.len()).rev().find(is_known);
+            let end = several.unwrap_or(first + 1);
+            found.push(self.find(&parts[first..end].join(","))?);
+            first = end;
+        }
+        Ok(found)
+    }
+
     fn unknown_column_message(&self, wish: &str) -> String {
         const COMPARED: usize = 10_000;
         let distance = |name: &str| strsim::damerau_levenshtein(&key(name), &key(wish));
