@@ -3,6 +3,7 @@
 
 mod by_fleet;
 mod collection;
+mod columns;
 mod demo;
 mod disputed;
 mod doubts;

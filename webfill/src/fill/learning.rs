@@ -9,7 +9,7 @@ use webfill_urls::{Url, site};
 use webfill_wire::Outcome;
 
 use super::linked::{self, Linked};
-use super::mappings::{self, Mappings};
+use super::mappings::{self, KnownCounts, Mappings};
 use super::pages::{Pages, rows_of_targets};
 use super::project::Project;
 use super::reading::Readings;
@@ -33,7 +33,7 @@ const MANY_MORE: usize = 2;
 pub type BySite = BTreeMap<String, BTreeSet<String>>;
 
 /// Learns from the sampled pages that no mapping reads. If their site has learned mappings, these are learned again
-/// from their own pages as well.
+/// from their own pages as well. So are those of sites whose rows have more known values of unread fields than before.
 pub fn learn_new(
     table: &Table,
     project: &Project,
@@ -48,7 +48,11 @@ pub fn learn_new(
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
     let tried = mappings::tried(project);
     wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
-    let has_new = learn(table, project, pages, mappings, &wanted)?;
+    let mut all = sites_that_know_more(table, project, pages, mappings, sample);
+    all.extend(wanted.clone());
+    let has_new = learn(table, project, pages, mappings, &all)?;
+    let is_tried = |site: &str| all.contains_key(site);
+    mappings::save_known_counts(project, known_counts(table, pages, &is_tried))?;
     wanted.retain(|site, _| is_learned(site));
     let wanted = wanted.into_iter();
     let again: BySite = wanted.map(|(site, urls)| (new_kind(&site), urls)).collect();
@@ -63,6 +67,71 @@ fn new_kind(site: &str) -> String {
     format!("{site} new")
 }
 
+/// The sampled pages of sites with learned mappings that lack a field, if the rows of the site have more known values of
+/// it than when they were learned: the field was not wished then, or had no values to learn from.
+fn sites_that_know_more(
+    table: &Table,
+    project: &Project,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    sample: &[u32],
+) -> BySite {
+    let lacks_a_field = |site: &str| {
+        let mut fields = table.fields.iter();
+        mappings.has_learned(site) && fields.any(|field| !mappings.reads(site, &field.name))
+    };
+    let former = mappings::known_counts(project);
+    let mut now = known_counts(table, pages, &lacks_a_field);
+    now.retain(|site, counts| {
+        let former = former.get(site);
+        let before = |field: &String| former.and_then(|of_site| of_site.get(field));
+        counts.iter().any(|(field, count)| {
+            !mappings.reads(site, field) && *count > before(field).copied().unwrap_or(0)
+        })
+    });
+    let mut pages_of_sites = sampled_pages(table, pages, sample);
+    pages_of_sites.retain(|site, _| now.contains_key(site));
+    pages_of_sites
+}
+
+/// For the rows of some sites, how many have known values of each field.
+fn known_counts(table: &Table, pages: &Pages<'_>, is_wanted: &dyn Fn(&str) -> bool) -> KnownCounts {
+    let mut counts = KnownCounts::new();
+    let mut wanted: BTreeMap<String, bool> = BTreeMap::new();
+    for (place, link) in table.links.iter().enumerate() {
+        let site = pages.site_of(link);
+        let is_wanted = *wanted
+            .entry(site)
+            .or_insert_with_key(|site| is_wanted(site));
+        if !is_wanted {
+            continue;
+        }
+        let of_site = counts.entry(pages.site_of(link)).or_default();
+        for &row in table.links.rows_of(place as u32) {
+            let gaps: BTreeSet<usize> = table.rows[row as usize].gaps().collect();
+            let fields = table.fields.iter().enumerate();
+            for (_, field) in fields.filter(|(at, _)| !gaps.contains(at)) {
+                *of_site.entry(field.name.clone()).or_default() += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// The sampled pages that are there, by site.
+fn sampled_pages(table: &Table, pages: &Pages<'_>, sample: &[u32]) -> BySite {
+    let mut sampled = BySite::new();
+    for link in sample.iter().map(|&link| &table.links[link as usize]) {
+        if let Some((target, page)) = pages.target(&link.url)
+            && page.content_hash.is_some()
+        {
+            let of_site = sampled.entry(pages.site_of(link)).or_default();
+            of_site.insert(target.to_owned());
+        }
+    }
+    sampled
+}
+
 /// The sampled pages of sites that have many more of them than their mappings were learned from, as after a run that
 /// was cut short.
 fn pages_of_sites_learned_from_few(
@@ -71,15 +140,7 @@ fn pages_of_sites_learned_from_few(
     mappings: &Mappings,
     sample: &[u32],
 ) -> BySite {
-    let mut there = BySite::new();
-    for link in sample.iter().map(|&link| &table.links[link as usize]) {
-        if let Some((target, page)) = pages.target(&link.url)
-            && page.content_hash.is_some()
-        {
-            let of_site = there.entry(pages.site_of(link)).or_default();
-            of_site.insert(target.to_owned());
-        }
-    }
+    let mut there = sampled_pages(table, pages, sample);
     there.retain(|site, urls| {
         let learned: BTreeSet<String> = mappings.pages_of_site(site).collect();
         !learned.is_empty() && urls.len() >= learned.len() * MANY_MORE && mappings.has_learned(site)

@@ -363,6 +363,29 @@ pub fn save_tried_pages(
     write_atomically(&tried_file(project), text.as_bytes())
 }
 
+/// By site and field, how many rows had known values when the mappings of the site were learned.
+pub type KnownCounts = BTreeMap<String, BTreeMap<String, usize>>;
+
+pub fn known_counts(project: &Project) -> KnownCounts {
+    let text = std::fs::read_to_string(known_counts_file(project)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+pub fn save_known_counts(project: &Project, counts: KnownCounts) -> Result<(), Fault> {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let mut all = known_counts(project);
+    all.extend(counts);
+    let text = serde_json::to_string_pretty(&all).map_err(Fault::error)?;
+    write_atomically(&known_counts_file(project), text.as_bytes())
+}
+
+/// No site has its name.
+fn known_counts_file(project: &Project) -> PathBuf {
+    project.learned().join("+known-values.json")
+}
+
 /// The file of tried pages. No site has its name.
 fn tried_file(project: &Project) -> PathBuf {
     project.learned().join("+other-layouts.json")
