@@ -1,5 +1,6 @@
 """Crawls, stores and mappings."""
 
+import contextlib
 import json
 
 import duckdb
@@ -62,6 +63,10 @@ def test_a_crawl_and_its_store(site, tmp_path):
     assert duckdb.sql("SELECT count(*), max(title) FROM records WHERE pages > 101").fetchall()[0][0] == 3
     # The file of an export is removed with the object.
     assert pages.path.exists() and not path_of_an_export(done.store).exists()
+    # A store keeps its place in another working folder, as does an export.
+    (tmp_path / "elsewhere").mkdir()
+    with contextlib.chdir(tmp_path / "elsewhere") if hasattr(contextlib, "chdir") else contextlib.nullcontext():
+        assert done.store.pages().to_arrow().num_rows == len(pages.to_dicts()) == 4
     changes = done.store.changes()
     assert changes.to_dicts() == [] and changes.to_arrow().num_rows == 0
     # Reaching a limit is not an error: the same call resumes.
@@ -105,6 +110,28 @@ def test_mappings_are_checked_tested_and_learned(site, tmp_path):
     ]
     learned = mapping.learn(records, crawl="once", store="books.db")
     assert learned.complete and [field["name"] for field in learned.mapping["fields"]] == ["title"], learned
+
+
+def test_every_fault_and_warning_of_files_with_any_names_is_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    warned = json.loads(json.dumps(SHELF))
+    warned["fields"][0]["processors"][0]["parameters"]["expression"] = "//H1"
+    names = ["none", "shelf", "-shelf", "a:3: b", "sh\u00e9lf.JSON", "shelf.json.bak", "folder/shelf.json"]
+    for name in names[1:]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps({**warned, "fieldz": {}}, indent=1))
+    faults = mapping.check(*names[:-1], "folder")
+    assert [fault.file for fault in faults] == names
+    assert faults[0][1:] == (None, None, "cannot be read: No such file or directory (os error 2)", False)
+    assert {fault[2:] for fault in faults[1:]} == {("fieldz", "unknown key `fieldz`, did you mean `fields`?", False)}
+    assert None not in {fault.line for fault in faults[1:]}
+    # A mapping with warnings alone can be used.
+    (tmp_path / "-shelf").write_text(json.dumps(warned))
+    [warning] = mapping.check("-shelf")
+    assert (warning.file, warning.path) == ("-shelf", "fields[0].processors[0].parameters.expression")
+    assert warning.is_warning and "finds nothing on HTML pages" in warning.message
+    [fault] = mapping.check()
+    assert fault.file == "etl-mappings" and "cannot be read" in fault.message
 
 
 def test_a_mapping_is_repaired(site, tmp_path):

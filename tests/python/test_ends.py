@@ -177,5 +177,5 @@ def test_errors_have_sentence_and_code(tmp_path):
         webfill.fill([{"url": "http://a.example/"}], precision=3, folder=tmp_path)
     with pytest.raises(webfill.UsageError, match="contact"):
         webfill.fill([{"url": f"http://a.example/{number}", "name": None} for number in range(3)], folder=tmp_path)
-    with pytest.raises(ValueError, match="comma"):
+    with pytest.raises(webfill.UsageError, match="no column is named `a`"):
         webfill.fill([{"url": "http://a.example/"}], keep=["a,b"], folder=tmp_path)

@@ -100,9 +100,9 @@ def test_a_file_is_completed_where_it_is(site):
     frame.to_csv("books.csv.gz", index=False)
     frame.to_csv("books2.csv", index=False)
     done = webfill.fill(Path("books2.csv"), **site.options())
-    assert done.path == Path("books2.filled.csv")
+    assert done.path == Path("books2.filled.csv").absolute()
     assert done.to_pandas()["title"].tolist() == [made_site.truth(book)["title"] for book in range(48)]
-    assert webfill.fill("books.csv.gz", **site.options()).path == Path("books.filled.csv.gz")
+    assert webfill.fill("books.csv.gz", **site.options()).path == Path("books.filled.csv.gz").absolute()
 
 
 def test_a_refresh_requests_what_is_older(site):
@@ -255,8 +255,76 @@ def test_a_file_that_is_compressed_with_zstd(site):
     with pyarrow.CompressedOutputStream("books.csv.zst", "zstd") as file:
         file.write(text.encode())
     done = webfill.fill("books.csv.zst", **site.options())
-    assert done.path == Path("books.filled.csv.zst")
+    assert done.path == Path("books.filled.csv.zst").absolute()
     assert [row["title"] for row in done.to_dicts()] == [made_site.truth(book)["title"] for book in range(48)]
+
+
+def test_results_are_read_where_they_are_though_the_working_folder_changes(site, tmp_path, monkeypatch):
+    rows = made_site.rows()
+    frame = pandas.DataFrame(rows)
+    frame.drop(columns="tags").to_csv("books.csv", index=False)
+    (tmp_path / "elsewhere").mkdir()
+    for table in (rows, frame, "books.csv"):
+        monkeypatch.chdir(tmp_path)
+        done = webfill.fill(table, **site.options())
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert done.to_dicts()[1]["title"] == made_site.truth(1)["title"]
+        assert done.to_pandas()["title"].notna().all() and done.evidence.to_dicts() and not done.doubts.to_dicts()
+        assert all(path.is_file() for path in (done.path, done.report, done.doubts.path, done.evidence.path))
+        # The output of the program names files as they were given.
+        assert str(tmp_path) not in done.text
+
+
+def test_columns_are_named_as_pandas_names_them(site):
+    frame = pandas.DataFrame(made_site.rows()).rename(columns={"title": 7, "price": "price, in EUR"})
+    titles = [made_site.truth(book)["title"] for book in range(48)]
+    filled = webfill.fill(frame, **site.options(fields=[7, "price, in EUR"], id="id")).to_pandas()
+    assert list(filled[7]) == titles and filled["pages"].isna().any()
+    assert list(filled["price, in EUR"]) == [made_site.truth(book)["price"] for book in range(48)]
+    assert list(webfill.fill(frame, **site.options(fields=7)).to_pandas()[7]) == titles
+    frame = pandas.DataFrame(made_site.rows())
+    frame.columns = pandas.MultiIndex.from_product([["a"], frame.columns])
+    options = site.options(fields=[("a", "title")], keep=[("a", "note"), ("a", "tags")], url=[("a", "link")])
+    filled = webfill.fill(frame, **options).to_pandas()
+    assert filled.columns.equals(frame.columns) and list(filled[("a", "title")]) == titles
+
+
+def test_more_columns_can_be_filled_later(site):
+    frame = pandas.DataFrame(made_site.rows())
+    first = webfill.fill(frame, **site.options(fields="title")).to_pandas()
+    assert first["title"].notna().all() and first["pages"].isna().any()
+    assert_true(webfill.fill(frame, **site.options()).to_arrow().to_pylist())
+    assert len(site.asked) == 48
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"sample": 2.5}, "'2.5' for '--sample <N>': not a whole number from 2 to 400"),
+        ({"sample": -3}, "'-3' for '--sample <N>': not a whole number from 2 to 400"),
+        ({"workers": "many"}, "'many' for '--workers <N>': not a whole number from 1 to 999"),
+        ({"precision": 1}, "'1' for '--precision <SHARE>': not a share from 0.5 to below 1"),
+        ({"url": "title"}, "the column `title` has no links"),
+        ({"url": 3}, "no column is named `3`"),
+        ({"fields": ["title", "note"]}, "the column `note` is in --fields and in --keep"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_refused_with_what_is_allowed(site, given, sentence):
+    with pytest.raises(webfill.UsageError) as caught:
+        webfill.fill(pandas.DataFrame(made_site.rows()), **site.options(**given))
+    assert sentence in caught.value.message and caught.value.exit_code == 2
+    assert not site.asked
+
+
+async def awaited(event):
+    """Nothing awaits a callback."""
+
+
+@pytest.mark.parametrize("progress", ["yes", 3, [], awaited], ids=["text", "number", "list", "coroutine"])
+def test_progress_is_a_flag_or_a_plain_callable(tmp_path, progress):
+    with pytest.raises(TypeError, match="progress"):
+        webfill.fill([{"url": "http://a.example/"}], folder=tmp_path, progress=progress)
 
 
 COMMAS = ["id, or so, or, not", "link", "title", "pages", "price, in, some, currency", "published", "seen", "note"]

@@ -77,6 +77,7 @@ def test_pyright_strict(tmp_path):
     completeness = json.loads(typed.stdout)["typeCompleteness"]
     unknown = [one for one in completeness["symbols"] if one["isExported"] and not one["isTypeKnown"]]
     assert not unknown, json.dumps(unknown, indent=1)
+    assert completeness["completenessScore"] == 1 and completeness["missingFunctionDocStringCount"] == 0
     assert (Path(webfill.__file__).parent / "py.typed").exists()
 
 

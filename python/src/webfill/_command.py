@@ -95,9 +95,13 @@ def is_main_thread() -> bool:
 
 
 def run(
-    arguments: Sequence[str], *, progress: Progress = False, environment: Optional[Mapping[str, str]] = None
+    arguments: Sequence[str],
+    *,
+    progress: Progress = False,
+    environment: Optional[Mapping[str, str]] = None,
+    folder: Optional[str] = None,
 ) -> Ended:
-    """Run a command to its end.
+    """Run a command to its end, in a working folder or in the current one.
 
     In the main thread it has a session of its own, so that Ctrl-C comes to it from here only: the first lets it drain,
     the second stops it at once. Only then is ``KeyboardInterrupt`` raised. In another thread, which Python does not
@@ -114,6 +118,7 @@ def run(
                     stderr=subprocess.PIPE,
                     start_new_session=is_main_thread(),
                     env={**os.environ, **environment} if environment else None,
+                    cwd=folder,
                 )
             )
             assert process.stderr is not None

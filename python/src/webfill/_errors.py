@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Optional, Union
 
 _PREFIX = "webfill: "
@@ -162,15 +162,13 @@ def operand(path: Union[str, os.PathLike[str]]) -> str:
 
 
 def columns(name: str, value: object) -> list[str]:
-    """Return the arguments for an option that takes names of columns.
+    """Return the arguments for an option that takes names of columns, which may be of any type in pandas.
 
-    >>> columns("keep", ["note", "shelf"]), columns("keep", "note")
-    (['--keep=note,shelf'], ['--keep=note'])
+    >>> columns("keep", ["note", 7, ("a", "b")]), columns("keep", "note")
+    (['--keep=note', '--keep=7', "--keep=('a', 'b')"], ['--keep=note'])
     """
     if value is None:
         return []
-    names: Sequence[str] = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
-    for one in names:
-        if "," in one:
-            raise ValueError(f"the column {one!r} has a comma in its name, which --{name} cannot have")
-    return [f"--{name}={','.join(names)}"] if names else []
+    # A tuple can be a name of pandas or a list of names, so it is one name only in a list.
+    names: Iterable[object] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+    return [f"--{name}={one}" for one in names]

@@ -10,7 +10,7 @@ import html
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Callable, Optional, Union
@@ -27,7 +27,7 @@ from ._uri import environment_of
 if TYPE_CHECKING:
     import pandas
 
-Names = Union[str, Sequence[str], None]
+Names = Union[str, int, Sequence[Hashable], None]
 
 _DONE, _LIMIT = 0, 12
 
@@ -38,7 +38,7 @@ class Filled(Table):
     Attributes
     ----------
     path : pathlib.Path
-        The filled table.
+        The filled table; absolute, as all paths here.
     evidence : Table
         For each value the page, its chain, an excerpt, the time, the mapping, the confidence and the state.
     doubts : Table
@@ -167,6 +167,8 @@ class _Given:
     """The table as the program reads it, and what restores its types."""
 
     path: Path
+    # The path as it was given, which the program repeats in what it prints.
+    operand: str
 
     @property
     def endings(self) -> str:
@@ -185,7 +187,7 @@ class _Given:
         self.pandas: Optional[PandasTable] = None
         self._stored: Optional[_Stored] = None
         if isinstance(table, (str, os.PathLike)):
-            self.path = Path(table)
+            self._use(Path(table))
             return
         if isinstance(table, Sequence):
             rows = list(table)
@@ -209,7 +211,12 @@ class _Given:
 
     def _keep(self, stored: _Stored) -> None:
         self._stored = stored
-        self.path = stored.path
+        self._use(stored.path)
+
+    def _use(self, path: Path) -> None:
+        # Results are read from where they are, also if the working folder is another one by then.
+        self.operand = operand(path)
+        self.path = path.absolute()
 
     def require_current(self) -> None:
         """Raise an error if a later call has stored another table under the same name, so that the outputs are its own."""
@@ -316,7 +323,7 @@ def fill(
     contact: Optional[str] = None,
     folder: Union[str, os.PathLike[str]] = "webfill-tables",
     name: Optional[str] = None,
-    id: Optional[str] = None,
+    id: Optional[Hashable] = None,
     url: Names = None,
     fields: Names = None,
     keep: Names = None,
@@ -358,9 +365,10 @@ def fill(
     name : str, optional
         Name of the table in the folder. By default it is made from the names of the columns.
     id, url, fields, keep : str or list of str, optional
-        Columns: the id; links; those to fill; those to leave as they are. By default they are recognised.
+        Columns: the id; links; those to fill; those to leave as they are. By default they are recognised. Names of
+        pandas that are no texts, such as ``7``, are given as they are; a tuple must be in a list.
     sample : int, default 30
-        Pages of each site and kind of URL to learn from.
+        Pages of each site and kind of URL to learn from: 2 to 400.
     precision : float, default 0.95
         Fill only values that are right with at least this probability, from 0.5 to below 1.
     check : {"none", "sample", "all"}, default "sample"
@@ -400,7 +408,7 @@ def fill(
     TypeError
         If ``table`` is no table, or Parquet cannot hold one of its types, or two columns have the same name.
     ValueError
-        If ``name`` is no name of a file, or the name of a column in an argument has a comma.
+        If ``name`` is no name of a file.
     ImportError
         If no installed library can write the table as Parquet.
     KeyboardInterrupt
@@ -418,8 +426,8 @@ def fill(
         hosts = [resolve] if isinstance(resolve, str) else list(resolve)
         arguments = [
             "fill",
-            operand(given.path),
-            f"--report={given.beside('.html')}",
+            given.operand,
+            f"--report={Path(given.operand).with_name(given.beside('.html').name)}",
             *flag("contact", contact),
             *flag("id", id),
             *columns("url", url),

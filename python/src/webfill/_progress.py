@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from importlib import import_module
+from inspect import iscoroutinefunction
 from typing import Any, Callable, Optional, Protocol, Union
 
 Event = dict[str, Any]
@@ -29,10 +30,14 @@ class Display(Protocol):
 
 def display(progress: Progress) -> Optional[Display]:
     """Return what shows the events; None if nothing does."""
+    if callable(progress):
+        if iscoroutinefunction(progress):
+            raise TypeError("progress must not be a coroutine function, because nothing awaits it: give a plain one")
+        return _Called(progress)
+    if progress not in (True, False, None):
+        raise TypeError(f"progress is True, False, None or a callable, not {progress!r}")
     if progress is False:
         return None
-    if callable(progress):
-        return _Called(progress)
     # A service or a window may have no standard error, or an object that is only written to.
     if sys.stderr is None:
         return None

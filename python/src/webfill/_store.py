@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Optional, Union
 
-from ._command import run
+from ._command import Ended, run
 from ._uri import uri_of
 from ._engines import Row
 from ._errors import flag
@@ -25,15 +25,18 @@ class Export(Table):
         The file.
     """
 
-    def __init__(self, what: str, uri: str, arguments: list[str]) -> None:
+    def __init__(self, what: str, uri: str, arguments: list[str], working_folder: str) -> None:
         folder = tempfile.mkdtemp(prefix="webfill-")
         super().__init__(Path(folder) / f"{what}.parquet", is_ours=True)
         self._end = weakref.finalize(self, rmtree, folder, ignore_errors=True)
         self._command = ["export", what, *arguments]
         self._environment = {"WEBFILL_STORE": uri}
-        run(
-            [*self._command, "--format=parquet", f"--output={self.path}"], environment=self._environment
-        ).expect(0)
+        self._working_folder = working_folder
+        self._export("--format=parquet", f"--output={self.path}")
+
+    def _export(self, *arguments: str) -> Ended:
+        ended = run([*self._command, *arguments], environment=self._environment, folder=self._working_folder)
+        return ended.expect(0)
 
     def to_dicts(self) -> list[Row]:
         """Read the store again.
@@ -48,8 +51,7 @@ class Export(Table):
         WebfillError
             If the store cannot be read.
         """
-        ended = run([*self._command, "--format=jsonl"], environment=self._environment).expect(0)
-        return ended.json_lines()
+        return self._export("--format=jsonl").json_lines()
 
 
 class Store:
@@ -78,6 +80,8 @@ class Store:
 
     def __init__(self, uri: Union[str, os.PathLike[str]] = "sqlite:webfill.db") -> None:
         self.uri = uri_of(uri)
+        # The path of a SQLite store keeps its meaning if the working folder is another one later.
+        self._working_folder = os.getcwd()
 
     def records(
         self,
@@ -110,7 +114,7 @@ class Store:
             If there is no such store, or it cannot be read.
         """
         arguments = [*_of(app, crawl), *flag("dataset", dataset), *flag("sources", sources)]
-        return Export("records", self.uri, [*arguments, *flag("with-gone", with_gone)])
+        return self._read("records", [*arguments, *flag("with-gone", with_gone)])
 
     def pages(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
         """Read pages.
@@ -130,7 +134,7 @@ class Store:
         WebfillError
             If there is no such store, or it cannot be read.
         """
-        return Export("pages", self.uri, _of(app, crawl))
+        return self._read("pages", _of(app, crawl))
 
     def changes(self, *, app: Optional[str] = None, crawl: Optional[str] = None) -> Export:
         """Read changes.
@@ -150,7 +154,10 @@ class Store:
         WebfillError
             If there is no such store, or it cannot be read.
         """
-        return Export("changes", self.uri, _of(app, crawl))
+        return self._read("changes", _of(app, crawl))
+
+    def _read(self, what: str, arguments: list[str]) -> Export:
+        return Export(what, self.uri, arguments, self._working_folder)
 
     def __repr__(self) -> str:
         # Only the scheme is shown, because an address may hold a password.

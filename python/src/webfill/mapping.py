@@ -19,7 +19,12 @@ __all__ = ["Fault", "Learned", "Tested", "check", "learn", "repair", "test"]
 
 _PathLike = Union[str, os.PathLike[str]]
 
-_FAULT = re.compile(r"^(?P<file>.+?\.json)(?::(?P<line>\d+))?: (?:(?P<path>[\w$][\w.$\[\]-]*): )?(?P<message>.+)$")
+# What follows the name of the file.
+_FAULT = re.compile(r"(?::(?P<line>\d+))?: (?:(?P<path>[\w$][\w.$\[\]-]*): )?(?P<message>.+)$")
+# How many warnings a file or a folder has.
+_COUNTED = re.compile(r"(?P<file>\S.*): \d+ mappings?, (?:all good|(?P<warnings>\d+) warnings?)$")
+# A file in a folder.
+_FILE = re.compile(r".+?\.json(?=:(?:\d+:)? )")
 
 
 class Fault(NamedTuple):
@@ -88,7 +93,7 @@ def check(*paths: _PathLike) -> list[Fault]:
     Parameters
     ----------
     *paths : path
-        Files or folders.
+        Files with any names, or folders, whose files ``*.json`` are checked. Without one, the folder ``etl-mappings``.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def check(*paths: _PathLike) -> list[Fault]:
     Raises
     ------
     WebfillError
-        If the name of a file does not end with ``.json`` and it has a fault.
+        If the program fails for another reason than a fault of a file.
 
     Examples
     --------
@@ -108,23 +113,54 @@ def check(*paths: _PathLike) -> list[Fault]:
     >>> [(fault.line, fault.path, fault.message) for fault in webfill.mapping.check(file)][0]
     (1, 'fieldz', 'unknown key `fieldz`, did you mean `fields`?')
     """
-    ended = run(["mapping", "check", *map(operand, paths)])
-    is_good = ended.code == 0
+    # One at a time, because the program stops at the first path with faults.
+    return [fault for path in paths or ["etl-mappings"] for fault in _check(os.fspath(path))]
+
+
+def _check(path: str) -> list[Fault]:
+    ended = run(["mapping", "check", operand(path)])
+    given = {operand(path): path}
     faults: list[Fault] = []
     for text in ended.stderr.splitlines():
-        text = text[len("webfill: ") :] if text.startswith("webfill: ") else text
-        is_warning = is_good or text.startswith("warning: ")
-        found = _FAULT.match(text[len("warning: ") :] if text.startswith("warning: ") else text)
-        if found:
-            line = found["line"]
-            faults.append(
-                Fault(found["file"], int(line) if line else None, found["path"], found["message"], is_warning)
-            )
+        fault = _fault(text[len("webfill: ") :] if text.startswith("webfill: ") else text, given, is_warning=False)
+        if fault is not None:
+            faults.append(fault)
         elif faults and text.strip():
             faults[-1] = faults[-1]._replace(message=f"{faults[-1].message}\n{text}")
-    if not is_good and not any(not fault.is_warning for fault in faults):
+    if ended.code != 0 and not faults:
         raise error_of(ended.code, ended.stderr)
-    return faults
+    return _warnings(ended.stdout, given) + faults
+
+
+def _warnings(printed: str, given: Mapping[str, str]) -> list[Fault]:
+    """Return the warnings, which follow the count of a file, indented; what is indented further belongs to them."""
+    warnings: list[Fault] = []
+    file, left = "", 0
+    for text in printed.splitlines():
+        counted = _COUNTED.match(text)
+        if counted:
+            file, left = counted["file"], int(counted["warnings"] or 0)
+        elif text.startswith("    ") and warnings:
+            warnings[-1] = warnings[-1]._replace(message=f"{warnings[-1].message}\n{text[4:]}")
+        elif text.startswith("  ") and left > 0:
+            left -= 1
+            found = _fault(text[2:], given, is_warning=True)
+            warnings.append(found or Fault(given.get(file, file), None, None, text[2:], True))
+    return warnings
+
+
+def _fault(text: str, given: Mapping[str, str], is_warning: bool) -> Optional[Fault]:
+    """Return the fault that a line names. It begins with a file that was given, by any name, or with one of a folder."""
+    in_folder = _FILE.match(text)
+    files = [*given, *([in_folder[0]] if in_folder else [])]
+    for file in sorted(files, key=len, reverse=True):
+        found = _FAULT.match(text, len(file)) if text.startswith(file) else None
+        if found:
+            line = found["line"]
+            return Fault(
+                given.get(file, file), int(line) if line else None, found["path"], found["message"], is_warning
+            )
+    return None
 
 
 def test(
