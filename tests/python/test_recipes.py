@@ -1,6 +1,10 @@
 """The recipes of docs/how-to/python.md, as they are written there."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -68,6 +72,54 @@ def test_a_task_of_prefect_is_attempted_again_unless_an_argument_is_wrong(site, 
     failures.extend([webfill.WebfillError("a site is down", exit_code=1)] * 2)
     names["nightly"]()
     assert len(calls) == 4 and polars.read_parquet("books.filled.parquet")["title"].null_count() == 0
+
+
+AIRFLOW = """
+import json, sys
+import webfill
+
+recipe, options, table = sys.argv[1], json.loads(sys.argv[2]), "books.parquet"
+fill, calls = webfill.fill, []
+
+def attempt(table, **given):
+    calls.append(table)
+    return fill(table, **{**given, **options, "contact": None})
+
+webfill.fill = attempt
+names = {}
+exec(compile(open(recipe).read(), recipe, "exec"), names)
+run = names["dag"].test()
+print(json.dumps({"states": {one.task_id: str(one.state) for one in run.get_task_instances()}, "calls": calls}))
+"""
+
+
+@pytest.mark.skipif(find_spec("airflow") is None, reason="Airflow, 150 packages, is not installed: pip install apache-airflow")
+def test_a_task_of_airflow_fails_at_once_where_an_argument_is_wrong(site, tmp_path):
+    home = tmp_path / "airflow"
+    (home / "dags").mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+    }
+    file = home / "dags" / "books.py"
+    file.write_text(recipe("from airflow").replace("\nbooks()\n", "\ndag = books()\n"))
+
+    def run():
+        command = [sys.executable, "-c", AIRFLOW, file, json.dumps(site.options())]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+        assert ended.returncode == 0, ended.stderr[-4000:]
+        return json.loads(ended.stdout.strip().splitlines()[-1])
+
+    migrated = subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], env=environment, capture_output=True, text=True)
+    assert migrated.returncode == 0, migrated.stderr[-4000:]
+    # The table is not there, which another attempt would not change.
+    assert run() == {"states": {"complete": "failed"}, "calls": ["books.parquet"]}
+    polars.DataFrame(made_site.rows()).write_parquet("books.parquet")
+    assert run() == {"states": {"complete": "success"}, "calls": ["books.parquet"]}
+    assert polars.read_parquet("books.filled.parquet")["title"].null_count() == 0
 
 
 def a_store(site, path):
