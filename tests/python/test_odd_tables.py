@@ -156,6 +156,18 @@ def test_an_enum_of_polars_gets_the_values_that_gaps_were_filled_with(site):
     assert list(filled.columns) == list(frame.columns)
 
 
+def test_enums_in_lists_and_structs_of_polars_get_new_values_too(site):
+    frame = polars.DataFrame(made_site.rows()).select("id", "link", "tags")
+    some = polars.col("tags").list.set_intersection(["engine", "tower"]).list.len() > 0
+    frame = frame.with_columns(polars.when(some).then(None).otherwise("tags").alias("tags"))
+    words = frame["tags"].explode().drop_nulls().unique().sort().to_list()
+    frame = frame.cast({"tags": polars.List(polars.Enum(words))})
+    filled = webfill.fill(frame, **site.options(fields="tags", keep=None, precision=0.5)).to_polars()["tags"]
+    assert filled.to_list() == [made_site.truth(book)["tags"] for book in range(ROWS)]
+    categories = filled.dtype.inner.categories.to_list()
+    assert categories[: len(words)] == words and sorted(categories[len(words) :]) == ["engine", "tower"]
+
+
 @pytest.mark.parametrize("digits", [3, 9])
 def test_decimals_with_more_digits_than_pages_show(site, digits):
     prices = [made_site.truth(book)["price"] for book in range(ROWS)]

@@ -115,6 +115,15 @@ def test_a_refresh_requests_what_is_older(site):
     assert len(site.asked) == 96
 
 
+def test_gaps_of_rows_without_links_are_counted(site):
+    rows = made_site.rows()
+    for row in rows[::7]:
+        row["link"] = None
+    done = webfill.fill(rows, **site.options())
+    assert "99 of 115 gaps filled" in repr(done) and "99 of 115 gaps filled" in done._repr_html_()
+    assert "<li>16 no link</li>" in done._repr_html_()
+
+
 def test_other_columns_are_another_table(site):
     rows = made_site.rows()
     first = webfill.fill(rows, **site.options())
@@ -221,6 +230,28 @@ def test_two_calls_at_once(site):
         thread.join()
     filled = results[0].to_dicts() + results[2].to_dicts()
     assert [row["title"] for row in filled] == [made_site.truth(book)["title"] for book in range(48)]
+
+
+def test_a_process_that_is_forked_meanwhile_does_not_keep_the_table(site):
+    end, start = os.pipe()
+    children = []
+
+    def fork(event):
+        if not children:
+            child = os.fork()
+            if child == 0:
+                os.close(start)
+                os.read(end, 1)
+                os._exit(0)
+            children.append(child)
+
+    try:
+        for progress in (fork, False):
+            assert webfill.fill(made_site.rows(), **site.options(progress=progress)).complete
+    finally:
+        os.close(start)
+        os.waitpid(children[0], 0)
+        os.close(end)
 
 
 @pytest.mark.parametrize("error", [None, Path], ids=["none", "an object that is no file"])

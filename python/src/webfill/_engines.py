@@ -163,11 +163,23 @@ class Polars:
         try:
             return column.cast(dtype)
         except self.pl.exceptions.PolarsError:
-            if not isinstance(dtype, self.pl.Enum):
-                return column
-        known = dtype.categories.to_list()
-        new = [text for text in column.drop_nulls().unique(maintain_order=True) if text not in known]
-        return column.cast(self.pl.Enum([*known, *new]))
+            return column.cast(self._with_values_of(column, dtype))
+
+    def _with_values_of(self, column: Any, dtype: Any) -> Any:
+        """Return a type whose Enums, also those in lists and structs, have all values of a column of texts."""
+        pl = self.pl
+        if isinstance(dtype, pl.Enum):
+            known = dtype.categories.to_list()
+            new = [text for text in column.drop_nulls().unique(maintain_order=True) if text not in known]
+            return pl.Enum([*known, *new])
+        if isinstance(dtype, pl.List):
+            return pl.List(self._with_values_of(column.explode(), dtype.inner))
+        if isinstance(dtype, pl.Array):
+            return pl.Array(self._with_values_of(column.explode(), dtype.inner), dtype.size)
+        if isinstance(dtype, pl.Struct):
+            fields = {one.name: self._with_values_of(column.struct.field(one.name), one.dtype) for one in dtype.fields}
+            return pl.Struct(fields)
+        return dtype
 
     def stream_of_rows(self, rows: Sequence[Row], names: Sequence[str]) -> Any:
         if not rows:

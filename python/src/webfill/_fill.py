@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import filecmp
@@ -11,7 +12,6 @@ import json
 import os
 import threading
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Callable, Optional, Union
 
@@ -123,15 +123,18 @@ class Filled(Table):
         return self._given.pandas.restored(self.to_arrow())
 
     def __repr__(self) -> str:
-        every = self.summary.get("all") or {"filled": 0, "gaps": self.summary["gaps"]}
         return (
-            f"<webfill.Filled {self.path}: {every['filled']} of {every['gaps']} gaps filled, "
+            f"<webfill.Filled {self.path}: {self._all()['filled']} of {self.summary['gaps']} gaps filled, "
             f"{self.summary['doubts']} doubts>"
         )
 
+    def _all(self) -> Mapping[str, Any]:
+        # Its gaps are those of rows with links, and the summary has all.
+        return self.summary.get("all") or {"filled": 0, "expected": None}
+
     def _repr_html_(self) -> str:
         summary = self.summary
-        every = summary.get("all") or {"filled": 0, "gaps": summary["gaps"], "expected": None}
+        every = self._all()
         bars = "".join(_bar(one["name"], one) for one in summary.get("fields", []))
         reasons = "".join(
             f"<li>{one['count']} {html.escape(one['state'])}</li>" for one in summary.get("reasons", [])
@@ -139,7 +142,7 @@ class Filled(Table):
         left = f"<p>Left as gaps:</p><ul>{reasons}</ul>" if reasons else ""
         cut = "" if self.complete else "<p>Not complete: run the same cell again.</p>"
         return (
-            f"<div><p><b>{every['filled']} of {every['gaps']} gaps filled</b>{_expected(every)}; "
+            f"<div><p><b>{every['filled']} of {summary['gaps']} gaps filled</b>{_expected(every)}; "
             f"{summary['doubts']} doubts; {summary['pages']['stored']} pages</p>{cut}"
             f"<table><tbody>{bars}</tbody></table>{left}"
             f"<p>{html.escape(str(self.path))}, {html.escape(str(self.report))}</p></div>"
@@ -297,6 +300,9 @@ class _Stored:
     def close(self) -> None:
         """Unlock the file."""
         if self._lock is not None:
+            # Closing is not enough if a process that was forked meanwhile has the file, too.
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._lock.close()
             self._lock = None
 
@@ -422,7 +428,7 @@ def fill(
         ...
     webfill.UsageError: the table has no column of links: name it with --url
     """
-    with closing(_Given(table, folder, name)) as given:
+    with contextlib.closing(_Given(table, folder, name)) as given:
         hosts = [resolve] if isinstance(resolve, str) else list(resolve)
         arguments = [
             "fill",
