@@ -59,6 +59,31 @@ fn mapping_check_passes_good_mappings_and_lists_every_fault_of_bad_ones() {
 }
 
 #[test]
+fn mapping_check_lists_the_faults_of_all_paths() {
+    let work = Workplace::new();
+    let folder = work.path("mappings").display().to_string();
+    work.write("one.json", "{\"name\": \n");
+    work.write("two", "{}\n");
+    let [one, two, none] =
+        ["one.json", "two", "none.json"].map(|name| work.path(name).display().to_string());
+    let run = mapping_command(&["check", &one, &folder, &two, &none])
+        .finish()
+        .expect_code(2);
+    assert!(
+        run.stdout.contains(&format!("{folder}: ")),
+        "{}",
+        run.stdout
+    );
+    for fault in [
+        format!("{one}:"),
+        format!("{two}:1: the key `name` is missing"),
+        format!("{none}: cannot be read"),
+    ] {
+        assert!(run.stderr.contains(&fault), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn mapping_check_warns_of_names_that_no_html_page_has() {
     let work = Workplace::new();
     let xpath = |name: &str, expression: &str| {

@@ -23,7 +23,7 @@ mod trial;
 mod undecided;
 pub mod writing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -55,41 +55,50 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
     }
 }
 
+/// Checks files and folders. The faults of all of them are listed, after what is good.
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
-    for path in paths {
-        let set = Arc::new(load_files(path)?);
-        let engine = Engine::new(Arc::clone(&set), Limits::default());
-        let pages = case_pages::read(path, &set)?;
-        let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
-        warnings.extend(undecided::warnings(&engine, &pages));
-        let of_rows = row_warnings::warnings(&engine, &pages);
-        let warnings = warnings.into_iter().map(|text| Warning {
-            text,
-            rewrite: None,
-        });
-        let warnings: Vec<Warning> = warnings.chain(of_rows).collect();
-        let verdict = verdict(warnings.len());
-        let mappings = match set.len() {
-            0 => "no mapping in it".to_owned(),
-            1 => format!("1 mapping, {verdict}"),
-            count => format!("{count} mappings, {verdict}"),
-        };
-        print(format_args!("{}: {mappings}", path.display()))?;
-        for warning in warnings {
-            print(format_args!(
-                "  {}",
-                without_control_characters(&warning.text)
-            ))?;
-            if let Some(rewrite) = &warning.rewrite {
-                print_rewrite(rewrite)?;
-            }
-        }
-        for index in set.indexes() {
-            let description = set.description(index).unwrap_or_default();
-            print(format!("  {}  {description}", set.name(index)).trim_end())?;
+    let faults = paths.iter().filter_map(|path| check_path(path).err());
+    let all = faults.reduce(|mut all, fault| {
+        all.message.push('\n');
+        all.message.push_str(&fault.message);
+        all
+    });
+    all.map_or(Ok(ExitStatus::Done), Err)
+}
+
+fn check_path(path: &Path) -> Result<(), Fault> {
+    let set = Arc::new(load_files(path)?);
+    let engine = Engine::new(Arc::clone(&set), Limits::default());
+    let pages = case_pages::read(path, &set)?;
+    let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
+    warnings.extend(undecided::warnings(&engine, &pages));
+    let of_rows = row_warnings::warnings(&engine, &pages);
+    let warnings = warnings.into_iter().map(|text| Warning {
+        text,
+        rewrite: None,
+    });
+    let warnings: Vec<Warning> = warnings.chain(of_rows).collect();
+    let verdict = verdict(warnings.len());
+    let mappings = match set.len() {
+        0 => "no mapping in it".to_owned(),
+        1 => format!("1 mapping, {verdict}"),
+        count => format!("{count} mappings, {verdict}"),
+    };
+    print(format_args!("{}: {mappings}", path.display()))?;
+    for warning in warnings {
+        print(format_args!(
+            "  {}",
+            without_control_characters(&warning.text)
+        ))?;
+        if let Some(rewrite) = &warning.rewrite {
+            print_rewrite(rewrite)?;
         }
     }
-    Ok(ExitStatus::Done)
+    for index in set.indexes() {
+        let description = set.description(index).unwrap_or_default();
+        print(format!("  {}  {description}", set.name(index)).trim_end())?;
+    }
+    Ok(())
 }
 
 /// Prints a rewrite, ready to be pasted into the mapping.

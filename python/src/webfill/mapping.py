@@ -98,7 +98,7 @@ def check(*paths: _PathLike) -> list[Fault]:
     Returns
     -------
     list of Fault
-        Every fault and every warning, also of files that cannot be read; empty if there is none.
+        Every warning, and every fault, also of files that cannot be read; empty if there is none.
 
     Raises
     ------
@@ -113,13 +113,8 @@ def check(*paths: _PathLike) -> list[Fault]:
     >>> [(fault.line, fault.path, fault.message) for fault in webfill.mapping.check(file)][0]
     (1, 'fieldz', 'unknown key `fieldz`, did you mean `fields`?')
     """
-    # One at a time, because the program stops at the first path with faults.
-    return [fault for path in paths or ["etl-mappings"] for fault in _check(os.fspath(path))]
-
-
-def _check(path: str) -> list[Fault]:
-    ended = run(["mapping", "check", operand(path)])
-    given = {operand(path): path}
+    given = {operand(path): os.fspath(path) for path in paths or ["etl-mappings"]}
+    ended = run(["mapping", "check", *given])
     faults: list[Fault] = []
     for text in ended.stderr.splitlines():
         fault = _fault(text[len("webfill: ") :] if text.startswith("webfill: ") else text, given, is_warning=False)
