@@ -28,6 +28,8 @@ pub(crate) struct Candidate {
     pub(crate) is_formed: bool,
     /// The number of the chain that this one is without its conditions; see `foreign_parts.rs` and `stand_ins.rs`.
     pub(crate) without_condition: Option<usize>,
+    /// Whether a condition of the chain takes the first of several siblings, or a later one.
+    pub(crate) is_by_order: bool,
     /// Whether the chain reads another value where a page lacks its own; see `stand_ins.rs`.
     pub(crate) is_unusable: bool,
 }
@@ -71,6 +73,11 @@ impl Candidate {
 
     /// Whether the chain counts the elements before its own. Being the first one next to a label does not count.
     pub(crate) fn counts_positions(&self) -> bool {
+        self.is_by_order || self.has_positions()
+    }
+
+    /// Whether a number in the chain chooses an element.
+    pub(crate) fn has_positions(&self) -> bool {
         self.processors.iter().any(|processor| {
             let parameters = &processor["parameters"];
             let expression = parameters["expression"].as_str().unwrap_or_default();
@@ -330,6 +337,7 @@ impl Candidates {
             found_on: Vec::new(),
             is_formed,
             without_condition: None,
+            is_by_order: false,
             is_unusable: false,
         });
         if candidate.found_on.last() != Some(&number) {
@@ -450,7 +458,8 @@ fn surrounding_patterns(
     }
     for prefix in prefixes(before) {
         for suffix in suffixes(after) {
-            if leaks.holds(&prefix) || leaks.holds(&suffix) {
+            let is_name = prefix.contains(' ') && leaks.has_name_in(&prefix);
+            if is_name || leaks.holds(&prefix) || leaks.holds(&suffix) {
                 continue;
             }
             let to = match suffix.as_str() {

@@ -52,6 +52,9 @@ const ASIDE: [&str; 10] = [
 /// How much better a chain is with its conditions: enough to decide between two that read the same.
 const WORTH: f64 = 0.01;
 
+/// The burden of a condition on the order of siblings. It is less than that of reading another value as well.
+const BY_ORDER: f64 = 0.1;
+
 /// A feature of a place, by which a condition can tell it from others. The first kinds last longest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
@@ -123,6 +126,10 @@ impl Feature {
                 | Feature::First(..)
                 | Feature::Later(..)
         )
+    }
+
+    fn is_by_order(&self) -> bool {
+        matches!(self, Feature::First(..) | Feature::Later(..))
     }
 }
 
@@ -220,7 +227,12 @@ fn with_conditions(
     };
     let mut kept_out = candidate.clone();
     kept_out.processors[0] = json!({"type": "xpath", "parameters": {"expression": expression}});
-    kept_out.burden -= WORTH;
+    kept_out.is_by_order = conditions.iter().any(Feature::is_by_order);
+    kept_out.burden += if kept_out.is_by_order {
+        BY_ORDER
+    } else {
+        -WORTH
+    };
     kept_out.without_condition = Some(number);
     Some(kept_out)
 }

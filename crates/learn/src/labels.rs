@@ -38,6 +38,15 @@ impl Leaks {
         let is_written = has(&folded) || has(bare) || has(spaced.trim());
         is_written || self.0.iter().any(|known| is_in(known) || is_slug(known))
     }
+
+    /// Whether a capitalised word of a text is also a word of a known value, as the surname in `Hopper in` is.
+    pub(crate) fn has_name_in(&self, text: &str) -> bool {
+        let mut names = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| word.starts_with(char::is_uppercase))
+            .map(crate::fold::folded);
+        names.any(|name| self.0.iter().any(|known| is_word_of(&name, known)))
+    }
 }
 
 fn is_word_of(known: &str, text: &str) -> bool {

@@ -74,9 +74,8 @@ pub(crate) fn find_risky_chains(
     }
     let examined = ranking.iter().take(MOST_CHAINS);
     let risky = examined.filter_map(|&number| {
-        let candidate = &candidates[number];
-        let takes_first = takes_first_of_several(&readings[number], labels);
-        let (safer, is_unusable) = examine(group, candidate, takes_first, labels)?;
+        let (candidate, readings) = (&candidates[number], &readings[number]);
+        let (safer, is_unusable) = examine(group, candidate, readings, labels)?;
         let safer = safer.map(|mut safer| {
             safer.burden -= WORTH;
             safer.without_condition = Some(number);
@@ -96,16 +95,17 @@ pub(crate) fn find_risky_chains(
 fn examine(
     group: &Group<'_>,
     candidate: &Candidate,
-    takes_first: bool,
+    readings: &[Reading],
     labels: &[Label],
 ) -> Option<(Option<Candidate>, bool)> {
     let expression = xpath(candidate)?;
+    let takes_first = takes_first_of_several(readings, labels);
     let is_by_neighbours = finds_by_neighbours(candidate, expression);
     let unnamed = pattern_of(candidate).filter(|pattern| !has_word(pattern));
     if !takes_first && !is_by_neighbours && unnamed.is_none() {
         return None;
     }
-    let places = known_places(group, candidate, expression, labels)?;
+    let places = known_places(group, candidate, expression, readings, labels)?;
     if places.len() < ENOUGH {
         return None;
     }
@@ -113,10 +113,11 @@ fn examine(
         let has_others = has_values_alike(group, &places, labels);
         return has_others.then(|| (with_all_parts(candidate, pattern, &places), true));
     }
-    // A condition of `foreign_parts.rs` may leave the first of several siblings.
-    let is_first =
-        expression.contains("not(ancestor") && expression.contains("preceding-sibling::");
-    let is_counted = takes_first || is_first || candidate.counts_positions();
+    let leads_from_label = leads_from_label_alone(group, expression, &places);
+    if leads_from_label && !takes_first {
+        return None;
+    }
+    let is_counted = takes_first || candidate.counts_positions();
     let company = is_counted
         .then(|| company_of(group, &places, labels))
         .flatten();
@@ -130,8 +131,7 @@ fn examine(
     }
     let of_row = condition_of_row(group, &places, labels);
     let is_unusable = of_row.as_ref().is_some_and(|(_, is_unusable)| *is_unusable);
-    let of_label = condition_of_label(group, &places)
-        .filter(|_| !leads_from_label_alone(group, expression, &places));
+    let of_label = condition_of_label(group, &places).filter(|_| !leads_from_label);
     let mut conditions: Vec<String> = of_row
         .map(|(row, _)| row)
         .into_iter()
@@ -140,7 +140,8 @@ fn examine(
     if conditions.is_empty()
         && let Some(company) = &company
     {
-        match company.largest(&places) {
+        let condition = company.before_elements(&places);
+        match condition.or_else(|| company.largest(&places)) {
             Some(condition) => conditions.push(condition),
             None => return Some((None, true)),
         }
@@ -164,7 +165,7 @@ fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
 /// Whether a chain leads to the value from what stands beside it, and not by a name of its own.
 fn finds_by_neighbours(candidate: &Candidate, expression: &str) -> bool {
     candidate.anchor == Anchor::Path
-        || candidate.counts_positions()
+        || candidate.has_positions()
         || expression.contains("/..")
         || expression.contains("-sibling::")
         || expression.contains("following::")
@@ -175,17 +176,21 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places of known values that the chain reads; `None` if it cannot be evaluated.
+/// The places of known values that the chain reads; `None` if it cannot be evaluated. A page of which it reads something
+/// else shows nothing.
 fn known_places<'d>(
     group: &Group<'d>,
     candidate: &Candidate,
     expression: &str,
+    readings: &[Reading],
     labels: &[Label],
 ) -> Option<Vec<KnownPlace<'d>>> {
     let xpath = XPath::compile(expression).ok()?;
     // Later processors may take the value out of the text of its place.
     let is_part = candidate.processors.len() > 2;
-    let known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let known = labels.iter().filter(|label| {
+        !label.wanted.is_empty() && label.credit(&readings[label.page], false) >= 0.99
+    });
     let of_page = |label: &Label| {
         let found = group.pages[label.page].document.evaluate(&xpath).ok()?;
         let (node, is_attribute, text) = match found.first()? {
@@ -239,9 +244,12 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
 }
 
 /// Whether a chain leads from the text before the value to the value, and both stand alone in one element, as a header
-/// and its cell in a row. Nothing else can take the place of the value there.
+/// and its cell in a row. Nothing else can take the place of the value there, if the chain does not leave the element.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
     const LONGEST_ROW: usize = 4_000;
+    if expression.contains("following::") {
+        return false;
+    }
     let letters = |text: &str| -> String { text.split_whitespace().collect() };
     places.iter().all(|place| {
         let Some((label, text)) = group.pages[place.page].text_before(place.node) else {
@@ -376,6 +384,27 @@ impl Company {
         })
     }
 
+    /// The condition that as many texts stand before the first element as on all known pages. Only these can take the
+    /// place of a text that is one of them, whatever follows.
+    fn before_elements(&self, places: &[KnownPlace<'_>]) -> Option<String> {
+        if self.level > 0 || self.tag.is_some() {
+            return None;
+        }
+        let counts = places.iter().map(|place| {
+            let parent = place.node.parent()?;
+            let ends = |child: &NodeRef<'_>| child.is_element() && child.tag() != Some("br");
+            let end = parent.children().find(ends)?.position();
+            let texts = self.members(place.node).into_iter();
+            (place.node.position() < end)
+                .then(|| texts.filter(|text| text.position() < end).count())
+        });
+        let counts: Vec<usize> = counts.collect::<Option<_>>()?;
+        let first = *counts.first()?;
+        let is_same = counts.len() >= ENOUGH && counts.iter().all(|count| *count == first);
+        let test = "text()[normalize-space(.)][not(preceding-sibling::*[not(self::br)])]";
+        (is_same && first < MOST_MEMBERS).then(|| format!("count(../{test})={first}"))
+    }
+
     /// The condition that they are as many as on the known pages that have most.
     fn largest(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         let counts = places.iter().map(|place| self.members(place.node).len());
@@ -482,8 +511,14 @@ fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Labe
             .map(|wanted| wanted.folded.as_str())
             .collect();
         let others = values_of_others(&group.pages[place.page], place.page, labels);
-        let is_within =
-            |other: &String| other.len() >= SHORTEST_TEXT && text.contains(other.as_str());
+        // A part of the value, or a longer text that it is a part of, is not beside it.
+        let is_beside = |other: &str| {
+            let mut own = own.iter();
+            own.all(|own| !own.contains(other) && !other.contains(own))
+        };
+        let is_within = |other: &String| {
+            other.len() >= SHORTEST_TEXT && text.contains(other.as_str()) && is_beside(other)
+        };
         others
             .iter()
             .any(|other| is_within(other) && own.iter().any(|own| are_alike(own, other)))

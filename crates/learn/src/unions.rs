@@ -78,6 +78,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         burden: one.burden + other.burden + 0.3,
         is_formed: one.is_formed,
         without_condition: None,
+        is_by_order: one.is_by_order || other.is_by_order,
         is_unusable: false,
         // A page on which only one of the two was found is no evidence for the union.
         found_on: one

@@ -230,3 +230,89 @@ fn nothing_stands_in_for_a_value_that_a_page_lacks() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// A value that has a name, beside others that some pages lack.
+struct Named {
+    name: &'static str,
+    field: &'static str,
+    /// The page of a book, which may lack the value itself. Every other page has one thing more.
+    html: fn(&[String; 4], bool, bool) -> String,
+}
+
+const NAMED: [Named; 2] = [
+    Named {
+        name: "a text after its label, alone in its paragraph",
+        field: "translator",
+        html: |book, has_own, has_more| {
+            let line = |label: &str, value: &str| format!("<p><b>{label} –</b> {value}</p>");
+            let own = line("Translator", &book[1]);
+            let more = line("Hint", "sold without its cover");
+            format!(
+                "<section>{}{}{}{}</section>",
+                line("Author", &book[0]),
+                if has_own { &own } else { "" },
+                if has_more { &more } else { "" },
+                line("Pages", &book[3])
+            )
+        },
+    },
+    Named {
+        name: "the second of several lines, before lines with labels",
+        field: "translator",
+        html: |book, has_own, has_more| {
+            let own = format!("{}<br>", book[1]);
+            format!(
+                "<h3>People</h3><p>{}<br>{}Library {}<br><br>{}<b>Pages:</b> {}<br></p>",
+                book[0],
+                if has_own { &own } else { "" },
+                book[2],
+                if has_more {
+                    "<b>Hint:</b> sold without its cover<br>"
+                } else {
+                    ""
+                },
+                book[3]
+            )
+        },
+    },
+];
+
+#[test]
+fn a_value_is_read_although_pages_lack_other_things() {
+    let made = |named: &Named, number: usize, has_own: bool, is_known: bool| {
+        let book = values(number);
+        let html = format!(
+            "<h1>Book {number}</h1>{}",
+            (named.html)(&book, has_own, number % 2 == 0)
+        );
+        let all: Vec<(&str, [&str; 1])> = FIELDS
+            .iter()
+            .zip(&book)
+            .filter(|((field, _), _)| is_known && *field != "year")
+            .map(|((field, _), value)| (*field, [value.as_str()]))
+            .collect();
+        let known: Vec<(&str, &[&str])> = all
+            .iter()
+            .map(|(field, value)| (*field, value.as_slice()))
+            .collect();
+        page(&format!("book/{number}"), html, &known)
+    };
+    for named in &NAMED {
+        let pages: Vec<Page> = (0..10)
+            .map(|number| made(named, number, true, number < 5))
+            .collect();
+        let learned = learn(&pages, &[], &task()).unwrap();
+        let mapping = &learned.mappings[0].mapping;
+        for number in 20..30 {
+            let complete = read(mapping, &made(named, number, true, false));
+            assert_eq!(
+                complete[named.field],
+                values(number)[1],
+                "{}: {mapping}",
+                named.name
+            );
+            let lacking = read(mapping, &made(named, number, false, false));
+            assert_eq!(lacking.get(named.field), None, "{}: {mapping}", named.name);
+        }
+    }
+}
