@@ -96,26 +96,28 @@ fn sites_that_know_more(
 
 /// For the rows of some sites, how many have known values of each field.
 fn known_counts(table: &Table, pages: &Pages<'_>, is_wanted: &dyn Fn(&str) -> bool) -> KnownCounts {
-    let mut counts = KnownCounts::new();
-    let mut wanted: BTreeMap<String, bool> = BTreeMap::new();
+    let mut counts: BTreeMap<String, Option<Vec<usize>>> = BTreeMap::new();
     for (place, link) in table.links.iter().enumerate() {
-        let site = pages.site_of(link);
-        let is_wanted = *wanted
-            .entry(site)
-            .or_insert_with_key(|site| is_wanted(site));
-        if !is_wanted {
+        let of_site = counts.entry(pages.site_of(link));
+        let of_site =
+            of_site.or_insert_with_key(|site| is_wanted(site).then(|| vec![0; table.fields.len()]));
+        let Some(of_site) = of_site else {
             continue;
-        }
-        let of_site = counts.entry(pages.site_of(link)).or_default();
+        };
         for &row in table.links.rows_of(place as u32) {
-            let gaps: BTreeSet<usize> = table.rows[row as usize].gaps().collect();
-            let fields = table.fields.iter().enumerate();
-            for (_, field) in fields.filter(|(at, _)| !gaps.contains(at)) {
-                *of_site.entry(field.name.clone()).or_default() += 1;
-            }
+            of_site.iter_mut().for_each(|count| *count += 1);
+            let gaps = table.rows[row as usize].gaps();
+            gaps.for_each(|gap| of_site[gap] -= 1);
         }
     }
+    let by_name = |counts: Vec<usize>| {
+        let names = table.fields.iter().map(|field| field.name.clone());
+        names.zip(counts).collect()
+    };
+    let counts = counts.into_iter();
     counts
+        .filter_map(|(site, counts)| Some((site, by_name(counts?))))
+        .collect()
 }
 
 /// The sampled pages that are there, by site.
