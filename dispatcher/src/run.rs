@@ -264,7 +264,7 @@ impl Process {
             let idle = self.idle_time();
             let batch = self.inbox.collect(arrived, idle, committed)?;
             let began = Instant::now();
-            self.core.environment().standing = self.extraction_health.standing();
+            self.core.environment().standing = self.extraction_health.standing_alerts();
             self.core.environment().backends = self.backends.report();
             self.core.environment().standbys = self.standbys();
             self.apply_events(batch)?;
@@ -272,7 +272,7 @@ impl Process {
             if self.is_hand_over_asked() {
                 return self.end_without_supervisors();
             }
-            if signals::requested() >= SignalRequest::Drain {
+            if signals::received_request() >= SignalRequest::Drain {
                 if self.ends_alone {
                     self.core.audit_signal("end", self.clock.now_ms());
                     return self.end_without_supervisors();
@@ -291,7 +291,7 @@ impl Process {
             let took = committed - began;
             self.finish_commit(due, now_ms)?;
             self.publish_metrics(took, now_ms);
-            if self.core.is_drained() || signals::requested() == SignalRequest::Stop {
+            if self.core.is_drained() || signals::received_request() == SignalRequest::Stop {
                 return Ok(ExitStatus::Done);
             }
         }

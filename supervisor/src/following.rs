@@ -22,7 +22,7 @@ impl Following {
         }
     }
 
-    pub(crate) fn current(&self) -> usize {
+    pub(crate) fn current_dispatcher(&self) -> usize {
         self.current
     }
 

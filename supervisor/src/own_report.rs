@@ -96,7 +96,7 @@ fn read_beginning(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn known(session: u64) -> ReportFacts {
+    fn known_facts(session: u64) -> ReportFacts {
         ReportFacts {
             session,
             workers_ready: 2,
@@ -113,7 +113,7 @@ mod tests {
         let start = Instant::now();
         let mut at = |session, now| {
             let own = [std::process::id()].into_iter();
-            reports.next(|| known(session), own, session, now)
+            reports.next(|| known_facts(session), own, session, now)
         };
         let first = at(1, start).expect("the first is due");
         assert!(first.memory_bytes > 1 << 20, "{first:?}");

@@ -40,7 +40,7 @@ impl Readiness {
     /// Prints `ready`, or a reason to wait that was not reported lately. `waits_for`: the present reason.
     pub(crate) fn print_news(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
-        match self.news(waits_for, Instant::now()) {
+        match self.find_news(waits_for, Instant::now()) {
             News::Nothing => {}
             News::Ready => {
                 tracing::info!(event = "ready", "ready");
@@ -54,7 +54,7 @@ impl Readiness {
         }
     }
 
-    fn news(&mut self, waits_for: Option<&str>, now: Instant) -> News {
+    fn find_news(&mut self, waits_for: Option<&str>, now: Instant) -> News {
         match waits_for {
             _ if self.is_ready => News::Nothing,
             None => {
@@ -76,12 +76,16 @@ mod tests {
     fn each_reason_is_reported_once_and_then_ready() {
         let mut readiness = Readiness::new();
         let now = readiness.started;
-        assert_eq!(readiness.news(Some("a"), now), News::Nothing, "too early");
+        assert_eq!(
+            readiness.find_news(Some("a"), now),
+            News::Nothing,
+            "too early"
+        );
         let later = now + PATIENCE;
-        assert_eq!(readiness.news(Some("a"), later), News::Waiting);
-        assert_eq!(readiness.news(Some("a"), later), News::Nothing);
-        assert_eq!(readiness.news(Some("b"), later), News::Waiting);
-        assert_eq!(readiness.news(None, later), News::Ready);
-        assert_eq!(readiness.news(Some("c"), later), News::Nothing);
+        assert_eq!(readiness.find_news(Some("a"), later), News::Waiting);
+        assert_eq!(readiness.find_news(Some("a"), later), News::Nothing);
+        assert_eq!(readiness.find_news(Some("b"), later), News::Waiting);
+        assert_eq!(readiness.find_news(None, later), News::Ready);
+        assert_eq!(readiness.find_news(Some("c"), later), News::Nothing);
     }
 }

@@ -270,10 +270,10 @@ impl Process {
             self.check_worker(worker_index)?;
         }
         self.start_workers()?;
-        if signals::requested() >= SignalRequest::Drain {
+        if signals::received_request() >= SignalRequest::Drain {
             self.supervisor.drain();
         }
-        if signals::requested() == SignalRequest::Stop {
+        if signals::received_request() == SignalRequest::Stop {
             return Err(Fault::error("stopped immediately"));
         }
         let low_disk = self.setup.disks.shortage().map(ToString::to_string);

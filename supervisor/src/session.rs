@@ -175,7 +175,7 @@ mod tests {
 
     const LEASE_MS: u64 = 10_000;
 
-    fn welcomed(now_ms: u64) -> Session {
+    fn welcomed_session(now_ms: u64) -> Session {
         let mut session = Session::default();
         assert_eq!(session.due_message(now_ms), DueMessage::Hello);
         session.begin(now_ms);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_latest_message_that_the_dispatcher_received() {
-        let mut session = welcomed(1_000);
+        let mut session = welcomed_session(1_000);
         assert_eq!(session.lease_until_ms(), 11_000);
         // An answer after nine seconds extends the lease from the message it answers, not from its own arrival.
         assert!(session.note_heard(2_000, 11_000));
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn tasks_of_another_session_are_not_accepted() {
-        let mut session = welcomed(1_000);
+        let mut session = welcomed_session(1_000);
         let id = session.id();
         assert!(session.accept_number(id, 1));
         assert!(!session.accept_number(id, 1), "twice");

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use webfill_wire::{ReturnCause, TaskReturned};
 
-    fn sent(number: u64, task: u64) -> Arc<SupervisorOutcomes> {
+    fn numbered_outcomes(number: u64, task: u64) -> Arc<SupervisorOutcomes> {
         let returned = TaskReturned {
             task,
             delivery: Delivery::new(0, 1),
@@ -91,7 +91,7 @@ mod tests {
     fn unacknowledged_messages_are_kept_and_sent_again() {
         let mut unacknowledged = UnacknowledgedOutcomes::default();
         for number in 1..=3 {
-            unacknowledged.add(&sent(number, 10 * number));
+            unacknowledged.add(&numbered_outcomes(number, 10 * number));
         }
         unacknowledged.acknowledge(1);
         assert_eq!(

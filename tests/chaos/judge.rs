@@ -310,7 +310,7 @@ mod tests {
         Visits(requests.iter().map(visit).collect())
     }
 
-    fn injected(fault: Fault, from: Instant, until: Instant, held: &[&str]) -> Injected {
+    fn injected_fault(fault: Fault, from: Instant, until: Instant, held: &[&str]) -> Injected {
         Injected {
             planned: PlannedFault {
                 wait_ms: 0,
@@ -348,7 +348,7 @@ mod tests {
         let requests = visits(&[("/", 0, 20), ("/", 9_000, 9_020)]);
         let fault_at = |ms, held: &[&str]| {
             let from = requests.0[0].started_at + Duration::from_millis(ms);
-            [injected(Fault::KillAll, from, from, held)]
+            [injected_fault(Fault::KillAll, from, from, held)]
         };
         let (own, other) = ("http://c0.example/", "http://c0.example/p1");
         assert_eq!(
@@ -365,7 +365,7 @@ mod tests {
         let requests = visits(&[("/", 1_000, 1_020), ("/", 9_000, 9_020)]);
         let lost_until = |ms, held: &[&str]| {
             let back = requests.0[0].started_at - Duration::from_millis(ms);
-            [injected(Fault::LosesWay(900), back, back, held)]
+            [injected_fault(Fault::LosesWay(900), back, back, held)]
         };
         let (own, other) = ("http://c0.example/", "http://c0.example/p1");
         assert_eq!(find_repeats(&requests, &lost_until(100, &[own])).1.len(), 0);

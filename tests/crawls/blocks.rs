@@ -24,7 +24,7 @@ fn challenge() -> Page {
 }
 
 /// A challenge that only a header shows.
-fn mitigated() -> Page {
+fn challenge_by_header() -> Page {
     page("Home")
         .status(403)
         .header("cf-mitigated", "challenge")
@@ -98,7 +98,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         ("plain.sorry.test", 302, "sent-to-plain-sorry", "certain"),
     ];
     web.site("challenge.example").serve("/", challenge());
-    web.site("header.example").serve("/", mitigated());
+    web.site("header.example").serve("/", challenge_by_header());
     web.site("refusal.example").serve("/", refusal());
     let with_way_back = "/sorry/index?continue=http://sorry.example/&q=abc";
     redirect_all_to(&web.site("sorry.example"), with_way_back);
@@ -147,7 +147,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
 fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     let web = Web::start();
     let sites = ["header.example", "served.example"].map(|host| web.site(host));
-    sites[0].serve_otherwise(|_| mitigated().into());
+    sites[0].serve_otherwise(|_| challenge_by_header().into());
     sites[1].serve_otherwise(|_| challenge().into());
     let work = Workplace::new();
     let urls = sites
@@ -347,7 +347,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let open = Arc::clone(&is_open);
     site.serve_otherwise(move |_| match open.load(Ordering::SeqCst) {
         true => page("T").field("name", "Ada").into(),
-        false => mitigated().into(),
+        false => challenge_by_header().into(),
     });
     let work = Workplace::new();
     let wake = || {

@@ -25,7 +25,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
         .time_limit(Duration::from_secs(120))
 }
 
-fn scripted(text: &str) -> webfill_tests::site::Page {
+fn page_with_script(text: &str) -> webfill_tests::site::Page {
     document(
         "text/html",
         format!("<html><body><script>{text}</script></body></html>"),
@@ -195,7 +195,10 @@ fn requests_of_pages_are_judged_like_any_other() {
 fn scripts_that_go_to_another_page_are_a_redirect() {
     let web = Web::start();
     let site = web.site("going.example");
-    site.serve("/script", scripted("location.replace('/there-by-script')"));
+    site.serve(
+        "/script",
+        page_with_script("location.replace('/there-by-script')"),
+    );
     site.serve(
         "/refresh",
         document(
@@ -212,7 +215,9 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     );
     site.serve(
         "/away",
-        scripted("location = 'ftp://going.example/x'; document.body.innerHTML = '<h1>here</h1>'"),
+        page_with_script(
+            "location = 'ftp://going.example/x'; document.body.innerHTML = '<h1>here</h1>'",
+        ),
     );
     site.serve("/there-by-script", page("there"));
     site.serve("/there-by-refresh", page("there"));
@@ -299,10 +304,10 @@ fn hostile_scripts_end_in_outcomes() {
         .env("WEBFILL_BROWSER_TABS", "2");
     for (name, text, _) in hostile {
         let site = web.site(&format!("{name}.example"));
-        site.serve("/", scripted(text));
+        site.serve("/", page_with_script(text));
         site.serve(
             "/after",
-            scripted("document.body.innerHTML = '<h1>fine</h1>'"),
+            page_with_script("document.body.innerHTML = '<h1>fine</h1>'"),
         );
         run = run.args([site.url("/"), site.url("/after")]);
     }

@@ -72,7 +72,7 @@ impl Checks {
     }
 
     /// How often a page was requested, and how often with a condition.
-    fn asked(&self, path: &str) -> (usize, usize) {
+    fn count_requests(&self, path: &str) -> (usize, usize) {
         let visits = self.web.visits().pages().for_path(path);
         let on_condition = visits
             .0
@@ -113,8 +113,8 @@ fn unchanged_pages_keep_their_data(store: Option<&str>) {
             assert!(after["started_at"].as_str() > before["started_at"].as_str());
         }
         // The link of an unchanged list is followed.
-        assert_eq!(checks.asked("/list"), (check, check - 1));
-        assert_eq!(checks.asked("/ada"), (check, check - 1));
+        assert_eq!(checks.count_requests("/list"), (check, check - 1));
+        assert_eq!(checks.count_requests("/ada"), (check, check - 1));
     }
 }
 
@@ -190,10 +190,10 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
     };
     age(29);
     checks.check().finish().expect_code(0);
-    assert_eq!(checks.asked("/ada"), (2, 1));
+    assert_eq!(checks.count_requests("/ada"), (2, 1));
     age(2);
     checks.check().finish().expect_code(0);
-    assert_eq!(checks.asked("/ada"), (3, 1), "31 days");
+    assert_eq!(checks.count_requests("/ada"), (3, 1), "31 days");
     assert_eq!(checks.pages()[0]["outcome"], "ok");
 
     let mapping = checks.work.path("mappings/profile.json");
@@ -201,18 +201,18 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
     std::fs::write(&mapping, format!("{text}\n")).unwrap();
     checks.check().finish().expect_code(0);
     assert_eq!(
-        checks.asked("/ada"),
+        checks.count_requests("/ada"),
         (4, 1),
         "the mapping has another version"
     );
     checks.check().finish().expect_code(0);
-    assert_eq!(checks.asked("/ada"), (5, 2));
+    assert_eq!(checks.count_requests("/ada"), (5, 2));
     checks
         .check()
         .args(["--conditional", "false"])
         .finish()
         .expect_code(0);
-    assert_eq!(checks.asked("/ada"), (6, 2));
+    assert_eq!(checks.count_requests("/ada"), (6, 2));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     for name in KEPT {
         assert_eq!(after[0][name], before[0][name], "{name}");
     }
-    assert_eq!(checks.asked("/ada").0, 3);
+    assert_eq!(checks.count_requests("/ada").0, 3);
     checks
         .web
         .visits()
@@ -279,21 +279,25 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
         (&stored["outcome"], &stored["document"]["status"]),
         (&json!("not_modified"), &json!("broken"))
     );
-    assert_eq!(checks.asked("/torn.pdf"), (2, 1));
+    assert_eq!(checks.count_requests("/torn.pdf"), (2, 1));
     let larger = check().env("WEBFILL_DOCUMENTS_MEMORY_MIB", "300");
     larger.finish().expect_code(0);
-    assert_eq!(checks.asked("/torn.pdf"), (3, 1), "it may take more");
+    assert_eq!(
+        checks.count_requests("/torn.pdf"),
+        (3, 1),
+        "it may take more"
+    );
     check().finish().expect_code(0);
-    assert_eq!(checks.asked("/torn.pdf"), (4, 1), "and less again");
+    assert_eq!(checks.count_requests("/torn.pdf"), (4, 1), "and less again");
     check().finish().expect_code(0);
-    assert_eq!(checks.asked("/torn.pdf"), (5, 2));
+    assert_eq!(checks.count_requests("/torn.pdf"), (5, 2));
     let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let older = "UPDATE pages SET validators = json_set(validators, '$.read_as',
         '0.0.1' || substr(json_extract(validators, '$.read_as'), 6))";
     db.execute_batch(older).unwrap();
     check().finish().expect_code(0);
     assert_eq!(
-        checks.asked("/torn.pdf"),
+        checks.count_requests("/torn.pdf"),
         (6, 2),
         "another version of webfill"
     );
@@ -318,7 +322,7 @@ fn a_page_is_asked_for_without_conditions_in_another_language() {
     let in_language = |headers: &str| {
         let check = checks.check().env("WEBFILL_FETCH_HEADERS", headers);
         check.finish().expect_code(0);
-        checks.asked("/ada")
+        checks.count_requests("/ada")
     };
     assert_eq!(in_language(""), (1, 0));
     assert_eq!(in_language(""), (2, 1));

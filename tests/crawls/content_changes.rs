@@ -85,7 +85,7 @@ impl Watched {
 }
 
 /// The counts of pages in the summary of a run.
-fn found(run: &Finished) -> Value {
+fn found_changes(run: &Finished) -> Value {
     let summary: Value = serde_json::from_str(&run.stdout).expect("a summary");
     summary["found"].clone()
 }
@@ -104,7 +104,7 @@ fn run_four_nights(watched: &Watched) {
     site.serve("/chair", text_page("A chair"));
     site.serve("/table", text_page("A table"));
     let paths = ["/lamp", "/chair", "/table"];
-    let first = found(&watched.run(&paths, &json!({})));
+    let first = found_changes(&watched.run(&paths, &json!({})));
     assert_eq!(
         first["changes"],
         json!({}),
@@ -115,10 +115,10 @@ fn run_four_nights(watched: &Watched) {
     site.serve("/table", status(403));
     site.serve("/bench", text_page("A bench"));
     let paths = ["/lamp", "/chair", "/table", "/bench"];
-    let second = found(&watched.run(&paths, &json!({})));
+    let second = found_changes(&watched.run(&paths, &json!({})));
     assert_eq!(second["changes"], json!({"changed": 1, "new": 1}));
     site.serve("/table", text_page("A table"));
-    let third = found(&watched.run(&paths, &json!({})));
+    let third = found_changes(&watched.run(&paths, &json!({})));
     assert_eq!(third["changes"], json!({"gone": 1}));
     site.serve("/chair", text_page("A chair"));
     watched.run(&paths, &json!({}));
@@ -212,7 +212,7 @@ fn a_watch_can_do_without() {
         watched
             .site()
             .serve("/lamp", text_page(&format!("{price} euro")));
-        let found = found(&watched.run(&["/lamp"], &json!({"changes": false})));
+        let found = found_changes(&watched.run(&["/lamp"], &json!({"changes": false})));
         assert_eq!(found["changes"], Value::Null);
     }
     assert_eq!(watched.changes(&[]), [Value::Null; 0]);

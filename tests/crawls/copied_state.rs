@@ -22,7 +22,7 @@ struct Crawled {
 
 impl Crawled {
     /// A crawl that was interrupted in the middle.
-    fn interrupted() -> Crawled {
+    fn interrupt_crawl() -> Crawled {
         let (work, web) = (Workplace::new(), Web::start());
         let settings = work.short_timeouts();
         web.site("a.example")
@@ -96,14 +96,14 @@ impl Crawled {
 
 #[test]
 fn a_crawl_from_a_backup_waits_until_nothing_of_the_former_one_is_under_way() {
-    let crawled = Crawled::interrupted();
+    let crawled = Crawled::interrupt_crawl();
     crawled.back_up();
     crawled.assert_continues_after_wait();
 }
 
 #[test]
 fn a_crawl_from_a_copied_state_folder_waits_as_well() {
-    let crawled = Crawled::interrupted();
+    let crawled = Crawled::interrupt_crawl();
     crawled.copy();
     crawled.assert_continues_after_wait();
 }

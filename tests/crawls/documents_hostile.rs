@@ -119,7 +119,7 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
 }
 
 /// A PDF with many pages, each of which shows the same long drawing.
-fn slow() -> Vec<u8> {
+fn slow_pdf() -> Vec<u8> {
     const PAGES: usize = 20_000;
     let kids: String = (0..PAGES)
         .map(|page| format!("{} 0 R ", page + 4))
@@ -144,7 +144,7 @@ fn slow() -> Vec<u8> {
 fn a_document_that_takes_too_long_ends_at_its_deadline() {
     let web = Web::start();
     let site = web.site(HOST);
-    site.serve("/slow.pdf", document("application/pdf", slow()));
+    site.serve("/slow.pdf", document("application/pdf", slow_pdf()));
     let work = Workplace::new();
     let url = site.url("/slow.pdf");
     let run = work

@@ -221,7 +221,7 @@ fn a_name_that_is_no_parameter_is_refused() {
 }
 
 /// The records of two people of an application. The address of each is after `#`.
-fn people(work: &Workplace, root: &str) -> std::path::PathBuf {
+fn write_two_people(work: &Workplace, root: &str) -> std::path::PathBuf {
     let record = |n: u32| {
         json!({
             "id": n.to_string(), "urls": [format!("{root}#/user/{n}")], "fields": {"name": null},
@@ -249,7 +249,7 @@ fn a_route_in_a_fragment_is_refused_without_a_browser() {
     )
     .serve("/imprint", page("Imprint"));
     let work = Workplace::new();
-    let seeds = people(&work, &site.url("/"));
+    let seeds = write_two_people(&work, &site.url("/"));
     let run = work
         .crawl(&web)
         .args(["--follow", "all", "--depth", "2"])
@@ -283,7 +283,7 @@ fn a_route_in_a_fragment_is_a_page_of_its_own_in_the_browser() {
         document.querySelector('.name').textContent = 'Person ' + location.hash.split('/')[2]</script>";
     site.serve("/", page("App").html(script));
     let work = Workplace::new();
-    let seeds = people(&work, &site.url("/"));
+    let seeds = write_two_people(&work, &site.url("/"));
     let run = work
         .crawl(&web)
         .args(["--lane", "browser"])

@@ -10,7 +10,7 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
 /// A workplace with a crawl of three profiles.
-fn crawled() -> Workplace {
+fn crawl_three_profiles() -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");
     site.serve(
@@ -45,7 +45,7 @@ fn export(work: &Workplace, args: &[&str]) -> Finished {
 
 #[test]
 fn export_writes_pages_and_records_as_json_lines() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     let lines = |what: &str| -> Vec<Value> {
         let run = export(&work, &[what, "--format", "jsonl"]);
         run.stdout
@@ -74,7 +74,7 @@ fn export_writes_pages_and_records_as_json_lines() {
 
 #[test]
 fn export_writes_csv_for_programs_or_for_spreadsheets() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     let run = export(&work, &["records", "--format", "csv"]);
     let mut lines = run.stdout.lines();
     let header = lines.next().expect("a header");
@@ -100,7 +100,7 @@ fn export_writes_csv_for_programs_or_for_spreadsheets() {
 
 #[test]
 fn an_export_of_nothing_says_so() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     for (args, reported) in [
         (
             ["records", "--dataset", "nosuch"],
@@ -166,7 +166,7 @@ fn assert_is_complete(work: &Workplace) {
 
 #[test]
 fn exported_records_are_seeds_again() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     for (name, args) in [
         ("again.jsonl", &["records"][..]),
         (
@@ -193,7 +193,7 @@ fn exported_records_are_seeds_again() {
 
 #[test]
 fn exported_pages_are_seeds_again() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     for (name, args) in [
         ("again.jsonl", &["pages"][..]),
         ("again.csv", &["pages", "--format", "csv"][..]),
@@ -258,7 +258,7 @@ fn json_lines(work: &Workplace, what: &str) -> Vec<Value> {
 #[needs(parquet_tools)]
 #[test]
 fn a_parquet_file_of_pages_has_their_types() {
-    let work = crawled();
+    let work = crawl_three_profiles();
     let file = parquet(&work, &["pages"]);
     for (column, kind) in [
         ("url", "string"),

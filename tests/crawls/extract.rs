@@ -83,17 +83,17 @@ impl Kept {
     }
 
     /// The report of `webfill extract`.
-    fn extracted(&self, args: &[&str]) -> Value {
+    fn run_extract(&self, args: &[&str]) -> Value {
         report(self.extract().args(args).arg("--json").finish())
     }
 
-    fn exported(&self, what: &str) -> String {
+    fn export(&self, what: &str) -> String {
         let export = Run::new(["export", what, "--store", &self.store]).finish();
         export.expect_code(0).stdout
     }
 
     fn lines(&self, what: &str) -> Vec<Value> {
-        let text = self.exported(what);
+        let text = self.export(what);
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
@@ -138,17 +138,17 @@ fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: 
         .finish()
         .expect_code(0);
     let visits = kept.web.visits().0.len();
-    let before = (kept.exported("pages"), kept.exported("records"));
+    let before = (kept.export("pages"), kept.export("records"));
     change_mapping(&kept.work);
 
-    let tried = kept.extracted(&[extract, &["--dry-run"]].concat());
-    assert_eq!((kept.exported("pages"), kept.exported("records")), before);
+    let tried = kept.run_extract(&[extract, &["--dry-run"]].concat());
+    assert_eq!((kept.export("pages"), kept.export("records")), before);
     let count = |report: &Value, field: &str, what: &str| {
         report["mappings"]["profile"]["fields"][field][what]
             .as_u64()
             .unwrap()
     };
-    for report in [&tried, &kept.extracted(extract)] {
+    for report in [&tried, &kept.run_extract(extract)] {
         assert_eq!(report["pages"]["read"], 2, "{report:#}");
         assert_eq!(report["pages"]["written"], 2, "{report:#}");
         assert_eq!(report["record_values"], 2, "{report:#}");
@@ -193,7 +193,7 @@ fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: 
     assert_eq!(record["sources"]["location"]["at"], page["started_at"]);
     assert_eq!(record["missing"], json!([]));
 
-    let again = kept.extracted(extract);
+    let again = kept.run_extract(extract);
     assert_eq!(again["pages"]["written"], 0, "{again:#}");
     assert_eq!(again["pages"]["unchanged"], 2, "{again:#}");
     assert_eq!(again["record_values"], 0, "{again:#}");
@@ -240,9 +240,9 @@ fn changes_are_visible_to_readers_of_the_store() {
     let read_to = since("0")[0]["cursor"].as_str().unwrap().to_owned();
     assert_eq!(since(&read_to).len(), 0);
     change_mapping(&kept.work);
-    kept.extracted(&[]);
+    kept.run_extract(&[]);
     assert_eq!(since(&read_to)[0]["fields"]["location"], "Ockham");
-    kept.extracted(&[]);
+    kept.run_extract(&[]);
     assert_eq!(since(&read_to).len(), 1);
 }
 
@@ -276,7 +276,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     crawl().arg("--keep-bodies").finish().expect_code(0);
     assert_eq!(kept.page("/stays")["outcome"], "not_modified");
     change_mapping(&kept.work);
-    let read = kept.extracted(&[]);
+    let read = kept.run_extract(&[]);
     assert_eq!(read["pages"]["read"], 2, "{read:#}");
     assert_eq!(kept.page("/changes")["fields"]["location"], "Berlin");
     assert_eq!(kept.page("/stays")["fields"]["location"], "Ockham");
@@ -293,7 +293,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
     });
     crawl().finish().expect_code(0);
     let newest = kept.page("/changes");
-    let read = kept.extracted(&[]);
+    let read = kept.run_extract(&[]);
     assert_eq!(read["pages"]["of_another_fetch"], 1, "{read:#}");
     assert_eq!(kept.page("/changes"), newest);
 }
@@ -315,12 +315,12 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
         .finish()
         .expect_code(0);
     change_mapping(&kept.work);
-    let read = kept.extracted(&["--mapping", "other"]);
+    let read = kept.run_extract(&["--mapping", "other"]);
     assert_eq!(
         read["pages"],
         json!({"read": 1, "written": 0, "unchanged": 1, "overtaken": 0, "failed": 0, "of_another_fetch": 0, "not_stored": 0, "left_out": 0})
     );
-    let read = kept.extracted(&["--mapping", "profile"]);
+    let read = kept.run_extract(&["--mapping", "profile"]);
     assert_eq!(read["pages"]["written"], 1, "{read:#}");
     let reported = kept
         .extract()

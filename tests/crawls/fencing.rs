@@ -13,7 +13,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 
 use crate::keyed_fleet::{Client, Fleet, start_serving};
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, wide_web};
 
 /// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
@@ -86,7 +86,7 @@ impl Crawl {
             process.finish().expect_code(0);
         }
         assert_complete(&self.fleet.work);
-        let repeated = repeated(&self.web);
+        let repeated = repeated_pages(&self.web);
         assert!(
             repeated.len() <= repeated_at_most,
             "asked again: {repeated:#?}"
@@ -211,7 +211,7 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
         with_lease_and_timeouts(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
     crawl.supervisors.push(again);
     crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
-    assert_eq!(crawl.fleet.logged("supervisor_lost").len(), 0);
+    assert_eq!(crawl.fleet.logged_lines("supervisor_lost").len(), 0);
     crawl.finish(SITES);
 }
 
@@ -234,7 +234,7 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
     let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
     let namesake = with_lease_and_timeouts(namesake, crawl.lease).start();
     crawl.fleet.wait_until_logged("name_taken", "\"a\"");
-    assert_eq!(crawl.fleet.logged("supervisor_joined").len(), 1);
+    assert_eq!(crawl.fleet.logged_lines("supervisor_joined").len(), 1);
     let first = crawl.supervisors.remove(0);
     first.signal(Signal::TERM);
     first.finish().expect_code(0);

@@ -124,7 +124,7 @@ fn a_crawl_fails_on_the_conditions_of_fail_on() {
 }
 
 /// A run without `--fail-on`.
-fn unattended(work: &Workplace, web: &Web) -> Run {
+fn run_unattended(work: &Workplace, web: &Web) -> Run {
     let store = format!("sqlite:{}", work.path("store.db").display());
     Run::new(["crawl", "--store", &store, "--allow-private-networks"])
         .arg("--state")
@@ -139,11 +139,13 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     let web = Web::start();
     web.site("gone.example").serve("/", status(410));
     let work = Workplace::new();
-    let run = unattended(&work, &web).arg("http://gone.example/").finish();
+    let run = run_unattended(&work, &web)
+        .arg("http://gone.example/")
+        .finish();
     let reported = run.expect_code(1);
     let reason = "nothing fetched of 1 URLs: 1 http_error (--fail-on)";
     assert!(reported.stderr.contains(reason), "{}", reported.stderr);
-    let run = unattended(&work, &web).arg("http://gone.example/");
+    let run = run_unattended(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect_code(0);
 }
 
@@ -152,7 +154,10 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");
-    let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
+    let run = run_unattended(&work, &web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish();
     let reported = run.expect_code(1);
     assert!(
         reported.stderr.contains("all 2 seeds are broken"),
@@ -168,7 +173,10 @@ fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let work = Workplace::new();
     let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";
     let seeds = work.write("seeds.jsonl", lines);
-    let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
+    let run = run_unattended(&work, &web)
+        .arg("--seeds")
+        .arg(seeds)
+        .finish();
     let reported = run.expect_code(0);
     assert!(reported.stdout.contains("1 broken"), "{}", reported.stdout);
     assert_eq!(web.visits().len(), 0);

@@ -77,7 +77,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
         );
     }
     assert_eq!(fleet.work.stored().pages().len(), 6);
-    assert!(fleet.logged("peer_refused").is_empty());
+    assert!(fleet.logged_lines("peer_refused").is_empty());
 }
 
 #[needs(namespaces)]
@@ -89,7 +89,7 @@ fn with_keys_a_fleet_speaks_beyond_its_machine() {
             for (address, host) in [("10.11.12.13", "10.11.12.13"), ("fd00::1", "[fd00::1]")] {
                 add_address(address);
                 let web = Web::start();
-                let fleet = Fleet::at(host);
+                let fleet = Fleet::start_at(host);
                 fleet.new_member("supervisor", "vm-01");
                 fleet.new_member("client", "feeder");
                 let dispatcher = fleet.dispatcher();
@@ -159,7 +159,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         (&status["supervisors"], &status["leased"]),
         (&json!(0), &json!(0))
     );
-    assert!(fleet.logged("supervisor_joined").is_empty());
+    assert!(fleet.logged_lines("supervisor_joined").is_empty());
     assert!(web.visits().is_empty());
 }
 
@@ -301,7 +301,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         (&logged["name"], &logged["supervisor"]),
         (&json!("swarm"), &json!("vm-01"))
     );
-    assert!(fleet.logged("supervisor_joined").is_empty());
+    assert!(fleet.logged_lines("supervisor_joined").is_empty());
     let one_of_many = fleet
         .supervisor(&web, "swarm")
         .replace_flag("--id", "swarm:i-0abc");
@@ -310,11 +310,15 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     let crawl = client.feed("swarm", &small_web(&web, "swarm", 2));
     client.wait_until_finished(&crawl);
     assert_eq!(
-        fleet.logged("supervisor_joined")[0]["supervisor"],
+        fleet.logged_lines("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
     // The supervisor has sent many hellos.
-    assert_eq!(fleet.logged("message_refused").len(), 1, "once a minute");
+    assert_eq!(
+        fleet.logged_lines("message_refused").len(),
+        1,
+        "once a minute"
+    );
     drop(thief);
     drain(vec![one_of_many, dispatcher]);
 }

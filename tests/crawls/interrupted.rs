@@ -8,7 +8,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, wide_web};
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
     work.crawl(web).args(roots)
@@ -37,7 +37,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
     let second = crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(
-        repeated(&web),
+        repeated_pages(&web),
         BTreeMap::new(),
         "nothing done is fetched again"
     );
@@ -51,7 +51,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
 
     let third = crawl(&work, &web, &roots).finish().expect_code(0);
     assert_eq!(
-        repeated(&web),
+        repeated_pages(&web),
         BTreeMap::new(),
         "a finished crawl has nothing left to do"
     );
@@ -133,7 +133,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
     assert_eq!(work.stored().pages().len(), fetched);
     crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
-    assert_eq!(repeated(&web), BTreeMap::new());
+    assert_eq!(repeated_pages(&web), BTreeMap::new());
 }
 
 #[test]

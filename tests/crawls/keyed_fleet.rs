@@ -29,11 +29,11 @@ impl Fleet {
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let number = FLEETS.fetch_add(1, Ordering::Relaxed);
         let [.., high, low] = std::process::id().to_be_bytes();
-        Fleet::at(format!("127.{}.{high}.{low}", 1 + number))
+        Fleet::start_at(format!("127.{}.{high}.{low}", 1 + number))
     }
 
     /// A fleet at an address of this machine. The dispatcher has keys, and an empty allow list.
-    pub(crate) fn at(host: impl Into<String>) -> Fleet {
+    pub(crate) fn start_at(host: impl Into<String>) -> Fleet {
         let fleet = Fleet {
             work: Workplace::new(),
             host: host.into(),
@@ -146,14 +146,14 @@ impl Fleet {
     }
 
     /// The lines that the dispatcher has logged about an event.
-    pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
+    pub(crate) fn logged_lines(&self, event: &str) -> Vec<Value> {
         self.events("dispatcher", "keys", event)
     }
 
     /// Waits until the dispatcher has logged an event with this text.
     pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher logs {event}: {text}"), || {
-            let logged = self.logged(event);
+            let logged = self.logged_lines(event);
             logged
                 .into_iter()
                 .find(|line| line.to_string().contains(text))
@@ -164,7 +164,7 @@ impl Fleet {
     pub(crate) fn wait_until_logged_times(&self, event: &str, times: usize) {
         wait_for(
             &format!("the dispatcher logs {event} {times} times"),
-            || (self.logged(event).len() >= times).then_some(()),
+            || (self.logged_lines(event).len() >= times).then_some(()),
         );
     }
 
@@ -184,7 +184,7 @@ impl Fleet {
             socket.set_linger(0).expect("an option");
             socket.connect(&self.endpoint(TASKS)).expect("it tries");
             socket.send("let me in", zmq::DONTWAIT).expect("it waits");
-            let logged = self.logged("peer_refused");
+            let logged = self.logged_lines("peer_refused");
             logged.into_iter().find(|line| {
                 let address = line["address"].as_str().unwrap_or_default();
                 line["why"] == "it has no keys" && address.starts_with("127.0.0.1:")

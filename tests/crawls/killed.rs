@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{assert_complete, repeated, wide_web};
+use crate::wide_web::{assert_complete, repeated_pages, wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
 /// The most pages that are requested twice: those in flight at a kill, one per site, and as many again that a busy
@@ -19,7 +19,7 @@ fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
 }
 
 fn assert_little_was_repeated(web: &Web, kills: usize) {
-    let repeated = repeated(web);
+    let repeated = repeated_pages(web);
     assert!(
         repeated.len() <= kills * IN_FLIGHT,
         "asked again: {repeated:#?}"

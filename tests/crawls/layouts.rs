@@ -28,7 +28,7 @@ fn shop_page(inner: &str) -> String {
 }
 
 /// A page of goods, as a table.
-fn goods(number: usize, has_all: bool) -> String {
+fn goods_page(number: usize, has_all: bool) -> String {
     let rows = match has_all {
         true => format!(
             "<tr><th>Name</th><td class=name>Thing {number}</td></tr><tr><th>Price</th><td class=price>{number}.50</td></tr>\
@@ -117,7 +117,7 @@ impl Shop {
         }
     }
 
-    fn night(&self) {
+    fn run_night(&self) {
         let resolve = self.web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
         let urls: Vec<String> = match self.is_listed {
@@ -154,7 +154,7 @@ impl Shop {
     }
 
     /// How many notifications so far contain this text.
-    fn notified(&self, text: &str) -> usize {
+    fn count_notifications(&self, text: &str) -> usize {
         let reported = fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default();
         reported.lines().filter(|line| line.contains(text)).count()
     }
@@ -175,7 +175,7 @@ impl Shop {
 
 fn goods_or_story(number: usize, has_all: bool) -> String {
     match number % 2 {
-        0 => goods(number, has_all),
+        0 => goods_page(number, has_all),
         _ => story(number, has_all),
     }
 }
@@ -183,7 +183,7 @@ fn goods_or_story(number: usize, has_all: bool) -> String {
 /// A page of goods. If it lacks two of its fields, only the name is left.
 fn goods_or_name(number: usize, has_all: bool) -> String {
     match has_all {
-        true => goods(number, true),
+        true => goods_page(number, true),
         false => shop_page(&format!(
             "<main><section><h2>Goods</h2><div class=card><b class=name>Thing {number}</b><em>{number}.50</em></div></section></main>"
         )),
@@ -197,18 +197,18 @@ const ALL: &[&str] = &["code", "name", "price"];
 fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert() {
     // The last 22 of 46 pages are stories, which have no fields.
     let looks = |number: usize, _: bool| match number {
-        0..24 => goods(number, true),
+        0..24 => goods_page(number, true),
         _ => story(number, false),
     };
     let shop = Shop::new(46, false, looks, |_| false);
-    shop.night();
+    shop.run_night();
     let health = shop.health();
     let mapping = &health["mappings"][0];
     let templates = mapping["templates"].as_array().unwrap();
     let pages: Vec<&Value> = templates.iter().map(|one| &one["pages"]).collect();
     assert_eq!(pages, [24, 22], "{templates:#?}");
     assert_eq!(shop.fields_in_alert(), ALL, "{mapping:#}");
-    assert_eq!(shop.notified("layout_changed"), 1);
+    assert_eq!(shop.count_notifications("layout_changed"), 1);
 }
 
 /// The name of a case, the number of pages, whether they are behind a listing, their HTML, which of them lose fields,
@@ -278,7 +278,7 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
     for &(name, pages, is_listed, looks, loses, fields, most) in LOSSES {
         let shop = Shop::new(pages, is_listed, looks, loses);
         for _ in 0..3 {
-            shop.night();
+            shop.run_night();
         }
         assert!(
             shop.fields_in_alert().is_empty(),
@@ -287,12 +287,12 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
         );
         shop.is_after.store(true, Ordering::SeqCst);
         let reported = (1..=most).find(|_| {
-            shop.night();
+            shop.run_night();
             !shop.fields_in_alert().is_empty()
         });
         if reported.is_none()
             || shop.fields_in_alert() != fields
-            || shop.notified("layout_changed") != 1
+            || shop.count_notifications("layout_changed") != 1
         {
             late.push(format!(
                 "{name}: night {reported:?}, {:?}",
@@ -307,16 +307,16 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
 #[test]
 fn with_silent_after_1_the_first_night_without_fields_is_reported() {
     let looks = |number: usize, has_all: bool| match has_all {
-        true => goods(number, true),
+        true => goods_page(number, true),
         false => story(number, false),
     };
     let mut shop = Shop::new(6, true, looks, |_| true);
     shop.more = json!({"silent_after": 1});
     for _ in 0..3 {
-        shop.night();
+        shop.run_night();
     }
-    assert_eq!(shop.notified("\"silent\""), 0);
+    assert_eq!(shop.count_notifications("\"silent\""), 0);
     shop.is_after.store(true, Ordering::SeqCst);
-    shop.night();
-    assert_eq!(shop.notified("\"silent\""), 1, "the first night");
+    shop.run_night();
+    assert_eq!(shop.count_notifications("\"silent\""), 1, "the first night");
 }

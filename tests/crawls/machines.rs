@@ -46,7 +46,7 @@ fn assert_each_is_there(work: &Workplace, urls: &[String]) {
 }
 
 /// The lines that a crawl's dispatcher has logged about an event.
-fn logged(work: &Workplace, event: &str) -> Vec<Value> {
+fn logged_lines(work: &Workplace, event: &str) -> Vec<Value> {
     let logs = work.logs().into_iter();
     let mut lines: Vec<Value> = logs
         .filter(|(name, _)| name.starts_with("dispatcher"))
@@ -57,7 +57,7 @@ fn logged(work: &Workplace, event: &str) -> Vec<Value> {
 }
 
 fn wait_until_logged(run: &mut Running, work: &Workplace, event: &str) {
-    run.wait_until(event, |_| !logged(work, event).is_empty());
+    run.wait_until(event, |_| !logged_lines(work, event).is_empty());
 }
 
 #[needs(namespaces)]
@@ -86,7 +86,7 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
             let finished = run.finish().expect_code(0);
             assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
             assert_each_is_there(&work, &urls);
-            assert!(!logged(&work, "machine_online").is_empty());
+            assert!(!logged_lines(&work, "machine_online").is_empty());
         },
     );
 }
@@ -146,7 +146,7 @@ impl TwoMachines {
         network.add_route(ROUTE);
         let web = Web::start_on(WEB.parse().expect("an address"));
         let urls = pages_of(&web, 200, 20);
-        let fleet = Fleet::at(OUR_END);
+        let fleet = Fleet::start_at(OUR_END);
         fleet.new_member("client", "feeder");
         let mut processes = vec![start_serving(fleet.dispatcher_run())];
         for name in ["near", "far"] {
@@ -175,7 +175,7 @@ impl TwoMachines {
         }
     }
 
-    fn far(&self) -> Value {
+    fn far_machine_report(&self) -> Value {
         supervisor(&self.client, "far")
     }
 
@@ -206,15 +206,15 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
         || {
             let machines = TwoMachines::under_way();
             assert!(
-                machines.far()["sites"].as_u64() > Some(50),
+                machines.far_machine_report()["sites"].as_u64() > Some(50),
                 "{}",
-                machines.far()
+                machines.far_machine_report()
             );
             machines.network.lose_route(ROUTE);
             machines
                 .fleet
                 .wait_until_logged("machine_offline", "\"far\"");
-            let far = machines.far();
+            let far = machines.far_machine_report();
             assert_eq!(far["egress"], "offline", "{far}");
             assert!(
                 far["sign"]
@@ -223,7 +223,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
                 "{far}"
             );
             wait_for("its sites are with the other", || {
-                (machines.far()["sites"].as_u64() <= Some(1)).then_some(())
+                (machines.far_machine_report()["sites"].as_u64() <= Some(1)).then_some(())
             });
             // By now no request of the machine's kernel is in transit.
             let asked = machines.web.visits().pages().len();
@@ -237,9 +237,9 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             machines
                 .fleet
                 .wait_until_logged("machine_online", "\"far\"");
-            assert_eq!(machines.far()["egress"], "open");
+            assert_eq!(machines.far_machine_report()["egress"], "open");
             wait_for("it has its share again", || {
-                (machines.far()["sites"].as_u64() > Some(50)).then_some(())
+                (machines.far_machine_report()["sites"].as_u64() > Some(50)).then_some(())
             });
             machines.finish();
         },

@@ -19,13 +19,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PAGE_BYTES: usize = 8_000_000;
 
 /// A page of 8 MB with a heading, filled with `piece`.
-fn large(piece: &str) -> Vec<u8> {
+fn large_page(piece: &str) -> Vec<u8> {
     let mut html = String::from("<!DOCTYPE html><h1>large</h1>");
     html += &piece.repeat((PAGE_BYTES - html.len()) / piece.len());
     html.into_bytes()
 }
 
-fn gzipped(body: &[u8]) -> Vec<u8> {
+fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(body).unwrap();
     encoder.finish().unwrap()
@@ -34,20 +34,20 @@ fn gzipped(body: &[u8]) -> Vec<u8> {
 /// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements, and one with attributes.
 fn kinds() -> Vec<Page> {
     let html = "text/html; charset=utf-8";
-    let text = large(&format!(
+    let text = large_page(&format!(
         "<p>{}</p>\n",
         "lorem ipsum dolor sit amet ".repeat(400)
     ));
-    let dense = document(html, large("<p>dense</p>"));
-    let attributes = document(html, large("<p a b c d e f g>x"));
+    let dense = document(html, large_page("<p>dense</p>"));
+    let attributes = document(html, large_page("<p a b c d e f g>x"));
     // This page is almost twice as long when it is decoded.
-    let mut latin = large("\u{1}\u{1}\u{1}\u{1} ");
+    let mut latin = large_page("\u{1}\u{1}\u{1}\u{1} ");
     latin
         .iter_mut()
         .filter(|byte| **byte == 1)
         .for_each(|byte| *byte = 0xe9);
     let latin = document("text/html; charset=iso-8859-1", latin);
-    let zipped = document(html, gzipped(&text)).header("content-encoding", "gzip");
+    let zipped = document(html, gzip(&text)).header("content-encoding", "gzip");
     let text = document(html, text);
     (0..16)
         .map(|number| match number {
@@ -134,7 +134,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
     let work = Workplace::new();
     // Each page holds its memory for a second, and there is memory for one at a time. Most of a page is sent before
     // that second, more than fits into the buffers between server and worker.
-    let body = large("<p>slow</p>");
+    let body = large_page("<p>slow</p>");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
         body.len()

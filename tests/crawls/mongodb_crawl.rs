@@ -15,12 +15,12 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated_pages, wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
 
 /// Serves two people, one of whom can be completed. Returns the seeds.
-fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
+fn serve_two_people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site("people.example");
     let ada = page("Ada").field("name", "Ada, \"the\" $first.one \u{1F600}");
     site.serve("/ada", ada.mapped_link("/ada/contact"));
@@ -37,7 +37,7 @@ fn people(web: &Web, work: &Workplace) -> std::path::PathBuf {
 }
 
 /// The pages without the parts that depend on time or chance.
-fn lasting(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
+fn without_varying_parts(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     let without_worker = |page: StoredPage| StoredPage {
         worker: String::new(),
         ..page
@@ -55,7 +55,7 @@ fn each_write_waits_for_the_journals_of_a_majority() {
     Documents::open(&uri).run(doc! {"profile": 0, "slowms": -1});
     let web = Web::start();
     let work = Workplace::new();
-    let seeds = people(&web, &work);
+    let seeds = serve_two_people(&web, &work);
     let crawl = work.crawl(&web).replace_flag("--store", &uri);
     crawl.arg("--seeds").arg(seeds).finish().expect_code(0);
     let log = mongod.log();
@@ -83,7 +83,7 @@ fn mongodb_holds_the_same_data_as_the_embedded_store() {
     let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
-    let seeds = people(&web, &work);
+    let seeds = serve_two_people(&web, &work);
     let crawl = |work: &Workplace| work.crawl(&web).arg("--seeds").arg(&seeds);
     let embedded = crawl(&work).finish().expect_code(0);
     let other = Workplace::new();
@@ -91,7 +91,10 @@ fn mongodb_holds_the_same_data_as_the_embedded_store() {
     let run = run.finish().expect_code(0);
 
     let documents = Documents::open(database.uri());
-    assert_eq!(lasting(documents.pages()), lasting(work.stored().pages()));
+    assert_eq!(
+        without_varying_parts(documents.pages()),
+        without_varying_parts(work.stored().pages())
+    );
     let (theirs, ours) = (documents.records(), work.stored().records());
     assert_eq!(theirs.len(), 2);
     for (id, record) in theirs {
@@ -114,28 +117,28 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
-    let seeds = people(&web, &work);
+    let seeds = serve_two_people(&web, &work);
     // A clock that delays no request need not be stored, so the delay is long.
     let run = work.crawl(&web).replace_flag("--delay", "2");
     let run = run.replace_flag("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect_code(0);
 
     let documents = Documents::open(database.uri());
-    let crawls = documents.all("crawls");
+    let crawls = documents.all_documents("crawls");
     assert_eq!(crawls.len(), 1);
     let crawl = &crawls[0];
     assert_eq!(crawl["_id"], "local/test");
     assert_eq!(crawl["state"], "finished", "{crawl}");
     assert!(crawl["finished_at"]["$date"].is_string(), "{crawl}");
     assert_eq!(documents.count("pages"), 4);
-    for page in documents.all("pages") {
+    for page in documents.all_documents("pages") {
         assert!(page["started_at"]["$date"].is_string(), "{page}");
     }
-    let robots = documents.all("robots");
+    let robots = documents.all_documents("robots");
     assert_eq!(robots.len(), 1);
     assert_eq!(robots[0]["_id"], "http://people.example");
     assert!(robots[0]["expires_at"]["$date"].is_string());
-    let sites = documents.all("sites");
+    let sites = documents.all_documents("sites");
     assert_eq!(sites.len(), 1);
     assert_eq!(sites[0]["_id"], "people.example");
     assert_eq!(sites[0]["delay_ms"], 2_000);
@@ -168,7 +171,7 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
     let run = resumed.finish().expect_code(0);
     assert_pages_complete(&documents.pages());
     assert_eq!(run.summary().tasks() as usize, SITES * PAGES_PER_SITE);
-    assert_eq!(repeated(&web), BTreeMap::new());
+    assert_eq!(repeated_pages(&web), BTreeMap::new());
     web.visits().assert_polite(DELAY);
 }
 
@@ -208,7 +211,7 @@ fn records_in_mongodb_are_exported_as_lines_and_as_a_table() {
     let database = fresh_database();
     let web = Web::start();
     let work = Workplace::new();
-    let seeds = people(&web, &work);
+    let seeds = serve_two_people(&web, &work);
     let run = work.crawl(&web).replace_flag("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect_code(0);
     let export = |args: &[&str]| {
@@ -240,7 +243,7 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     let (store, cache) = (Mongod::start(), Mongod::start());
     let web = Web::start();
     let work = Workplace::new();
-    let seeds = people(&web, &work);
+    let seeds = serve_two_people(&web, &work);
     let run = work.crawl(&web).replace_flag("--delay", "2");
     run.replace_flag("--store", store.uri("people"))
         .args(["--cache", &cache.uri("crawling")])

@@ -57,7 +57,7 @@ fn missing_values_are_never_taken_from_another_collection() {
         assert_eq!(work.stored().records_of(&dataset).len(), IDS as usize);
     }
     for (kind, location) in [("people", json!("London")), ("firms", Value::Null)] {
-        for document in documents.all(kind) {
+        for document in documents.all_documents(kind) {
             let id = &document["_id"];
             assert_eq!(document["name"], format!("{kind} /{id}"), "{document}");
             assert_eq!(document["location"], location, "{document}");

@@ -17,7 +17,7 @@ use webfill_tests::site::{Page, Web, page};
 use webfill_tests::stored::Stored;
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::repeated;
+use crate::wide_web::repeated_pages;
 
 const DELAY: Duration = Duration::from_millis(200);
 const SITES: usize = 30;
@@ -98,14 +98,14 @@ impl Trouble {
     }
 
     /// How many tasks the dispatcher has closed.
-    fn acknowledged(&self) -> usize {
+    fn closed_tasks(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
         frontier.query_number("SELECT count(*) FROM tasks WHERE state = 2") as usize
     }
 
     fn assert_paused_by_full_buffers(&self) {
         self.wait_until_quiet();
-        let (fetched, acknowledged) = (self.web.visits().pages().len(), self.acknowledged());
+        let (fetched, acknowledged) = (self.web.visits().pages().len(), self.closed_tasks());
         assert!(fetched < PAGES, "there was nothing left to fetch");
         assert!(
             fetched <= acknowledged + HELD_AT_MOST,
@@ -119,7 +119,7 @@ impl Trouble {
     fn assert_unharmed(&self, outages: usize) {
         // When the server is back, a busy machine may fail to reach it in time once more.
         let outages = outages + 1;
-        assert_eq!(self.acknowledged(), PAGES);
+        assert_eq!(self.closed_tasks(), PAGES);
         let pages = Documents::open(&self.store).pages();
         assert_eq!(pages.len(), PAGES, "acknowledged pages are not stored");
         for page in pages.values() {
@@ -131,7 +131,7 @@ impl Trouble {
                 page.url
             );
         }
-        assert_eq!(repeated(&self.web), BTreeMap::new());
+        assert_eq!(repeated_pages(&self.web), BTreeMap::new());
         self.web.visits().assert_polite(DELAY);
         self.assert_log_is_brief(outages);
     }
@@ -152,7 +152,7 @@ impl Trouble {
         }
     }
 
-    fn logged(&self, event: &str) -> usize {
+    fn count_logged(&self, event: &str) -> usize {
         let logs = self.work.logs();
         let lines = logs.values().flatten();
         lines.filter(|line| line["event"] == event).count()
@@ -161,7 +161,7 @@ impl Trouble {
     /// Waits until each worker has logged the event.
     fn wait_until_logged(&self, event: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while self.logged(event) < WORKERS {
+        while self.count_logged(event) < WORKERS {
             assert!(
                 Instant::now() < deadline,
                 "not each worker has logged {event}"
@@ -181,7 +181,10 @@ fn assert_survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mo
     trouble.assert_paused_by_full_buffers();
     mend(&mut mongod);
     running.finish().expect_code(0);
-    assert_eq!(trouble.logged("store_back"), trouble.logged("store_away"));
+    assert_eq!(
+        trouble.count_logged("store_back"),
+        trouble.count_logged("store_away")
+    );
     trouble.assert_unharmed(1);
 }
 
@@ -283,7 +286,10 @@ fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_after
     assert_eq!(running.processes_of_role("worker"), workers);
     cache.resume();
     running.finish().expect_code(0);
-    assert_eq!(trouble.logged("cache_back"), trouble.logged("cache_away"));
+    assert_eq!(
+        trouble.count_logged("cache_back"),
+        trouble.count_logged("cache_away")
+    );
     trouble.assert_unharmed(1);
     trouble.web.visits().assert_polite(delay);
     assert_eq!(
@@ -310,7 +316,7 @@ fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
     mongod.restart();
     trouble.crawl().finish().expect_code(0);
     let pages = Documents::open(&trouble.store).pages();
-    assert_eq!((pages.len(), trouble.acknowledged()), (PAGES, PAGES));
+    assert_eq!((pages.len(), trouble.closed_tasks()), (PAGES, PAGES));
     assert!(pages.values().all(|page| page.outcome == "ok"));
     trouble.web.visits().assert_polite(DELAY);
 }

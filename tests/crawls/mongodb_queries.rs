@@ -56,7 +56,7 @@ fn read_query(text: &str) -> Query {
 }
 
 /// A crawl of a good site, a slow one, and one that refuses.
-fn crawled() -> (Database, Documents) {
+fn crawl_three_sites() -> (Database, Documents) {
     let database = fresh_database();
     let web = Web::start();
     let good = web.site("good.example");
@@ -104,7 +104,7 @@ fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
 #[needs(mongod)]
 #[test]
 fn the_documented_queries_describe_records_in_mongodb() {
-    let (_database, documents) = crawled();
+    let (_database, documents) = crawl_three_sites();
     let hours = answer(&documents, "Records resolved per hour");
     assert_eq!(hours.len(), 1, "{hours:?}");
     assert_eq!(hours[0]["records"], 1);
@@ -122,7 +122,7 @@ fn the_documented_queries_describe_records_in_mongodb() {
 #[needs(mongod)]
 #[test]
 fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
-    let (_database, documents) = crawled();
+    let (_database, documents) = crawl_three_sites();
     let outcomes = answer(&documents, "Outcomes per site");
     let expected = [
         json!({"_id": "good.example", "pages": 3, "outcomes": {"ok": 3}}),
@@ -203,7 +203,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
 #[needs(mongod)]
 #[test]
 fn the_documented_queries_describe_workers_in_mongodb() {
-    let (_database, documents) = crawled();
+    let (_database, documents) = crawl_three_sites();
     // A page from an hour ago must not be counted.
     let aged = documents.run(doc! {"update": "pages", "updates": [{
         "q": {"url": "http://good.example/cleo"},
@@ -229,7 +229,7 @@ fn the_documented_queries_describe_workers_in_mongodb() {
 #[needs(mongod)]
 #[test]
 fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
-    let (_database, documents) = crawled();
+    let (_database, documents) = crawl_three_sites();
     let mut by_index = BTreeMap::new();
     for (heading, query) in queries() {
         let explained = documents.run(doc! {

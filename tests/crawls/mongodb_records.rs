@@ -173,9 +173,9 @@ fn records_and_store_may_be_one_database() {
 fn without_write_back_the_dataset_is_only_read() {
     let people = People::new();
     people.insert(mixed_people());
-    let before = people.documents.all("people");
+    let before = people.documents.all_documents("people");
     let run = people.crawl().finish().expect_code(0);
-    assert_eq!(people.documents.all("people"), before);
+    assert_eq!(people.documents.all_documents("people"), before);
     assert_eq!(run.summary().records(), (4, 4));
     assert_eq!(run.summary().json["written_back"], Value::Null);
 }
@@ -199,13 +199,13 @@ fn the_address_of_the_records_may_be_a_variable_that_no_list_of_processes_shows(
 fn another_collection_gets_documents_with_the_same_ids() {
     let people = People::new();
     people.insert(mixed_people());
-    let before = people.documents.all("people");
+    let before = people.documents.all_documents("people");
     let there = doc! {"_id": 7, "location": "Rome", "checked": true};
     let insert = doc! {"insert": "found", "documents": [there]};
     people.documents.run(insert);
     let crawl = people.crawl().args(["--write-back", "found"]);
     crawl.finish().expect_code(0);
-    assert_eq!(people.documents.all("people"), before);
+    assert_eq!(people.documents.all_documents("people"), before);
     assert_eq!(people.documents.count("found"), 4);
     let found = |id: Bson| people.document("found", id);
     let expected = json!({"_id": "ada", "name": "Name of /ada"});

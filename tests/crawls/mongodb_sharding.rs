@@ -104,7 +104,7 @@ fn sharded_collections_are_written_by_their_key_and_only_the_key_is_unique() {
     let (mongod, documents) = noting_server();
     crawl_twice(&mongod.uri("webfill"));
     let (mut written, mut asking_all) = (BTreeSet::new(), BTreeSet::new());
-    for statement in documents.all("system.profile") {
+    for statement in documents.all_documents("system.profile") {
         let collection = statement["ns"]
             .as_str()
             .and_then(|name| name.strip_prefix("webfill."));

@@ -78,15 +78,15 @@ impl Watched {
 
     /// Runs one night. Its reports must be the true changes, plus those that the previous night still owes. A run may
     /// owe changes only if it was killed after its end was recorded.
-    fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
+    fn run_night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
         let changes = self.regulator.next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
         self.end_backoffs();
-        let before = self.notified().len();
+        let before = self.notifications_text().len();
         let reporter = run(self);
-        let reported = self.notified();
+        let reported = self.notifications_text();
         let mut wrong = Vec::new();
-        for change in self.notifications.news(&reported[before..]) {
+        for change in self.notifications.take_changes(&reported[before..]) {
             match missed.iter().position(|missed| *missed == change) {
                 Some(at) => drop(missed.swap_remove(at)),
                 None => wrong.push(change.clone()),
@@ -102,7 +102,7 @@ impl Watched {
         self.owed = missed;
     }
 
-    fn notified(&self) -> String {
+    fn notifications_text(&self) -> String {
         fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default()
     }
 
@@ -157,7 +157,7 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     let web = Web::start();
     let mut watched = Watched::new(&web);
     for number in 1..=NIGHTS {
-        watched.night(number, |watched| {
+        watched.run_night(number, |watched| {
             let ended = watched.watch_run().finish();
             let code = ended.status.code();
             assert!(ENDS.contains(&code), "night {number}: {}", ended.stderr);
@@ -201,7 +201,7 @@ impl Killer {
     }
 
     /// Kills one process, or all.
-    fn strike(&mut self, running: &Running) {
+    fn kill_one_or_all(&mut self, running: &Running) {
         self.kills -= 1;
         let mut victims = running.processes();
         if self.random.u8(0..3) > 0 && !victims.is_empty() {
@@ -222,14 +222,14 @@ impl Killer {
     }
 
     /// Runs the command until the night's run has ended, whatever dies meanwhile.
-    fn night(&mut self, watched: &Watched, number: u32) -> Reporter {
+    fn run_night(&mut self, watched: &Watched, number: u32) -> Reporter {
         self.kills = self.random.u32(2..=4);
         let strikes_at_end = self.random.bool();
         let mut last = String::new();
         for _ in 0..MOST_STARTS {
             let mut running = watched.watch_run().start();
             while self.kills > 0 && self.wait(&mut running) {
-                self.strike(&running);
+                self.kill_one_or_all(&running);
             }
             if strikes_at_end {
                 Self::strike_at_end(watched, number, &mut running);
@@ -257,8 +257,8 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
         kills: 0,
     };
     for number in 1..=NIGHTS {
-        watched.night(number, |watched| killer.night(watched, number));
+        watched.run_night(number, |watched| killer.run_night(watched, number));
     }
     // The last night has no kills, so that nothing is owed afterwards.
-    watched.night(NIGHTS + 1, |watched| watched.watch_run().finish().into());
+    watched.run_night(NIGHTS + 1, |watched| watched.watch_run().finish().into());
 }

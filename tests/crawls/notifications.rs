@@ -117,9 +117,9 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
         {"file": "silent.jsonl", "about": ["silence"]},
     ]);
     watched.run_once().finish().expect_code(0);
-    let posted = receiver.posted();
+    let posted = receiver.all_posted();
     assert_eq!(posted.len(), 3, "two failures, and the delivery");
-    let delivered = receiver.delivered().remove(0);
+    let delivered = receiver.all_delivered().remove(0);
     assert_eq!(delivered.events(), ["run_ended"]);
     assert!(is_genuine("secret", &delivered));
     assert!(!is_genuine("another", &delivered));
@@ -129,7 +129,7 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(heard["events"], delivered.json()["events"]);
     assert!(watched.lines("silent.jsonl").is_empty(), "all is well");
     watched.run_once().finish().expect_code(0);
-    assert_eq!(receiver.delivered().len(), 2, "each run once");
+    assert_eq!(receiver.all_delivered().len(), 2, "each run once");
     assert_eq!(watched.lines("notified.jsonl").len(), 2);
 }
 

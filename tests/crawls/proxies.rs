@@ -148,7 +148,7 @@ fn crawl_through_socks(scheme: &str) -> ProxyLog {
     assert_eq!(work.stored().outcomes()["http://public.example/"], "ok");
     assert_eq!(run.summary().outcome("unsafe_address"), 2);
     assert!(!format!("{:?}", work.logs()).contains(SECRET));
-    proxy.noted()
+    proxy.proxy_log()
 }
 
 #[test]

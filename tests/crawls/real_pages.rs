@@ -49,7 +49,7 @@ fn first_text(html: &str, tag: &str) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn mapped(work: &Workplace) -> BTreeMap<String, StoredPage> {
+fn mapped_pages(work: &Workplace) -> BTreeMap<String, StoredPage> {
     let mut pages = work.stored().pages();
     pages.retain(|_, page| page.outcome == "ok" && page.mapping.is_some());
     pages
@@ -69,7 +69,7 @@ fn modules_of_the_python_library() {
         "60",
     );
     assert!(matches!(run.status.code(), Some(0 | 12)), "{run:?}");
-    let pages = mapped(&work);
+    let pages = mapped_pages(&work);
     assert!(pages.len() >= 40, "{} pages with a mapping", pages.len());
     let mut checked = 0;
     for (url, page) in &pages {
@@ -113,7 +113,7 @@ fn commands_of_the_postgresql_manual() {
         "60",
     );
     assert!(matches!(run.status.code(), Some(0 | 12)), "{run:?}");
-    let pages = mapped(&work);
+    let pages = mapped_pages(&work);
     assert!(pages.len() >= 40, "{} pages with a mapping", pages.len());
     let mut checked = 0;
     for (url, page) in &pages {

@@ -57,18 +57,18 @@ impl Town {
         run.args(["--store", &self.store]).args(args).finish()
     }
 
-    fn exported(&self, what: &str) -> Vec<Value> {
+    fn export(&self, what: &str) -> Vec<Value> {
         lines(&self.webfill(&["export", what], &[]).expect_code(0))
     }
 
     fn urls(&self) -> Vec<String> {
-        let pages = self.exported("pages");
+        let pages = self.export("pages");
         let url = |page: &Value| page["url"].as_str().map(str::to_owned);
         pages.iter().filter_map(url).collect()
     }
 
     fn fields_of(&self, id: &str) -> Value {
-        let records = self.exported("records");
+        let records = self.export("records");
         let record = records.iter().find(|record| record["record_id"] == id);
         record.expect("it is stored")["fields"].clone()
     }

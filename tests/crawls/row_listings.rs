@@ -68,7 +68,7 @@ fn export(store: &str, args: &[&str]) -> String {
 }
 
 /// The stored rows, in the order of their ids.
-fn stored(store: &str, args: &[&str]) -> Vec<Value> {
+fn stored_rows(store: &str, args: &[&str]) -> Vec<Value> {
     let text = export(store, args);
     let mut rows: Vec<Value> = text
         .lines()

@@ -59,7 +59,7 @@ fn lines(store: &str, args: &[&str]) -> Vec<Value> {
 }
 
 /// The stored rows in the form of [`Ratings::expected_records`].
-fn stored(store: &str) -> BTreeMap<String, Value> {
+fn stored_rows(store: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
     for record in lines(store, &["--dataset", "ratings"]) {
         let (id, row) = (&record["record_id"], &record["row"]);
@@ -126,11 +126,11 @@ fn all_done(ratings: Ratings) -> BTreeMap<String, (i64, i64)> {
 }
 
 fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
-    let ratings = Ratings::small(9);
+    let ratings = Ratings::small_site(9);
     let web = Web::start();
     ratings.serve(&web);
     let run = crawl(work, &web, store).finish().expect_code(0);
-    assert_eq!(stored(store), ratings.expected_records());
+    assert_eq!(stored_rows(store), ratings.expected_records());
     assert_eq!(web.visits().pages().len(), ratings.pages());
     let summary = run.summary().json.clone();
     assert_eq!(summary["records"]["resolved"], 9, "{summary}");
@@ -149,12 +149,12 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
         .finish()
         .expect_code(0);
     assert_eq!(web.visits().pages().len(), 2 * ratings.pages());
-    assert_eq!(stored(store), ratings.expected_records());
+    assert_eq!(stored_rows(store), ratings.expected_records());
 }
 
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
-    let work = workplace(Ratings::small(9));
+    let work = workplace(Ratings::small_site(9));
     rows_are_stored_each_once_and_none_shifted(&sqlite(&work), &work);
 }
 
@@ -162,12 +162,12 @@ fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small(9));
+    let work = workplace(Ratings::small_site(9));
     rows_are_stored_each_once_and_none_shifted(database.uri(), &work);
 }
 
 fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
-    let ratings = Ratings::small(9);
+    let ratings = Ratings::small_site(9);
     let web = Web::start();
     ratings.serve(&web);
     for asked in [5, 12, 17] {
@@ -180,17 +180,17 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
         }
         running.finish();
         let truth = ratings.expected_records();
-        for (id, row) in stored(store) {
+        for (id, row) in stored_rows(store) {
             assert_eq!(Some(&row), truth.get(&id), "{id}");
         }
     }
     crawl(work, &web, store).finish().expect_code(0);
-    assert_eq!(stored(store), ratings.expected_records());
+    assert_eq!(stored_rows(store), ratings.expected_records());
 }
 
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing() {
-    let work = workplace(Ratings::small(9));
+    let work = workplace(Ratings::small_site(9));
     kills_lose_and_double_no_row(&sqlite(&work), &work);
 }
 
@@ -198,17 +198,17 @@ fn kills_lose_and_double_no_row_of_a_listing() {
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small(9));
+    let work = workplace(Ratings::small_site(9));
     kills_lose_and_double_no_row(database.uri(), &work);
-    let done = all_done(Ratings::small(9));
+    let done = all_done(Ratings::small_site(9));
     assert_eq!(progress_in_mongodb(database.uri()), done);
 }
 
 fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
     let web = Web::start();
-    Ratings::small(2).serve(&web);
+    Ratings::small_site(2).serve(&web);
     crawl(work, &web, store).finish().expect_code(0);
-    let rows = Ratings::small(2).expected_records().len();
+    let rows = Ratings::small_site(2).expected_records().len();
     let args = ["--dataset", "ratings", "--with-parent=city,name"];
     let csv = export(store, &[&args[..], &["--format", "csv"]].concat());
     assert_eq!(csv.lines().count(), rows + 1, "{csv}");
@@ -244,7 +244,7 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
 
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing() {
-    let work = workplace(Ratings::small(2));
+    let work = workplace(Ratings::small_site(2));
     exports_have_a_row_for_each_row(&sqlite(&work), &work);
 }
 
@@ -252,21 +252,21 @@ fn exports_have_a_row_for_each_row_of_a_listing() {
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings::small(2));
+    let work = workplace(Ratings::small_site(2));
     exports_have_a_row_for_each_row(database.uri(), &work);
 }
 
 #[test]
 fn excess_rows_are_left_out_and_reported() {
     let web = Web::start();
-    let site = Ratings::small(1).serve(&web);
+    let site = Ratings::small_site(1).serve(&web);
     let row = |item: &str| format!("<tr class=\"rating\"><td><a>{item}</a><td><b>1</b>");
     let large = "x".repeat((1 << 20) + 10);
     let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
     site.serve("/users/0", page("Ratings").html(table));
-    let work = workplace(Ratings::small(1));
+    let work = workplace(Ratings::small_site(1));
     crawl(&work, &web, &sqlite(&work)).finish().expect_code(0);
-    let ids: Vec<String> = stored(&sqlite(&work)).into_keys().collect();
+    let ids: Vec<String> = stored_rows(&sqlite(&work)).into_keys().collect();
     assert_eq!(ids, ["u0/a", "u0/b"]);
     let logs = work.logs();
     let mut warnings = logs
@@ -282,7 +282,7 @@ fn excess_rows_are_left_out_and_reported() {
 /// Failed pages are retried by one command.
 #[test]
 fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
-    let ratings = Ratings::small(9);
+    let ratings = Ratings::small_site(9);
     let web = Web::start();
     let site = ratings.serve(&web);
     for number in 2..=4 {
@@ -293,7 +293,7 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     crawl(&work, &web, &store).finish().expect_code(0);
     let mut expected = ratings.expected_records();
     expected.retain(|_, row| !row["url"].as_str().unwrap().contains("/users/1?"));
-    assert_eq!(stored(&store), expected);
+    assert_eq!(stored_rows(&store), expected);
     let mut done = all_done(ratings);
     done.insert("users/u1".to_owned(), (1, 4));
     assert_eq!(progress(&store), done);
@@ -305,7 +305,7 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
         .args(["--retry", "http_error"])
         .finish()
         .expect_code(0);
-    assert_eq!(stored(&store), ratings.expected_records());
+    assert_eq!(stored_rows(&store), ratings.expected_records());
     assert_eq!(progress(&store), all_done(ratings));
     assert_eq!(web.visits().for_path("/users/0").len(), 1);
 }

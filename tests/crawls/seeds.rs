@@ -20,7 +20,7 @@ fn web_of(hosts: &[&str]) -> Web {
     web
 }
 
-fn fetched(web: &Web) -> BTreeSet<String> {
+fn fetched_paths(web: &Web) -> BTreeSet<String> {
     web.visits().pages().paths().into_iter().collect()
 }
 
@@ -28,7 +28,7 @@ fn set(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(ToString::to_string).collect()
 }
 
-fn gzipped(text: &str) -> Vec<u8> {
+fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder
         .write_all(text.as_bytes())
@@ -48,7 +48,7 @@ fn text_with_comments_and_blank_lines() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched(&web), set(&["a.example/1", "b.example/2"]));
+    assert_eq!(fetched_paths(&web), set(&["a.example/1", "b.example/2"]));
     assert_eq!(run.summary().reason("duplicate"), 1);
 }
 
@@ -56,13 +56,13 @@ fn text_with_comments_and_blank_lines() {
 fn gzip_is_read_as_such() {
     let web = web_of(&["a.example"]);
     let work = Workplace::new();
-    let seeds = work.write("seeds.txt.gz", gzipped("http://a.example/z\n"));
+    let seeds = work.write("seeds.txt.gz", gzip("http://a.example/z\n"));
     work.crawl(&web)
         .arg("--seeds")
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched(&web), set(&["a.example/z"]));
+    assert_eq!(fetched_paths(&web), set(&["a.example/z"]));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn standard_input_and_arguments_add_up() {
         .finish()
         .expect_code(0);
     assert_eq!(
-        fetched(&web),
+        fetched_paths(&web),
         set(&["a.example/input", "b.example/argument"])
     );
 }
@@ -104,7 +104,7 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     running.signal(Signal::INT);
     let run = running.finish().expect_code(11);
     assert_eq!(run.summary().outcome("ok"), 2);
-    assert_eq!(fetched(&web), set(&["a.example/1", "a.example/2"]));
+    assert_eq!(fetched_paths(&web), set(&["a.example/1", "a.example/2"]));
     assert!(
         run.elapsed < Duration::from_secs(60),
         "the pipe is open still"
@@ -131,7 +131,7 @@ fn csv_columns_become_fields_and_empty_cells_are_missing() {
     assert_eq!(records["2"].fields["name"], "Known \"Nick\"");
     assert_eq!(records["2"].missing, ["location"]);
     assert!(
-        fetched(&web).contains("a.example/2"),
+        fetched_paths(&web).contains("a.example/2"),
         "it still misses its location"
     );
 }
@@ -151,7 +151,7 @@ fn json_lines_hold_crawl_requests_too() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched(&web), set(&["a.example/", "a.example/1"]));
+    assert_eq!(fetched_paths(&web), set(&["a.example/", "a.example/1"]));
     let stored = work.stored();
     let attrs = stored.query_number("SELECT count(*) FROM pages WHERE attrs LIKE '%\"ticket\"%'");
     assert_eq!(
@@ -242,12 +242,12 @@ const EDITS: &[Edit] = &[
 
 #[test]
 fn a_resumed_crawl_reads_seeds_added_anywhere() {
-    for gzip in [false, true] {
+    for is_compressed in [false, true] {
         let (web, work) = (web_of(&["a.example"]), Workplace::new());
         let write = |name: &str, rows: &[String]| {
             let text = rows.join("\n") + "\n";
-            match gzip {
-                true => work.write(&format!("{name}.csv.gz"), gzipped(&text)),
+            match is_compressed {
+                true => work.write(&format!("{name}.csv.gz"), gzip(&text)),
                 false => work.write(&format!("{name}.csv"), text),
             }
         };
@@ -310,7 +310,7 @@ fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched(&web).len(), 10);
+    assert_eq!(fetched_paths(&web).len(), 10);
     assert_eq!(run.summary().outcome("ok"), 10);
     assert_broken_lines_are_reported(&run.summary().json, &broken);
 }
@@ -336,7 +336,7 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched(&web), set(&["a.example/1", "a.example/8"]));
+    assert_eq!(fetched_paths(&web), set(&["a.example/1", "a.example/8"]));
     let reported = assert_broken_lines_are_reported(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
     assert!(
         reported.contains("feilds") && reported.contains("fields"),

@@ -44,7 +44,7 @@ fn serve_pages(site: &Site, paths: &[&str]) {
 }
 
 /// The requested paths, without robots.txt, in order of name.
-fn asked(site: &Site) -> Vec<String> {
+fn requested_paths(site: &Site) -> Vec<String> {
     asked_since(site, 0)
 }
 
@@ -88,12 +88,12 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
         .finish()
         .expect_code(0);
     assert_eq!(
-        asked(&site),
+        requested_paths(&site),
         ["/", "/1", "/2", "/3", "/a.gz", "/b.txt", "/gone.xml"],
         "{}",
         run.stderr
     );
-    assert_eq!(asked(&maps), ["/index"]);
+    assert_eq!(requested_paths(&maps), ["/index"]);
     assert_eq!(
         site.visits().robots().len(),
         1,
@@ -114,7 +114,7 @@ fn nothing_is_requested_without_the_flag() {
     site.serve("/", page("home"));
     let work = Workplace::new();
     work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
-    assert_eq!(asked(&site), ["/"]);
+    assert_eq!(requested_paths(&site), ["/"]);
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
         .args([named.url("/"), usual.url("/"), usual.url("/1")])
         .finish()
         .expect_code(0);
-    assert_eq!(asked(&named), ["/"]);
-    assert_eq!(asked(&usual), ["/", "/1", "/map", "/sitemap.xml"]);
+    assert_eq!(requested_paths(&named), ["/"]);
+    assert_eq!(requested_paths(&usual), ["/", "/1", "/map", "/sitemap.xml"]);
     assert_eq!(run.summary().outcome("disallowed"), 1);
 }
 
@@ -162,7 +162,7 @@ fn feeds_are_read_where_seeds_are_or_name_them() {
         .finish()
         .expect_code(0);
     assert_eq!(
-        asked(&blog),
+        requested_paths(&blog),
         ["/", "/1", "/2", "/3", "/atom", "/feed", "/sitemap.xml"],
         "feeds of pages that are no seeds are not read"
     );
@@ -198,7 +198,10 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
         .arg(site.url("/product/0"))
         .finish()
         .expect_code(0);
-    assert_eq!(asked(&site), ["/map.xml", "/product/0", "/product/1"]);
+    assert_eq!(
+        requested_paths(&site),
+        ["/map.xml", "/product/0", "/product/1"]
+    );
     assert!(web.visits().for_host("other.example").is_empty());
     let summary = run.summary();
     assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
@@ -324,7 +327,7 @@ fn a_site_with_no_budget_left_is_still_asked_for_its_sitemaps() {
         .arg(site.url("/"))
         .finish()
         .expect_code(0);
-    assert_eq!(asked(&site), ["/"]);
+    assert_eq!(requested_paths(&site), ["/"]);
     assert_eq!(run.summary().reason("budget"), 1, "the sitemap is reported");
 }
 
@@ -354,10 +357,10 @@ fn many_sitemaps_are_read_by_a_crawl_that_is_killed_on_its_way() {
         process.signal(Signal::KILL);
     }
     running.finish();
-    let before = asked(&site).len();
+    let before = requested_paths(&site).len();
     assert!(before < 122, "it was killed on its way");
     let run = start().finish().expect_code(0);
-    let asked: BTreeSet<String> = asked(&site).into_iter().collect();
+    let asked: BTreeSet<String> = requested_paths(&site).into_iter().collect();
     assert_eq!(asked.len(), 122, "{}", run.stderr);
 }
 
@@ -424,6 +427,6 @@ fn a_count_on_the_first_page_leads_to_all_pages_of_a_list() {
     let further = (1..=12).map(|page| format!("/search?q=lamps&start={}", 100 * page));
     expected.extend(further);
     expected.sort();
-    assert_eq!(asked(&site), expected);
+    assert_eq!(requested_paths(&site), expected);
     assert_eq!(run.summary().links(), 12, "further pages yield none");
 }

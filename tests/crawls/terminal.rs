@@ -9,7 +9,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 /// Runs a crawl of one record on a terminal with this many columns, and returns its output. The crawl lasts until after
 /// the records are first counted.
-fn shown(columns: u16) -> String {
+fn crawl_on_terminal(columns: u16) -> String {
     let web = Web::start();
     let work = Workplace::new();
     let site = web.site("seen.example");
@@ -54,7 +54,7 @@ fn frames(shown: &str) -> Vec<&str> {
 #[needs(script)]
 #[test]
 fn the_bar_is_drawn_on_a_wide_terminal() {
-    let shown = shown(140);
+    let shown = crawl_on_terminal(140);
     let frames = frames(&shown);
     let last = frames.last().unwrap_or_else(|| panic!("{shown:?}"));
     for part in ["█", " s: resolved ", "pages ", "sites "] {
@@ -65,7 +65,7 @@ fn the_bar_is_drawn_on_a_wide_terminal() {
 #[needs(script)]
 #[test]
 fn a_narrow_terminal_shows_the_essentials_and_cuts_the_rest_off() {
-    let shown = shown(36);
+    let shown = crawl_on_terminal(36);
     let frames = frames(&shown);
     let last = frames.last().unwrap_or_else(|| panic!("{shown:?}"));
     assert!(last.contains(" s: resolved "), "{last:?}");

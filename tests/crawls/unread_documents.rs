@@ -73,7 +73,7 @@ impl Watched {
             .collect()
     }
 
-    fn reported(&self, kind: &str, paths: &[&str]) -> Vec<String> {
+    fn expected_reports(&self, kind: &str, paths: &[&str]) -> Vec<String> {
         let answer = paths.iter();
         answer
             .map(|path| format!("{kind}: {}", self.site().url(path)))
@@ -113,7 +113,7 @@ fn run_four_nights(watched: &Watched) {
     site.serve("/torn", torn());
     let all = ["/paper", "/old-scan", "/locked", "/scan", "/torn"];
     let (counts, reported) = watched.run(&all);
-    assert_eq!(reported, watched.reported("new", &all[2..]));
+    assert_eq!(reported, watched.expected_reports("new", &all[2..]));
     assert_eq!(counts["documents"], 3, "{counts}");
     assert_eq!(counts["changes"], json!({"new": 3}));
 
@@ -128,7 +128,7 @@ fn run_four_nights(watched: &Watched) {
     site.serve("/paper", a_pdf("Contract 1"));
     site.serve("/torn", a_pdf("Contract 2"));
     let (counts, reported) = watched.run(&all);
-    let mended = watched.reported("changed", &["/torn"]);
+    let mended = watched.expected_reports("changed", &["/torn"]);
     assert_eq!(
         reported,
         [format!("{}\n+ Contract 2", mended[0])],

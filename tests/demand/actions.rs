@@ -177,7 +177,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
     wait_for("what was held is back", || {
         (fleet.info("c")["leased"] == 0).then_some(())
     });
-    assert_eq!(fleet.pending("c"), 0);
+    assert_eq!(fleet.pending_tasks("c"), 0);
     // By now the stopped process works again, and would have begun its tasks.
     fleet.feed(&pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");

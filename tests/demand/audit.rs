@@ -241,7 +241,7 @@ fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
 
 #[test]
 fn a_folder_without_an_audit_log_is_reported() {
-    let fleet = Fleet::unstarted(&[]);
+    let fleet = Fleet::unstarted_fleet(&[]);
     let folder = fleet.work.path("empty/logs");
     fs::create_dir_all(&folder).expect("a folder");
     let run = Run::new(["audit", "--state"]).arg(fleet.work.path("empty"));

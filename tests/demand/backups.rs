@@ -175,7 +175,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
 #[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     let set = ReplicaSet::start(3);
-    let mut fleet = Fleet::unstarted(&QUICK);
+    let mut fleet = Fleet::unstarted_fleet(&QUICK);
     fleet.store = Some(set.uri("webfill"));
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
@@ -183,7 +183,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
 
     let backup = fleet.back_up();
     let before = Documents::open(&set.uri("webfill"));
-    let before = ["pages", "page_log"].map(|name| before.all(name));
+    let before = ["pages", "page_log"].map(|name| before.all_documents(name));
     let secondary = &set.members[(set.primary() + 1) % 3];
     let files = backup.join("store");
     secondary.copy_files_to(&files);
@@ -194,7 +194,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     let restored = Mongod::restore(&files);
     let documents = Documents::open(&restored.uri("webfill"));
     for (name, before) in ["pages", "page_log"].into_iter().zip(&before) {
-        let after = documents.all(name);
+        let after = documents.all_documents(name);
         assert!(!before.is_empty(), "{name}");
         let lost: Vec<&Value> = before.iter().filter(|one| !after.contains(one)).collect();
         assert_eq!(lost, [&Value::Null; 0], "{name}");
@@ -278,5 +278,5 @@ fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
     fleet.start_dispatcher_of_a_copy();
     fleet.add_supervisor("two");
     fleet.wait_until_done("second");
-    assert_eq!(fleet.pending("first"), 0);
+    assert_eq!(fleet.pending_tasks("first"), 0);
 }

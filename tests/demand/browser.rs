@@ -16,7 +16,7 @@ fn browser_request(url: &str, crawl_id: &str) -> Value {
 }
 
 /// A page with a heading written by its scripts.
-fn scripted(title: &str) -> Page {
+fn page_with_script(title: &str) -> Page {
     let text = format!("document.body.innerHTML = '<h1>{title}</h1>'");
     let html = format!("<html><body><h1>without</h1><script>{text}</script></body></html>");
     document("text/html", html)
@@ -30,12 +30,12 @@ fn a_request_for_a_browser_goes_to_a_supervisor_that_has_one() {
         fleet.web.site("shown.example"),
         fleet.web.site("plain.example"),
     );
-    shown.serve("/", scripted("with"));
-    plain.serve("/", scripted("with"));
+    shown.serve("/", page_with_script("with"));
+    plain.serve("/", page_with_script("with"));
     fleet.feed(&[browser_request(&shown.url("/"), "shown")]);
     fleet.feed(&[request(&plain.url("/"), "plain")]);
     fleet.wait_until_done("plain");
-    assert_eq!(fleet.pending("shown"), 1, "nobody can do it");
+    assert_eq!(fleet.pending_tasks("shown"), 1, "nobody can do it");
     assert!(shown.visits().is_empty());
     fleet.add_supervisor_with("two", &BROWSER);
     fleet.wait_until_done("shown");
@@ -55,7 +55,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
     let mut fleet = Fleet::start();
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("both.example");
-    site.serve_otherwise(|_| scripted("with").into());
+    site.serve_otherwise(|_| page_with_script("with").into());
     let urls = |kind: &str| {
         (0..8)
             .map(|n| site.url(&format!("/{kind}/{n}")))
@@ -104,7 +104,7 @@ fn a_stop_ends_the_requests_of_a_page() {
     let late = visits.0.iter().filter(|visit| visit.started_at > answered);
     let late = late.filter(|visit| !others.contains(&visit.path.as_str()));
     assert_eq!(late.count(), 0, "requests after the answer");
-    assert_eq!(fleet.pending("asking"), 0);
+    assert_eq!(fleet.pending_tasks("asking"), 0);
     let pages = fleet.work.stored().pages();
     let stored = pages.get(&site.url("/")).map(|page| page.outcome.as_str());
     assert!(matches!(stored, None | Some("stopped")), "{stored:?}");
@@ -139,7 +139,7 @@ fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
     });
     fleet.client().ask(&action("pause", Some("paused")));
     wait_for("it is given back", || {
-        (fleet.pending("paused") == 1).then_some(())
+        (fleet.pending_tasks("paused") == 1).then_some(())
     });
     fleet.client().ask(&action("resume", Some("paused")));
     fleet.wait_until_done("paused");

@@ -19,20 +19,20 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(endpoint: &str) -> Client {
-        let client = Client::unconnected();
+        let client = Client::unconnected_client();
         client.socket.connect(endpoint).expect("an endpoint");
         client
     }
 
     /// A client with the keys in a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
-        let client = Client::unconnected();
+        let client = Client::unconnected_client();
         set_keys(&client.socket, folder);
         client.socket.connect(endpoint).expect("an endpoint");
         client
     }
 
-    fn unconnected() -> Client {
+    fn unconnected_client() -> Client {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
         socket

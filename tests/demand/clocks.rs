@@ -50,16 +50,16 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     fleet.wait_until_done("c");
     let first = export_pages(&fleet);
     assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
-    assert_eq!(fleet.logged("clocks_differ"), [Value::Null; 0]);
+    assert_eq!(fleet.logged_lines("clocks_differ"), [Value::Null; 0]);
 
     heals.store(true, Ordering::SeqCst);
     fleet.drain_supervisor("one");
     let late = wall_clock::with_clock_ahead(fleet.supervisor_role("late", &[]), -HOUR_S);
     fleet.add_supervisor_by("late", late);
     wait_for("its clock is reported", || {
-        (fleet.logged("clocks_differ").len() == 1).then_some(())
+        (fleet.logged_lines("clocks_differ").len() == 1).then_some(())
     });
-    let logged = fleet.logged("clocks_differ").remove(0);
+    let logged = fleet.logged_lines("clocks_differ").remove(0);
     assert_eq!(logged["supervisor"], "late", "{logged}");
     let ahead_ms = logged["ahead_ms"].as_i64().expect("a number");
     assert!((ahead_ms + HOUR_S * 1_000).abs() < 5_000, "{logged}");
@@ -74,7 +74,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
         assert!(at(second) < at(first), "its clock was not behind: {second}");
     }
     assert_eq!(
-        fleet.logged("clocks_differ").len(),
+        fleet.logged_lines("clocks_differ").len(),
         1,
         "it is reported once"
     );
@@ -110,7 +110,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
 #[needs(libfaketime)]
 #[test]
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let ahead = fleet.work.write("ahead", "+0");
     let role = wall_clock::with_clock_file(fleet.dispatcher_role(), &ahead);
     fleet.start_dispatcher_by(role);

@@ -181,7 +181,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         "reported after {:?}",
         frozen.elapsed()
     );
-    assert_eq!(fleet.logged("supervisor_silent").len(), 1);
+    assert_eq!(fleet.logged_lines("supervisor_silent").len(), 1);
 
     // All sites are requested again, long before the silent supervisor counts as lost.
     let again: Vec<Value> = (0..8)
@@ -194,7 +194,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         .collect();
     fleet.feed(&again);
     fleet.wait_until_done("again");
-    assert_eq!(fleet.logged("supervisor_lost").len(), 0);
+    assert_eq!(fleet.logged_lines("supervisor_lost").len(), 0);
 
     fleet.signal_supervisor("two", Signal::CONT);
     wait_for("it is back", || {

@@ -21,10 +21,10 @@ fn serve_tree(site: &Site) {
 fn feed_and_wait(fleet: &Fleet, requests: &[Value], crawl_id: &str) -> BTreeSet<String> {
     fleet.feed(requests);
     fleet.wait_until_done(crawl_id);
-    fetched(fleet)
+    fetched_paths(fleet)
 }
 
-fn fetched(fleet: &Fleet) -> BTreeSet<String> {
+fn fetched_paths(fleet: &Fleet) -> BTreeSet<String> {
     fleet.web.visits().pages().paths().into_iter().collect()
 }
 
@@ -293,7 +293,7 @@ fn a_crawl_that_expires_is_purged_with_a_notification() {
     fleet.feed(&[request("http://x.example/after", "after")]);
     fleet.wait_until_done("after");
     assert_eq!(
-        fetched(&fleet),
+        fetched_paths(&fleet),
         set(&["x.example/after"]),
         "nothing of it was fetched"
     );
@@ -353,7 +353,7 @@ fn keys_given_later_hold_for_the_crawl_from_then_on() {
     serve_tree(&fleet.web.site("k.example"));
     let first = request_with("http://k.example/9", "k", json!({"attrs": {"run": 1}}));
     feed_and_wait(&fleet, &[first], "k");
-    assert_eq!(fetched(&fleet), set(&["k.example/9"]));
+    assert_eq!(fetched_paths(&fleet), set(&["k.example/9"]));
     let second = request_with("http://k.example/8", "k", json!({"maxdepth": 1}));
     let found = feed_and_wait(&fleet, &[second], "k");
     assert_eq!(

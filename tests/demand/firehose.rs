@@ -206,7 +206,7 @@ fn dump(fleet: &Fleet, args: &[&str]) -> Running {
 }
 
 /// The JSON lines that a process has printed so far.
-fn printed(run: &Running) -> Vec<Value> {
+fn printed_lines(run: &Running) -> Vec<Value> {
     let text = run.stdout_so_far();
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let lines = whole
@@ -221,7 +221,7 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
     let mut dump = dump(&fleet, &["--app", APP]);
     fleet.feed(&pages(&fleet, 2, 3, "first"));
     let results = |dump: &Running, crawl: &str| {
-        printed(dump)
+        printed_lines(dump)
             .iter()
             .filter(|line| line["crawlid"] == crawl && line.get("url").is_some())
             .count()
@@ -231,10 +231,10 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
     });
     fleet.restart();
     let client = fleet.client();
-    let before = printed(&dump).len();
+    let before = printed_lines(&dump).len();
     dump.wait_until("it is subscribed again", |dump| {
         client.ask(&action("info", None));
-        printed(dump).len() > before
+        printed_lines(dump).len() > before
     });
     fleet.feed(&pages(&fleet, 1, 2, "second"));
     dump.wait_until("the others are printed", |dump| {

@@ -61,7 +61,7 @@ impl Fleet {
 
     /// Starts a dispatcher and a supervisor. Their watches may read the files in the folder `seeds` of the workplace.
     pub(crate) fn with_seeds() -> Fleet {
-        let mut fleet = Fleet::unstarted(&[]);
+        let mut fleet = Fleet::unstarted_fleet(&[]);
         let folder = fleet.work.path("seeds");
         fs::create_dir_all(&folder).expect("a folder");
         let folder = folder.display().to_string();
@@ -74,7 +74,7 @@ impl Fleet {
 
     /// Starts a dispatcher and a supervisor with a settings file.
     pub(crate) fn with_file(settings: &str) -> Fleet {
-        let mut fleet = Fleet::unstarted(&[]);
+        let mut fleet = Fleet::unstarted_fleet(&[]);
         let file = fleet.work.write("webfill.toml", settings);
         fleet.config = Some(file);
         fleet.start_dispatcher();
@@ -84,21 +84,21 @@ impl Fleet {
 
     /// Starts a dispatcher without supervisors.
     pub(crate) fn dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
-        let mut fleet = Fleet::unstarted(settings);
+        let mut fleet = Fleet::unstarted_fleet(settings);
         fleet.start_dispatcher();
         fleet
     }
 
     /// Starts a dispatcher without supervisors that keeps everything in the given folder.
     pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
-        let mut fleet = Fleet::unstarted(settings);
+        let mut fleet = Fleet::unstarted_fleet(settings);
         fleet.work = Workplace::in_folder(folder);
         fleet.dispatcher_state = fleet.work.path(DISPATCHER_STATE);
         fleet.start_dispatcher();
         fleet
     }
 
-    pub(crate) fn unstarted(settings: &[(&str, &str)]) -> Fleet {
+    pub(crate) fn unstarted_fleet(settings: &[(&str, &str)]) -> Fleet {
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let number = FLEETS.fetch_add(1, Ordering::Relaxed);
         let [.., high, low] = std::process::id().to_be_bytes();
@@ -161,10 +161,10 @@ impl Fleet {
 
     /// Starts this supervisor, and waits until it has joined.
     pub(crate) fn add_supervisor_by(&mut self, name: &str, role: Run) {
-        let joined = self.logged("supervisor_joined").len();
+        let joined = self.logged_lines("supervisor_joined").len();
         self.supervisors.push((name.to_owned(), role.start()));
         wait_for("the supervisor has joined", || {
-            (self.logged("supervisor_joined").len() > joined).then_some(())
+            (self.logged_lines("supervisor_joined").len() > joined).then_some(())
         });
     }
 
@@ -341,7 +341,7 @@ impl Fleet {
     }
 
     /// The number of pending tasks of a crawl; 0 if the crawl is unknown.
-    pub(crate) fn pending(&self, crawl_id: &str) -> u64 {
+    pub(crate) fn pending_tasks(&self, crawl_id: &str) -> u64 {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
 
@@ -361,7 +361,7 @@ impl Fleet {
     }
 
     /// The lines that the dispatcher has logged about an event so far.
-    pub(crate) fn logged(&self, event: &str) -> Vec<Value> {
+    pub(crate) fn logged_lines(&self, event: &str) -> Vec<Value> {
         let files = files_under(&self.dispatcher_state.join("logs"));
         let texts = files
             .iter()

@@ -124,7 +124,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
             // The disk holds nothing but the dispatcher's files.
             let mut fleet =
-                Fleet::unstarted(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
+                Fleet::unstarted_fleet(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
             fleet.dispatcher_state = disk.path().join("state");
             fleet.start_dispatcher();
             fleet.add_supervisor("one");

@@ -64,7 +64,10 @@ fn reported_of(receiver: &Receiver, event: &str) -> Option<Value> {
         Value::Array(events) => events,
         _ => Vec::new(),
     };
-    let mut events = receiver.delivered().into_iter().flat_map(of_notification);
+    let mut events = receiver
+        .all_delivered()
+        .into_iter()
+        .flat_map(of_notification);
     events.find(|reported| reported["event"] == event)
 }
 
@@ -92,7 +95,7 @@ fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
 
 #[test]
 fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
-    let mut fleet = Fleet::unstarted(&[("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true")]);
+    let mut fleet = Fleet::unstarted_fleet(&[("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true")]);
     fleet
         .work
         .write_json("mappings/profile.json", &profile_mapping_with_alternative());

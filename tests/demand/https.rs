@@ -30,11 +30,11 @@ struct Guarded {
 impl Guarded {
     fn start() -> Guarded {
         let files = |work: &Path| ["http.pem", "http.key", "tokens"].map(|name| work.join(name));
-        let folder = Fleet::unstarted(&[]).work;
+        let folder = Fleet::unstarted_fleet(&[]).work;
         let [certificate, key, tokens] = files(&folder.path(""));
         let text = |path: &PathBuf| path.to_str().expect("plain").to_owned();
         let settings = [text(&certificate), text(&key), text(&tokens)];
-        let mut fleet = Fleet::unstarted(&[
+        let mut fleet = Fleet::unstarted_fleet(&[
             ("DISPATCHER_HTTP_CERTIFICATE", &settings[0]),
             ("DISPATCHER_HTTP_KEY", &settings[1]),
             ("DISPATCHER_HTTP_TOKENS", &settings[2]),
@@ -214,7 +214,7 @@ fn an_address_that_guesses_tokens_is_answered_429() {
     assert_eq!(statuses, [&[401; 10][..], &[429; 2]].concat());
     let right = guarded.ask(CHIEF, "/status", &[]).0;
     assert_eq!(right, 200, "a right token is always let in");
-    let logged = guarded.fleet.logged("token_refused");
+    let logged = guarded.fleet.logged_lines("token_refused");
     assert_eq!(logged.len(), 1, "once a minute");
     assert_eq!(logged[0]["address"], "127.0.0.1");
     // The client continues from another address.
@@ -226,7 +226,9 @@ fn an_address_that_guesses_tokens_is_answered_429() {
 fn certificate_and_tokens_are_renewed_by_a_reload() {
     let guarded = Guarded::start();
     let reload = || guarded.fleet.run(&["reload"]);
-    let expired = guarded.certificates.expired(&guarded.fleet.host);
+    let expired = guarded
+        .certificates
+        .make_expired_certificate(&guarded.fleet.host);
     guarded.install_certificate(&expired);
     reload().expect_code(0);
     let refused = guarded.curl("https", "/status", &[]);
@@ -267,7 +269,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
 #[test]
 fn without_tls_and_tokens_no_other_machine_is_served() {
     let refuses = |settings: &[(&str, &str)], words: &[&str]| {
-        let fleet = Fleet::unstarted(settings);
+        let fleet = Fleet::unstarted_fleet(settings);
         let run = fleet
             .dispatcher_role()
             .replace_flag("--http", "10.0.0.1:8080");
@@ -381,7 +383,7 @@ fn refused_lines_of_a_stream_are_audited() {
 /// Clients that send requests without reading the answers take all places of their address, but only for a time.
 #[test]
 fn clients_that_do_not_read_an_answer_lose_their_place() {
-    let work = Fleet::unstarted(&[]).work;
+    let work = Fleet::unstarted_fleet(&[]).work;
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
     let path = tokens.to_str().expect("plain");
@@ -426,7 +428,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
 /// Idle connections from six addresses take no place from clients with a token.
 #[test]
 fn idle_connections_of_strangers_keep_no_client_out() {
-    let work = Fleet::unstarted(&[]).work;
+    let work = Fleet::unstarted_fleet(&[]).work;
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
     let path = tokens.to_str().expect("plain");

@@ -151,7 +151,7 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
     let (path, message) = client.refusal(&json!(requests));
     assert!(path.starts_with("$[4]") && (path + &message).contains("colour"));
     // Not one of the requests was accepted.
-    assert_eq!(fleet.pending("list"), 0);
+    assert_eq!(fleet.pending_tasks("list"), 0);
     assert!(fleet.web.visits().is_empty());
     let answer = client.ask(&json!(lines(0..5, "list")));
     assert_eq!(answer, json!({"accepted": 5}));
@@ -272,7 +272,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
     }
     let mut feeding = fleet.command(&["feed", "-"]).input(text).start();
     wait_for("some are fed", || {
-        (fleet.pending("waits") > 0).then_some(())
+        (fleet.pending_tasks("waits") > 0).then_some(())
     });
     fleet.kill_dispatcher();
     assert!(feeding.exit_status().is_none(), "it is not over yet");

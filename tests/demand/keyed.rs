@@ -112,12 +112,12 @@ impl Keyed {
     /// Waits for a line in the dispatcher's log about this event and with this text.
     pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher logs {event}: {text}"), || {
-            self.logged(event, text)
+            self.find_logged(event, text)
         })
     }
 
     /// The line in the dispatcher's log about this event and with this text, if there is one.
-    pub(crate) fn logged(&self, event: &str, text: &str) -> Option<Value> {
+    pub(crate) fn find_logged(&self, event: &str, text: &str) -> Option<Value> {
         let files = files_under(&self.work.path("state/dispatcher/logs"));
         let texts = files
             .iter()

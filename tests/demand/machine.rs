@@ -71,7 +71,7 @@ impl Machine {
     }
 
     /// The number of pending tasks of a crawl; `None` if the crawl is unknown.
-    pub(crate) fn pending(&self, crawl_id: &str) -> Option<u64> {
+    pub(crate) fn pending_tasks(&self, crawl_id: &str) -> Option<u64> {
         let question =
             json!({"action": "info", "appid": self.app, "uuid": "u", "crawlid": crawl_id});
         self.client().ask(&question)["total_pending"].as_u64()
@@ -137,7 +137,7 @@ impl Machine {
     }
 
     /// The messages that `webfill dump` has printed so far.
-    pub(crate) fn dumped(&self) -> Vec<Value> {
+    pub(crate) fn dumped_messages(&self) -> Vec<Value> {
         let of_dump = self
             .background
             .iter()

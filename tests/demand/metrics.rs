@@ -22,7 +22,7 @@ const SUPERVISOR: u16 = 9465;
 
 /// A dispatcher, and a supervisor with one worker, both with metrics.
 fn fleet_with_metrics() -> Fleet {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let at = |port| format!("{}:{port}", fleet.host);
     let (dispatcher, supervisor) = (at(DISPATCHER), at(SUPERVISOR));
     fleet.set("METRICS_DISPATCHER", &dispatcher);
@@ -33,7 +33,7 @@ fn fleet_with_metrics() -> Fleet {
 
 /// A dispatcher and a supervisor with metrics, and a mapping of rows.
 fn fleet_with_rows() -> Fleet {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let text = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let mapping = json!({
         "name": "list",
@@ -182,7 +182,7 @@ fn rows_are_counted_by_result() {
 
 #[test]
 fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_reason() {
-    let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
+    let mut fleet = Fleet::unstarted_fleet(&[("BACKOFF_BLOCKED", "3600")]);
     let (dispatcher, supervisor) = (DISPATCHER, SUPERVISOR);
     let at = format!("{}:{dispatcher}", fleet.host);
     fleet.set("METRICS_DISPATCHER", &at);
@@ -352,7 +352,7 @@ fn only_metrics_are_served_and_only_to_this_machine() {
     assert_eq!(status(&origin, &host), 403);
     let (_, body) = ask(&fleet, DISPATCHER, "HEAD /metrics HTTP/1.1", &host);
     assert_eq!(body, "");
-    let mut open = Fleet::unstarted(&[("METRICS_DISPATCHER", "0.0.0.0:9464")]);
+    let mut open = Fleet::unstarted_fleet(&[("METRICS_DISPATCHER", "0.0.0.0:9464")]);
     let refused = open.dispatcher_role().finish().expect_code(2);
     assert!(
         refused.stderr.contains("metrics.allow_network"),

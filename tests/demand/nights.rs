@@ -34,10 +34,10 @@ fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
 }
 
 /// The changes that a receiver got since the last call.
-fn news(receiver: &Receiver, notifications: &mut Notifications) -> Vec<Change> {
-    let lines = receiver.delivered().into_iter();
+fn take_changes(receiver: &Receiver, notifications: &mut Notifications) -> Vec<Change> {
+    let lines = receiver.all_delivered().into_iter();
     let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
-    notifications.news(&lines.join("\n"))
+    notifications.take_changes(&lines.join("\n"))
 }
 
 /// Whether the run has ended, its findings are counted, and all of its notifications are delivered.
@@ -75,7 +75,7 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
         for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
             let mut reported = Changes::new();
             wait_for(&format!("night {number} is reported"), || {
-                for change in news(receiver, notifications) {
+                for change in take_changes(receiver, notifications) {
                     assert!(
                         reported.insert(change.clone()),
                         "reported twice: {change:?}"

@@ -65,7 +65,7 @@ fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
         notification["events"][0]["detail"]["counts"]["pages"], 1,
         "{notification}"
     );
-    let posted = receiver.posted();
+    let posted = receiver.all_posted();
     assert_eq!(posted.len(), 3, "a redirect is not followed");
     assert!(posted.iter().all(|one| key(one) == key(&posted[0])));
     assert!(posted.iter().all(|one| one.body == posted[0].body));
@@ -82,8 +82,8 @@ fn a_killed_dispatcher_loses_no_notification() {
     receiver.set_dead(true);
     add(&fleet, json!([hook(&receiver)]));
     run(&fleet);
-    wait_for("it is tried", || receiver.posted().pop());
-    let first = receiver.posted().remove(0);
+    wait_for("it is tried", || receiver.all_posted().pop());
+    let first = receiver.all_posted().remove(0);
     fleet.kill_dispatcher();
     receiver.set_dead(false);
     fleet.start_dispatcher();
@@ -190,7 +190,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
 
 /// A fleet with a mapping that reads numbers from the page of its watch.
 fn fleet_of_numbers() -> Fleet {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let number = |name: &str| {
         let css = json!({"type": "css", "parameters": {"selector": format!("#{name}")}});
         let number = json!({"type": "number", "parameters": {"decimal": "."}});
@@ -334,5 +334,5 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         let why = why.as_str().unwrap_or_default().to_owned();
         why.contains("is a private address").then_some(())
     });
-    assert!(receiver.posted().is_empty());
+    assert!(receiver.all_posted().is_empty());
 }

@@ -32,7 +32,7 @@ fn wait_until(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
 }
 
 fn probed_fleet() -> Fleet {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
     fleet.set("PROBES_DISPATCHER", &at);
     fleet
@@ -101,7 +101,7 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
 #[test]
 fn other_machines_are_answered_only_if_the_operator_says_so() {
     for key in ["PROBES_DISPATCHER", "PROBES_SUPERVISOR"] {
-        let fleet = Fleet::unstarted(&[(key, "0.0.0.0:8181")]);
+        let fleet = Fleet::unstarted_fleet(&[(key, "0.0.0.0:8181")]);
         let refused = fleet.dispatcher_role().finish().expect_code(2);
         assert!(
             refused.stderr.contains("probes.allow_network"),

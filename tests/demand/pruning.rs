@@ -96,7 +96,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     let refused = fleet.run(&["prune", APP, "brief"]).expect_code(1).stderr;
     assert!(refused.contains("stop the crawl first"), "{refused}");
     wait_for("it has expired", || {
-        (fleet.pending("brief") == 0).then_some(())
+        (fleet.pending_tasks("brief") == 0).then_some(())
     });
     let output = fleet.run(&["prune", APP, "brief"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp: 1 crawl with 5 URLs pruned");
@@ -216,7 +216,7 @@ fn the_file_is_smaller_after_a_prune() {
     fleet.start_dispatcher();
     fleet.run(&["stop", APP, "many"]).expect_code(0);
     wait_for("it has stopped", || {
-        (fleet.pending("many") == 0).then_some(())
+        (fleet.pending_tasks("many") == 0).then_some(())
     });
     fleet.run(&["prune", APP, "many"]).expect_code(0);
     wait_for("its tasks are deleted", || {

@@ -36,7 +36,7 @@ fn is_ready(running: &Running) -> bool {
 
 #[test]
 fn a_supervisor_waits_for_a_dispatcher_and_is_ready_when_it_is_welcome() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let mut running = fleet.supervisor_role("one", &[]).start();
     let silent = format!("the dispatcher at {}: it does not answer", fleet.endpoint());
     wait_until_logged(&fleet, &mut running, &silent);
@@ -81,7 +81,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
 #[test]
 fn a_dispatcher_ends_though_its_store_stands_still() {
     let mongod = Mongod::start();
-    let fleet = Fleet::unstarted(&[]);
+    let fleet = Fleet::unstarted_fleet(&[]);
     let start = || {
         let role = fleet.dispatcher_role();
         let role = role.replace_flag("--store", mongod.uri("fleet"));
@@ -140,7 +140,7 @@ fn nothing_can_connect_before_the_frontier_is_open() {
 #[test]
 fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     let mongod = Mongod::start();
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(mongod.uri("fleet"));
     fleet.start_dispatcher();
     assert_eq!(get(&fleet, "/healthz").0, 200);
@@ -160,7 +160,7 @@ fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
 /// The dispatcher has a version far from today's.
 #[test]
 fn a_supervisor_that_shares_no_version_says_so_and_waits() {
-    let fleet = Fleet::unstarted(&[]);
+    let fleet = Fleet::unstarted_fleet(&[]);
     let context = zmq::Context::new();
     let socket = context.socket(zmq::ROUTER).expect("a socket");
     socket.set_linger(0).expect("an option");

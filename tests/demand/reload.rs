@@ -72,7 +72,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     for reported in ["nothing changed", "profile.json:2", "name"] {
         assert!(refused.contains(reported), "{refused}");
     }
-    let logged = fleet.logged("reload_refused");
+    let logged = fleet.logged_lines("reload_refused");
     assert!(logged[0]["reason"].to_string().contains("profile.json:2"));
     let file = fleet.work.path("mappings/profile.json");
     std::fs::remove_file(file).expect("it was there");
@@ -103,7 +103,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
         2 * (SITES * PAGES) as i64
     );
     assert_eq!(
-        fleet.logged("supervisor_joined").len(),
+        fleet.logged_lines("supervisor_joined").len(),
         1,
         "nobody was restarted"
     );
@@ -145,7 +145,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     fleet.work.write_json("mappings/profile.json", &with_shoe());
     fleet.dispatcher().signal(Signal::HUP);
     let reported = wait_for("it is reloaded", || {
-        fleet.logged("reloaded").into_iter().nth(1)
+        fleet.logged_lines("reloaded").into_iter().nth(1)
     });
     assert_eq!(
         (&reported["changed"], &reported["needs_restart"]),
@@ -160,7 +160,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
 /// The test follows the runbook for a site that complains.
 #[test]
 fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let list = fleet.work.write("excluded.txt", "elsewhere.example\n");
     let settings = format!(
         "[dispatcher]\nexclude_sites = {:?}\n",

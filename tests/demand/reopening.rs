@@ -44,7 +44,7 @@ impl IllSites {
         fleet.wait_until_done(crawl_id);
     }
 
-    fn heal(&self) {
+    fn serve_pages_again(&self) {
         self.is_healthy.store(true, Ordering::SeqCst);
     }
 }
@@ -80,7 +80,7 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     let fleet = Fleet::start();
     let sites = IllSites::serve(&fleet, &["a.example", "b.example"]);
     sites.crawl(&fleet, "c");
-    sites.heal();
+    sites.serve_pages_again();
 
     let narrow = retry(
         "c",
@@ -126,7 +126,7 @@ fn http_and_the_command_ask_for_the_same() {
     let fleet = Fleet::start();
     let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "c");
-    sites.heal();
+    sites.serve_pages_again();
     let (code, answer) = post(
         &fleet,
         "/retry",

@@ -53,7 +53,7 @@ fn fleet_that_waits() -> Fleet {
 }
 
 /// The entry of an unfinished crawl in `status`.
-fn unfinished<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
+fn unfinished_crawl<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     let crawls = status["unfinished"].as_array().expect("a list");
     crawls.iter().find(|reported| reported["crawlid"] == crawl)
 }
@@ -68,7 +68,7 @@ fn wait_of(reported: &Value, what: &str) -> Option<Value> {
 fn wait_until_waiting(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.json(&["status"]);
-        wait_of(unfinished(&status, crawl)?, what)
+        wait_of(unfinished_crawl(&status, crawl)?, what)
     })
 }
 
@@ -126,12 +126,12 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     );
     // The end cannot be estimated, because a person has to act first.
     for crawl in ["limited", "scripts", "halted"] {
-        let reported = unfinished(&reported, crawl).expect("it is listed");
+        let reported = unfinished_crawl(&reported, crawl).expect("it is listed");
         assert_eq!(reported["estimated_end"], Value::Null, "{reported}");
         assert_eq!(reported["not_before"], Value::Null, "{reported}");
     }
     // After the next page, two more wait for their delay.
-    let slow = unfinished(&reported, "slow").expect("it is listed");
+    let slow = unfinished_crawl(&reported, "slow").expect("it is listed");
     let least_s =
         slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
     assert!((2_600.0..2_705.0).contains(&least_s), "{slow}");
@@ -173,10 +173,10 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     fleet.feed(&urls.map(|url| request(&url, "long")).collect::<Vec<_>>());
     let status = wait_for("an end is foreseen", || {
         let status = fleet.json(&["status"]);
-        let is_foreseen = unfinished(&status, "long")?["estimated_end"].is_number();
+        let is_foreseen = unfinished_crawl(&status, "long")?["estimated_end"].is_number();
         is_foreseen.then_some(status)
     });
-    let reported = unfinished(&status, "long").expect("it is listed");
+    let reported = unfinished_crawl(&status, "long").expect("it is listed");
     let number = |value: &Value| value.as_f64().expect("a number");
     let pace = number(&reported["done_per_second"]);
     assert!(0.0 < pace && pace <= 1.05 / DELAY_S, "{reported}");
@@ -199,7 +199,7 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
 #[test]
 fn status_says_that_pages_wait_for_a_store_that_is_away() {
     let mongod = Mongod::start();
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(mongod.uri("webfill"));
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
@@ -219,7 +219,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
 }
 
 /// The report of `webfill why` about a URL, in the only crawl that knows it.
-fn why(fleet: &Fleet, url: &str) -> Value {
+fn report_why(fleet: &Fleet, url: &str) -> Value {
     let answer = fleet.json(&["why", url]);
     let crawls = answer["crawls"].as_array().expect("a list");
     assert_eq!(crawls.len(), 1, "{answer}");
@@ -239,7 +239,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     let fleet = fleet_that_waits();
     wait_until_waiting(&fleet, "blocked", "backoff");
     wait_until_waiting(&fleet, "slow", "delay");
-    let first = why(&fleet, "http://slow.example/0");
+    let first = report_why(&fleet, "http://slow.example/0");
     assert_eq!(
         (&first["state"], &first["outcome"]),
         (&json!("ended"), &json!("ok")),
@@ -250,7 +250,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
     // The URL is written as people type it, not in its canonical form.
-    let last = why(&fleet, "HTTP://slow.example:80/3#top");
+    let last = report_why(&fleet, "HTTP://slow.example:80/3#top");
     assert_eq!(
         (&last["state"], &last["waits_for"]),
         (&json!("queued"), &json!("delay")),
@@ -265,24 +265,24 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         ],
     );
     assert_says(
-        &why(&fleet, "http://blocks.example/2"),
+        &report_why(&fleet, "http://blocks.example/2"),
         &[
             "its site blocks.example has been backing off since ",
             "because it blocks, about 3 h left",
         ],
     );
     assert_says(
-        &why(&fleet, "http://limited.example/0"),
+        &report_why(&fleet, "http://limited.example/0"),
         &["limited.example has reached its limit"],
     );
-    let scripts = why(&fleet, "http://scripts.example/0");
+    let scripts = report_why(&fleet, "http://scripts.example/0");
     assert_eq!(scripts["waits_for"], "lane", "{scripts}");
     assert_says(
         &scripts,
         &["its crawl waits for a supervisor of lane browser"],
     );
     assert_says(
-        &why(&fleet, "http://halted.example/0"),
+        &report_why(&fleet, "http://halted.example/0"),
         &["its crawl is paused"],
     );
 
@@ -306,7 +306,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     // The answers after a stop.
     fleet.run(&["stop", APP, "limited"]).expect_code(0);
     assert_says(
-        &why(&fleet, "http://limited.example/0"),
+        &report_why(&fleet, "http://limited.example/0"),
         &[
             "it ended with `stopped`",
             "because its crawl was stopped",
@@ -340,7 +340,8 @@ fn why_shows_who_holds_a_url() {
     site.latency(std::time::Duration::from_secs(20));
     fleet.feed(&[request("http://a.example/", "c")]);
     let leased = wait_for("it is leased", || {
-        Some(why(&fleet, "http://a.example/")).filter(|reported| reported["state"] == "leased")
+        Some(report_why(&fleet, "http://a.example/"))
+            .filter(|reported| reported["state"] == "leased")
     });
     let supervisor = leased["supervisor"].as_str().expect("a name");
     assert!(["one", "two"].contains(&supervisor), "{leased}");
@@ -352,7 +353,7 @@ fn why_shows_who_holds_a_url() {
         ],
     );
     let status = fleet.json(&["status"]);
-    let reported = unfinished(&status, "c").expect("it is listed");
+    let reported = unfinished_crawl(&status, "c").expect("it is listed");
     assert_eq!(
         reported["oldest_lease"]["url"], "http://a.example/",
         "{reported}"

@@ -144,7 +144,7 @@ fn a_browser_is_kept_out() {
             "{head:?}: {status} {answer}"
         );
     }
-    assert_eq!(fleet.pending("drive-by"), 0);
+    assert_eq!(fleet.pending_tasks("drive-by"), 0);
 }
 
 #[test]

@@ -25,7 +25,7 @@ mod machines;
 /// The longest acceptable pause when the dispatcher is replaced.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-fn said(output: &Output) -> String {
+fn printed_text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{out}{err}")
 }
@@ -86,7 +86,7 @@ fn check_replacement_under_load(former: Build) {
         output = Some(machines.roll(&machines.new, &args));
     });
     let rolled = output.expect("it was rolled");
-    let said = said(&rolled);
+    let said = printed_text(&rolled);
     println!(
         "{said}control was silent for {:?}, the web for {:?}",
         found[0], found[1]
@@ -106,7 +106,10 @@ fn check_replacement_under_load(former: Build) {
     );
     machines.assert_all_run(&machines.new);
     machines.wait_until_even();
-    assert!(machines.fleet.pending("c") > 0, "there was load to the end");
+    assert!(
+        machines.fleet.pending_tasks("c") > 0,
+        "there was load to the end"
+    );
     // On a busy machine, other attempts may be needed.
     for _ in 0..6 {
         if found.iter().all(|pause| *pause <= LONGEST_PAUSE) {
@@ -157,7 +160,7 @@ fn a_version_that_does_not_work_is_taken_back() {
     for wrong in wrong_programs(&machines) {
         let args = ["--batch", "2", "--patience", "6", "--dispatcher", "here"];
         let rolled = machines.roll(&wrong, &args);
-        let said = said(&rolled);
+        let said = printed_text(&rolled);
         assert_eq!(rolled.status.code(), Some(1), "{said}");
         assert!(
             said.contains("not welcome within 6 s: vm-0, vm-1"),
@@ -171,7 +174,7 @@ fn a_version_that_does_not_work_is_taken_back() {
         assert_eq!(machines.programs(), before);
         machines.wait_for_pages(SITES);
     }
-    let refused = machines.fleet.logged("no_common_version");
+    let refused = machines.fleet.logged_lines("no_common_version");
     assert!(!refused.is_empty(), "the strange one has greeted");
     machines.wait_until_even();
     machines.assert_nothing_lost_twice_or_too_soon();
@@ -195,7 +198,7 @@ fn a_version_that_fetches_nothing_is_taken_back() {
     let machines = Machines::start(Build::Today);
     let deaf = program_that_reaches_nothing(&machines);
     let rolled = machines.roll(&deaf, &["--batch", "2", "--flow", "8"]);
-    let said = said(&rolled);
+    let said = printed_text(&rolled);
     assert_eq!(rolled.status.code(), Some(1), "{said}");
     assert!(said.contains("no page within 8 s"), "{said}");
     assert!(!said.contains("batch 2"), "{said}");
@@ -209,7 +212,7 @@ fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
     let machines = Machines::start(Build::Today);
     let args = ["--batch", "2", "--version", "9.9.9"];
     let rolled = machines.roll(&machines.new, &args);
-    let said = said(&rolled);
+    let said = printed_text(&rolled);
     assert_eq!(rolled.status.code(), Some(1), "{said}");
     let version = env!("CARGO_PKG_VERSION");
     let why = format!("vm-0, vm-1: webfill {version} after all, not 9.9.9");
@@ -265,7 +268,7 @@ fn a_dispatcher_that_does_not_start_is_taken_back() {
     let args = ["--batch", "6", "--patience", "6", "--dispatcher", "here"];
     let args = [&args[..], &["--replace", &only_dispatcher]].concat();
     let rolled = machines.roll(&hosts, &args);
-    let said = said(&rolled);
+    let said = printed_text(&rolled);
     assert_eq!(rolled.status.code(), Some(1), "{said}");
     assert!(
         said.contains("It has the former version again, and its supervisors are welcome"),
@@ -318,7 +321,7 @@ fn impossible_rolls_are_refused_and_nothing_is_touched() {
             roll.args([flag, &touch]);
         }
         let rolled = roll.args(more).output().expect("python3 runs it");
-        let said = said(&rolled);
+        let said = printed_text(&rolled);
         assert_eq!(rolled.status.code(), Some(2), "{said}");
         assert!(!touched.exists(), "{said}");
         said

@@ -58,7 +58,7 @@ fn state_of(keyed: &Keyed, name: &str) -> PathBuf {
 }
 
 /// The lines that a process has logged about an event.
-fn logged(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
+fn logged_lines(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
     let mut files = files_under(&state_of(keyed, name).join("logs"));
     files.retain(|file| !file.is_symlink());
     let texts = files
@@ -152,7 +152,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let took = ready.elapsed();
     assert!(took < BACK_WITHIN, "all were back after {took:?}");
     for name in SUPERVISORS {
-        let admitted = logged(&keyed, name, "admitted");
+        let admitted = logged_lines(&keyed, name, "admitted");
         let by = |file: &str| admitted.iter().filter(|line| line["file"] == file).count();
         assert_eq!(
             (by("dispatcher.pub"), by("dispatcher-next.pub")),
@@ -165,7 +165,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let mut forgotten = start_supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
     keyed.wait_until_logged("handshake_failed", "was replaced");
-    let refused = logged(&keyed, "dispatcher", "peer_refused");
+    let refused = logged_lines(&keyed, "dispatcher", "peer_refused");
     let stranger = fs::read_to_string(keyed.work.path("stranger/client.pub")).expect("a key");
     assert!(
         refused.iter().all(|line| line["key"] == stranger.trim()),
@@ -189,7 +189,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
             .then_some(())
     });
     assert_eq!(nosy.stdout_so_far(), "", "a stranger hears nothing");
-    assert!(logged(&keyed, "forgotten", "admitted").is_empty());
+    assert!(logged_lines(&keyed, "forgotten", "admitted").is_empty());
     assert_eq!(
         count_supervisors(&keyed),
         SUPERVISORS.len(),

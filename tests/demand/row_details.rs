@@ -7,7 +7,7 @@ use crate::fleet::{Fleet, request_with};
 
 #[test]
 fn supervisors_complete_the_records_of_rows_from_the_pages_to_which_they_lead() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     for (name, mapping) in shelves::mappings() {
         let file = format!("mappings/{name}.json");
         fleet.work.write_json(&file, &mapping);

@@ -33,7 +33,7 @@ fn rows(fleet: &Fleet) -> Vec<String> {
 
 /// A fleet with a list that shows which of its rows are gone, after the first crawl of its site.
 fn fleet_with_list() -> (Fleet, Site) {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let mapping = json!({
         "name": "shop",

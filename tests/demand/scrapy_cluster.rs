@@ -41,7 +41,7 @@ fn machine() -> Machine {
 fn wait_for_links(machine: &Machine, line: &str) {
     if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
         wait_for("its links are pending", || {
-            (machine.pending("abc1234")? == 12).then_some(())
+            (machine.pending_tasks("abc1234")? == 12).then_some(())
         });
     }
 }
@@ -154,7 +154,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
             .all(|key| message.get(*key) == expected.get(*key))
     };
     let found = wait_for("such a message is printed", || {
-        machine.dumped().into_iter().find(is_it)
+        machine.dumped_messages().into_iter().find(is_it)
     });
     let missing: Vec<String> = keys(&expected)
         .union(&of_theirs)

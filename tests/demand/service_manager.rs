@@ -78,7 +78,7 @@ fn end(mut running: Running, manager: &mut ServiceManager) {
 
 #[test]
 fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
-    let fleet = Fleet::unstarted(&[]);
+    let fleet = Fleet::unstarted_fleet(&[]);
     let mut manager = ServiceManager::new(&fleet, "dispatcher.notify");
     let mut running = manager.start(fleet.dispatcher_role());
     manager.wait_for_word("STATUS=supervisors: 0");
@@ -101,7 +101,7 @@ fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
 
 #[test]
 fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     let mut manager = ServiceManager::new(&fleet, "supervisor.notify");
     let running = manager.start(fleet.supervisor_role("one", &[]));
     manager.wait_for("reason", |reported| {

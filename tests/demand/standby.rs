@@ -63,7 +63,7 @@ fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
 
 /// A fleet with a journal in this database. Of several, each stands for another dispatcher's machine.
 fn fleet_with_journal(store: &str) -> Fleet {
-    let mut fleet = Fleet::unstarted(&[("DISPATCHER_JOURNAL", "true")]);
+    let mut fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
     fleet.store = Some(store.to_owned());
     fleet
 }
@@ -126,7 +126,11 @@ fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
     let late = Pipeline::connect(&first.control_endpoint());
     late.send(&json!([request("http://s0.test/2", "late")]));
     running.wait_for_stderr("ready");
-    assert_eq!(second.pending("kept"), 1, "what was accepted is there");
+    assert_eq!(
+        second.pending_tasks("kept"),
+        1,
+        "what was accepted is there"
+    );
     first.dispatcher().signal(Signal::CONT);
     let said = first.wait_until_dispatcher_ended(1);
     assert!(said.contains("another dispatcher has taken over"), "{said}");
@@ -139,7 +143,7 @@ fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
 /// Without a database that others reach, there is no journal.
 #[test]
 fn a_journal_needs_a_store_in_mongodb() {
-    let fleet = Fleet::unstarted(&[("DISPATCHER_JOURNAL", "true")]);
+    let fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
     let refused = fleet.dispatcher_role().finish().expect_code(2);
     let stderr = &refused.stderr;
     assert!(stderr.contains("dispatcher.journal"), "{stderr}");
@@ -148,7 +152,7 @@ fn a_journal_needs_a_store_in_mongodb() {
 
 /// A fleet that has served without a journal, and now has one. So the journal lacks what was fed before.
 fn served_without_journal(database: &str) -> Fleet {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.to_owned());
     fleet.start_dispatcher();
     fleet.feed(&[request("http://s0.test/1", "before")]);
@@ -162,7 +166,7 @@ fn assert_continued(first: &mut Fleet, mut next: Running, second: &Fleet, pendin
     first.kill_dispatcher();
     next.wait_for_stderr("ready");
     for (crawl, pending) in pending {
-        assert_eq!(second.pending(crawl), *pending, "{crawl}");
+        assert_eq!(second.pending_tasks(crawl), *pending, "{crawl}");
     }
     next.signal(Signal::TERM);
     next.finish().expect_code(0);
@@ -244,7 +248,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
 fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
     let database = fresh_database();
     let mut first = served_without_journal(database.uri());
-    let mut second = Fleet::unstarted(&[]);
+    let mut second = Fleet::unstarted_fleet(&[]);
     second.store = Some(database.uri().to_owned());
     // Without the option, it would serve now, with nothing.
     let mut next = second.dispatcher_role().arg("--standby").start();
@@ -320,7 +324,7 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
 #[test]
 fn a_folder_of_another_fleet_is_refused() {
     let database = fresh_database();
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.uri().to_owned());
     // It served without a journal.
     fleet.start_dispatcher();
@@ -342,7 +346,7 @@ fn a_folder_of_another_fleet_is_refused() {
     fleet.feed(&[request("http://s0.test/1", "kept")]);
     fleet.kill_dispatcher();
     next.wait_for_stderr("ready");
-    assert_eq!(fleet.pending("kept"), 1);
+    assert_eq!(fleet.pending_tasks("kept"), 1);
     next.signal(Signal::TERM);
     next.finish().expect_code(0);
 }

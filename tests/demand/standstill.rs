@@ -78,7 +78,7 @@ fn feed_paused(fleet: &Fleet, site: &Site) {
 }
 
 fn assert_nothing_was_set_aside(fleet: &Fleet) {
-    let logged = fleet.logged("site_set_aside");
+    let logged = fleet.logged_lines("site_set_aside");
     assert!(logged.is_empty(), "{logged:?}");
 }
 
@@ -117,7 +117,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     wait_until_unreachable(&fleet, "dead.example");
     let urgent = json!({"priority": 60});
     fleet.feed(&[request_with(&dead.url("/urgent"), "urgent", urgent)]);
-    assert!(fleet.pending("old") > 100, "some are still queued");
+    assert!(fleet.pending_tasks("old") > 100, "some are still queued");
     crawl_good_hosts(&fleet, ".example");
     fleet.wait_until_done("old");
     fleet.wait_until_done("urgent");
@@ -165,11 +165,11 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
     crawl_good_hosts(&fleet, ".example");
     fleet.wait_until_done("newer");
     wait_for("the expired task has ended", || {
-        (fleet.pending("expired") == 0).then_some(())
+        (fleet.pending_tasks("expired") == 0).then_some(())
     });
     fleet.wait_until_app_is_done("limited", "elsewhere");
     fleet.wait_until_app_is_done("limited", "here");
-    assert_eq!(fleet.pending("laned"), 1, "no browser is there");
+    assert_eq!(fleet.pending_tasks("laned"), 1, "no browser is there");
     assert_nothing_was_set_aside(&fleet);
 }
 

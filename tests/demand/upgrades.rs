@@ -47,7 +47,7 @@ fn assert_all_there_once(fleet: &Fleet) {
 
 /// The version of messages that the dispatcher uses with each supervisor.
 fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
-    let joined = fleet.logged("supervisor_joined").into_iter();
+    let joined = fleet.logged_lines("supervisor_joined").into_iter();
     joined
         .map(|line| (line["supervisor"].to_string(), line["version"].clone()))
         .collect()
@@ -56,7 +56,7 @@ fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
 #[needs(released)]
 #[test]
 fn a_released_dispatcher_works_with_a_supervisor_of_today() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.build = Build::Released;
     fleet.start_dispatcher();
     fleet.add_supervisor("old");
@@ -73,7 +73,7 @@ fn a_released_dispatcher_works_with_a_supervisor_of_today() {
 #[needs(released)]
 #[test]
 fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
-    let mut fleet = Fleet::unstarted(&[]);
+    let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.build = Build::Released;
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
@@ -84,7 +84,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     fleet.build = Build::Today;
     fleet.start_dispatcher();
     wait_for("both are back", || {
-        (fleet.logged("supervisor_joined").len() == 4).then_some(())
+        (fleet.logged_lines("supervisor_joined").len() == 4).then_some(())
     });
     wait_for_pages(&fleet, SITES * PAGES / 2);
     // One supervisor is upgraded next, and a new one joins. The other one stays as it is.
@@ -129,7 +129,7 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
         assert_eq!(answer, [0, 92, 1, 1]);
     }
     let logged = wait_for("it is reported", || {
-        Some(fleet.logged("no_common_version")).filter(|logged| !logged.is_empty())
+        Some(fleet.logged_lines("no_common_version")).filter(|logged| !logged.is_empty())
     });
     assert_eq!(logged.len(), 1, "once a minute");
     assert_eq!(logged[0]["supervisor"], "vm-01");

@@ -102,25 +102,25 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
         "{}",
         run.stderr
     );
-    assert_complete(&client.all("books"), &[]);
+    assert_complete(&client.all_documents("books"), &[]);
     let filled = |lines: &[Value]| lines.iter().filter(is_filled).count();
     let first = evidence(&work);
     assert_eq!(filled(&first), gaps());
     assert!(work.path("books.doubts.csv").exists());
     // Values that the first run wrote do not count as known: the second run has the same evidence, and requests
     // nothing.
-    let (requests, books) = (web.visits().len(), client.all("books"));
+    let (requests, books) = (web.visits().len(), client.all_documents("books"));
     fill(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
-    assert_eq!(client.all("books"), books);
+    assert_eq!(client.all_documents("books"), books);
     // A value that a person writes over it is known, and stays.
     let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
     client.run(doc! {"update": "books", "updates": [set]});
     fill(&work, &web, &database).finish().expect_code(0);
-    let all = client.all("books");
+    let all = client.all_documents("books");
     assert_eq!(all[gap]["publisher"], "Mine");
     assert_complete(&all, &[(gap, "publisher")]);
     assert_eq!(filled(&evidence(&work)), gaps() - 1);
@@ -144,7 +144,7 @@ fn a_killed_run_is_resumed() {
         running.finish();
     }
     fill(&work, &web, &database).finish().expect_code(0);
-    assert_complete(&client.all("books"), &[]);
+    assert_complete(&client.all_documents("books"), &[]);
     let lines = evidence(&work);
     let filled = lines.iter().filter(is_filled);
     assert_eq!(filled.count(), gaps());

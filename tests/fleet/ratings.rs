@@ -22,7 +22,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
         number,
         most_pages: 4,
         size: 30,
-        ..Ratings::small(users)
+        ..Ratings::small_site(users)
     };
     let sites: Vec<Ratings> = (1..=sites).map(of_site).collect();
     for site in &sites {

@@ -168,7 +168,7 @@ fn watch() {
     println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
     for folder in [
         fetched_servers(),
-        released(),
+        released_folder(),
         warc_tools(),
         mail_tools(),
         office_tools(),
@@ -201,7 +201,7 @@ fn fetched_servers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mongod")
 }
 
-fn released() -> PathBuf {
+fn released_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/released")
 }
 
@@ -234,8 +234,10 @@ fn has_released() -> bool {
     let commit = include_str!("../released.sh")
         .lines()
         .find_map(|line| line.strip_prefix("COMMIT="));
-    let is_there =
-        || std::env::var_os(RELEASED_IS_REQUIRED).is_some() || released().join("webfill").is_file();
+    let is_there = || {
+        std::env::var_os(RELEASED_IS_REQUIRED).is_some()
+            || released_folder().join("webfill").is_file()
+    };
     commit.is_some_and(|commit| !commit.is_empty()) && is_there()
 }
 

@@ -33,7 +33,7 @@ impl Documents {
     }
 
     /// All documents of a collection as extended JSON, in the order of their keys.
-    pub fn all(&self, collection: &str) -> Vec<Value> {
+    pub fn all_documents(&self, collection: &str) -> Vec<Value> {
         self.aggregate(collection, vec![doc! {"$sort": {"_id": 1}}])
     }
 
@@ -84,7 +84,7 @@ impl Documents {
     /// The pages by URL. Panics if a URL is stored twice.
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let mut pages = BTreeMap::new();
-        for stored in self.all("pages") {
+        for stored in self.all_documents("pages") {
             let page = page_of(&stored);
             let url = page.url.clone();
             assert!(pages.insert(url, page).is_none(), "a page is stored twice");
@@ -94,7 +94,7 @@ impl Documents {
 
     /// The records by id.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
-        let records = self.all("records").into_iter();
+        let records = self.all_documents("records").into_iter();
         records
             .map(|stored| {
                 let record = record_of(&stored);

@@ -29,7 +29,7 @@ pub struct Ratings {
 
 impl Ratings {
     /// A site on which every user has 1 to 4 pages of up to 5 rows.
-    pub const fn small(users: usize) -> Ratings {
+    pub const fn small_site(users: usize) -> Ratings {
         Ratings {
             users,
             number: 0,
@@ -39,7 +39,7 @@ impl Ratings {
     }
 
     /// A site on which every user has 1 to 40 pages of up to 30 rows.
-    pub const fn large(users: usize) -> Ratings {
+    pub const fn large_site(users: usize) -> Ratings {
         Ratings {
             users,
             number: 0,

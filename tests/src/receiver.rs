@@ -88,12 +88,12 @@ impl Receiver {
         self.lock().is_dead = is_dead;
     }
 
-    pub fn posted(&self) -> Vec<Posted> {
+    pub fn all_posted(&self) -> Vec<Posted> {
         self.lock().posted.clone()
     }
 
-    pub fn delivered(&self) -> Vec<Posted> {
-        let mut posted = self.posted();
+    pub fn all_delivered(&self) -> Vec<Posted> {
+        let mut posted = self.all_posted();
         posted.retain(|posted| posted.status < 300);
         posted
     }
@@ -102,11 +102,11 @@ impl Receiver {
     pub fn wait_for(&self, delivered: usize) -> Vec<Posted> {
         let begun = Instant::now();
         loop {
-            let found = self.delivered();
+            let found = self.all_delivered();
             if found.len() >= delivered {
                 return found;
             }
-            let posted = self.posted();
+            let posted = self.all_posted();
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
                 "waited in vain for {delivered} deliveries: {posted:?}"

@@ -319,7 +319,7 @@ pub struct Notifications {
 
 impl Notifications {
     /// The changes that are new in these lines of a file. Panics if a line is not a notification.
-    pub fn news(&mut self, text: &str) -> Vec<Change> {
+    pub fn take_changes(&mut self, text: &str) -> Vec<Change> {
         let mut reported = Vec::new();
         for line in text.lines() {
             let notification: serde_json::Value =

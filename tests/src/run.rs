@@ -239,7 +239,7 @@ impl CapturedOutput {
     }
 
     /// All of the output. Call it only when no process holds the pipe any more.
-    fn all(&mut self) -> String {
+    fn read_to_end(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("reading does not panic");
         }
@@ -363,8 +363,8 @@ impl Running {
         Finished {
             status,
             elapsed,
-            stdout: self.stdout.all(),
-            stderr: self.stderr.all(),
+            stdout: self.stdout.read_to_end(),
+            stderr: self.stderr.read_to_end(),
         }
     }
 

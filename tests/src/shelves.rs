@@ -41,7 +41,7 @@ fn book_url(book: usize) -> String {
     format!("http://{HOST}/books/{book}")
 }
 
-fn shelf(number: usize) -> Page {
+fn shelf_page(number: usize) -> Page {
     let mut html = String::from("<table>");
     for copy in number * SIZE..(number + 1) * SIZE {
         let title = format!("Title {}", book(copy));
@@ -75,7 +75,7 @@ pub fn serve(web: &Web) -> Site {
     let site = web.site(HOST);
     site.serve_robots("");
     for number in 0..SHELVES {
-        site.serve(&format!("/shelves/{number}"), shelf(number));
+        site.serve(&format!("/shelves/{number}"), shelf_page(number));
     }
     for number in 0..=book(COPIES) {
         site.serve(&format!("/books/{number}"), book_page(number));

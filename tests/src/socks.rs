@@ -47,7 +47,7 @@ impl SocksProxy {
         self.address
     }
 
-    pub fn noted(&self) -> ProxyLog {
+    pub fn proxy_log(&self) -> ProxyLog {
         lock(&self.noted).clone()
     }
 }

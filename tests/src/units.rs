@@ -44,8 +44,8 @@ impl Units {
         let words = first.chain(run.command.get_args());
         let words = words.chain(run.args.iter().map(AsRef::as_ref));
         let words = words.map(|word| match Path::new(word) == usual {
-            true => quoted(&link.display().to_string()),
-            false => quoted(&word.to_string_lossy()),
+            true => quote_for_shell(&link.display().to_string()),
+            false => quote_for_shell(&word.to_string_lossy()),
         });
         let variables = run.command.get_envs();
         let mut line = vec!["exec env -i".to_owned()];
@@ -53,7 +53,10 @@ impl Units {
             let value = value?.to_string_lossy();
             let is_mark = key == MARK;
             let value = if is_mark { self.mark.as_str() } else { &value };
-            Some(quoted(&format!("{}={value}", key.to_string_lossy())))
+            Some(quote_for_shell(&format!(
+                "{}={value}",
+                key.to_string_lossy()
+            )))
         }));
         line.extend(words);
         write_program(
@@ -64,7 +67,10 @@ impl Units {
 
     /// The command line of a verb, in the form that `deploy/roll` takes.
     pub fn command(&self, words: &str) -> String {
-        format!("{} {words}", quoted(&self.script().display().to_string()))
+        format!(
+            "{} {words}",
+            quote_for_shell(&self.script().display().to_string())
+        )
     }
 
     pub fn start(&self, name: &str) {
@@ -115,7 +121,7 @@ impl Drop for Units {
 }
 
 /// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -168,12 +168,12 @@ fn sentence(line: &Value) -> String {
     ];
     let members = line.as_object().into_iter().flatten();
     let further = members.filter(|(key, _)| !PLACED.contains(&key.as_str()));
-    words.extend(further.map(|(key, value)| format!("{key}={}", shown(key, value))));
+    words.extend(further.map(|(key, value)| format!("{key}={}", format_value(key, value))));
     words.retain(|word| !word.is_empty());
     words.join("  ")
 }
 
-fn shown(key: &str, value: &Value) -> String {
+fn format_value(key: &str, value: &Value) -> String {
     match (key, value) {
         ("crawls", Value::Array(crawls)) => {
             let names = crawls.iter().map(|crawl| {

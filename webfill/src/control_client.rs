@@ -140,7 +140,7 @@ impl ControlClient {
     pub fn answer_within(&mut self, wait: Duration) -> Result<Option<Value>, Fault> {
         let arrived = self.connection.answers.recv_timeout(wait).ok();
         arrived
-            .map(|answer| serde_json::from_slice(&answer).map_err(unreadable))
+            .map(|answer| serde_json::from_slice(&answer).map_err(unreadable_answer))
             .transpose()
     }
 }
@@ -180,7 +180,7 @@ impl Connection {
 }
 
 fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
-    let answer: Value = serde_json::from_slice(answer).map_err(unreadable)?;
+    let answer: Value = serde_json::from_slice(answer).map_err(unreadable_answer)?;
     if let Some(error) = answer.get("error") {
         let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();
         return Err(Fault::usage(format!(
@@ -189,10 +189,10 @@ fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
             text("message")
         )));
     }
-    serde_json::from_value(answer).map_err(unreadable)
+    serde_json::from_value(answer).map_err(unreadable_answer)
 }
 
-fn unreadable(error: serde_json::Error) -> Fault {
+fn unreadable_answer(error: serde_json::Error) -> Fault {
     Fault::error(format!("the dispatcher's answer: {error}"))
 }
 

@@ -417,7 +417,9 @@ impl Crawl {
             .seeds
             .as_ref()
             .is_none_or(|seeds| seeds.may_have_records());
-        self.dataset_name.chosen().filter(|_| has_records)
+        self.dataset_name
+            .to_chosen_dataset()
+            .filter(|_| has_records)
     }
 
     /// Warns that records from a pipe belong to a dataset shared with other pipes.

@@ -75,7 +75,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     let address = webfill_service::http::start(options.listen, advice, protection.clone(), alone)?;
     webfill_service::say!("the dashboard is at {scheme}://{address}/dashboard/");
     webfill_service::say!("ready");
-    while signals::requested() == SignalRequest::Nothing {
+    while signals::received_request() == SignalRequest::Nothing {
         std::thread::sleep(POLL_EVERY);
         if signals::take_reload_request() {
             reload_protection(&files, &protection);

@@ -366,7 +366,7 @@ impl Fill {
                     let others = reading
                         .links
                         .iter()
-                        .filter(|url| !self.table.links.has(url));
+                        .filter(|url| !self.table.links.is_link_of_row(url));
                     behind.extend(others.take(MOST_BEHIND).cloned());
                 }
             }
@@ -406,7 +406,7 @@ impl Fill {
         }
         changes.extend(self.accepted.clone());
         // This comes first, because values that do not fit their column are not filled.
-        let filled = self.project.filled();
+        let filled = self.project.filled_table_file();
         let mut refused = self.table.write_filled(&filled, &changes)?;
         refused.extend(rejected);
         verdict.note_refused(&self.table, &refused);

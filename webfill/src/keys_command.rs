@@ -160,7 +160,7 @@ fn make_keys(
         .create(folder.path())
         .map_err(|error| cannot_write(folder.path(), &error))?;
     let keys = new_keys()?;
-    let secret = format!("{SECRET_MARK}{}\n", keys.secret.reveal());
+    let secret = format!("{SECRET_MARK}{}\n", keys.secret.to_secret_text());
     create(&secret_file, &secret, 0o400)?;
     create(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {

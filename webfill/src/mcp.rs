@@ -216,7 +216,7 @@ impl Server {
             "info" => fleet?.info(read(given), caller).await,
             "status" => fleet?.status(read(given)).await,
             "why" => fleet?.why(read(given)).await,
-            "pause" | "resume" => fleet?.steer(tool, read(given)).await,
+            "pause" | "resume" => fleet?.pause_or_resume(tool, read(given)).await,
             "list_records" => store?.records(read(given)).await,
             "read_record" => store?.record(read(given)).await,
             "list_pages" => store?.pages(read(given)).await,

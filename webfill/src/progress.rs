@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use serde_json::{Value, json};
-use webfill_service::terminal::printable;
+use webfill_service::terminal::escape_control_characters;
 use webfill_store::RecordCounts;
 
 use self::lines::Counts;
@@ -93,7 +93,7 @@ impl Progress {
             bar.set_style(bar_style());
             bar.set_length(done + counters.queued + counters.leased);
             bar.set_position(done);
-            bar.set_message(printable(&line));
+            bar.set_message(escape_control_characters(&line));
         } else {
             webfill_service::say!("{line}");
             self.next_line = now + PLAIN_EVERY;
@@ -101,7 +101,7 @@ impl Progress {
     }
 
     /// Prints a line that the summary repeats, unless progress is off.
-    pub fn remark(&self, line: &str) {
+    pub fn print_and_keep(&self, line: &str) {
         if self.style != ProgressStyle::None {
             self.print(line);
         }
@@ -201,7 +201,7 @@ impl FeedProgress {
     pub fn show(&mut self, tally: &Tally) {
         let now = Instant::now();
         if let Some(bar) = &self.bar {
-            bar.set_message(printable(&self.line(tally)));
+            bar.set_message(escape_control_characters(&self.line(tally)));
             bar.tick();
         } else if self.style == ProgressStyle::Json {
             self.counts.show(tally.counts());
@@ -232,7 +232,7 @@ impl FeedProgress {
 }
 
 /// Prints a sentence of a command that shows progress in this style; nothing if it is off.
-pub fn remark(style: ProgressStyle, sentence: &str) {
+pub fn print_sentence(style: ProgressStyle, sentence: &str) {
     match style {
         ProgressStyle::None => {}
         ProgressStyle::Json => lines::print_message(sentence),
@@ -318,7 +318,7 @@ mod tests {
         progress
     }
 
-    fn left(samples: &[(u64, u64, u64)], least_s: u64) -> Option<String> {
+    fn time_left_of(samples: &[(u64, u64, u64)], least_s: u64) -> Option<String> {
         progress(samples).time_left(&Counters {
             least_time_left_ms: least_s * 1_000,
             ..Counters::default()
@@ -328,22 +328,25 @@ mod tests {
     #[test]
     fn the_end_of_the_queue_is_estimated_only_while_it_shrinks() {
         let shrinking = [(0, 0, 100), (30, 60, 40)];
-        assert_eq!(left(&shrinking, 0).unwrap(), "about 20 s left");
-        assert_eq!(left(&[(0, 0, 100), (30, 60, 100)], 0), None);
-        assert_eq!(left(&[(0, 0, 100), (30, 60, 140)], 0), None);
-        assert_eq!(left(&[(0, 0, 100), (5, 60, 40)], 0), None);
+        assert_eq!(time_left_of(&shrinking, 0).unwrap(), "about 20 s left");
+        assert_eq!(time_left_of(&[(0, 0, 100), (30, 60, 100)], 0), None);
+        assert_eq!(time_left_of(&[(0, 0, 100), (30, 60, 140)], 0), None);
+        assert_eq!(time_left_of(&[(0, 0, 100), (5, 60, 40)], 0), None);
     }
 
     #[test]
     fn one_slow_site_outlasts_the_rest_of_the_queue() {
         let shrinking = [(0, 0, 100), (30, 60, 40)];
-        assert_eq!(left(&shrinking, 7_200).unwrap(), "about 2 h 0 min left");
         assert_eq!(
-            left(&[(0, 0, 100)], 7_200).unwrap(),
+            time_left_of(&shrinking, 7_200).unwrap(),
+            "about 2 h 0 min left"
+        );
+        assert_eq!(
+            time_left_of(&[(0, 0, 100)], 7_200).unwrap(),
             "at least 2 h 0 min left"
         );
         let without_end = 31 * 86_400;
-        assert_eq!(left(&shrinking, without_end), None);
+        assert_eq!(time_left_of(&shrinking, without_end), None);
     }
 
     #[test]

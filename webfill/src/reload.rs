@@ -70,7 +70,7 @@ pub fn reloader(
         let others: Vec<String> = others.map(|(name, _)| name.clone()).collect();
         changed.extend(others);
         Ok(Reloaded {
-            mappings: roles::distributed(&mappings),
+            mappings: roles::to_distributed_mappings(&mappings),
             mapping_rules: Arc::new(MappingSetRules(Arc::new(mappings))),
             retries: settings.retries,
             backoff: settings.backoff,

@@ -6,6 +6,6 @@ mod process;
 mod supervisor;
 mod worker;
 
-pub use dispatcher::{dispatcher_settings, distributed, run_dispatcher};
+pub use dispatcher::{dispatcher_settings, run_dispatcher, to_distributed_mappings};
 pub use supervisor::run_supervisor;
 pub use worker::{read_document, run_worker};

@@ -24,7 +24,7 @@ use crate::shell;
 pub use failures::{Failure, Failures};
 pub use findings::{FieldsByMapping, Findings};
 pub use lists::ListCounts;
-pub use printing::printable;
+pub use printing::escape_and_shorten;
 pub use repeating::Repeating;
 pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
@@ -95,7 +95,7 @@ impl OfflineState {
         format!(
             "paused since {}: this machine is offline ({})",
             utc(self.since_ms as f64 / 1_000.0),
-            printable(&self.sign)
+            escape_and_shorten(&self.sign)
         )
     }
 }
@@ -163,7 +163,7 @@ impl BackingOffSite {
         } = self;
         let mut text = format!("{site} backs off {until}: {reason}, {queued} queued");
         if let Some(seen) = &self.evidence {
-            text += &format!("; {} ({})", printable(&seen.sign), seen.url);
+            text += &format!("; {} ({})", escape_and_shorten(&seen.sign), seen.url);
         }
         text
     }
@@ -330,7 +330,11 @@ impl Summary {
             );
         }
         if !self.unfillable.is_empty() {
-            let names: Vec<_> = self.unfillable.iter().map(|name| printable(name)).collect();
+            let names: Vec<_> = self
+                .unfillable
+                .iter()
+                .map(|name| escape_and_shorten(name))
+                .collect();
             let _ = writeln!(
                 text,
                 "            wanted, but extracted by no mapping: {}",

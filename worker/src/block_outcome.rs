@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    fn served(body: impl Into<Vec<u8>>) -> Fetched {
+    fn served_page(body: impl Into<Vec<u8>>) -> Fetched {
         Fetched {
             body: body.into(),
             ..answer(Outcome::Ok, 200)
@@ -206,7 +206,7 @@ mod tests {
             .flat_map(u16::to_be_bytes)
             .collect();
         for body in [challenge.as_bytes(), &utf_16] {
-            let mut fetched = served(body);
+            let mut fetched = served_page(body);
             assert_eq!(
                 signature_of(&mut fetched),
                 Some("short-page-reloads-itself")
@@ -226,7 +226,7 @@ mod tests {
             .encode_utf16()
             .flat_map(u16::to_be_bytes)
             .collect();
-        let mut fetched = served([filler, script].concat());
+        let mut fetched = served_page([filler, script].concat());
         assert_eq!(signature_of(&mut fetched), None);
         assert!(!fetched.body.is_empty());
     }

@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 1_024;
 /// Whether pages of a crawl are requested conditionally. Rendered pages are not: a browser's result may change
 /// although the page itself has not.
 pub fn are_wanted(crawl: &CrawlSettings) -> bool {
-    crawl.has(Feature::Conditional) && crawl.lane == Lane::Http
+    crawl.needs_feature(Feature::Conditional) && crawl.lane == Lane::Http
 }
 
 /// The conditional headers of a request for a stored page; empty if the server must send the page in any case.
@@ -120,15 +120,15 @@ fn read_as(
     for (is_kept, what) in [
         (crawl.body, " body"),
         (crawl.headers, " headers"),
-        (crawl.has(Feature::Changes), " snapshot"),
-        (crawl.has(Feature::Sitemaps), " feeds"),
+        (crawl.needs_feature(Feature::Changes), " snapshot"),
+        (crawl.needs_feature(Feature::Sitemaps), " feeds"),
     ] {
         if is_kept {
             read_as.push_str(what);
         }
     }
     if let Some(documents) = documents {
-        read_as.push_str(&documents.read_as());
+        read_as.push_str(&documents.describe_limits());
     }
     read_as.push_str(asked_with);
     read_as

@@ -230,7 +230,7 @@ impl Documents {
     }
 
     /// The limits on documents, in words. With other limits, reading a document may end differently.
-    pub fn read_as(&self) -> String {
+    pub fn describe_limits(&self) -> String {
         let DocumentsConfig {
             deadline,
             memory_mib,
@@ -316,7 +316,7 @@ fn finish(
 ) -> Result<ReadDocument, NoDocument> {
     let sha256 = HEXLOWER.encode(&Sha256::digest(body));
     if let Some(folder) = keep {
-        kept::keep(folder, &sha256, body).map_err(NoDocument::NotKept)?;
+        kept::save_document(folder, &sha256, body).map_err(NoDocument::NotKept)?;
     }
     let has_text = report.status == Status::Text;
     let text_hash = has_text.then(|| webfill_urls::content_hash(report.text.as_bytes()));

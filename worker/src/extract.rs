@@ -180,7 +180,7 @@ pub(crate) fn extract(
         return page.result;
     }
     if let Some(keeping) = &keeping
-        && page.result.crawl.has(Feature::KeepBodies)
+        && page.result.crawl.needs_feature(Feature::KeepBodies)
     {
         page.result.kept_body =
             kept_body::compress(&page.body, page.is_rendered, keeping.body_bytes);
@@ -207,7 +207,7 @@ pub(crate) fn extract(
         kind: page_kind(kind),
         text: &text,
     };
-    let mut wanted = wants(&page.result, page_deadline);
+    let mut wanted = requested_parts(&page.result, page_deadline);
     // Most pages show enough at their beginning, so they are not searched for the root of a shell.
     wanted.shell = page.is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
@@ -241,7 +241,7 @@ fn read_sitemap(engine: &Engine, page: &mut FetchedPage, url: &Url, deadline: In
         memory,
         ..
     } = page;
-    if !result.crawl.has(Feature::Sitemaps) {
+    if !result.crawl.needs_feature(Feature::Sitemaps) {
         return false;
     }
     let is_sitemap = listed::read(engine.set(), result, (url, body), memory, deadline);
@@ -326,7 +326,8 @@ fn extract_document(
         text: &text,
     };
     let metadata: Vec<_> = document.metadata.entries().collect();
-    let extracted = engine.extract_document(input, &metadata, wants(&result, page_deadline));
+    let extracted =
+        engine.extract_document(input, &metadata, requested_parts(&result, page_deadline));
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
     result.snapshot = match document.status {
@@ -340,7 +341,7 @@ fn extract_document(
     result
 }
 
-fn wants(result: &TaskResult, page_deadline: Duration) -> RequestedParts {
+fn requested_parts(result: &TaskResult, page_deadline: Duration) -> RequestedParts {
     let follows = result.task.depth < result.crawl.max_depth;
     RequestedParts {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
@@ -348,7 +349,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> RequestedParts {
         // The links that a mapping selects are followed nevertheless, because the operator chose them; see
         // docs/explanation/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
-        feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
+        feeds: result.crawl.needs_feature(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,
         deadline: Some(Instant::now() + page_deadline),
         encoding: None,

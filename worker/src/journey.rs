@@ -90,7 +90,7 @@ impl Journey {
             return self.return_task(site, &task, None);
         }
         // The requests for robots.txt and the page share one name lookup.
-        let _name = self.resolver.hold(&url);
+        let _name = self.resolver.hold_lookup(&url);
         let names = &self.names_given_back;
         if let Some(address) = counted_elsewhere(&self.turns, names, (&task, &url), permit).await {
             return self.return_counted_elsewhere(&task, address);

@@ -33,7 +33,7 @@ pub(crate) fn compress(body: &[u8], is_rendered: bool, max_bytes: usize) -> Opti
 /// The change to the page's kept body at the end of a task; `None` in crawls that keep no bodies.
 pub(crate) fn change_of(result: &TaskResult) -> Option<BodyChange> {
     let crawl = &result.crawl;
-    if !crawl.has(Feature::KeepBodies) {
+    if !crawl.needs_feature(Feature::KeepBodies) {
         return None;
     }
     let page_id = page_id(&crawl.app_id, &crawl.crawl_id, &result.task.url);

@@ -25,7 +25,7 @@ impl Now {
     }
 
     /// The time until a moment; zero if it has passed.
-    pub fn until(&self, instant: Instant) -> Duration {
+    pub fn time_until(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.instant)
     }
 }

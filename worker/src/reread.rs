@@ -83,7 +83,7 @@ impl PageReader {
 
     pub async fn read(&self, page: PageToRead) -> PageRead {
         let result =
-            TaskResult::unfetched(task_of(&page.url), Arc::clone(&self.crawl), Outcome::Ok);
+            TaskResult::of_unfetched(task_of(&page.url), Arc::clone(&self.crawl), Outcome::Ok);
         let mut page_in_hand = FetchedPage {
             result,
             body: page.body,

@@ -177,7 +177,7 @@ impl Resolver {
     }
 
     /// Lets the requests of one task share a lookup. `None` for a host that needs no lookup.
-    pub fn hold(&self, url: &Url) -> Option<HeldName> {
+    pub fn hold_lookup(&self, url: &Url) -> Option<HeldName> {
         let host = url.domain()?;
         let overridden = url
             .port_or_known_default()

@@ -18,7 +18,7 @@ pub fn to_json(headers: &HeaderMap) -> Map<String, Value> {
         }
         let text = Value::from(String::from_utf8_lossy(value.as_bytes()));
         let values = kept
-            .entry(capitalised(name))
+            .entry(capitalise(name))
             .or_insert(Value::Array(Vec::new()));
         if let Value::Array(values) = values {
             values.push(text);
@@ -28,7 +28,7 @@ pub fn to_json(headers: &HeaderMap) -> Map<String, Value> {
 }
 
 /// The name with a capital letter at the start of each word, as it is usually written.
-fn capitalised(name: &HeaderName) -> String {
+fn capitalise(name: &HeaderName) -> String {
     let mut begins_word = true;
     let spell = |letter: char| {
         let spelled = match begins_word {

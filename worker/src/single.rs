@@ -129,7 +129,7 @@ impl SingleFetcher {
         let task = self.begin(url, ago);
         let permit = self.gate.permit(&task);
         // The requests for robots.txt and the page share one name lookup.
-        let _name = self.resolver.hold(url);
+        let _name = self.resolver.hold_lookup(url);
         let mut memory = self.bodies.begin().await;
         let permission = self.permission(&task, url, &permit, &mut memory).await;
         if !matches!(&permission, Err(refused) if refused.outcome == Outcome::UnsafeAddress) {
@@ -216,7 +216,7 @@ impl SingleFetcher {
                     let answer = asking.await.map(RobotsResponse::from);
                     check.note_response(answer, self.known(), Now::read());
                 }
-                Step::Decided(permission) => return decided(permission, url),
+                Step::Decided(permission) => return to_turn(permission, url),
             }
         }
     }
@@ -224,7 +224,7 @@ impl SingleFetcher {
     async fn await_turn(&self, site: &str, turn: Turn) {
         let next = self.sites.borrow().next_start(site, turn);
         if let Some(next) = next {
-            sleep(Now::read().until(next)).await;
+            sleep(Now::read().time_until(next)).await;
         }
     }
 
@@ -257,7 +257,7 @@ impl NoPage {
     }
 }
 
-fn decided(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage> {
+fn to_turn(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage> {
     match permission {
         Permission::Allowed { delay, turn } => Ok((delay, turn)),
         Permission::Refused { outcome, evidence } => Err(NoPage {

@@ -68,7 +68,7 @@ pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
 /// Whether robots.txt names the file of a task as a sitemap. If so, robots.txt is the task's parent.
 pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
     let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
-    crawl.has(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
+    crawl.needs_feature(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
 }
 
 /// Whether a body is a sitemap, by its beginning.
@@ -98,7 +98,7 @@ pub fn read(
     if !is_sitemap(body, is_named) {
         return None;
     }
-    let (bytes, is_cut) = decompressed(body);
+    let (bytes, is_cut) = decompress(body);
     if let Cow::Owned(bytes) = &bytes {
         note_bytes(bytes.len());
     }
@@ -139,7 +139,7 @@ fn beginning_of(body: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The body, decompressed if it is compressed, and whether its end is missing.
-fn decompressed(body: &[u8]) -> (Cow<'_, [u8]>, bool) {
+fn decompress(body: &[u8]) -> (Cow<'_, [u8]>, bool) {
     if is_gzip(body) {
         let (bytes, is_cut) = decompressed_to(body, MAX_BYTES);
         return (Cow::Owned(bytes), is_cut);

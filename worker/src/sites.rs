@@ -323,7 +323,7 @@ impl Sites {
             {
                 let next = site.clock.next_start(site.delay);
                 let next = next.filter(|next| *next > now.instant);
-                let wait_ms = next.map(|next| now.until(next).as_millis() as i64);
+                let wait_ms = next.map(|next| now.time_until(next).as_millis() as i64);
                 // Both times use the current wall clock, which may have been set since the request.
                 let ago_ms = now
                     .instant
@@ -391,7 +391,7 @@ impl Site {
 /// A site's clock as reported to the dispatcher: when its next request may start, and the delay in force, if known.
 pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> SiteClock {
     SiteClock {
-        next_in_ms: millis_rounded_up(next.map_or(Duration::ZERO, |next| now.until(next))),
+        next_in_ms: millis_rounded_up(next.map_or(Duration::ZERO, |next| now.time_until(next))),
         delay_ms: delay.map(millis_rounded_up),
     }
 }

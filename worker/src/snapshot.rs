@@ -36,7 +36,7 @@ pub(crate) fn snapshot_of_page(
         Kind::Json => PageContent::from_json(text),
         Kind::Text | Kind::Unsupported => PageContent::from_text(text),
     };
-    packed(&seen)
+    pack(&seen)
 }
 
 /// The values of a page's rows, by dataset and by the part of the key that the page itself has. Rows without a key,
@@ -64,7 +64,7 @@ pub(crate) fn snapshot_of_unread(result: &TaskResult) -> Option<Vec<u8>> {
 }
 
 fn is_compared(result: &TaskResult) -> bool {
-    result.crawl.has(Feature::Changes) && result.outcome == Outcome::Ok
+    result.crawl.needs_feature(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
 /// The known versions of a page, and the facts known about its site.
@@ -106,7 +106,7 @@ pub(crate) fn mark_differences(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, 
         PageContent::unpack(second).ok()?,
     );
     let seen = first.merge_second_fetch(&second);
-    Some((packed(&seen)?, seen.is_unsteady()))
+    Some((pack(&seen)?, seen.is_unsteady()))
 }
 
 /// The snapshot of an answer without a page.
@@ -114,11 +114,12 @@ pub(crate) fn snapshot_without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =
         result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
     let is_check = is_missing || result.outcome == Outcome::NotModified;
-    (is_check && result.crawl.has(Feature::Changes)).then(|| PageContent::empty().pack())
+    (is_check && result.crawl.needs_feature(Feature::Changes))
+        .then(|| PageContent::without_content().pack())
 }
 
 /// The snapshot in compressed form. `None` for an empty page, and for a snapshot too long to keep.
-fn packed(seen: &PageContent) -> Option<Vec<u8>> {
+fn pack(seen: &PageContent) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.pack())?;
     (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)
 }

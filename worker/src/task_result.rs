@@ -90,7 +90,7 @@ pub struct TaskResult {
 
 impl TaskResult {
     /// The result of a task whose page was not requested.
-    pub fn unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
+    pub fn of_unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
         TaskResult {
             task,
             crawl,
@@ -144,7 +144,7 @@ impl TaskResult {
             next_start: self.next_start,
             delay: self.delay,
             likeness: self.likeness,
-            ..TaskResult::unfetched(self.task.clone(), Arc::clone(&self.crawl), Outcome::Ok)
+            ..TaskResult::of_unfetched(self.task.clone(), Arc::clone(&self.crawl), Outcome::Ok)
         }
     }
 
@@ -241,7 +241,7 @@ impl TaskResult {
             links.clear();
         }
         // Sitemaps and the pages they list belong to no record.
-        links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
+        links.extend(self.listed.iter().map(|(kind, url)| kind.mark_url(url)));
         let of_rows = match self.crawl.follow {
             Follow::All => with_complete_leads(leads, &self.listings),
             Follow::Mapped | Follow::None => leads,

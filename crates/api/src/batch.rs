@@ -158,7 +158,7 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
         (Some(refusal), _) => Err(refusal),
         (None, Err(error)) => Err(json::invalid_json(text, &error)),
         (None, Ok(())) => {
-            list.batch.compiled_bytes = list.parser.compiled_bytes();
+            list.batch.compiled_bytes = list.parser.compiled_pattern_bytes();
             Ok(list.batch)
         }
     }
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for &mut List {
                 )),
                 _ => self.parser.parse(value, &format!("$[{index}]")),
             };
-            let parsed = parsed.and_then(|request| match self.parser.compiled_bytes() {
+            let parsed = parsed.and_then(|request| match self.parser.compiled_pattern_bytes() {
                 0..=MOST_COMPILED_BYTES => Ok(request),
                 _ => Err(Refusal::new("$", TOO_MANY_PATTERNS)),
             });

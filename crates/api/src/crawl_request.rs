@@ -209,7 +209,7 @@ impl RequestParser {
     }
 
     /// The memory in bytes of the patterns that this parser compiled, as if all were still in use.
-    pub fn compiled_bytes(&self) -> usize {
+    pub fn compiled_pattern_bytes(&self) -> usize {
         self.compiled_bytes
     }
 

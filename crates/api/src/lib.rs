@@ -62,7 +62,7 @@ pub use self::duration::duration_ms;
 pub use self::json::{parse, parse_line};
 pub use self::question::{Question, is_list, parse_object, parse_question};
 pub use self::refusal::Refusal;
-pub use self::rule::nearest;
+pub use self::rule::nearest_known_name;
 pub use self::schedule::{LastRun, Schedule};
 pub use self::schema::schema;
 pub use self::spec_changes::SpecChanges;

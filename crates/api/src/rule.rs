@@ -98,7 +98,7 @@ fn unknown_key(keys: &[Key], name: &str, path: &str) -> Refusal {
     let shown: String = name.chars().take(SHOWN_CHARS).collect();
     let path = member(path, &shown);
     let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-    let message = match nearest(&shown, known.iter().copied(), NEAR) {
+    let message = match nearest_known_name(&shown, known.iter().copied(), NEAR) {
         Some(nearest) => format!("unknown key, did you mean `{nearest}`?"),
         None => format!("unknown key, known are {}", known.join(", ")),
     };
@@ -107,7 +107,7 @@ fn unknown_key(keys: &[Key], name: &str, path: &str) -> Refusal {
 
 /// The known name that a misspelt one stands for: the nearest, at most `edits` insertions,
 /// deletions, substitutions and swaps away.
-pub fn nearest<'a>(
+pub fn nearest_known_name<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
     edits: usize,
@@ -333,7 +333,7 @@ fn check_outcome(value: &Value) -> Result<(), Fault> {
     if outcome_names().any(|known| known == name) {
         return Ok(());
     }
-    Err(match nearest(name, outcome_names(), NEAR) {
+    Err(match nearest_known_name(name, outcome_names(), NEAR) {
         Some(nearest) => format!("unknown outcome, did you mean `{nearest}`?").into(),
         None => {
             let known: Vec<&str> = outcome_names().collect();

@@ -168,8 +168,8 @@ impl Cron {
             _ => 31,
         };
         let is_by_weekday = self.days.is_star || !self.weekdays.is_star;
-        let exists = |month| (1..=days_of(month)).any(|day| self.days.has(day));
-        is_by_weekday || (1..=12).any(|month| self.months.has(month) && exists(month))
+        let exists = |month| (1..=days_of(month)).any(|day| self.days.allows(day));
+        is_by_weekday || (1..=12).any(|month| self.months.allows(month) && exists(month))
     }
 
     /// The first due time after this one.
@@ -198,8 +198,8 @@ impl Cron {
         }
         let mut first: Option<Timestamp> = None;
         let mut latest: Option<DateTime> = None;
-        for hour in (0..24).filter(|hour| self.hours.has(*hour)) {
-            for minute in (0..60).filter(|minute| self.minutes.has(*minute)) {
+        for hour in (0..24).filter(|hour| self.hours.allows(*hour)) {
+            for minute in (0..60).filter(|minute| self.minutes.allows(*minute)) {
                 let shown = date.at(hour as i8, minute as i8, 0, 0);
                 if shown < earliest {
                     continue;
@@ -220,15 +220,15 @@ impl Cron {
 
     /// If both the day of the month and the day of the week are restricted, either is enough.
     fn matches_date(&self, date: Date) -> bool {
-        let by_day = self.days.has(date.day() as u32);
+        let by_day = self.days.allows(date.day() as u32);
         let by_weekday = self
             .weekdays
-            .has(date.weekday().to_sunday_zero_offset() as u32);
+            .allows(date.weekday().to_sunday_zero_offset() as u32);
         let is_day = match self.days.is_star || self.weekdays.is_star {
             true => by_day && by_weekday,
             false => by_day || by_weekday,
         };
-        is_day && self.months.has(date.month() as u32)
+        is_day && self.months.allows(date.month() as u32)
     }
 
     /// The instants at which this clock time is due: none, one or two. The module's documentation has the rules.

@@ -217,7 +217,7 @@ impl Blocks {
 
     /// Ends the current block.
     fn end_block(&mut self, place: u32) {
-        let text = normal_form(&printable(&self.open));
+        let text = normal_form(&without_control_characters(&self.open));
         self.open.clear();
         if !text.chars().any(char::is_alphanumeric) {
             return;
@@ -303,7 +303,7 @@ fn without_numbers(word: &str) -> String {
 }
 
 /// The text with spaces in place of control characters.
-fn printable(text: &str) -> String {
+fn without_control_characters(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 

@@ -111,11 +111,11 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
 
 /// For each position where a block may differ freely, removes one differing block near it.
 fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
-    if masks.free().is_empty() || differing.is_empty() {
+    if masks.free_positions().is_empty() || differing.is_empty() {
         return;
     }
     let mut betweens = masks.neighbours_of(differing, blocks);
-    for free in masks.free() {
+    for free in masks.free_positions() {
         if let Some(at) = betweens.iter().rposition(|between| between.is_near(*free)) {
             differing.remove(at);
             betweens.remove(at);
@@ -186,7 +186,7 @@ mod tests {
         texts.iter().map(block).collect()
     }
 
-    fn differing(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
+    fn differing_blocks(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
         let (old, new) = (blocks(old), blocks(new));
         let side = |blocks| Side { blocks, at_ms: 0 };
         let found = compare(side(&old), side(&new), &[]);
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn moved_blocks_are_no_difference_and_repeated_blocks_count_each() {
-        assert_eq!(differing(&["a", "b"], &["b", "a"]), (vec![], vec![]));
-        let (gone, come) = differing(&["a", "a", "b"], &["a", "c"]);
+        assert_eq!(differing_blocks(&["a", "b"], &["b", "a"]), (vec![], vec![]));
+        let (gone, come) = differing_blocks(&["a", "a", "b"], &["a", "c"]);
         assert_eq!(gone, ["a", "b"]);
         assert_eq!(come, ["c"]);
     }
@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn an_age_that_becomes_a_date_is_no_difference() {
         let (old, new) = (["Posted 6 days ago"], ["Posted Nov 17, 2026"]);
-        assert_eq!(differing(&old, &new), (vec![], vec![]));
-        assert_eq!(differing(&new, &["Posted Nov 18, 2026"]).0, new);
+        assert_eq!(differing_blocks(&old, &new), (vec![], vec![]));
+        assert_eq!(differing_blocks(&new, &["Posted Nov 18, 2026"]).0, new);
     }
 
     #[test]

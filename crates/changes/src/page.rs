@@ -288,7 +288,7 @@ impl PageVersions {
 
     /// Compares the text with all versions: if a page alternates between two forms, each is reported once.
     fn compare_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> CheckOutcome {
-        let masks = [&self.unsteady, site.unsteady()];
+        let masks = [&self.unsteady, site.unsteady_parts()];
         let is_met = |version: &Version| {
             version.is_read_as(&new)
                 && (version.has_hash_of(&new) || is_same(version.side(), new.side(), &masks))
@@ -297,7 +297,7 @@ impl PageVersions {
         let old = self.versions[last].side();
         let mut differing = compare(old, new.side(), &masks);
         if site.count_clock_steps(times::find_moved(&differing, old.at_ms, new.at_ms)) {
-            let masks = [&self.unsteady, site.unsteady()];
+            let masks = [&self.unsteady, site.unsteady_parts()];
             differing = compare(old, new.side(), &masks);
         }
         site.remove_site_blocks(&mut differing, &new.blocks);
@@ -343,7 +343,7 @@ impl PageVersions {
     /// Whether a check differs from everything that is known about the page. If so, a second fetch should show which
     /// parts differ at each fetch.
     pub fn has_news(&self, seen: &PageContent, at_ms: i64, site: &SiteBlocks) -> bool {
-        let masks = [&self.unsteady, site.unsteady()];
+        let masks = [&self.unsteady, site.unsteady_parts()];
         let new = Side {
             blocks: &seen.blocks,
             at_ms,

@@ -49,7 +49,7 @@ impl std::error::Error for UnpackError {}
 
 impl PageContent {
     /// No content, because the fields of the page are compared, or because it is missing.
-    pub fn empty() -> PageContent {
+    pub fn without_content() -> PageContent {
         PageContent::default()
     }
 
@@ -105,7 +105,7 @@ impl PageContent {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
             let is_known = site
-                .unsteady()
+                .unsteady_parts()
                 .form_name(block.place, &block.text)
                 .is_some();
             (!is_known).then_some(step_ms)

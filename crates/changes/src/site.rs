@@ -119,7 +119,7 @@ impl SiteBlocks {
     }
 
     /// The parts that are not compared on any page.
-    pub(crate) fn unsteady(&self) -> &Unsteady {
+    pub(crate) fn unsteady_parts(&self) -> &Unsteady {
         &self.unsteady
     }
 
@@ -131,8 +131,8 @@ impl SiteBlocks {
                 self.unsteady.add_template(*place, template.clone());
             }
         }
-        for (place, text) in shown.timed() {
-            let is_new = !known.timed().contains(&(*place, *text));
+        for (place, text) in shown.timed_hashes() {
+            let is_new = !known.timed_hashes().contains(&(*place, *text));
             if is_new && self.count_shown(&format!("{place} at {text}")) {
                 self.unsteady.add_timed(*place, *text);
             }

@@ -90,7 +90,7 @@ impl Template {
     }
 
     /// Whether a text is a form of this template.
-    pub(crate) fn fits(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let tokens = tokens(text);
         tokens.len() <= MOST_TOKENS && parts_fit(&self.0, &tokens)
     }
@@ -215,9 +215,9 @@ mod tests {
             ),
         ] {
             let template = Template::from_forms(one, other).unwrap();
-            assert!(template.fits(one) && template.fits(other), "{one}");
-            assert!(template.fits(form), "{form}");
-            assert!(!template.fits(another), "{another}");
+            assert!(template.matches(one) && template.matches(other), "{one}");
+            assert!(template.matches(form), "{form}");
+            assert!(!template.matches(another), "{another}");
         }
     }
 

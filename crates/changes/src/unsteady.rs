@@ -191,7 +191,7 @@ impl Unsteady {
         }
     }
 
-    pub(crate) fn timed(&self) -> &[(u32, u64)] {
+    pub(crate) fn timed_hashes(&self) -> &[(u32, u64)] {
         &self.timed
     }
 
@@ -251,7 +251,7 @@ impl Unsteady {
         self.forms.contains(&(place, hash(text)))
     }
 
-    pub(crate) fn free(&self) -> &[BlockPosition] {
+    pub(crate) fn free_positions(&self) -> &[BlockPosition] {
         &self.free
     }
 
@@ -260,7 +260,7 @@ impl Unsteady {
         let templates = self.templates.iter().filter(|(at, _)| *at == place);
         let number = templates
             .clone()
-            .position(|(_, template)| template.fits(text));
+            .position(|(_, template)| template.matches(text));
         if let Some(number) = number {
             return Some(format!("⟨form {number} at {place}⟩"));
         }

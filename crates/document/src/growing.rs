@@ -72,7 +72,7 @@ impl Growing {
     }
 
     /// The limit that was reached, if any. The tree still accepts nodes that the parser has begun.
-    pub(crate) fn full(&self) -> Option<Truncation> {
+    pub(crate) fn reached_limit(&self) -> Option<Truncation> {
         self.full
     }
 

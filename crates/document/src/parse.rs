@@ -176,7 +176,7 @@ impl html::TokenSink for Guard<TreeBuilder<Handle, Sink>> {
             _ => 1,
         };
         let result = self.builder.process_token(token, line);
-        self.count_tokens(count, self.builder.sink.full());
+        self.count_tokens(count, self.builder.sink.reached_limit());
         result
     }
 
@@ -212,7 +212,7 @@ impl xml::TokenSink for Guard<XmlTreeBuilder<Handle, Sink>> {
             tag.attrs.truncate(self.attributes_per_element);
         }
         let result = self.builder.process_token(token);
-        self.count_tokens(1, self.builder.sink.full());
+        self.count_tokens(1, self.builder.sink.reached_limit());
         result
     }
 

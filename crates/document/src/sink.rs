@@ -43,8 +43,8 @@ impl Sink {
         }
     }
 
-    pub(crate) fn full(&self) -> Option<Truncation> {
-        self.tree.borrow().full()
+    pub(crate) fn reached_limit(&self) -> Option<Truncation> {
+        self.tree.borrow().reached_limit()
     }
 
     fn create(&self, data: Data) -> Handle {

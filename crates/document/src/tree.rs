@@ -237,13 +237,13 @@ impl Tree {
 
     /// The string-value of any node.
     pub(crate) fn string_value(&self, node: NodeId) -> &str {
-        match self.aside(node) {
+        match self.aside_of(node) {
             Some(aside) => &aside.text,
             None => self.text(node),
         }
     }
 
-    pub(crate) fn aside(&self, node: NodeId) -> Option<&Aside> {
+    pub(crate) fn aside_of(&self, node: NodeId) -> Option<&Aside> {
         if self.nodes[node as usize].kind != COMMENT
             && self.nodes[node as usize].kind != INSTRUCTION
         {
@@ -295,7 +295,7 @@ impl Tree {
                 self.nodes[node as usize].kind
             })
         });
-        index.named(name)
+        index.elements_named(name)
     }
 
     /// The attributes with a name, in document order.
@@ -306,7 +306,7 @@ impl Tree {
                 self.attributes[index as usize].name
             })
         });
-        index.named(name)
+        index.elements_named(name)
     }
 }
 
@@ -383,7 +383,7 @@ impl NameIndex {
         }
     }
 
-    fn named(&self, name: NameId) -> &[u32] {
+    fn elements_named(&self, name: NameId) -> &[u32] {
         if name == NO_NAME {
             return &[];
         }

@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 14] = [
 ];
 
 /// Parses the page and evaluates all expressions, on a small stack and with a time limit.
-fn survive(name: &'static str, page: String, limits: Limits) -> Option<Truncation> {
+fn check_survival(name: &'static str, page: String, limits: Limits) -> Option<Truncation> {
     let run = move || {
         let started = Instant::now();
         let document = Document::parse_html(&page, &limits);
@@ -78,14 +78,14 @@ fn brisk_limits() -> Limits {
 
 #[test]
 fn deep_nesting_is_cut() {
-    let nested = survive("div", "<div>".repeat(200_000), brisk_limits());
+    let nested = check_survival("div", "<div>".repeat(200_000), brisk_limits());
     assert_eq!(nested, Some(Truncation::OpenElements));
-    let options = survive("option", "<option><div>".repeat(100_000), brisk_limits());
+    let options = check_survival("option", "<option><div>".repeat(100_000), brisk_limits());
     assert_eq!(options, Some(Truncation::OpenElements));
-    survive("svg", "<svg><template>".repeat(50_000), brisk_limits());
-    survive("table", "<table><tr><td>".repeat(30_000), brisk_limits());
-    survive("formatting", "<a><b><i>".repeat(50_000), brisk_limits());
-    survive(
+    check_survival("svg", "<svg><template>".repeat(50_000), brisk_limits());
+    check_survival("table", "<table><tr><td>".repeat(30_000), brisk_limits());
+    check_survival("formatting", "<a><b><i>".repeat(50_000), brisk_limits());
+    check_survival(
         "font",
         "<font color=red>x</p>".repeat(50_000),
         brisk_limits(),
@@ -120,18 +120,18 @@ fn the_adoption_agency_cannot_fill_the_memory() {
     let bold: String = (0..8_000).map(|i| format!("<b x={i}>")).collect();
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
     assert_eq!(
-        survive("bold", reconstructed, brisk_limits()),
+        check_survival("bold", reconstructed, brisk_limits()),
         Some(Truncation::OpenElements)
     );
     let bold: String = (0..1_000).map(|i| format!("<b x={i}>")).collect();
     let reconstructed = format!("<p>{bold}{}", "x<p>".repeat(8_000));
-    assert!(survive("bold again", reconstructed, brisk_limits()).is_some());
+    assert!(check_survival("bold again", reconstructed, brisk_limits()).is_some());
     let long_value = format!("<p><b x={}>{}", "v".repeat(100_000), "x<p>".repeat(20_000));
     assert!(matches!(
-        survive("copied value", long_value, brisk_limits()),
+        check_survival("copied value", long_value, brisk_limits()),
         Some(Truncation::Attributes | Truncation::Memory)
     ));
-    survive(
+    check_survival(
         "misnested",
         "<a><p><b></a></p><i></b>".repeat(30_000),
         brisk_limits(),
@@ -141,7 +141,7 @@ fn the_adoption_agency_cannot_fill_the_memory() {
 #[test]
 fn many_attributes_are_cut() {
     let attributes: String = (0..50_000).map(|i| format!(" a{i}=v")).collect();
-    survive(
+    check_survival(
         "attributes",
         format!("<p>before<div{attributes}><p>behind"),
         brisk_limits(),
@@ -163,7 +163,7 @@ fn many_attributes_are_cut() {
     }
 
     let bodies: String = (0..20_000).map(|i| format!("<body a{i}=v>")).collect();
-    survive("bodies", bodies, brisk_limits());
+    check_survival("bodies", bodies, brisk_limits());
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn long_pages_are_cut() {
         input_bytes: 1 << 20,
         ..brisk_limits()
     };
-    let cut = survive("long", "<p>paragraph ü</p>".repeat(100_000), limits);
+    let cut = check_survival("long", "<p>paragraph ü</p>".repeat(100_000), limits);
     assert_eq!(cut, Some(Truncation::InputBytes));
-    let many = survive("nodes", "<p>x".repeat(500_000), brisk_limits());
+    let many = check_survival("nodes", "<p>x".repeat(500_000), brisk_limits());
     assert_eq!(many, Some(Truncation::Nodes));
 }
 
@@ -200,14 +200,14 @@ fn parsing_ends_with_its_time() {
 #[test]
 fn long_parts_are_read() {
     let attribute = format!("<p x='{}'>after</p>", "value ".repeat(500_000));
-    assert_eq!(survive("value", attribute, brisk_limits()), None);
+    assert_eq!(check_survival("value", attribute, brisk_limits()), None);
     let comment = format!("<!--{}--><p>after</p>", "comment - ".repeat(300_000));
-    assert_eq!(survive("comment", comment, brisk_limits()), None);
+    assert_eq!(check_survival("comment", comment, brisk_limits()), None);
     let script = format!(
         "<script>{}</script><p>after</p>",
         "a < b && c ".repeat(300_000)
     );
-    assert_eq!(survive("script", script, brisk_limits()), None);
+    assert_eq!(check_survival("script", script, brisk_limits()), None);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn text_in_small_pieces_is_one_text() {
         "a\0b",
         "&notit; &#x0; &#xD800; &#99999999; ",
     ] {
-        survive(
+        check_survival(
             "pieces",
             format!("<p>{}", piece.repeat(150_000)),
             brisk_limits(),
@@ -230,7 +230,7 @@ fn text_in_small_pieces_is_one_text() {
 
 #[test]
 fn foster_parenting_keeps_text_in_order() {
-    survive(
+    check_survival(
         "foster",
         format!("<table>{}", "x<tr>y".repeat(20_000)),
         brisk_limits(),

@@ -90,7 +90,7 @@ impl Follow for Follower {
             let is_whole = self
                 .process_chunk(store, stored, chunk, turn.is_last())
                 .await?;
-            let is_stopped = turn.is_last() && signals::requested() == SignalRequest::Stop;
+            let is_stopped = turn.is_last() && signals::received_request() == SignalRequest::Stop;
             if is_stopped || turn.is_over() || (is_end && is_whole) {
                 return Ok(());
             }

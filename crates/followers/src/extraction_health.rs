@@ -72,7 +72,7 @@ impl ExtractionHealth {
     }
 
     /// The stored alerts of mappings in force; `None` if they have not been read yet.
-    pub fn standing(&self) -> Option<StandingExtractions> {
+    pub fn standing_alerts(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
         Some(filter_by_mappings(standing, &self.mappings))
@@ -158,7 +158,7 @@ impl Follower {
     }
 
     fn publish_standing(&self) {
-        let standing = Arc::new(self.judged.standing());
+        let standing = Arc::new(self.judged.standing_judgements());
         *self
             .standing
             .write()

@@ -242,7 +242,7 @@ impl MappingHealth {
             let fall = scope.fields.get(&field)?.fill.current_fall()?;
             since = since.min(fall.since);
             Some(FallenField {
-                least: self.rows.least(&field),
+                least: self.rows.lowest_normal(&field),
                 field,
                 sign: Sign::Empty,
                 template: template.clone(),

@@ -34,7 +34,7 @@ impl MappingHealth {
         let fields = scope.fields.iter();
         let reports = fields.map(|(name, field)| {
             let mut report = series_json(name, &field.fill);
-            if let Some(least) = self.rows.least(name) {
+            if let Some(least) = self.rows.lowest_normal(name) {
                 report["least"] = round_share(least).into();
             }
             report

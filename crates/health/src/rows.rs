@@ -201,7 +201,7 @@ impl Rows {
     }
 
     /// The lowest normal number of rows, or the lowest normal share of rows with a value.
-    pub(crate) fn least(&self, name: &str) -> Option<f64> {
+    pub(crate) fn lowest_normal(&self, name: &str) -> Option<f64> {
         let (dataset, field) = split_rows_name(name)?;
         let known = self.datasets.get(dataset)?;
         match field {

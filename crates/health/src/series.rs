@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    fn healthy(pages: u64) -> Series {
+    fn healthy_series(pages: u64) -> Series {
         let mut series = Series::default();
         for source in 0..pages {
             assert_eq!(series.note_page(true, page(source)), Step::Nothing);
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_lost_falls_after_few_pages_and_recovers() {
-        let mut series = healthy(100);
+        let mut series = healthy_series(100);
         assert_eq!(pages_until(Step::Fell, &mut series, false, 1_000), 6);
         let fall = series.current_fall().unwrap();
         assert_eq!((fall.before, fall.after), (1.0, 0.0));
@@ -448,7 +448,7 @@ mod tests {
         assert!(sure > Some(0.999_9), "{sure:?}");
         assert_eq!(fallen, None, "the sums see one source, of little weight");
         assert_eq!(note(true, 1), (None, None), "a value came again");
-        let mut large = healthy(6_000);
+        let mut large = healthy_series(6_000);
         for empty in 1..=4 {
             large.note_page(false, page(empty));
             assert_eq!(large.loss_confidence(), None, "{empty} pages say little");
@@ -457,15 +457,15 @@ mod tests {
 
     #[test]
     fn the_pages_of_one_source_must_say_more() {
-        let mut series = healthy(100);
+        let mut series = healthy_series(100);
         assert!(pages_until(Step::Fell, &mut series, false, 1) > 10);
-        let mut series = healthy(100);
+        let mut series = healthy_series(100);
         assert_eq!(pages_until(Step::Fell, &mut series, false, 3), 6);
     }
 
     #[test]
     fn nothing_falls_while_the_known_layouts_are_there() {
-        let mut series = healthy(100);
+        let mut series = healthy_series(100);
         for source in 0..1_000 {
             let is_known_layout = source % 3 == 0;
             let witness = Witness {
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn before_twenty_pages_nothing_is_judged() {
-        let mut series = healthy(19);
+        let mut series = healthy_series(19);
         for source in 0..5 {
             assert_eq!(series.note_page(false, page(source)), Step::Nothing);
         }

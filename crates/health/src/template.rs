@@ -19,7 +19,7 @@ const MOST_DIGITS: usize = 64;
 pub(crate) const KNOWN: u64 = 30;
 
 /// The percentage of equal digits in two sketches.
-fn likeness(one: &str, other: &str) -> usize {
+fn percent_of_equal_digits(one: &str, other: &str) -> usize {
     if one.len() != other.len() || one.is_empty() {
         return 0;
     }
@@ -29,7 +29,7 @@ fn likeness(one: &str, other: &str) -> usize {
 
 /// Whether two sketches show the same layout.
 pub fn is_similar(one: &str, other: &str) -> bool {
-    one == other || likeness(one, other) >= 50
+    one == other || percent_of_equal_digits(one, other) >= 50
 }
 
 /// The pages of one layout.
@@ -56,7 +56,7 @@ pub(crate) fn find_or_add(
         .iter()
         .enumerate()
         .filter(|(_, template)| is_similar(&template.sketch, sketch))
-        .max_by_key(|(_, template)| likeness(&template.sketch, sketch));
+        .max_by_key(|(_, template)| percent_of_equal_digits(&template.sketch, sketch));
     if let Some((index, _)) = nearest {
         return index;
     }

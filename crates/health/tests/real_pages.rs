@@ -112,7 +112,7 @@ fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
 }
 
 /// The pages of a night in their order, each with its source.
-fn night(order: Order, pages: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
+fn draw_night(order: Order, pages: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
     if order == Order::Random {
         let mut night: Vec<(usize, usize)> = (0..pages).map(|page| (page, page)).collect();
         random.shuffle(&mut night);
@@ -146,7 +146,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
         if nth % NIGHTS == 0 {
             health = MappingHealth::new(manual.name);
         }
-        for (page, source) in night(order, manual.pages.len(), &mut random) {
+        for (page, source) in draw_night(order, manual.pages.len(), &mut random) {
             if reported.pages == most {
                 return reported;
             }

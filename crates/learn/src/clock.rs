@@ -12,7 +12,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
 /// The minutes since midnight, if the text is a time of day and nothing else. `12.30` may be a number.
 pub fn minutes_of_day(text: &str) -> Option<u32> {
     const LONGEST: usize = 16;
-    let text = webfill_values::trimmed(text);
+    let text = webfill_values::trim(text);
     if text.len() > LONGEST || !text.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

@@ -80,7 +80,7 @@ impl Columns {
                 });
                 own
             }
-            Reading::Known => self.known(step, |column| column.numbers.clone()),
+            Reading::Known => self.read_column(step, |column| column.numbers.clone()),
         }
     }
 
@@ -95,7 +95,7 @@ impl Columns {
                 });
                 own.order()
             }
-            Reading::Known => self.known(step, |column| column.dates.order()),
+            Reading::Known => self.read_column(step, |column| column.dates.order()),
         }
     }
 
@@ -104,7 +104,7 @@ impl Columns {
         merge(self.of_step.borrow_mut().entry(address(step)).or_default());
     }
 
-    fn known<T: Default>(&self, step: &dyn Processor, take: impl FnOnce(&Column) -> T) -> T {
+    fn read_column<T: Default>(&self, step: &dyn Processor, take: impl FnOnce(&Column) -> T) -> T {
         let of_step = self.of_step.borrow();
         of_step.get(&address(step)).map(take).unwrap_or_default()
     }

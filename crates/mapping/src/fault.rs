@@ -50,7 +50,7 @@ impl fmt::Display for LoadErrors {
 }
 
 /// Formats a user's text for a message: quoted, on one line, shortened.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     const SHOWN_CHARS: usize = 120;
     let mut shown = String::with_capacity(text.len().min(SHOWN_CHARS) + 2);
     shown.push('"');
@@ -105,7 +105,7 @@ mod tests {
             line: Some(12),
             column: None,
             path: "fields[0].name".into(),
-            message: format!("bad name {}", quoted("A\nB")),
+            message: format!("bad name {}", quote("A\nB")),
         };
         assert_eq!(
             fault.to_string(),
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn quoted_text_is_short_and_on_one_line() {
-        let long = quoted(&"x".repeat(5000));
+        let long = quote(&"x".repeat(5000));
         assert!(long.chars().count() < 130);
-        assert_eq!(quoted("\u{1b}[31m"), r#""\u{1b}[31m""#);
+        assert_eq!(quote("\u{1b}[31m"), r#""\u{1b}[31m""#);
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn key_path(path: &str, key: &str) -> String {
     match (plain, path.is_empty()) {
         (true, true) => key.to_owned(),
         (true, false) => format!("{path}.{key}"),
-        (false, _) => format!("{path}[{}]", crate::fault::quoted(key)),
+        (false, _) => format!("{path}[{}]", crate::fault::quote(key)),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::json_text::{self, JsonText};
 use crate::limits::Limits;
 use crate::pattern::MAX_EXPRESSION_BYTES;
@@ -85,7 +85,7 @@ impl JsonQuery {
     ///
     /// One line that repeats the expression and says what is wrong with it.
     pub(crate) fn compile(expression: &str) -> Result<JsonQuery, String> {
-        let refuse = |reason: String| format!("invalid JSONPath {}: {reason}", quoted(expression));
+        let refuse = |reason: String| format!("invalid JSONPath {}: {reason}", quote(expression));
         if expression.len() > MAX_EXPRESSION_BYTES {
             return Err(refuse(format!("over {MAX_EXPRESSION_BYTES} bytes long")));
         }

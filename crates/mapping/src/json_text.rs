@@ -120,16 +120,16 @@ impl<'t> Reader<'t> {
         self.oddity.get_or_insert_with(|| oddity.to_owned());
     }
 
-    fn rest(&self) -> &'t str {
+    fn unread_text(&self) -> &'t str {
         &self.text[self.at..]
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.unread_text().chars().next()
     }
 
     fn take(&mut self, token: &str) -> bool {
-        let is_next = self.rest().starts_with(token);
+        let is_next = self.unread_text().starts_with(token);
         if is_next {
             self.at += token.len();
         }
@@ -149,14 +149,14 @@ impl<'t> Reader<'t> {
         const MARKS: &[&str] = &["<!--", "-->", "<![CDATA[", "]]>"];
         loop {
             let blank = self
-                .rest()
+                .unread_text()
                 .find(|c| !(is_white_space(c) || is_invisible(c)));
-            self.at += blank.unwrap_or(self.rest().len());
+            self.at += blank.unwrap_or(self.unread_text().len());
             if MARKS.iter().any(|mark| self.take(mark)) {
                 self.note("it is in a comment or CDATA section");
-            } else if self.rest().starts_with("/*") {
+            } else if self.unread_text().starts_with("/*") {
                 self.skip_to("*/");
-            } else if self.rest().starts_with("//") {
+            } else if self.unread_text().starts_with("//") {
                 self.skip_line();
             } else {
                 return;
@@ -166,15 +166,19 @@ impl<'t> Reader<'t> {
 
     fn skip_to(&mut self, end: &str) {
         self.note("it holds comments");
-        let length = self.rest().find(end).map(|at| at + end.len());
-        self.at += length.unwrap_or(self.rest().len());
+        let length = self.unread_text().find(end).map(|at| at + end.len());
+        self.at += length.unwrap_or(self.unread_text().len());
     }
 
     /// Skips the rest of the line. Stops before a mark of a comment or CDATA section that is the first text in it,
     /// because JSON may follow the mark.
     fn skip_line(&mut self) {
         self.note("it holds comments");
-        let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
+        let line = self
+            .unread_text()
+            .split(['\n', '\r'])
+            .next()
+            .unwrap_or_default();
         let mark = ["<![CDATA[", "]]>", "<!--", "-->"].iter().find_map(|mark| {
             let before = line[2..].find(mark)?;
             line[2..2 + before].trim().is_empty().then_some(2 + before)
@@ -280,7 +284,7 @@ impl<'t> Reader<'t> {
         self.at += 1;
         let mut string = String::new();
         loop {
-            let rest = self.rest();
+            let rest = self.unread_text();
             let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ');
             let Some(length) = plain else {
                 self.at = self.text.len();
@@ -324,7 +328,7 @@ impl<'t> Reader<'t> {
 
     fn unicode_escape(&mut self) -> Result<char, Fault> {
         let first = self.four_digits()?;
-        if (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u") {
+        if (0xd800..0xdc00).contains(&first) && self.unread_text().starts_with("\\u") {
             let before = self.at;
             self.at += 2;
             let second = self.four_digits()?;
@@ -341,7 +345,7 @@ impl<'t> Reader<'t> {
     }
 
     fn four_digits(&mut self) -> Result<u32, Fault> {
-        let digits = self.rest().get(..4).unwrap_or_default();
+        let digits = self.unread_text().get(..4).unwrap_or_default();
         let code = u32::from_str_radix(digits, 16).ok();
         let code = code.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
         self.at += digits.len();
@@ -351,7 +355,7 @@ impl<'t> Reader<'t> {
     /// Reads a number, `true`, `false` or `null`. JavaScript's `NaN`, `Infinity` and `undefined` become null.
     fn read_word(&mut self) -> Result<Value, Fault> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
-        let rest = self.rest();
+        let rest = self.unread_text();
         let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
         let value = match word {
             "true" => Value::Bool(true),

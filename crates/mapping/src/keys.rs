@@ -2,7 +2,7 @@
 
 use crate::reader::Key;
 
-pub(crate) const fn required(name: &'static str) -> Key {
+pub(crate) const fn required_key(name: &'static str) -> Key {
     Key {
         name,
         required: true,
@@ -19,10 +19,10 @@ pub(crate) const fn optional(name: &'static str) -> Key {
 /// Keys of a mapping. `$schema` is for editors.
 pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("$schema"),
-    required("name"),
+    required_key("name"),
     optional("description"),
     optional("lane"),
-    required("url_patterns"),
+    required_key("url_patterns"),
     optional("headers"),
     optional("match"),
     optional("url_parsers"),
@@ -30,13 +30,13 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("rows"),
 ];
 pub(crate) const URL_PATTERN_KEYS: &[Key] = &[
-    required("type"),
-    required("pattern"),
+    required_key("type"),
+    required_key("pattern"),
     optional("description"),
 ];
-pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required("processors")];
+pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required_key("processors")];
 pub(crate) const FIELD_KEYS: &[Key] = &[
-    required("name"),
+    required_key("name"),
     optional("description"),
     optional("multiple"),
     optional("continues"),
@@ -44,7 +44,7 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
     optional("processors"),
     optional("alternatives"),
 ];
-pub(crate) const STEP_KEYS: &[Key] = &[required("type"), optional("parameters")];
+pub(crate) const STEP_KEYS: &[Key] = &[required_key("type"), optional("parameters")];
 
 /// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";

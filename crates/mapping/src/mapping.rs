@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use webfill_document::ignores_context;
 
 use crate::catalogue;
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::keys::{
     FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, STEP_KEYS, URL_PARSER_KEYS,
     URL_PATTERN_KEYS,
@@ -116,10 +116,7 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
     let named = PageLane::NAMES.iter().find(|(name, _)| *name == text);
     if named.is_none() {
         let path = object.get("lane").map_or_else(String::new, |at| at.path);
-        let message = format!(
-            "unknown lane {}: expected `http` or `browser`",
-            quoted(text)
-        );
+        let message = format!("unknown lane {}: expected `http` or `browser`", quote(text));
         reader.add_fault(&path, message);
     }
     named.map(|(_, lane)| *lane)
@@ -135,7 +132,7 @@ fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) ->
         match fields.iter().any(|field| field.name == name) {
             true => names.push(name.to_owned()),
             false => {
-                let why = format!("the mapping has no field {}", quoted(name));
+                let why = format!("the mapping has no field {}", quote(name));
                 reader.add_fault(&at.path, why);
             }
         }
@@ -159,7 +156,7 @@ pub(crate) fn read_name(
     } else if !is_right(name) {
         reader.add_fault(
             &at.path,
-            format!("bad name {}: it must match {form}", quoted(name)),
+            format!("bad name {}: it must match {form}", quote(name)),
         );
     }
     Some(name.to_owned())
@@ -253,7 +250,7 @@ fn read_fields(
             continue;
         };
         if fields.iter().any(|known| known.name == field.name) {
-            let message = format!("duplicate field {}", quoted(&field.name));
+            let message = format!("duplicate field {}", quote(&field.name));
             reader.add_fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
@@ -346,7 +343,7 @@ pub(crate) fn read_chain(
         if let Some(expression) = step.root_xpath().filter(|_| is_within) {
             let warning = format!(
                 "{} searches the whole page, not the elements found before: begin with `.//`",
-                quoted(expression)
+                quote(expression)
             );
             reader.warn(&format!("{}.parameters.expression", entry.path), warning);
         }

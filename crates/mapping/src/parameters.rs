@@ -47,7 +47,7 @@ impl<'v> Parameters<'v> {
     pub(crate) fn optional_text(&self, name: &str) -> Option<&str> {
         match self.given.get(name) {
             Some(value) => value.as_str(),
-            None => match self.declared(name).presence {
+            None => match self.declared_parameter(name).presence {
                 Presence::Text(default) => Some(default),
                 _ => None,
             },
@@ -58,12 +58,15 @@ impl<'v> Parameters<'v> {
     pub(crate) fn boolean(&self, name: &str) -> bool {
         match self.given.get(name) {
             Some(value) => value.as_bool().unwrap_or_default(),
-            None => matches!(self.declared(name).presence, Presence::Boolean(true)),
+            None => matches!(
+                self.declared_parameter(name).presence,
+                Presence::Boolean(true)
+            ),
         }
     }
 
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
-        self.declared(name);
+        self.declared_parameter(name);
         self.given.get(name).and_then(Value::as_i64)
     }
 
@@ -75,7 +78,7 @@ impl<'v> Parameters<'v> {
 
     /// The texts of a list; none if the parameter is not given.
     pub(crate) fn texts(&self, name: &str) -> Vec<&str> {
-        self.declared(name);
+        self.declared_parameter(name);
         let entries = self.given.get(name).and_then(Value::as_array);
         entries
             .map(|entries| entries.iter().filter_map(Value::as_str).collect())
@@ -84,7 +87,7 @@ impl<'v> Parameters<'v> {
 
     /// The entries of an object whose values are texts.
     pub(crate) fn table(&self, name: &str) -> Vec<(&str, &str)> {
-        self.declared(name);
+        self.declared_parameter(name);
         let members = self.given.get(name).and_then(Value::as_object);
         members
             .map(|members| {
@@ -99,7 +102,7 @@ impl<'v> Parameters<'v> {
         self.given.contains_key(name)
     }
 
-    fn declared(&self, name: &str) -> &'static Parameter {
+    fn declared_parameter(&self, name: &str) -> &'static Parameter {
         self.entry
             .parameters
             .iter()
@@ -135,7 +138,7 @@ fn check_kind(kind: Kind, at: &ValueAtPath<'_>, reader: &mut Reader<'_>) {
                 check_kind(Kind::Text, &ValueAtPath { value, path }, reader);
             }
         }
-        (kind, value) if fits(kind, value) => {}
+        (kind, value) if is_of_kind(kind, value) => {}
         (kind, value) => {
             let found = match value {
                 Value::String(_) | Value::Number(_) => value.to_string(),
@@ -149,7 +152,7 @@ fn check_kind(kind: Kind, at: &ValueAtPath<'_>, reader: &mut Reader<'_>) {
     }
 }
 
-fn fits(kind: Kind, value: &Value) -> bool {
+fn is_of_kind(kind: Kind, value: &Value) -> bool {
     match kind {
         Kind::Text => value.is_string(),
         Kind::Integer(min, max) => value

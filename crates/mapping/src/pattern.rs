@@ -91,7 +91,7 @@ impl Pattern {
         })
     }
 
-    fn compiled(&self) -> &Compiled {
+    fn compile_once(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
             compile_engine(&self.text, self.step_limit).expect("what compiled once compiles again")
         })
@@ -108,7 +108,7 @@ impl Pattern {
     }
 
     pub(crate) fn is_match(&self, text: &str) -> Result<bool, StepLimitExceeded> {
-        match self.compiled() {
+        match self.compile_once() {
             Compiled::Plain(regex) => Ok(regex.is_match(text)),
             Compiled::Fancy(regex) => regex.is_match(text).map_err(|_| StepLimitExceeded),
         }
@@ -120,7 +120,7 @@ impl Pattern {
         text: &'t str,
         mut visit: impl FnMut(Groups<'t>) -> bool,
     ) -> Result<(), StepLimitExceeded> {
-        match self.compiled() {
+        match self.compile_once() {
             Compiled::Plain(regex) => {
                 for groups in regex.captures_iter(text) {
                     if !visit(Groups::Plain(groups)) {

@@ -77,7 +77,7 @@ impl Reading {
             let of_paths = paths.iter().flat_map(|path| probe(&text_of(&path.pieces)));
             nodes = of_paths.collect();
         }
-        let search = Search::new(&probe, places, xpath_cures::cures);
+        let search = Search::new(&probe, places, xpath_cures::propose_xpath_cures);
         let hint = (is_empty && nodes.is_empty()).then(|| hints(&paths, &search));
         Reading::from_nodes(&nodes, hint.flatten())
     }
@@ -94,7 +94,7 @@ impl Reading {
         let nodes = probe(selector.source());
         let mut selectors = written::parse_selectors(selector.source());
         selectors.retain(|one| one.prefixes().all(|text| check_selector(&text).is_ok()));
-        let search = Search::new(&probe, places, css_cures::cures);
+        let search = Search::new(&probe, places, css_cures::propose_css_cures);
         let hint = nodes.is_empty().then(|| hints(&selectors, &search));
         Reading::from_nodes(&nodes, hint.flatten())
     }

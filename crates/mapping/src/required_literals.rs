@@ -37,7 +37,7 @@ impl RequiredLiterals {
         if !literals.iter().all(useful) {
             return;
         }
-        if shortest(&literals) > self.best.as_deref().map_or(0, shortest) {
+        if shortest_length(&literals) > self.best.as_deref().map_or(0, shortest_length) {
             self.best = Some(literals);
         }
     }
@@ -48,7 +48,7 @@ impl RequiredLiterals {
     }
 }
 
-fn shortest(literals: &[String]) -> usize {
+fn shortest_length(literals: &[String]) -> usize {
     literals.iter().map(String::len).min().unwrap_or(0)
 }
 

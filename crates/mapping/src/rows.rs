@@ -1,8 +1,8 @@
 //! Rows: the records that a mapping makes of a page with many entries, such as a table, search results, reviews, or
 //! the response of an API.
 
-use crate::fault::quoted;
-use crate::keys::{FIELD_NAME, optional, required};
+use crate::fault::quote;
+use crate::keys::{FIELD_NAME, optional, required_key};
 use crate::mapping::{
     Chain, Field, Step, is_field_name, read_chain, read_chains, read_name, read_url_parser,
 };
@@ -56,16 +56,16 @@ pub(crate) const ORIGINS: [(&str, &str); 4] = [
 
 pub(crate) const ROW_KEYS: &[Key] = &[
     optional("description"),
-    required("dataset"),
-    required("select"),
-    required("fields"),
-    required("key"),
+    required_key("dataset"),
+    required_key("select"),
+    required_key("fields"),
+    required_key("key"),
     optional("links"),
     optional("want"),
     optional("complete"),
 ];
 pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
-    required("name"),
+    required_key("name"),
     optional("description"),
     optional("from"),
     optional("record_field"),
@@ -117,7 +117,7 @@ fn read_rule(
             .iter()
             .any(|known| known.field.name == field.field.name)
         {
-            let message = format!("duplicate field {}", quoted(&field.field.name));
+            let message = format!("duplicate field {}", quote(&field.field.name));
             reader.add_fault(&format!("{}.name", at.path), message);
         }
         fields.push(field);
@@ -168,7 +168,7 @@ fn reject_root_xpath(
             if let Some(expression) = step.root_xpath() {
                 let why = format!(
                     "{} searches the whole page, so every row would get the same value: {cure}",
-                    quoted(expression)
+                    quote(expression)
                 );
                 let place = format!("{chain_path}[{number}].parameters.expression");
                 reader.add_fault(&place, why);
@@ -187,7 +187,7 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
         let is_of_record =
             |one: &RowField| one.field.name == name && matches!(one.origin, Origin::Record(_));
         if !is_field_name(name) {
-            let message = format!("bad name {}: it must match {FIELD_NAME}", quoted(name));
+            let message = format!("bad name {}: it must match {FIELD_NAME}", quote(name));
             reader.add_fault(&at.path, message);
         } else if fields.iter().any(is_of_record) {
             let why = "its value comes from the record that the page was fetched for: no other page fills it";
@@ -218,7 +218,7 @@ fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> 
     if !is_right {
         let message = format!(
             "bad dataset {}: it has 1 to {MAX_DATASET_BYTES} bytes, no `/` and no control characters",
-            quoted(name)
+            quote(name)
         );
         reader.add_fault(&at.path, message);
     }
@@ -248,7 +248,7 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
             }
             Some(_) => key.push(name.to_owned()),
             None => {
-                let why = format!("unknown field {} of the rows", quoted(name));
+                let why = format!("unknown field {} of the rows", quote(name));
                 reader.add_fault(&at.path, why);
             }
         }
@@ -308,8 +308,8 @@ fn read_origin<'v>(object: &Object<'v>, reader: &mut Reader<'_>) -> &'v str {
         return "row";
     };
     if !ORIGINS.iter().any(|(known, _)| *known == name) {
-        let names: Vec<String> = ORIGINS.iter().map(|(name, _)| quoted(name)).collect();
-        let message = format!("{} is none of {}", quoted(name), names.join(", "));
+        let names: Vec<String> = ORIGINS.iter().map(|(name, _)| quote(name)).collect();
+        let message = format!("{} is none of {}", quote(name), names.join(", "));
         reader.add_fault(&at.path, message);
     }
     name

@@ -80,8 +80,8 @@ pub(crate) struct CompiledSelectors {
 impl CompiledSelectors {
     pub(crate) fn new(texts: &Selectors) -> CompiledSelectors {
         CompiledSelectors {
-            xpaths: uncompiled(&texts.xpaths),
-            selectors: uncompiled(&texts.selectors),
+            xpaths: uncompiled_entries(&texts.xpaths),
+            selectors: uncompiled_entries(&texts.selectors),
         }
     }
 
@@ -96,7 +96,7 @@ impl CompiledSelectors {
     }
 }
 
-fn uncompiled<T>(texts: &Texts) -> Vec<(String, OnceCell<T>)> {
+fn uncompiled_entries<T>(texts: &Texts) -> Vec<(String, OnceCell<T>)> {
     let entry = |text: &str| (text.to_owned(), OnceCell::new());
     texts.in_order().into_iter().map(entry).collect()
 }

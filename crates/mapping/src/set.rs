@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use crate::fault::{Fault, LoadErrors, quoted};
+use crate::fault::{Fault, LoadErrors, quote};
 use crate::mapping::{Mapping, PageLane, read_mapping};
 use crate::reader::{Reader, ValueAtPath};
 use crate::selectors::Selectors;
@@ -316,7 +316,7 @@ impl Loading {
         if let Some(other) = self.names.get(&mapping.name) {
             let message = format!(
                 "duplicate mapping name {}, also in {other}",
-                quoted(&mapping.name)
+                quote(&mapping.name)
             );
             reader.add_fault(&crate::json_positions::key_path(&at.path, "name"), message);
         }

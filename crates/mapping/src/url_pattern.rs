@@ -5,7 +5,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use regex::bytes::RegexBuilder;
 use webfill_urls::Url;
 
-use crate::fault::{did_you_mean, quoted};
+use crate::fault::{did_you_mean, quote};
 use crate::pattern::{MAX_EXPRESSION_BYTES, Pattern, StepLimitExceeded};
 use crate::required_literals::{RequiredLiterals, literals_of_fancy, literals_of_regex};
 
@@ -74,7 +74,7 @@ impl UrlPattern {
         };
         compiled.map_err(|reason| PatternFault {
             key: "pattern",
-            message: format!("invalid {kind} {}: {reason}", quoted(text)),
+            message: format!("invalid {kind} {}: {reason}", quote(text)),
         })
     }
 
@@ -113,7 +113,7 @@ fn unknown_kind(kind: &str) -> PatternFault {
         key: "type",
         message: format!(
             "unknown type of pattern {}{meant} (known: {})",
-            quoted(kind),
+            quote(kind),
             names.join(", ")
         ),
     }
@@ -184,13 +184,13 @@ fn compile_prefix(text: &str) -> Result<UrlPattern, String> {
     if !text[host_end..].contains('/') {
         return Err(format!(
             "end the host with a slash, {}, or other hosts that begin alike match too",
-            quoted(&format!("{text}/"))
+            quote(&format!("{text}/"))
         ));
     }
     if !url.as_str().starts_with(text) {
         return Err(format!(
             "never the beginning of a canonical URL; write {}",
-            quoted(url.as_str())
+            quote(url.as_str())
         ));
     }
     Ok(UrlPattern::Prefix(text.to_owned()))
@@ -233,7 +233,7 @@ fn host_of(url: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn matched(kind: &str, text: &str, url: &str) -> bool {
+    fn is_match(kind: &str, text: &str, url: &str) -> bool {
         UrlPattern::compile(kind, text)
             .unwrap()
             .is_match(url)
@@ -243,37 +243,37 @@ mod tests {
     #[test]
     fn a_regex_is_found_anywhere_in_the_url() {
         let gravatar = r"^https?:\/\/(?:(?:www|\w{2})\.)?gravatar\.com\/(?!avatar|support|site|connect)\w+\/?$";
-        assert!(matched("regex", gravatar, "https://en.gravatar.com/ada"));
-        assert!(matched("regex", gravatar, "http://gravatar.com/ada/"));
-        assert!(!matched("regex", gravatar, "https://gravatar.com/avatar"));
-        assert!(!matched("regex", gravatar, "https://gravatar.com/ada/x"));
-        assert!(matched("regex", "/item/", "https://a.example/item/7"));
+        assert!(is_match("regex", gravatar, "https://en.gravatar.com/ada"));
+        assert!(is_match("regex", gravatar, "http://gravatar.com/ada/"));
+        assert!(!is_match("regex", gravatar, "https://gravatar.com/avatar"));
+        assert!(!is_match("regex", gravatar, "https://gravatar.com/ada/x"));
+        assert!(is_match("regex", "/item/", "https://a.example/item/7"));
     }
 
     #[test]
     fn a_glob_is_the_whole_url_and_a_star_stays_within_a_segment() {
         let library = "https://docs.python.org/3/library/*.html";
-        assert!(matched(
+        assert!(is_match(
             "glob",
             library,
             "https://docs.python.org/3/library/os.html"
         ));
-        assert!(!matched(
+        assert!(!is_match(
             "glob",
             library,
             "https://docs.python.org/3/library/a/os.html"
         ));
-        assert!(!matched(
+        assert!(!is_match(
             "glob",
             library,
             "https://docs.python.org/3/library/os.html?x=1"
         ));
-        assert!(matched(
+        assert!(is_match(
             "glob",
             "https://*.example/**",
             "https://a.example/b/c"
         ));
-        assert!(matched(
+        assert!(is_match(
             "glob",
             "https://a.example/{x,y}/?",
             "https://a.example/y/1"
@@ -282,12 +282,12 @@ mod tests {
 
     #[test]
     fn a_prefix_is_literal() {
-        assert!(matched(
+        assert!(is_match(
             "prefix",
             "https://a.example/x",
             "https://a.example/xyz"
         ));
-        assert!(!matched(
+        assert!(!is_match(
             "prefix",
             "https://a.example/x.",
             "https://a.example/xyz"
@@ -296,22 +296,22 @@ mod tests {
 
     #[test]
     fn a_host_is_the_whole_host_or_all_below() {
-        assert!(matched("host", "A.example", "https://a.example:8080/x"));
-        assert!(!matched("host", "a.example", "https://b.a.example/"));
-        assert!(!matched(
+        assert!(is_match("host", "A.example", "https://a.example:8080/x"));
+        assert!(!is_match("host", "a.example", "https://b.a.example/"));
+        assert!(!is_match(
             "host",
             "a.example",
             "https://a.example.evil.test/a.example"
         ));
-        assert!(matched("host", "*.a.example", "http://x.y.a.example/"));
-        assert!(!matched("host", "*.a.example", "http://a.example/"));
-        assert!(!matched("host", "*.a.example", "http://xa.example/"));
-        assert!(matched(
+        assert!(is_match("host", "*.a.example", "http://x.y.a.example/"));
+        assert!(!is_match("host", "*.a.example", "http://a.example/"));
+        assert!(!is_match("host", "*.a.example", "http://xa.example/"));
+        assert!(is_match(
             "host",
             "bücher.example",
             "http://xn--bcher-kva.example/"
         ));
-        assert!(matched("host", "[::1]", "http://[::1]:81/"));
+        assert!(is_match("host", "[::1]", "http://[::1]:81/"));
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn engine() -> Engine {
 }
 
 /// Extracts everything from a page, and checks how long that takes.
-fn survive(name: &str, kind: PageKind, text: &str) {
+fn check_survival(name: &str, kind: PageKind, text: &str) {
     let engine = engine();
     let url = Url::parse("https://hostile.example/").unwrap();
     let page = PageInput {
@@ -146,22 +146,22 @@ fn survive(name: &str, kind: PageKind, text: &str) {
 
 #[test]
 fn nested_elements_end() {
-    survive(
+    check_survival(
         "200,000 nested div",
         PageKind::Html,
         &"<div>".repeat(200_000),
     );
-    survive(
+    check_survival(
         "unclosed option and div",
         PageKind::Html,
         &"<option><div>".repeat(100_000),
     );
-    survive(
+    check_survival(
         "nested tables",
         PageKind::Html,
         &"<table><tr><td>".repeat(50_000),
     );
-    survive(
+    check_survival(
         "nested svg and template",
         PageKind::Html,
         &"<svg><template>".repeat(50_000),
@@ -171,7 +171,7 @@ fn nested_elements_end() {
 #[test]
 fn formatting_elements_end() {
     let bold: String = (0..8000).map(|number| format!("<b x={number}>")).collect();
-    survive(
+    check_survival(
         "adopted formatting",
         PageKind::Html,
         &format!("<p>{bold}{}", "x<p>x".repeat(8000)),
@@ -183,13 +183,13 @@ fn links_end() {
     let links: String = (0..200_000)
         .map(|number| format!("<a href=/{number}>x</a>"))
         .collect();
-    survive("200,000 links", PageKind::Html, &links);
+    check_survival("200,000 links", PageKind::Html, &links);
 }
 
 #[test]
 fn attributes_end() {
     let attributes: String = (0..50_000).map(|number| format!(" a{number}=x")).collect();
-    survive(
+    check_survival(
         "50,000 attributes",
         PageKind::Html,
         &format!("<a href=x {attributes}>x</a>"),
@@ -198,23 +198,23 @@ fn attributes_end() {
 
 #[test]
 fn text_that_is_no_html_ends() {
-    survive("a's", PageKind::Html, &"a".repeat(2_000_000));
-    survive("words", PageKind::Html, &"aa ".repeat(1_000_000));
-    survive("references", PageKind::Html, &"a&amp;b ".repeat(200_000));
-    survive("NUL", PageKind::Html, &"\0<a href=\0>\0".repeat(100_000));
-    survive("less than", PageKind::Html, &"a < b ".repeat(200_000));
-    survive(
+    check_survival("a's", PageKind::Html, &"a".repeat(2_000_000));
+    check_survival("words", PageKind::Html, &"aa ".repeat(1_000_000));
+    check_survival("references", PageKind::Html, &"a&amp;b ".repeat(200_000));
+    check_survival("NUL", PageKind::Html, &"\0<a href=\0>\0".repeat(100_000));
+    check_survival("less than", PageKind::Html, &"a < b ".repeat(200_000));
+    check_survival(
         "unclosed comment",
         PageKind::Html,
         &format!("<!-- {}", "<a href=x>".repeat(100_000)),
     );
-    survive("empty", PageKind::Html, "");
+    check_survival("empty", PageKind::Html, "");
 }
 
 #[test]
 fn json_ends() {
-    survive("nested lists", PageKind::Json, &"[".repeat(1_000_000));
-    survive(
+    check_survival("nested lists", PageKind::Json, &"[".repeat(1_000_000));
+    check_survival(
         "many values",
         PageKind::Json,
         &format!("[{}0]", "0,".repeat(400_000)),
@@ -225,19 +225,19 @@ fn json_ends() {
         "1,".repeat(200_000) + "1",
         "]}".repeat(60)
     );
-    survive("deep and wide", PageKind::Json, &deep);
+    check_survival("deep and wide", PageKind::Json, &deep);
     let script = format!(
         "<script type='application/ld+json'>{}</script>",
         "[{\"@type\":\"Person\"},".repeat(50_000)
     );
-    survive("broken JSON-LD", PageKind::Html, &script);
+    check_survival("broken JSON-LD", PageKind::Html, &script);
 }
 
 #[test]
 fn xml_ends() {
-    survive("nested elements", PageKind::Xml, &"<a>".repeat(200_000));
+    check_survival("nested elements", PageKind::Xml, &"<a>".repeat(200_000));
     let laughs =
         "<!DOCTYPE x [<!ENTITY a \"ha\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]><x>&b;</x>";
-    survive("entities", PageKind::Xml, laughs);
-    survive("no XML", PageKind::Xml, &"<<>&;".repeat(100_000));
+    check_survival("entities", PageKind::Xml, laughs);
+    check_survival("no XML", PageKind::Xml, &"<<>&;".repeat(100_000));
 }

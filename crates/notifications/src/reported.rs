@@ -154,7 +154,7 @@ impl Reported {
     }
 
     /// Returns the news, and the state to store once they are reported.
-    pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
+    pub fn find_news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
         let mut reported = self.clone();
         let mut events = reported.take_run_events(facts);
         let has_new_run = reported.run != self.run;
@@ -225,10 +225,10 @@ impl Reported {
                 silent_after: facts.watch.silent_after,
                 sites: facts.sites,
                 alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
-                standing: &self.standing(),
+                standing: &self.standing_texts(),
             }),
             // Only a new run can add evidence.
-            false => self.standing(),
+            false => self.standing_texts(),
         };
         now.remove(NOT_STARTED);
         let was_held = self.silent.contains_key(NOT_STARTED);
@@ -265,7 +265,7 @@ impl Reported {
         events
     }
 
-    fn standing(&self) -> BTreeMap<String, String> {
+    fn standing_texts(&self) -> BTreeMap<String, String> {
         let standing = self.silent.iter();
         standing
             .map(|(name, reported)| (name.clone(), reported.why.clone()))
@@ -321,7 +321,7 @@ fn change_event(change: &Value) -> Event {
     let lines: Vec<String> = fields.unwrap_or_else(difference);
     let mut line = format!("{kind}: {url}");
     for text in lines.iter().take(MOST_CHANGED) {
-        line.push_str(&format!("\n{}", shortened(text)));
+        line.push_str(&format!("\n{}", shorten(text)));
     }
     if lines.len() > MOST_CHANGED {
         let more = lines.len() - MOST_CHANGED;
@@ -360,7 +360,7 @@ fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
 }
 
 /// The beginning of a text, on one line.
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     match line.char_indices().nth(MOST_CHANGED_CHARS) {
         Some((end, _)) => format!("{}...", &line[..end]),

@@ -73,7 +73,7 @@ pub(crate) fn restrict_calls() -> io::Result<()> {
 }
 
 /// Applies all restrictions of this module to a process that has a single thread and starts no other.
-pub fn confine(limits: &Limits) -> io::Result<Confinement> {
+pub fn confine_process(limits: &Limits) -> io::Result<Confinement> {
     limit_resources(limits, 0)?;
     let confinement = restrict_files()?;
     restrict_calls()?;

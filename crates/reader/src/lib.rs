@@ -15,7 +15,7 @@ pub mod process;
 mod report;
 mod text;
 
-pub use confine::{Confinement, confine};
+pub use confine::{Confinement, confine_process};
 pub use kind::{Kind, begins_as_document, coarse_kind, is_candidate};
 pub use limits::Limits;
 pub use memory::NotingAllocator;

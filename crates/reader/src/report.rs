@@ -61,7 +61,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 impl Metadata {
     /// The metadata without control characters, white space around values, and excess length.
     #[must_use]
-    pub fn cleaned(self) -> Metadata {
+    pub fn clean(self) -> Metadata {
         Metadata {
             title: self.title.and_then(|text| clean(&text)),
             author: self.author.and_then(|text| clean(&text)),
@@ -165,7 +165,7 @@ impl Report {
             kind,
             status: head.status,
             reason: head.reason.and_then(|reason| clean(&reason)),
-            metadata: head.metadata.cleaned(),
+            metadata: head.metadata.clean(),
             text,
             landlock: head.landlock,
         }))
@@ -182,7 +182,7 @@ pub(crate) fn write(
             kind: Some(report.kind),
             status: report.status,
             reason: report.reason.as_deref().and_then(clean),
-            metadata: report.metadata.clone().cleaned(),
+            metadata: report.metadata.clone().clean(),
             text_bytes: report.text.len(),
             landlock: report.landlock,
         },

@@ -120,10 +120,10 @@ impl Core {
             watches: Watches::default(),
             notifications: Notifications::default(),
         };
-        for crawl in core.cx.frontier.crawls().unfinished()? {
+        for crawl in core.cx.frontier.crawls().unfinished_crawls()? {
             crawls::register_crawl(&mut core.cx, crawl, now_ms)?;
         }
-        for crawl in core.cx.frontier.unsaved_crawls().all()? {
+        for crawl in core.cx.frontier.unsaved_crawls().unsaved_crawls()? {
             core.cx.frontier.crawls().touch(crawl);
         }
         outcomes::store_recent_crashed_pages(&mut core.cx, now_ms)?;

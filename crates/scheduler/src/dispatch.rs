@@ -215,7 +215,7 @@ impl Dispatch {
         let metrics = self.fleet.metrics();
         let has_room = |name: &str| {
             let credit = self.fleet.available_credit(name, now_ms);
-            credit.ordinary > 0 && self.fleet.offline(name).is_none()
+            credit.ordinary > 0 && self.fleet.offline_state(name).is_none()
         };
         let connected = self.fleet.connected_lanes();
         let with_room = connected.filter(|(name, _)| has_room(name));

@@ -124,7 +124,7 @@ mod watches;
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{HeldBy, HeldSites, HeldSitesScope};
 pub use self::changes::{
-    Applied, applied, apply_changes, apply_commits, is_unused, note_applied, shared_rows,
+    Applied, apply_changes, apply_commits, is_unused, note_applied, read_applied, shared_rows,
 };
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};

@@ -27,7 +27,7 @@ impl Refusal {
     }
 
     /// The reason as a clause, for people.
-    pub fn why(&self) -> String {
+    pub fn explain(&self) -> String {
         match self {
             Refusal::Url(refusal) => refusal.to_string(),
             Refusal::Scope(reason) => explain_reason(*reason).to_owned(),

@@ -61,7 +61,7 @@ pub fn enqueue_news(
     reported: &Reported,
     facts: &Facts<'_>,
 ) -> Result<(Reported, Vec<Undelivered>)> {
-    let (events, reported) = reported.news(facts);
+    let (events, reported) = reported.find_news(facts);
     let watch = facts.watch;
     let recipients = watch.notify.iter().filter(|notify| notify.when == time);
     let dropped = enqueue_events(db, watch, recipients, &events, facts.now_ms)?;
@@ -149,7 +149,7 @@ impl Attempts {
             }
         };
         let at = (now_ms, now_ms + retry_wait_ms(failures));
-        outbox::settle(db, (ended.id, &target), &ended.verdict, at)?;
+        outbox::record_attempt(db, (ended.id, &target), &ended.verdict, at)?;
         Ok(Some(target))
     }
 

@@ -62,9 +62,9 @@ pub struct WatchSources {
 impl WatchSources {
     pub fn new(config: &WatchesConfig, store: &StoreUri) -> WatchSources {
         let place = |allowed: &String| match (allowed.as_str(), store) {
-            (STORE, StoreUri::MongoDb(uri)) => uri.place(),
+            (STORE, StoreUri::MongoDb(uri)) => uri.database_place(),
             (STORE, StoreUri::Sqlite(_)) => None,
-            (allowed, _) => parse_mongodb(allowed)?.place(),
+            (allowed, _) => parse_mongodb(allowed)?.database_place(),
         };
         WatchSources {
             seeds_dir: config.seeds_dir.clone(),
@@ -88,7 +88,7 @@ impl WatchSources {
     fn check_records(&self, uri: &str) -> Result<(), String> {
         let uri = parse_mongodb(uri).ok_or(NO_DATABASE)?;
         let is_allowed = uri
-            .place()
+            .database_place()
             .is_some_and(|place| self.databases.contains(&place));
         if !is_allowed {
             return Err(NO_DATABASE.into());

@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 use webfill_scheduler::frontier::{
-    Applied, Frontier, FrontierConfig, applied, apply_changes, note_applied, open_file, shared_rows,
+    Applied, Frontier, FrontierConfig, apply_changes, note_applied, open_file, read_applied,
+    shared_rows,
 };
 
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -123,8 +124,8 @@ fn what_a_file_knows_of_itself_stays_there() {
         epoch: 2,
     };
     note_applied(&files.copy, position).unwrap();
-    assert_eq!(applied(&files.copy).unwrap(), position);
-    let unknown = files.frontier.run_in_transaction(applied).unwrap();
+    assert_eq!(read_applied(&files.copy).unwrap(), position);
+    let unknown = files.frontier.run_in_transaction(read_applied).unwrap();
     assert_eq!(unknown, Applied::default());
 }
 
@@ -191,5 +192,5 @@ fn a_file_is_never_ahead_of_the_journal() {
     drop(frontier);
     let mut frontier = open();
     assert_eq!(frontier.run_in_transaction(sites).unwrap(), 1);
-    assert_eq!(frontier.run_in_transaction(applied).unwrap(), position);
+    assert_eq!(frontier.run_in_transaction(read_applied).unwrap(), position);
 }

@@ -59,7 +59,7 @@ extern "C" fn count_signal(_signal: i32) {
 }
 
 /// What the signals received so far request.
-pub fn requested() -> SignalRequest {
+pub fn received_request() -> SignalRequest {
     match ASKED.load(Ordering::Relaxed) {
         0 => SignalRequest::Nothing,
         1 => SignalRequest::Drain,
@@ -70,7 +70,7 @@ pub fn requested() -> SignalRequest {
 /// Blocks this thread for a time. Returns false, and early, if a signal has requested something.
 pub fn sleep_unless_interrupted(duration: Duration) -> bool {
     let until = Instant::now() + duration;
-    while requested() == SignalRequest::Nothing {
+    while received_request() == SignalRequest::Nothing {
         if Instant::now() >= until {
             return true;
         }

@@ -13,13 +13,13 @@ macro_rules! say {
 
 /// Prints for [`say!`](crate::say). A closed standard error is not an error.
 pub fn print_error(line: impl Display) {
-    let mut text = printable(&line.to_string());
+    let mut text = escape_control_characters(&line.to_string());
     text.push('\n');
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// A text with its control characters escaped, except line breaks and tabs.
-pub fn printable(text: &str) -> String {
+pub fn escape_control_characters(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
     let mut writer = Printable::new(&mut shown);
     let written = writer.write_all(text.as_bytes());
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn control_characters_are_shown_and_not_obeyed() {
         for (text, shown) in TEXTS {
-            assert_eq!(printable(text), *shown);
+            assert_eq!(escape_control_characters(text), *shown);
         }
     }
 

@@ -72,7 +72,7 @@ pub(crate) struct FieldChange {
 }
 
 impl RereadAnswer {
-    pub(crate) fn overtaken() -> RereadAnswer {
+    pub(crate) fn overtaken_answer() -> RereadAnswer {
         RereadAnswer {
             is_overtaken: true,
             changes: Vec::new(),

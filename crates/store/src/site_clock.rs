@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    fn held() -> SiteClock {
+    fn reserved_clock() -> SiteClock {
         let reservation = HeldReservation {
             holder: String::from("one"),
             granted_at_ms: 10_000,
@@ -160,15 +160,15 @@ mod tests {
     #[test]
     fn a_held_reservation_is_granted_again_only_to_its_holder() {
         assert_eq!(
-            held().decide_reservation(&request("one"), 10_500),
+            reserved_clock().decide_reservation(&request("one"), 10_500),
             Reservation::Granted
         );
         assert_eq!(
-            held().decide_reservation(&request("two"), 10_000),
+            reserved_clock().decide_reservation(&request("two"), 10_000),
             wait(1_000)
         );
         assert_eq!(
-            held().decide_reservation(&request("two"), 12_000),
+            reserved_clock().decide_reservation(&request("two"), 12_000),
             wait(250)
         );
     }
@@ -176,22 +176,26 @@ mod tests {
     #[test]
     fn a_lapsed_reservation_counts_as_answered_when_it_lapsed() {
         assert_eq!(
-            held().decide_reservation(&request("two"), 14_999),
+            reserved_clock().decide_reservation(&request("two"), 14_999),
             wait(250)
         );
         assert_eq!(
-            held().decide_reservation(&request("two"), 15_000),
+            reserved_clock().decide_reservation(&request("two"), 15_000),
             wait(1_000)
         );
         assert_eq!(
-            held().decide_reservation(&request("two"), 16_000),
+            reserved_clock().decide_reservation(&request("two"), 16_000),
             Reservation::Granted
         );
     }
 
     #[test]
     fn a_reservation_is_visible_until_it_lapses_and_then_counts_as_answered() {
-        let entry = |now_ms| held().entry("example.com", 1_000, None, now_ms).unwrap();
+        let entry = |now_ms| {
+            reserved_clock()
+                .entry("example.com", 1_000, None, now_ms)
+                .unwrap()
+        };
         assert_eq!(entry(14_999).reserved_until_ms, Some(15_000));
         assert_eq!(entry(14_999).blocked_until_ms, None);
         assert_eq!(entry(15_000).reserved_until_ms, None);

@@ -31,7 +31,7 @@ async fn fresh_journal() -> (JournalStore, Database) {
     (connect(database.uri(), GROUP).await, database)
 }
 
-fn part(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
+fn record_part(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
     let part = part.to_owned();
     let content = Content::Changes { part, is_last };
     Record {
@@ -43,7 +43,7 @@ fn part(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
 
 /// Whole commits with these numbers.
 fn commits(numbers: impl IntoIterator<Item = u64>, epoch: u64) -> Vec<Record> {
-    let commit = |number| part(number, epoch, format!("commit {number}").as_bytes(), true);
+    let commit = |number| record_part(number, epoch, format!("commit {number}").as_bytes(), true);
     numbers.into_iter().map(commit).collect()
 }
 
@@ -71,8 +71,8 @@ async fn records_are_read_as_they_were_added() {
     let (journal, _database) = fresh_journal().await;
     assert_eq!(read_all(&journal, 0, MANY_BYTES).await, []);
     assert_eq!(journal.extent().await.unwrap(), None);
-    let mut records = vec![Record::begins(1, 1), part(2, 1, &[0, 255, 7], false)];
-    records.push(part(3, 1, &[], true));
+    let mut records = vec![Record::begins(1, 1), record_part(2, 1, &[0, 255, 7], false)];
+    records.push(record_part(3, 1, &[], true));
     records.extend(commits(4..=300, 1));
     let (some, others) = records.split_at(2);
     assert_eq!(append(&journal, some).await, AppendAnswer::Added);
@@ -200,7 +200,7 @@ async fn a_record_of_another_format_is_reported() {
 async fn records_larger_than_a_message_are_added_together() {
     let (journal, _database) = fresh_journal().await;
     let large = vec![7; 8 << 20];
-    let records: Vec<Record> = (1..=8).map(|n| part(n, 1, &large, n == 8)).collect();
+    let records: Vec<Record> = (1..=8).map(|n| record_part(n, 1, &large, n == 8)).collect();
     assert_eq!(append(&journal, &records).await, AppendAnswer::Added);
     assert_eq!(read_all(&journal, 0, 10 << 20).await, records);
 }
@@ -295,7 +295,7 @@ async fn primaries_that_die_lose_no_record_and_add_none_twice() {
         set.members[primary].restart();
         if epoch > 1 {
             let late = commits([expected.len() as u64 + 1 - 10], epoch - 1);
-            let answer = insist(former, &late).await;
+            let answer = append_with_retries(former, &late).await;
             assert!(
                 matches!(answer, AppendAnswer::Taken { epoch: by, .. } if by == epoch),
                 "{answer:?}"
@@ -309,7 +309,7 @@ async fn primaries_that_die_lose_no_record_and_add_none_twice() {
 /// Sends records until all of them are there, as a dispatcher does.
 async fn insist_on_all(journal: &JournalStore, mut records: Vec<Record>) {
     while !records.is_empty() {
-        match insist(journal, &records).await {
+        match append_with_retries(journal, &records).await {
             AppendAnswer::Added => return,
             AppendAnswer::Taken { number, epoch } => {
                 assert_eq!(epoch, records[0].epoch, "record {number} is another's");
@@ -320,7 +320,7 @@ async fn insist_on_all(journal: &JournalStore, mut records: Vec<Record>) {
 }
 
 /// Repeats a command until a server answers it.
-async fn insist(journal: &JournalStore, records: &[Record]) -> AppendAnswer {
+async fn append_with_retries(journal: &JournalStore, records: &[Record]) -> AppendAnswer {
     let started = Instant::now();
     loop {
         match journal.append(records.to_vec()).await {

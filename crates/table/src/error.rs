@@ -43,7 +43,7 @@ impl TableError {
         }
     }
 
-    pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> TableError {
+    pub(crate) fn unreadable_file(path: &Path, reason: impl Into<String>) -> TableError {
         TableError::Unreadable {
             path: path.to_owned(),
             reason: reason.into(),

@@ -83,7 +83,7 @@ impl GapMarkers {
     }
 
     /// The gap markers as they are written.
-    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+    pub fn marker_texts(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|word| WORDS[*word].0)
     }
 

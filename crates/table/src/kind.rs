@@ -88,7 +88,7 @@ impl Kind {
     }
 
     /// Whether a value of this kind may be put into a column of the other.
-    pub fn fits(self, column: Kind) -> bool {
+    pub fn fits_column(self, column: Kind) -> bool {
         self.merged_with(column) == column
     }
 }

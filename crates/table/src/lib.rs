@@ -5,7 +5,7 @@
 //! |---|---|
 //! | open a table and read its rows | [`open`], [`TableReader::next_row`] |
 //! | scan all rows | [`Sample::read`] |
-//! | find the id, the links, the fields to fill | [`understand`] |
+//! | find the id, the links, the fields to fill | [`infer_structure`] |
 //! | write the table again, with other values in some cells | [`write_filled`], [`write_changed`] |
 //!
 //! **Formats.** CSV, TSV and similar formats with any of four delimiters, two quotes and two escapes, with or without
@@ -61,5 +61,5 @@ pub use reader::{TableReader, open, open_sheet};
 pub use sample::Sample;
 pub use shape::Shape;
 pub use text::text_of;
-pub use understand::{ColumnChoices, Field, Reasons, Understanding, UrlColumn, understand};
+pub use understand::{ColumnChoices, Field, Reasons, Understanding, UrlColumn, infer_structure};
 pub use write::{ChangeCell, FillGap, WrittenTable, write_changed, write_filled};

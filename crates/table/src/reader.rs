@@ -44,7 +44,7 @@ pub fn open(path: &Path) -> Result<TableReader, TableError> {
 /// Opens a table. If it is a workbook, `sheet` names the sheet to read (`--sheet`); the default is the first one.
 pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, TableError> {
     if path.is_dir() {
-        return Err(TableError::unreadable(path, "it is a folder"));
+        return Err(TableError::unreadable_file(path, "it is a folder"));
     }
     let (format, rows) = match read_beginning(path)?.as_slice() {
         b"PAR1" => (
@@ -60,13 +60,13 @@ pub fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<TableReader, Table
             (format, Rows::Typed(Box::new(rows)))
         }
         _ if sheet.is_some() => {
-            return Err(TableError::unreadable(
+            return Err(TableError::unreadable_file(
                 path,
                 "it is no XLSX: only those have sheets",
             ));
         }
         [0xd0, 0xcf, 0x11, 0xe0] => {
-            return Err(TableError::unreadable(
+            return Err(TableError::unreadable_file(
                 path,
                 "it is XLS, or encrypted: save it as XLSX",
             ));
@@ -98,7 +98,7 @@ pub(crate) fn open_text(
     known: Option<&Format>,
 ) -> Result<Box<dyn TextRows>, TableError> {
     let unread = |error: io::Error| match error.kind() {
-        io::ErrorKind::Other => TableError::unreadable(path, error.to_string()),
+        io::ErrorKind::Other => TableError::unreadable_file(path, error.to_string()),
         _ => TableError::read(path, error),
     };
     let mut source = TextSource::open(path)?;
@@ -114,7 +114,7 @@ pub(crate) fn open_text(
         }
     };
     if source.buffer.bytes().is_empty() {
-        return Err(TableError::unreadable(path, "it is empty"));
+        return Err(TableError::unreadable_file(path, "it is empty"));
     }
     if let Some(layout) = layout {
         return Ok(Box::new(JsonRows::open(source, layout).map_err(unread)?));

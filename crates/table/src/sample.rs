@@ -84,7 +84,7 @@ impl Sample {
                     kept.offer(row);
                 }
                 Err(fault) if fault.is_end => {
-                    return Err(TableError::unreadable(reader.path(), fault.reason));
+                    return Err(TableError::unreadable_file(reader.path(), fault.reason));
                 }
                 Err(fault) => {
                     sample.fault_count += 1;

@@ -84,7 +84,10 @@ pub struct Reasons {
 }
 
 /// Infers the structure of a table. Choosing an unknown or ambiguous column is an error.
-pub fn understand(sample: &Sample, wishes: &ColumnChoices) -> Result<Understanding, TableError> {
+pub fn infer_structure(
+    sample: &Sample,
+    wishes: &ColumnChoices,
+) -> Result<Understanding, TableError> {
     let names = Names::new(&sample.columns);
     let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {
         let found: Result<Vec<Vec<usize>>, TableError> =

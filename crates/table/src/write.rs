@@ -92,7 +92,7 @@ pub fn write_changed(
     };
     let rows = open_text(input, Some(&understanding.format))?;
     if rows.columns() != understanding.columns.as_slice() {
-        return Err(TableError::unreadable(
+        return Err(TableError::unreadable_file(
             input,
             "its columns are others than when it was read",
         ));

@@ -112,7 +112,7 @@ const FULL: &str = "300 · #-12.50 · #-1.234 · @1815-12-10 · @2023-11-14T22:1
 const UUID: &str = "00010203-0405-0607-0809-0a0b0c0d0e0f";
 const NOTHING: &str = "∅ · ∅ · ∅ · ∅ · ∅ · ∅ · ∅ · ∅";
 
-fn expected() -> Vec<String> {
+fn expected_lines() -> Vec<String> {
     vec![
         format!(
             "1: #0 · Zoë · #{FULL} · #0.1 · #0.1 · #18446744073709551615 · {UUID} · [x ∅ y] · null"
@@ -138,7 +138,7 @@ fn every_type_is_read_in_every_compression() {
         let made = table("a.parquet", "");
         make(&made.path, compression);
         let (rows, faults) = made.read().unwrap();
-        assert_eq!(lines(&rows), expected(), "{compression}");
+        assert_eq!(lines(&rows), expected_lines(), "{compression}");
         assert_eq!(faults, []);
     }
 }
@@ -164,7 +164,7 @@ fn a_parquet_file_is_understood() {
 
 fn fill(path: &Path, output: &Path, values: &[(u64, &str, &str)]) -> WrittenTable {
     let sample = Sample::read(path).unwrap();
-    let understanding = webfill_table::understand(&sample, &ColumnChoices::default()).unwrap();
+    let understanding = webfill_table::infer_structure(&sample, &ColumnChoices::default()).unwrap();
     let mut last = (0, 0);
     let mut fill = |row: u64, column: usize| {
         assert!((row, column) > last, "row by row");
@@ -206,7 +206,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         (16, 0),
         "{written:?}"
     );
-    let mut after = expected();
+    let mut after = expected_lines();
     after[1] = String::from(
         "2: #1 · Emma · #32767 · #-7.50 · #12345678.901 · @2024-02-29 · @2024-01-01T10:00:00Z · @2024-01-01T00:00:00 \
          · @23:59:59.5 · #false · #1.5 · #2 · #18446744073709551614 · ffffffff-0000-0000-0000-000000000001 · [p q] · null",
@@ -296,7 +296,7 @@ fn a_value_that_does_not_fit_the_type_is_refused() {
             .map(|(_, _, value)| *value)
             .collect::<Vec<_>>()
     );
-    assert_eq!(lines(&read(&made.output()).unwrap().0), expected());
+    assert_eq!(lines(&read(&made.output()).unwrap().0), expected_lines());
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn wishes_win() {
         fields: Vec::new(),
         keep: vec!["price".into()],
     };
-    let understanding = webfill_table::understand(&sample, &wishes).unwrap();
+    let understanding = webfill_table::infer_structure(&sample, &wishes).unwrap();
     assert_eq!(
         described_lines(&understanding),
         ["SKU (as wished)", "url", "title (text, 1 gap)", "id, price"]
@@ -149,7 +149,7 @@ fn wishes_win() {
         fields: vec!["price".into()],
         ..ColumnChoices::default()
     };
-    let understanding = webfill_table::understand(&sample, &only).unwrap();
+    let understanding = webfill_table::infer_structure(&sample, &only).unwrap();
     assert_eq!(described_lines(&understanding)[2], "price (text, 2 gaps)");
 }
 
@@ -170,7 +170,7 @@ fn an_unknown_column_is_an_error_with_the_nearest_name() {
             id: Some(wish.into()),
             ..ColumnChoices::default()
         };
-        let error = webfill_table::understand(&sample, &wishes)
+        let error = webfill_table::infer_structure(&sample, &wishes)
             .unwrap_err()
             .to_string();
         assert!(error.starts_with(expected), "{error}");
@@ -181,7 +181,7 @@ fn an_unknown_column_is_an_error_with_the_nearest_name() {
             ..ColumnChoices::default()
         };
         assert!(
-            webfill_table::understand(&sample, &wishes).is_ok(),
+            webfill_table::infer_structure(&sample, &wishes).is_ok(),
             "{wish}"
         );
     }

@@ -82,7 +82,7 @@ fn parts_of(path: &Path) -> BTreeMap<String, String> {
 fn fill(input: &Table, sheet: Option<&str>, values: &[(u64, &str, &str)]) -> WrittenTable {
     let reader = webfill_table::open_sheet(&input.path, sheet).unwrap();
     let sample = Sample::from_reader(reader).unwrap();
-    let understanding = webfill_table::understand(&sample, &ColumnChoices::default()).unwrap();
+    let understanding = webfill_table::infer_structure(&sample, &ColumnChoices::default()).unwrap();
     let mut fill = |row: u64, column: usize| {
         let name = &understanding.columns[column].name;
         let found = values

@@ -57,7 +57,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
                 .filter(|better| better.value == reading.value)
                 .map(|better| {
                     1.0 - dependence
-                        .get(&pair(better, reading))
+                        .get(&ordered_pair(better, reading))
                         .copied()
                         .unwrap_or(0.0)
                 })
@@ -74,7 +74,7 @@ fn dependence(logarithms: [f64; 2]) -> f64 {
     (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
 }
 
-fn pair(one: &Reading, other: &Reading) -> (u32, u32) {
+fn ordered_pair(one: &Reading, other: &Reading) -> (u32, u32) {
     (one.site.min(other.site), one.site.max(other.site))
 }
 
@@ -95,7 +95,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         .filter(|place| readings[*place].leads)
         .take(MOST_SITES)
         .collect();
-    let posterior = single::posterior(index, model, item, index.known(item).first());
+    let posterior = single::posterior(index, model, item, index.known_values(item).first());
     // The weight of each site's vote for its value, as a logarithm.
     let said = |place: usize| {
         let precision = model.precision(item, place, &readings[place]);
@@ -105,7 +105,9 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
         for before in &leading[..rank] {
             let (one, other) = (&readings[*place], &readings[*before]);
             if one.value != other.value {
-                update_pair(pairs, pair(one, other), |copied| (1.0 - copied).ln());
+                update_pair(pairs, ordered_pair(one, other), |copied| {
+                    (1.0 - copied).ln()
+                });
                 continue;
             }
             let right = probability_without(
@@ -116,7 +118,13 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
                 let precision = model.usual_precision(reading);
                 (precision, (1.0 - precision) * collision)
             };
-            add_agreement(pairs, pair(one, other), right, says(one), says(other));
+            add_agreement(
+                pairs,
+                ordered_pair(one, other),
+                right,
+                says(one),
+                says(other),
+            );
         }
     }
 }

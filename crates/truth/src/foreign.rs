@@ -85,7 +85,7 @@ fn evidence_for_foreign_page(
     if index.shape(item) != FieldShape::Single {
         return None;
     }
-    let known = index.known(item).first()?;
+    let known = index.known_values(item).first()?;
     let by_chance = model.collision_probability(item).clamp(0.01, 0.5);
     let agrees = model.usual_precision(reading) * (1.0 - model.records.errors[item.field as usize]);
     let is_misspelt = known.presence == Presence::Misspelt;

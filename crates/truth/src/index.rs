@@ -144,7 +144,7 @@ impl Index {
                 .iter()
                 .filter(|reading| reading.leads);
             let claimed = leading.map(|reading| reading.value);
-            let known = self.known(item).iter().map(|known| known.value);
+            let known = self.known_values(item).iter().map(|known| known.value);
             cells.extend(claimed.chain(known).map(|value| (item.field, value)));
         }
         cells.sort_unstable();
@@ -167,7 +167,7 @@ impl Index {
         &self.readings[item.readings.clone()]
     }
 
-    pub fn known(&self, item: &Item) -> &[Known] {
+    pub fn known_values(&self, item: &Item) -> &[Known] {
         &self.known[item.known.clone()]
     }
 

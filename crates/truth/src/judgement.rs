@@ -213,7 +213,7 @@ fn values_by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)>
 fn values_by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => {
-            single::posterior(index, model, item, index.known(item).first()).values
+            single::posterior(index, model, item, index.known_values(item).first()).values
         }
         FieldShape::Several => several::posterior(index, model, item, true),
     }
@@ -313,7 +313,7 @@ fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> Judg
 
 /// Known values that the reading of some site contradicts.
 fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
-    let record = index.known(item);
+    let record = index.known_values(item);
     if record.is_empty() {
         return Vec::new();
     }

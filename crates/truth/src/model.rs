@@ -187,13 +187,13 @@ impl Model {
     }
 
     pub fn weigh_patterns(&mut self, counts: &Counts, frequencies: &Frequencies) {
-        self.patterns = factors(
+        self.patterns = bucket_factors(
             &counts.right,
             &counts.wrong,
             &PATTERN_PRIOR,
             &frequencies.patterns,
         );
-        self.fits = factors(
+        self.fits = bucket_factors(
             &counts.fits_right,
             &counts.fits_wrong,
             &FIT_PRIOR,
@@ -279,7 +279,7 @@ impl Records {
 /// For each bucket, the factor for the odds: how much more frequent the bucket is among right readings than among
 /// wrong ones. If there are few readings, the factors are shrunk towards `prior`, so that the buckets keep their
 /// frequencies.
-fn factors<const N: usize>(
+fn bucket_factors<const N: usize>(
     right: &[f64; N],
     wrong: &[f64; N],
     prior: &[f64; N],

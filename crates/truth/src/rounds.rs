@@ -37,8 +37,9 @@ impl Model {
         let mut records = Vec::new();
         for item in &index.items {
             // A single site without a record gives no evidence of how often it is right.
-            let measured = item.sites > 1 || index.known(item).iter().any(|known| known.held_out);
-            if !measured && index.known(item).is_empty() {
+            let measured =
+                item.sites > 1 || index.known_values(item).iter().any(|known| known.held_out);
+            if !measured && index.known_values(item).is_empty() {
                 continue;
             }
             let right = match index.shape(item) {

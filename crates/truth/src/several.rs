@@ -12,7 +12,7 @@ use crate::model::{Counts, Model};
 /// evidence, and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
     let readings = index.build_readings(item);
-    let record = if known { index.known(item) } else { &[] };
+    let record = if known { index.known_values(item) } else { &[] };
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(record.iter().map(|known| known.value));
     values.sort_unstable();
@@ -95,7 +95,7 @@ pub(crate) fn expectation_step(
             .binary_search_by_key(&value, |(value, _)| *value)
             .map_or(0.0, |place| posterior[place].1)
     };
-    for known in index.known(item) {
+    for known in index.known_values(item) {
         let right = of(known.value);
         records.push((item.field, 1.0 - right));
         if readings.iter().all(|reading| reading.value != known.value) {
@@ -104,9 +104,9 @@ pub(crate) fn expectation_step(
     }
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
         let cell = of_site[0].cell as usize;
-        if index.known(item).iter().any(|known| known.held_out) {
+        if index.known_values(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
-            let unread: Vec<&Known> = index.known(item).iter().filter(is_unread).collect();
+            let unread: Vec<&Known> = index.known_values(item).iter().filter(is_unread).collect();
             // If an unread value is nowhere on the page, the list is not incomplete without it, so it is not compared.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);

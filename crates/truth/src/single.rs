@@ -102,7 +102,7 @@ pub(crate) fn expectation_step(
     records: &mut Vec<(u32, f64)>,
 ) -> Vec<f64> {
     let readings = index.build_readings(item);
-    let known = index.known(item).first();
+    let known = index.known_values(item).first();
     let posterior = posterior(index, model, item, known);
     if let Some(known) = known {
         let right = posterior.probability_of(known.value);

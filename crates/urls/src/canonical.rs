@@ -38,7 +38,7 @@ impl UrlRefusal {
 
     fn invalid(text: &str, reason: &'static str) -> Self {
         UrlRefusal::Invalid {
-            text: shortened(text),
+            text: shorten(text),
             reason,
         }
     }
@@ -47,10 +47,10 @@ impl UrlRefusal {
         UrlRefusal::invalid(text, TOO_LONG)
     }
 
-    fn unsupported(text: &str, scheme: &str) -> Self {
+    fn unsupported_scheme(text: &str, scheme: &str) -> Self {
         UrlRefusal::UnsupportedScheme {
-            text: shortened(text),
-            scheme: shortened(scheme).to_ascii_lowercase(),
+            text: shorten(text),
+            scheme: shorten(scheme).to_ascii_lowercase(),
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     if let Some(scheme) = leading_scheme(text)
         && !is_crawlable(scheme)
     {
-        return Err(UrlRefusal::unsupported(text, scheme));
+        return Err(UrlRefusal::unsupported_scheme(text, scheme));
     }
     if text.len() > MAX_TEXT_BYTES {
         return Err(UrlRefusal::invalid(text, TOO_LONG));
@@ -82,7 +82,7 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
         .parse(base.map_or(text, |_| without_more_slashes(text)))
         .map_err(|error| UrlRefusal::invalid(text, why_unparsed(error)))?;
     if !is_crawlable(url.scheme()) {
-        return Err(UrlRefusal::unsupported(text, url.scheme()));
+        return Err(UrlRefusal::unsupported_scheme(text, url.scheme()));
     }
     normalise(&mut url).map_err(|reason| UrlRefusal::invalid(text, reason))?;
     Ok(url)
@@ -201,7 +201,7 @@ fn why_unparsed(error: ParseError) -> &'static str {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -59,7 +59,7 @@ fn is_break(character: char) -> bool {
 
 /// The text without white space and invisible marks at its ends. A mark that belongs to a visible character stays: an
 /// emoji selector, or a joiner with which some scripts end a word.
-pub fn trimmed(text: &str) -> &str {
+pub fn trim(text: &str) -> &str {
     let text = text.trim_start_matches(|c| is_white_space(c) || is_invisible(c));
     let is_end = |c: char| is_white_space(c) || (is_invisible(c) && !is_selector(c));
     let rest = text.trim_end_matches(is_end);
@@ -78,10 +78,10 @@ fn is_joined_letter(character: char) -> bool {
 }
 
 /// The text with each run of white space as one space, none at its ends, and without marks for possible line breaks.
-pub fn collapsed(text: &str) -> String {
+pub fn collapse(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     let mut has_space = false;
-    for character in trimmed(text).chars().filter(|c| !is_break(*c)) {
+    for character in trim(text).chars().filter(|c| !is_break(*c)) {
         if is_white_space(character) {
             has_space = true;
             continue;

@@ -81,7 +81,7 @@ impl Decimal {
     }
 
     /// The number times ten to the power of `exponent`.
-    pub fn shifted(self, exponent: i64) -> Option<Decimal> {
+    pub fn times_power_of_ten(self, exponent: i64) -> Option<Decimal> {
         Decimal::new(
             self.negative,
             &self.digits,

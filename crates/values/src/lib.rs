@@ -20,7 +20,7 @@ mod normal;
 mod number;
 mod telephone;
 
-pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
+pub use blanks::{collapse, is_blank, is_invisible, is_white_space, trim};
 pub use date::{
     DateEvidence, DateOrder, DateReading, Dates, date_names, month_named, read_dates,
     with_english_names, with_numeric_offsets,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::blanks::{collapsed, is_invisible, is_tag};
+use crate::blanks::{collapse, is_invisible, is_tag};
 use crate::decimal::Decimal;
 use crate::telephone::same_telephone;
 
@@ -11,7 +11,7 @@ use crate::telephone::same_telephone;
 /// marks and dashes are kept. So are superscript and subscript digits, because `5²` is not `52`.
 pub fn normal_form(text: &str) -> String {
     if text.is_ascii() {
-        return collapsed(text);
+        return collapse(text);
     }
     let seen: String = text
         .chars()
@@ -23,7 +23,7 @@ pub fn normal_form(text: &str) -> String {
         normal.extend(plain.nfkc());
         normal.push_str(&part[plain.len()..]);
     }
-    collapsed(&normal)
+    collapse(&normal)
 }
 
 fn is_raised_or_lowered(character: char) -> bool {
@@ -37,10 +37,10 @@ pub fn folded_form(text: &str) -> String {
     if normal.is_ascii() {
         return normal.to_ascii_lowercase();
     }
-    normal.to_lowercase().chars().map(folded).collect()
+    normal.to_lowercase().chars().map(fold_character).collect()
 }
 
-fn folded(character: char) -> char {
+fn fold_character(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2b9}' | '\u{2bb}' | '\u{2bc}' | '\u{b4}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => '"',

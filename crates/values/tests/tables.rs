@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 use webfill_values::{
-    DateOrder, DateReading, Decimal, NumberNotation, NumberReading, collapsed, folded_form,
-    is_blank, normal_form, read_dates, read_numbers, same_value, trimmed,
+    DateOrder, DateReading, Decimal, NumberNotation, NumberReading, collapse, folded_form,
+    is_blank, normal_form, read_dates, read_numbers, same_value, trim,
 };
 
 /// The cells of each line of a table, without comment lines.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     lines
-        .map(|line| line.split('\t').map(unescaped).collect())
+        .map(|line| line.split('\t').map(unescape).collect())
         .collect()
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut parts = text.split("\\u{");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -30,12 +30,12 @@ fn white_space_and_invisible_marks_are_no_value_and_are_removed() {
     let rows = rows(include_str!("data/blanks.tsv"));
     assert!(rows.len() >= 100, "{}", rows.len());
     for row in rows {
-        let [text, blank, trim, collapse] = row.as_slice() else {
+        let [text, blank, trimmed, collapsed] = row.as_slice() else {
             panic!("{row:?}");
         };
         assert_eq!(is_blank(text), blank == "blank", "{text:?}");
-        assert_eq!(trimmed(text), trim, "{text:?}");
-        assert_eq!(&collapsed(text), collapse, "{text:?}");
+        assert_eq!(trim(text), trimmed, "{text:?}");
+        assert_eq!(&collapse(text), collapsed, "{text:?}");
     }
 }
 
@@ -118,7 +118,7 @@ fn numbers_are_read_as_they_are_written_around_the_world() {
         };
         let texts: Vec<&str> = texts.split(" | ").collect();
         let read = read_numbers(&texts, &notation);
-        let read: Vec<String> = read.into_iter().map(shown).collect();
+        let read: Vec<String> = read.into_iter().map(format_reading).collect();
         if read.join(" | ") != *expected {
             wrong.push(format!(
                 "{texts:?} {decimal:?} {group:?}: {read:?} instead of {expected}"
@@ -129,7 +129,7 @@ fn numbers_are_read_as_they_are_written_around_the_world() {
 }
 
 /// A number without the trailing zeros of its fraction. One zero stays if it is all that shows the fraction.
-fn shown(reading: NumberReading) -> String {
+fn format_reading(reading: NumberReading) -> String {
     match reading {
         NumberReading::None => "none".to_owned(),
         NumberReading::Undecided => "undecided".to_owned(),

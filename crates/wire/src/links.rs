@@ -71,7 +71,7 @@ pub fn parse_row_link(text: &str) -> Option<(String, &str)> {
 
 impl LinkKind {
     /// The text in [`TaskDone::links`](crate::TaskDone::links) of a URL of this kind.
-    pub fn mark(self, url: &str) -> String {
+    pub fn mark_url(self, url: &str) -> String {
         match self {
             LinkKind::Link => url.to_owned(),
             LinkKind::Listed => format!("{LISTED}{url}"),
@@ -99,7 +99,7 @@ mod tests {
     fn a_marked_url_is_read_as_it_was_marked() {
         let url = "https://a.example/sitemap x";
         for kind in [LinkKind::Link, LinkKind::Listed, LinkKind::Sitemap] {
-            assert_eq!(LinkKind::parse(&kind.mark(url)), (kind, url));
+            assert_eq!(LinkKind::parse(&kind.mark_url(url)), (kind, url));
         }
     }
 

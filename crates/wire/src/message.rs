@@ -40,7 +40,7 @@ pub struct CrawlSettings {
 
 impl CrawlSettings {
     /// Whether the crawl needs this feature from its workers.
-    pub fn has(&self, feature: Feature) -> bool {
+    pub fn needs_feature(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::{Delivery, SiteClock, is_unmatched, with_unmatched_mark};
 
-    fn done(outcome: Outcome, evidence: Option<Evidence>) -> TaskDone {
+    fn task_done(outcome: Outcome, evidence: Option<Evidence>) -> TaskDone {
         TaskDone {
             task: 1,
             delivery: Delivery::new(1, 1),
@@ -162,13 +162,16 @@ mod tests {
                 seen: "a b".into(),
                 ..report
             };
-            let read = ScriptsReport::from_outcome(&done(Outcome::Ok, Some(evidence.clone())));
+            let read = ScriptsReport::from_outcome(&task_done(Outcome::Ok, Some(evidence.clone())));
             assert_eq!(read, Some(expected));
-            let failed = done(Outcome::Timeout, Some(evidence));
+            let failed = task_done(Outcome::Timeout, Some(evidence));
             assert_eq!(ScriptsReport::from_outcome(&failed), None);
-            assert!(!is_unmatched(&done(Outcome::Ok, failed.evidence.clone())));
+            assert!(!is_unmatched(&task_done(
+                Outcome::Ok,
+                failed.evidence.clone()
+            )));
             let marked = with_unmatched_mark(failed.evidence);
-            let marked = done(Outcome::Ok, Some(marked));
+            let marked = task_done(Outcome::Ok, Some(marked));
             assert_eq!(ScriptsReport::from_outcome(&marked), read);
             assert!(is_unmatched(&marked));
         }
@@ -185,7 +188,7 @@ mod tests {
                 no_route: false,
             };
             assert_eq!(
-                ScriptsReport::from_outcome(&done(Outcome::Ok, Some(evidence))),
+                ScriptsReport::from_outcome(&task_done(Outcome::Ok, Some(evidence))),
                 None
             );
         }

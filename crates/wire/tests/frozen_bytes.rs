@@ -69,8 +69,8 @@ fn freeze_parts(frozen: &mut Frozen) {
     freeze(frozen, "Task".into(), &task());
     freeze(frozen, "RecallScope".into(), &scope());
     freeze(frozen, "SiteClock".into(), &clock());
-    freeze(frozen, "TaskDone".into(), &done());
-    freeze(frozen, "TaskReturned".into(), &returned());
+    freeze(frozen, "TaskDone".into(), &task_done());
+    freeze(frozen, "TaskReturned".into(), &task_returned());
     freeze(frozen, "Credit".into(), &credit());
     freeze(frozen, "Hello".into(), &hello());
     freeze(frozen, "SupervisorHeartbeat".into(), &heartbeat());
@@ -117,8 +117,8 @@ fn freeze_supervisor_messages(mut frozen: Frozen) -> Frozen {
         supervisor: "vm-01".into(),
         session: 121,
         number: 122,
-        done: vec![done()],
-        returned: vec![returned()],
+        done: vec![task_done()],
+        returned: vec![task_returned()],
         recalled: vec![123],
     };
     freeze(&mut frozen, "SupervisorOutcomes".into(), &outcomes);
@@ -201,8 +201,8 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
     let from_worker = WorkerToSupervisor {
         worker_index: 161,
         incarnation: 162,
-        done: vec![done()],
-        returned: vec![returned()],
+        done: vec![task_done()],
+        returned: vec![task_returned()],
         recalled: vec![163],
         waiting: vec![(164, delivery(2))],
         ready: true,

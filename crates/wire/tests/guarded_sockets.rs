@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Receives the next message: its text, the name of its sender, and the peer to answer.
-    fn hear(&self) -> (String, String, Vec<u8>) {
+    fn receive(&self) -> (String, String, Vec<u8>) {
         let arrived = self.arrived.recv_timeout(WAIT).expect("a message");
         (
             String::from_utf8(arrived.frame).unwrap(),
@@ -138,8 +138,8 @@ impl Server {
         )
     }
 
-    fn hears(&self, frame: &str, sender: &str) -> Vec<u8> {
-        let (heard, from, peer) = self.hear();
+    fn expect_frame(&self, frame: &str, sender: &str) -> Vec<u8> {
+        let (heard, from, peer) = self.receive();
         assert_eq!((&*heard, &*from), (frame, sender));
         peer
     }
@@ -147,7 +147,7 @@ impl Server {
     /// Receives like `hears`, but skips messages that were still in flight when their sender was admitted again.
     fn hears_past(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
         loop {
-            let (heard, from, peer) = self.hear();
+            let (heard, from, peer) = self.receive();
             assert_eq!(&*from, sender);
             if *heard != *late {
                 assert_eq!(heard, frame);
@@ -243,7 +243,7 @@ impl Caller {
         self.socket.send(text, 0).unwrap();
     }
 
-    fn hears(&self, text: &str) {
+    fn expect_text(&self, text: &str) {
         let heard = self.socket.recv_bytes(0).expect("an answer in time");
         assert_eq!(String::from_utf8_lossy(&heard), text);
     }
@@ -299,12 +299,12 @@ fn messages_of_listed_keys_carry_their_names_and_are_answered() {
     for (socket, (keys, endpoint, name)) in [TASKS, CONTROL].into_iter().zip(callers) {
         let caller = Caller::with_keys(keys, &server.public).connect(endpoint);
         caller.send_text("hello");
-        let peer = server.hears("hello", name);
+        let peer = server.expect_frame("hello", name);
         server
             .sockets
             .outbox()
             .send_to(socket, &peer, b"welcome".to_vec());
-        caller.hears("welcome");
+        caller.expect_text("welcome");
     }
 }
 
@@ -353,7 +353,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
     }
     let good = with(&vm).connect(&server.tasks);
     good.send_text("hello");
-    server.hears("hello", "vm-01");
+    server.expect_frame("hello", "vm-01");
     assert!(
         server.arrived.try_recv().is_err(),
         "no other message has arrived"
@@ -368,7 +368,7 @@ fn a_client_whose_key_is_added_later_is_admitted_without_a_restart() {
     caller.send_text("hello");
     assert!(caller.is_refused());
     server.add(Role::Supervisor, "vm-01", &vm);
-    server.hears("hello", "vm-01");
+    server.expect_frame("hello", "vm-01");
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     while mistaken.events.recv_multipart(0).is_ok() {}
     drop(mistaken);
     let server = Server::start_at(at, own, &[(Role::Supervisor, "vm-01", &vm)]);
-    server.hears("hello", "vm-01");
+    server.expect_frame("hello", "vm-01");
 }
 
 #[test]
@@ -402,10 +402,10 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     ]);
     let revoked = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
     revoked.send_text("hello");
-    let peer = server.hears("hello", "vm-01");
+    let peer = server.expect_frame("hello", "vm-01");
     let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
     staying.send_text("hello");
-    server.hears("hello", "vm-02");
+    server.expect_frame("hello", "vm-02");
     server.revoke("vm-01");
     server
         .sockets
@@ -414,7 +414,7 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     for _ in 0..100 {
         revoked.send_text("still here");
         staying.send_text("me too");
-        server.hears("me too", "vm-02");
+        server.expect_frame("me too", "vm-02");
     }
     let heard = server.arrived.recv_timeout(Duration::from_millis(300));
     assert!(heard.is_err(), "{heard:?}");
@@ -427,7 +427,7 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
         .sockets
         .outbox()
         .send_to(TASKS, &peer, b"open".to_vec());
-    revoked.hears("open");
+    revoked.expect_text("open");
 }
 
 #[test]
@@ -439,18 +439,18 @@ fn a_key_that_changes_its_role_loses_access_to_its_former_sockets() {
     ]);
     let demoted = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
     demoted.send_text("hello");
-    server.hears("hello", "vm-01");
+    server.expect_frame("hello", "vm-01");
     let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
     server.revoke("vm-01");
     server.add(Role::Client, "vm-01", &vm);
     for _ in 0..100 {
         demoted.send_text("still here");
         staying.send_text("me too");
-        server.hears("me too", "vm-02");
+        server.expect_frame("me too", "vm-02");
     }
     let asking = Caller::with_keys(&vm, &server.public).connect(&server.control);
     asking.send_text("may I ask");
-    server.hears("may I ask", "vm-01");
+    server.expect_frame("may I ask", "vm-01");
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
     };
     let owner = named(&vm);
     owner.send_text("hello");
-    let peer = server.hears("hello", "vm-01");
+    let peer = server.expect_frame("hello", "vm-01");
     let spoofer = named(&thief);
     spoofer.send_text("I am vm-01");
     assert!(!spoofer.is_refused(), "its key is good");
@@ -476,9 +476,9 @@ fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
             .sockets
             .outbox()
             .send_to(TASKS, &peer, b"task".to_vec());
-        owner.hears("task");
+        owner.expect_text("task");
         owner.send_text("done");
-        server.hears("done", "vm-01");
+        server.expect_frame("done", "vm-01");
     }
     assert_eq!(
         spoofer.socket.recv_bytes(zmq::DONTWAIT),
@@ -510,7 +510,7 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
     }
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
     caller.send_text("hello");
-    server.hears("hello", "vm-01");
+    server.expect_frame("hello", "vm-01");
 }
 
 #[test]
@@ -522,7 +522,7 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     let [calm, other, flooding] = [with(&news), with(&shop), with(&shop)];
     for (caller, name) in [(&calm, "news"), (&other, "shop"), (&flooding, "shop")] {
         caller.send_text("hello");
-        server.hears("hello", name);
+        server.expect_frame("hello", name);
     }
     let begun = Instant::now();
     for frame in ["flood", "flood", "behind it"] {
@@ -533,14 +533,14 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     for (caller, name) in [(&calm, "news"), (&other, "shop")] {
         caller.send_text("still here");
         // Messages after the flood are dropped.
-        server.hears("still here", name);
+        server.expect_frame("still here", name);
         assert!(!caller.was_disconnected(), "{name}");
     }
     while flooding.is_refused() {}
     let refused = begun.elapsed();
     assert!(refused > Duration::from_secs(4), "{refused:?}");
     flooding.send_text("again");
-    server.hears("again", "shop");
+    server.expect_frame("again", "shop");
 }
 
 #[test]
@@ -565,10 +565,10 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     let calm = calm.connect(&server.control);
     wait_until(|| connections_at(&server.control).len() == 1);
     server.hold.send(()).unwrap();
-    server.hears("hold", "shop");
+    server.expect_frame("hold", "shop");
     for text in ["hello", "again"] {
         calm.send_text(text);
-        server.hears(text, "news");
+        server.expect_frame(text, "news");
     }
     assert!(!calm.was_disconnected());
 }

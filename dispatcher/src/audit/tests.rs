@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-fn who(name: &str) -> SenderInfo {
+fn sender_named(name: &str) -> SenderInfo {
     SenderInfo {
         name: Some(name.into()),
         address: Some("10.0.0.7".into()),
@@ -53,7 +53,7 @@ fn who(name: &str) -> SenderInfo {
     }
 }
 
-fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
+fn audited_feed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
     let one = json!({"url": "http://a.org/", "appid": "app", "crawlid": crawl_id});
     let text = json!([one, one, one]).to_string();
     let asked = webfill_scheduler::control::parse_request(text.as_bytes(), 0).unwrap();
@@ -61,7 +61,7 @@ fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
     audited.count_answer(&json!({"accepted": accepted}));
     Audited {
         at_ms,
-        who: who(name),
+        who: sender_named(name),
         audited,
         end: ActionEnd::Done,
     }
@@ -70,7 +70,7 @@ fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
 fn did(at_ms: i64, action: &'static str) -> Audited {
     Audited {
         at_ms,
-        who: who("feeder"),
+        who: sender_named("feeder"),
         audited: AuditedAction::without_subject(action),
         end: ActionEnd::Done,
     }
@@ -81,16 +81,17 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
     let mut world = World::new();
     for turn in 0..100 {
         let at_ms = 5_000 + turn * 8;
-        world
-            .log
-            .write(vec![fed(at_ms, "a", "c1", 2), fed(at_ms, "b", "c1", 3)]);
-        world.log.write(vec![fed(at_ms, "a", "c2", 3)]);
+        world.log.write(vec![
+            audited_feed(at_ms, "a", "c1", 2),
+            audited_feed(at_ms, "b", "c1", 3),
+        ]);
+        world.log.write(vec![audited_feed(at_ms, "a", "c2", 3)]);
         // Every answered action is in the log by now.
         let so_far = world.lines();
         assert_eq!(so_far.len(), 2, "{so_far:?}");
         assert_eq!(so_far[0]["accepted"], 5 * (turn + 1));
     }
-    world.log.write(vec![fed(6_000, "a", "c1", 1)]);
+    world.log.write(vec![audited_feed(6_000, "a", "c1", 1)]);
     let lines = world.lines();
     assert_eq!(lines.len(), 3);
     let reported = json!({
@@ -114,14 +115,14 @@ fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
         ..did(at_ms, "stop")
     };
     world.log.write(vec![
-        fed(7_000, "a", "c", 1),
+        audited_feed(7_000, "a", "c", 1),
         did(7_000, "pause"),
         refused(7_000),
     ]);
     world.log.write(vec![
         did(7_100, "pause"),
         refused(7_100),
-        fed(7_100, "a", "c", 1),
+        audited_feed(7_100, "a", "c", 1),
     ]);
     let lines = world.lines();
     let reported: Vec<(&str, Option<u64>)> = lines
@@ -147,7 +148,7 @@ fn so_many_crawls_are_named_and_no_more() {
     for crawl in 0..100 {
         world
             .log
-            .write(vec![fed(8_000, "a", &format!("c{crawl}"), 1)]);
+            .write(vec![audited_feed(8_000, "a", &format!("c{crawl}"), 1)]);
     }
     let lines = world.lines();
     assert_eq!(lines.len(), 1);
@@ -164,7 +165,7 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
     let mut world = World::new();
     for turn in 0..3 {
         let senders = 0..MOST_SUMS + 50;
-        let feeds = senders.map(|n| fed(8_000 + turn, &format!("s{n}"), "c", 2));
+        let feeds = senders.map(|n| audited_feed(8_000 + turn, &format!("s{n}"), "c", 2));
         world.log.write(feeds.collect());
     }
     let mut accepted = std::collections::BTreeMap::new();
@@ -181,7 +182,7 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
         "three lines for each above"
     );
     // The next second has room for them among its sums.
-    let further = (0..3).map(|turn| fed(9_000 + turn, "s1049", "c", 2));
+    let further = (0..3).map(|turn| audited_feed(9_000 + turn, "s1049", "c", 2));
     world.log.write(further.collect());
     assert_eq!(world.lines().len(), lines.len() + 1);
 }

@@ -121,7 +121,7 @@ impl FeedStream<'_> {
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {
                 self.parse_line(&rest[begin..begin + length]);
                 begin += length + 1;
-                let has_many_patterns = self.parser.compiled_bytes() > MOST_COMPILED_BYTES;
+                let has_many_patterns = self.parser.compiled_pattern_bytes() > MOST_COMPILED_BYTES;
                 let is_long = self.bytes >= MOST_BATCH_BYTES;
                 if self.batch.len() + self.unaudited.count() >= BATCH
                     || has_many_patterns

@@ -9,13 +9,13 @@ use crate::permits::SharedPermits;
 use crate::request_reader::ClientRequest;
 
 /// The health of a dispatcher whose loop runs.
-fn turning() -> Health {
+fn turning_health() -> Health {
     let health = Health::new();
     health.note_turn(None);
     health
 }
 
-fn pending(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> PendingRequests {
+fn pending_requests(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> PendingRequests {
     PendingRequests::new(SharedPermits::default(), on_request)
 }
 
@@ -23,7 +23,8 @@ fn pending(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> Pendin
 fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
-    let pending_requests = pending(move |request| ask.lock().unwrap().send(request).unwrap());
+    let pending_requests =
+        pending_requests(move |request| ask.lock().unwrap().send(request).unwrap());
     let answers = pending_requests.clone();
     std::thread::spawn(move || {
         for request in asked {
@@ -37,7 +38,15 @@ fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> Sock
     let open = SharedProtection::default();
     let dashboard = DashboardSetup::default();
     let clock = SteadyClock::start();
-    start(any, clock, pending_requests, turning(), open, dashboard).unwrap()
+    start(
+        any,
+        clock,
+        pending_requests,
+        turning_health(),
+        open,
+        dashboard,
+    )
+    .unwrap()
 }
 
 /// Starts a service that accepts every batch, and answers everything else with the request as it was read.
@@ -269,13 +278,13 @@ fn a_client_that_sends_nothing_further_delays_no_other() {
 
 #[test]
 fn a_loop_that_has_ended_is_reported() {
-    let pending_requests = pending(|_| {});
+    let pending_requests = pending_requests(|_| {});
     let forgetful = pending_requests.clone();
     let to = start(
         "127.0.0.1:0".parse().unwrap(),
         SteadyClock::start(),
         pending_requests,
-        turning(),
+        turning_health(),
         SharedProtection::default(),
         DashboardSetup::default(),
     )
@@ -291,7 +300,7 @@ fn a_loop_that_has_ended_is_reported() {
 
 #[test]
 fn before_the_frontier_is_open_only_health_is_served() {
-    let pending_requests = pending(|_| panic!("nobody can answer"));
+    let pending_requests = pending_requests(|_| panic!("nobody can answer"));
     let any = "127.0.0.1:0".parse().unwrap();
     let health = Health::new();
     let to = start(

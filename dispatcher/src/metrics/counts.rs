@@ -358,7 +358,7 @@ mod tests {
         (folder, db)
     }
 
-    fn counted(folder: &tempfile::TempDir, rounds: usize, work: Duration) -> Counts {
+    fn count_in_rounds(folder: &tempfile::TempDir, rounds: usize, work: Duration) -> Counts {
         let mut counting = CountWalks::default();
         for _ in 0..rounds {
             let db = open(&folder.path().join(FILE_NAME)).unwrap();
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_new_frontier_has_nothing() {
         let (folder, _) = frontier();
-        let counts = counted(&folder, 1, WORK);
+        let counts = count_in_rounds(&folder, 1, WORK);
         assert_eq!(counts.crawls, Some(CrawlTotals::default()));
         assert_eq!(counts.sites, Some(SiteTotals::default()));
         assert_eq!(counts.records, Some(RecordTotals::default()));
@@ -397,7 +397,7 @@ mod tests {
                  ('m', 'w', '{}', '', 1, 10, NULL);",
         )
         .unwrap();
-        let counts = counted(&folder, 1, WORK);
+        let counts = count_in_rounds(&folder, 1, WORK);
         let crawls = CrawlTotals {
             crawls: 2,
             unfinished: 1,
@@ -441,8 +441,8 @@ mod tests {
         )
         .unwrap();
         // With no time at all, each call counts one slice.
-        assert_eq!(counted(&folder, 3, Duration::ZERO).records, None);
-        let records = counted(&folder, 4, Duration::ZERO).records.unwrap();
+        assert_eq!(count_in_rounds(&folder, 3, Duration::ZERO).records, None);
+        let records = count_in_rounds(&folder, 4, Duration::ZERO).records.unwrap();
         assert_eq!((records.records, records.resolved), (45_000, 22_500));
     }
 }

@@ -370,7 +370,7 @@ fn add_standbys(page: &mut Exposition, report: &StandbysReport) {
         "webfill_standbys",
         "Dispatchers that stand by and have reported within the last 10 seconds.",
     )
-    .set_value(report.present().count());
+    .set_value(report.present_dispatchers().count());
     page.gauge(
         "webfill_standby_behind_records",
         "Records that the most advanced of them had not applied when it last reported.",

@@ -283,7 +283,7 @@ mod tests {
         (folder, db)
     }
 
-    fn served() -> HoldConditions {
+    fn conditions_with_http() -> HoldConditions {
         HoldConditions {
             serves_http: true,
             ..HoldConditions::default()
@@ -312,7 +312,7 @@ mod tests {
     }
 
     /// The number of tasks that wait for each reason, without reasons that hold none.
-    fn waiting(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
+    fn nonzero_waits(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
         let all = WaitReason::ALL.into_iter();
         all.map(|waits_for| (waits_for.as_str(), sum.for_reason(waits_for).tasks))
             .filter(|(_, tasks)| *tasks > 0)
@@ -324,19 +324,19 @@ mod tests {
     fn each_queued_task_is_counted_by_what_holds_it() {
         let spent = HoldConditions {
             spent: BTreeSet::from(["a".into()]),
-            ..served()
+            ..conditions_with_http()
         };
         let paced = HoldConditions {
             paced: BTreeSet::from(["a".into()]),
-            ..served()
+            ..conditions_with_http()
         };
         let held = HoldConditions {
             is_held: true,
-            ..served()
+            ..conditions_with_http()
         };
         let away = HoldConditions {
             is_store_away: true,
-            ..served()
+            ..conditions_with_http()
         };
         let browser = HoldConditions {
             serves_browser: true,
@@ -354,30 +354,54 @@ mod tests {
              INSERT INTO site_states (site, reason, failures, backoff_index, since_ms, url, sign)
                  VALUES (1, 'dns', 0, 0, 40000, '', '');";
         for (change, conditions, expected) in [
-            ("", served(), "turn"),
+            ("", conditions_with_http(), "turn"),
             ("", away.clone(), "store"),
             ("", spent.clone(), "limit"),
             ("", paced, "delay"),
             ("", held, "pause"),
             ("", HoldConditions::default(), "lane"),
             ("", browser.clone(), "turn"),
-            (scripts, served(), "lane"),
+            (scripts, conditions_with_http(), "lane"),
             (scripts, browser, "turn"),
-            ("UPDATE crawls SET paused = 1", served(), "pause"),
-            ("UPDATE crawls SET ended = 'stopped'", served(), ""),
-            (limited, served(), "limit"),
-            ("UPDATE sites SET pages_left = 0", served(), "limit"),
-            ("UPDATE sites SET pages_left = 1", served(), "turn"),
             (
-                "UPDATE sites SET block_until_ms = 100001",
-                served(),
+                "UPDATE crawls SET paused = 1",
+                conditions_with_http(),
                 "pause",
             ),
-            ("UPDATE sites SET block_until_ms = 100000", served(), "turn"),
+            (
+                "UPDATE crawls SET ended = 'stopped'",
+                conditions_with_http(),
+                "",
+            ),
+            (limited, conditions_with_http(), "limit"),
+            (
+                "UPDATE sites SET pages_left = 0",
+                conditions_with_http(),
+                "limit",
+            ),
+            (
+                "UPDATE sites SET pages_left = 1",
+                conditions_with_http(),
+                "turn",
+            ),
+            (
+                "UPDATE sites SET block_until_ms = 100001",
+                conditions_with_http(),
+                "pause",
+            ),
+            (
+                "UPDATE sites SET block_until_ms = 100000",
+                conditions_with_http(),
+                "turn",
+            ),
             (backing_off, away, "backoff"),
-            (retried, served(), "backoff"),
-            ("UPDATE sites SET due_at_ms = 100001", served(), "delay"),
-            (leased, served(), "delay"),
+            (retried, conditions_with_http(), "backoff"),
+            (
+                "UPDATE sites SET due_at_ms = 100001",
+                conditions_with_http(),
+                "delay",
+            ),
+            (leased, conditions_with_http(), "delay"),
         ] {
             let (_folder, db) = frontier(
                 "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{}', 3);
@@ -390,7 +414,7 @@ mod tests {
                 .into_iter()
                 .filter(|(name, _)| !name.is_empty())
                 .collect();
-            assert_eq!(waiting(&sum), expected, "{change}, {conditions:?}");
+            assert_eq!(nonzero_waits(&sum), expected, "{change}, {conditions:?}");
         }
     }
 
@@ -409,17 +433,30 @@ mod tests {
             let since_ms = |waits_for| sum.for_reason(waits_for).since_ms;
             (since_ms(WaitReason::Lane), since_ms(WaitReason::Turn))
         };
-        assert_eq!(next(&served(), 1_000), (Some(1_000), Some(1_000)));
-        assert_eq!(next(&served(), 9_000), (Some(1_000), Some(1_000)));
+        assert_eq!(
+            next(&conditions_with_http(), 1_000),
+            (Some(1_000), Some(1_000))
+        );
+        assert_eq!(
+            next(&conditions_with_http(), 9_000),
+            (Some(1_000), Some(1_000))
+        );
         let browser = HoldConditions {
             serves_browser: true,
-            ..served()
+            ..conditions_with_http()
         };
         assert_eq!(next(&browser, 10_000).0, None, "somebody serves it");
-        assert_eq!(next(&served(), 20_000).0, Some(20_000), "it begins anew");
+        assert_eq!(
+            next(&conditions_with_http(), 20_000).0,
+            Some(20_000),
+            "it begins anew"
+        );
         db.execute_batch("UPDATE sites SET due_at_ms = 25000")
             .unwrap();
-        assert_eq!(next(&served(), 30_000), (Some(20_000), Some(25_000)));
+        assert_eq!(
+            next(&conditions_with_http(), 30_000),
+            (Some(20_000), Some(25_000))
+        );
     }
 
     #[test]
@@ -431,7 +468,7 @@ mod tests {
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) SELECT 1, id, 1, 1, 50 FROM sites;
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 7, 1, 1, 50);",
         );
-        let sum = walk(&db, &served(), &WaitStarts::new(), NOW_MS);
-        assert_eq!(waiting(&sum), [("turn", 12_002)]);
+        let sum = walk(&db, &conditions_with_http(), &WaitStarts::new(), NOW_MS);
+        assert_eq!(nonzero_waits(&sum), [("turn", 12_002)]);
     }
 }

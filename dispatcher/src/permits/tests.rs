@@ -2,7 +2,7 @@ use super::*;
 
 const MIB: usize = 1 << 20;
 
-fn taken(admission: Admission) -> Permit {
+fn expect_permit(admission: Admission) -> Permit {
     match admission {
         Admission::Taken(permit) => permit,
         other => panic!("not taken: {other:?}"),
@@ -15,7 +15,7 @@ fn requests_beyond_a_bound_are_refused_then_not_heard_and_taken_again_when_other
     let peer = vec![1];
     let mut under_way = Vec::new();
     for _ in 0..OF_A_CONNECTION.requests {
-        under_way.push(taken(permits.admit(&peer, None, 10)));
+        under_way.push(expect_permit(permits.admit(&peer, None, 10)));
     }
     let mut refusals = Vec::new();
     while let Admission::Refused(permit, _) = permits.admit(&peer, None, 10) {
@@ -26,7 +26,7 @@ fn requests_beyond_a_bound_are_refused_then_not_heard_and_taken_again_when_other
         OF_A_CONNECTION.requests * (UNHEARD_BEYOND - 1)
     );
     assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
-    taken(permits.admit(&vec![2], None, 10));
+    expect_permit(permits.admit(&vec![2], None, 10));
     assert_eq!(
         permits.message_admission(&peer, 10),
         MessageAdmission::Unheard
@@ -39,7 +39,7 @@ fn requests_beyond_a_bound_are_refused_then_not_heard_and_taken_again_when_other
         permits.message_admission(&peer, 10),
         MessageAdmission::Heard
     );
-    taken(permits.admit(&peer, None, 10));
+    expect_permit(permits.admit(&peer, None, 10));
     assert_eq!(permits.all.account.requests.load(Relaxed), 0);
     assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
 }
@@ -113,24 +113,24 @@ fn a_key_has_something_under_way_on_so_many_connections_only() {
     let peer = |number: usize| number.to_be_bytes().to_vec();
     let all = 0..MOST_CONNECTIONS_OF_A_KEY;
     let mut under_way: Vec<Permit> = all
-        .map(|number| taken(permits.admit(&peer(number), Some(&key), 10)))
+        .map(|number| expect_permit(permits.admit(&peer(number), Some(&key), 10)))
         .collect();
     let further = peer(MOST_CONNECTIONS_OF_A_KEY);
     match permits.admit(&further, Some(&key), 10) {
         Admission::Refused(_, why) => assert_eq!(why, TOO_MANY_CONNECTIONS),
         other => panic!("{other:?}"),
     }
-    taken(permits.admit(&further, Some(&other), 10));
-    under_way.push(taken(permits.admit(&peer(0), Some(&key), 10)));
+    expect_permit(permits.admit(&further, Some(&other), 10));
+    under_way.push(expect_permit(permits.admit(&peer(0), Some(&key), 10)));
     under_way.remove(1);
-    taken(permits.admit(&further, Some(&key), 10));
+    expect_permit(permits.admit(&further, Some(&key), 10));
 }
 
 #[test]
 fn a_sender_that_does_not_read_is_refused_until_it_does() {
     let mut permits = Permits::default();
     let peer = vec![1];
-    let answered = taken(permits.admit(&peer, None, MIB));
+    let answered = expect_permit(permits.admit(&peer, None, MIB));
     assert!(!answered.has_unread());
     answered.note_answer(2 * MIB);
     assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
@@ -140,14 +140,14 @@ fn a_sender_that_does_not_read_is_refused_until_it_does() {
         Admission::Refused(..)
     ));
     drop(answered);
-    taken(permits.admit(&peer, None, 10));
+    expect_permit(permits.admit(&peer, None, 10));
 }
 
 #[test]
 fn a_connection_of_the_same_name_as_one_that_is_gone_is_another() {
     let mut permits = Permits::default();
-    let first = taken(permits.admit(&vec![1], None, 10));
+    let first = expect_permit(permits.admit(&vec![1], None, 10));
     first.mark_receiver_gone();
     assert!(first.has_no_receiver());
-    assert!(!taken(permits.admit(&vec![1], None, 10)).has_no_receiver());
+    assert!(!expect_permit(permits.admit(&vec![1], None, 10)).has_no_receiver());
 }

@@ -76,7 +76,7 @@ impl JournalledCommits {
     }
 
     /// Adds the changes of a commit to the journal, and holds its effects.
-    fn hold(&mut self, mut committed: Committed) {
+    fn journal_and_hold(&mut self, mut committed: Committed) {
         let now_ms = boot_ms();
         let mut number = self.member.last_appended();
         for changes in std::mem::take(&mut committed.changes) {
@@ -218,7 +218,7 @@ impl Process {
         let Some(journalled) = &mut self.journalled else {
             return self.carry_out(committed, now_ms);
         };
-        journalled.hold(committed);
+        journalled.journal_and_hold(committed);
         self.release_held(Duration::ZERO)
     }
 
@@ -261,7 +261,7 @@ impl Process {
             let journalled = process.journalled.as_ref();
             journalled.is_some_and(JournalledCommits::is_busy)
         };
-        while is_busy(self) && signals::requested() != SignalRequest::Stop {
+        while is_busy(self) && signals::received_request() != SignalRequest::Stop {
             self.release_held(WAIT_AT_MOST)?;
             self.note_turn(self.clock.now_ms());
         }
@@ -281,7 +281,7 @@ impl Process {
         if journalled.is_over {
             return Ok(());
         }
-        journalled.hold(last);
+        journalled.journal_and_hold(last);
         while let Some(journalled) = &mut self.journalled {
             if journalled.held.is_empty() || Instant::now() >= until {
                 return journalled

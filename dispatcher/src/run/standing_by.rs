@@ -134,7 +134,7 @@ fn stand_by(
     let mut standing = StandingBy::open(setup, state, connection)?;
     let mut next_tick_ms = 0;
     service_manager.notify_ready();
-    while signals::requested() == SignalRequest::Nothing {
+    while signals::received_request() == SignalRequest::Nothing {
         let now_ms = boot_ms();
         if now_ms >= next_tick_ms {
             next_tick_ms = now_ms + TICK_MS;
@@ -176,7 +176,7 @@ impl<'a> StandingBy<'a> {
     ) -> Result<StandingBy<'a>, Fault> {
         let file = frontier::open_file(state).map_err(frontier_fault)?;
         let fault = |error| file_fault(state, &error);
-        let applied = frontier::applied(&file).map_err(fault)?;
+        let applied = frontier::read_applied(&file).map_err(fault)?;
         let is_foreign = applied.number == 0 && !frontier::is_unused(&file).map_err(fault)?;
         // The records of a file with contents begin at 2. So nobody can take the journal for one that begins with an
         // empty file.

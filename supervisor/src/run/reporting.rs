@@ -62,7 +62,7 @@ impl Process {
 
     /// The reason why the supervisor cannot work yet, in words.
     pub(super) fn waits_for(&self) -> Option<String> {
-        let dispatcher = &self.setup.dispatchers[self.following.current()].tasks;
+        let dispatcher = &self.setup.dispatchers[self.following.current_dispatcher()].tasks;
         if self.supervisor.is_welcome() {
             let is_ready = self.workers.iter().any(WorkerProcess::is_ready);
             let died = self.last_death.as_deref();

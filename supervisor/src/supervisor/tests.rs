@@ -9,7 +9,7 @@ use super::*;
 const NOW_MS: u64 = 1_000;
 
 /// A supervisor with two workers in its first session. The workers in `ready` have reported ready.
-fn welcomed(ready: &[u16]) -> Supervisor {
+fn welcomed_supervisor(ready: &[u16]) -> Supervisor {
     let mut supervisor = Supervisor::new(Terms {
         id: "s".into(),
         instance: 1,
@@ -85,7 +85,7 @@ fn task(id: u64, crawl: u32) -> Task {
     }
 }
 
-fn done(task: u64, links: Vec<String>) -> TaskDone {
+fn done_task(task: u64, links: Vec<String>) -> TaskDone {
     TaskDone {
         task,
         delivery: Delivery::new(0, 1),
@@ -127,7 +127,7 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
 }
 
 /// The supervisor's next report to the dispatcher: the tasks given back, and the settled recalls.
-fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
+fn send_and_read_report(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.send_report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());
     for message in supervisor.take_outgoing() {
@@ -142,7 +142,7 @@ fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
 
 #[test]
 fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
-    let mut supervisor = welcomed(&[0, 1]);
+    let mut supervisor = welcomed_supervisor(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, (1..=20).map(|id| task(id, 1)).collect());
     supervisor.take_outgoing();
     recall(&mut supervisor, 2, 1);
@@ -153,61 +153,68 @@ fn a_recall_is_confirmed_when_all_workers_have_confirmed_it() {
         )
     });
     assert_eq!(reported_workers.count(), 2);
-    assert_eq!(reported(&mut supervisor), (vec![], vec![]));
+    assert_eq!(send_and_read_report(&mut supervisor), (vec![], vec![]));
     let confirms = |worker_index| WorkerToSupervisor {
         recalled: vec![77],
         ..empty_message(worker_index)
     };
     supervisor.handle_worker_message(confirms(0));
     assert_eq!(
-        reported(&mut supervisor),
+        send_and_read_report(&mut supervisor),
         (vec![], vec![]),
         "the other one may start it"
     );
     supervisor.handle_worker_message(confirms(1));
-    assert_eq!(reported(&mut supervisor), (vec![], vec![77]));
+    assert_eq!(send_and_read_report(&mut supervisor), (vec![], vec![77]));
 }
 
 #[test]
 fn waiting_tasks_are_given_back_with_the_confirmation_of_their_recall() {
-    let mut supervisor = welcomed(&[]);
+    let mut supervisor = welcomed_supervisor(&[]);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 1), task(2, 2), task(3, 1)]);
     recall(&mut supervisor, 2, 1);
-    assert_eq!(reported(&mut supervisor), (vec![1, 3], vec![77]));
+    assert_eq!(
+        send_and_read_report(&mut supervisor),
+        (vec![1, 3], vec![77])
+    );
     assert_eq!(supervisor.held_leases(), 1, "of another crawl");
     recall(&mut supervisor, 2, 2);
-    assert_eq!(reported(&mut supervisor), (vec![], vec![]), "heard twice");
+    assert_eq!(
+        send_and_read_report(&mut supervisor),
+        (vec![], vec![]),
+        "heard twice"
+    );
 }
 
 #[test]
 fn tasks_that_a_recall_has_overtaken_are_given_back() {
-    let mut supervisor = welcomed(&[0, 1]);
+    let mut supervisor = welcomed_supervisor(&[0, 1]);
     recall(&mut supervisor, 2, 1);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 1)]);
-    assert_eq!(reported(&mut supervisor).0, [1]);
+    assert_eq!(send_and_read_report(&mut supervisor).0, [1]);
     deliver_tasks(&mut supervisor, 3, vec![task(2, 1)]);
     assert!(
-        reported(&mut supervisor).0.is_empty(),
+        send_and_read_report(&mut supervisor).0.is_empty(),
         "it was sent after the recall"
     );
 }
 
 #[test]
 fn the_death_of_a_worker_confirms_its_recalls() {
-    let mut supervisor = welcomed(&[0, 1]);
+    let mut supervisor = welcomed_supervisor(&[0, 1]);
     recall(&mut supervisor, 1, 1);
     supervisor.handle_worker_message(WorkerToSupervisor {
         recalled: vec![77],
         ..empty_message(1)
     });
-    assert!(reported(&mut supervisor).1.is_empty());
+    assert!(send_and_read_report(&mut supervisor).1.is_empty());
     supervisor.note_worker_death(0);
-    assert_eq!(reported(&mut supervisor).1, [77]);
+    assert_eq!(send_and_read_report(&mut supervisor).1, [77]);
 }
 
 #[test]
 fn crawls_are_forgotten_except_those_of_waiting_tasks() {
-    let mut supervisor = welcomed(&[]);
+    let mut supervisor = welcomed_supervisor(&[]);
     let settings = |key| CrawlSettings {
         key,
         app_id: "app".into(),
@@ -259,7 +266,7 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
 
 #[test]
 fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
-    let mut supervisor = welcomed(&[0, 1]);
+    let mut supervisor = welcomed_supervisor(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, (1..=9).map(|id| task(id, 1)).collect());
     let asked = |supervisor: &mut Supervisor| {
         supervisor.send_report();
@@ -274,7 +281,7 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
     let mut credits = Vec::new();
     for task in 1..=6 {
         supervisor.handle_worker_message(WorkerToSupervisor {
-            done: vec![done(task, vec!["x".repeat(16 << 20)])],
+            done: vec![done_task(task, vec!["x".repeat(16 << 20)])],
             ..empty_message(0)
         });
         credits.push(asked(&mut supervisor));
@@ -295,13 +302,13 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
 
 /// A drained supervisor that has sent the outcome of its one task.
 fn drained_with_an_outcome() -> Supervisor {
-    let mut supervisor = welcomed(&[0, 1]);
+    let mut supervisor = welcomed_supervisor(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
     supervisor.drain();
     assert!(!supervisor.is_drained(NOW_MS), "it is fetched");
     for worker_index in 0..2 {
         supervisor.handle_worker_message(WorkerToSupervisor {
-            done: vec![done(1, Vec::new())],
+            done: vec![done_task(1, Vec::new())],
             ..empty_message(worker_index)
         });
     }
@@ -345,7 +352,7 @@ fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
 
 #[test]
 fn tasks_that_come_while_it_drains_hold_no_supervisor_up() {
-    let mut supervisor = welcomed(&[]);
+    let mut supervisor = welcomed_supervisor(&[]);
     let credit = supervisor.reported_credit;
     supervisor.drain();
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);

@@ -22,21 +22,21 @@ pub fn item(number: usize, pages: usize) -> String {
     let children =
         (number * CHILDREN + 1..=number * CHILDREN + CHILDREN).filter(|child| *child < pages);
     let mut draw = Draw::with_seed(number as u64);
-    let related: Vec<usize> = (0..RELATED).map(|_| draw.below(pages)).collect();
+    let related: Vec<usize> = (0..RELATED).map(|_| draw.number_below(pages)).collect();
     document(number, &children.collect::<Vec<_>>(), &related)
 }
 
 /// The page of one item that links to exactly these pages, in addition to the navigation's first ten.
 pub fn document(number: usize, children: &[usize], related: &[usize]) -> String {
     let mut draw = Draw::with_seed(number as u64 ^ 0x5eed);
-    let name = format!("{} {} {number}", draw.word(), draw.word());
+    let name = format!("{} {} {number}", draw.draw_word(), draw.draw_word());
     let mut html = String::with_capacity(12_000);
     html.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(html, "<title>{name} - The Catalogue</title>");
     let _ = writeln!(
         html,
         "<meta name=\"description\" content=\"{}\">",
-        draw.words(14)
+        draw.draw_words(14)
     );
     let _ = writeln!(
         html,
@@ -67,14 +67,18 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
         let _ = writeln!(
             html,
             "<p>{} <em>{}</em> {}.</p>",
-            draw.words(40),
-            draw.word(),
-            draw.words(25)
+            draw.draw_words(40),
+            draw.draw_word(),
+            draw.draw_words(25)
         );
     }
     html.push_str("</div>\n<ul class=\"tags\">\n");
     for _ in 0..5 {
-        let _ = writeln!(html, "<li><span class=\"tag\">{}</span></li>", draw.word());
+        let _ = writeln!(
+            html,
+            "<li><span class=\"tag\">{}</span></li>",
+            draw.draw_word()
+        );
     }
     html.push_str("</ul>\n</article>\n");
     reviews(&mut html, &mut draw);
@@ -90,10 +94,10 @@ fn facts(html: &mut String, number: usize, draw: &mut Draw) {
     let _ = writeln!(
         html,
         "<p class=\"offer\"><span class=\"price\" itemprop=\"price\">{}.{:02}</span> <span class=\"currency\">EUR</span></p>\n<meta itemprop=\"ratingValue\" content=\"{}.{}\">",
-        1 + draw.below(900),
-        draw.below(100),
-        1 + draw.below(4),
-        draw.below(10)
+        1 + draw.number_below(900),
+        draw.number_below(100),
+        1 + draw.number_below(4),
+        draw.number_below(10)
     );
     let _ = writeln!(
         html,
@@ -103,9 +107,9 @@ fn facts(html: &mut String, number: usize, draw: &mut Draw) {
         let _ = writeln!(
             html,
             "<tr><th>{} {row}</th><td>{} {}</td></tr>",
-            draw.word(),
-            draw.word(),
-            draw.below(1000)
+            draw.draw_word(),
+            draw.draw_word(),
+            draw.number_below(1000)
         );
     }
     html.push_str("</tbody>\n</table>\n");
@@ -117,9 +121,9 @@ fn reviews(html: &mut String, draw: &mut Draw) {
         let _ = writeln!(
             html,
             "<div class=\"review\"><h3>{}</h3><p class=\"by\">by <b class=\"author\">{}</b></p><p>{}.</p></div>",
-            draw.words(4),
-            draw.word(),
-            draw.words(40)
+            draw.draw_words(4),
+            draw.draw_word(),
+            draw.draw_words(40)
         );
     }
     html.push_str("</section>\n");
@@ -156,16 +160,16 @@ impl Draw {
         Draw(fastrand::Rng::with_seed(seed))
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    fn number_below(&mut self, bound: usize) -> usize {
         self.0.usize(..bound)
     }
 
-    fn word(&mut self) -> &'static str {
-        WORDS[self.below(WORDS.len())]
+    fn draw_word(&mut self) -> &'static str {
+        WORDS[self.number_below(WORDS.len())]
     }
 
-    fn words(&mut self, count: usize) -> String {
-        let words: Vec<&str> = (0..count).map(|_| self.word()).collect();
+    fn draw_words(&mut self, count: usize) -> String {
+        let words: Vec<&str> = (0..count).map(|_| self.draw_word()).collect();
         words.join(" ")
     }
 }

@@ -202,7 +202,7 @@ impl Supervisor {
                 supervisor: self.name(),
                 session: 1,
                 number: self.outcomes_sent,
-                done: some.iter().map(done).collect(),
+                done: some.iter().map(done_task).collect(),
                 returned: Vec::new(),
                 recalled: Vec::new(),
             }));
@@ -226,7 +226,7 @@ impl Supervisor {
     }
 }
 
-fn done(task: &Task) -> TaskDone {
+fn done_task(task: &Task) -> TaskDone {
     TaskDone {
         task: task.task,
         delivery: task.delivery,

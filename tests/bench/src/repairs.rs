@@ -278,7 +278,7 @@ mod tests {
     }
 
     /// A redesign that renames the class.
-    fn broken() -> Break {
+    fn class_redesign() -> Break {
         let renaming = (0..50).map(|seed| Redesign::with_changes(seed, &[Change::Classes]));
         let breaks = renaming
             .map(|redesign| Break::find(&site(), &mapping("//b[@class='price']"), &redesign));
@@ -288,29 +288,35 @@ mod tests {
             .expect("a seed renames the class")
     }
 
-    fn judged(expression: Option<&str>, accepted: &[&str]) -> RepairOutcome {
+    fn compare_repair(expression: Option<&str>, accepted: &[&str]) -> RepairOutcome {
         let repaired = Repaired {
             mapping: expression.map(mapping),
             accepted: accepted.iter().map(|field| (*field).to_owned()).collect(),
         };
-        broken().compare_with_truth(&repaired).unwrap()["price"]
+        class_redesign().compare_with_truth(&repaired).unwrap()["price"]
     }
 
     #[test]
     fn a_repair_is_judged_by_what_it_reads() {
-        assert_eq!(judged(Some("//b"), &["price"]), RepairOutcome::Right);
         assert_eq!(
-            judged(Some("//h1/following-sibling::*[1]"), &["price"]),
+            compare_repair(Some("//b"), &["price"]),
             RepairOutcome::Right
         );
-        assert_eq!(judged(Some("//i"), &["price"]), RepairOutcome::Wrong);
         assert_eq!(
-            judged(Some("//u"), &["price"]),
+            compare_repair(Some("//h1/following-sibling::*[1]"), &["price"]),
+            RepairOutcome::Right
+        );
+        assert_eq!(
+            compare_repair(Some("//i"), &["price"]),
+            RepairOutcome::Wrong
+        );
+        assert_eq!(
+            compare_repair(Some("//u"), &["price"]),
             RepairOutcome::Wrong,
             "it reads nothing"
         );
-        assert_eq!(judged(Some("//b"), &[]), RepairOutcome::Refused);
-        assert_eq!(judged(None, &[]), RepairOutcome::Refused);
+        assert_eq!(compare_repair(Some("//b"), &[]), RepairOutcome::Refused);
+        assert_eq!(compare_repair(None, &[]), RepairOutcome::Refused);
     }
 
     #[test]

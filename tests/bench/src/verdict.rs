@@ -28,7 +28,7 @@ pub struct Verdict {
 impl Verdict {
     /// Whether the measurement keeps its limit, loosened by the size's tolerance.
     pub fn is_met(&self, size: Size) -> bool {
-        match self.limit.loosened(size.tolerance()) {
+        match self.limit.loosen(size.tolerance()) {
             Limit::AtMost(most) | Limit::AtMostEver(most) => self.figure <= most,
             Limit::AtLeast(least) => self.figure >= least,
             Limit::None => true,
@@ -37,7 +37,7 @@ impl Verdict {
 }
 
 impl Limit {
-    fn loosened(self, tolerance: f64) -> Limit {
+    fn loosen(self, tolerance: f64) -> Limit {
         match self {
             Limit::AtMost(most) => Limit::AtMost(most * tolerance),
             Limit::AtMostEver(most) => Limit::AtMostEver(most),
@@ -61,7 +61,7 @@ impl fmt::Display for Limit {
 pub fn report(verdicts: &[Verdict], size: Size) -> ExitCode {
     println!("\n{:<72} {:>12} {:>13}", "figure", "measured", "limit");
     for verdict in verdicts {
-        let limit = verdict.limit.loosened(size.tolerance());
+        let limit = verdict.limit.loosen(size.tolerance());
         let judged = match (limit, verdict.is_met(size)) {
             (Limit::None, _) => "",
             (_, true) => "met",

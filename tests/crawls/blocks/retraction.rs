@@ -11,7 +11,7 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     site.serve_otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => page("T").field("name", "First").into(),
         n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
-        4 => mitigated().into(),
+        4 => challenge_by_header().into(),
         _ => page("T").field("name", &request.path).into(),
     });
     let work = Workplace::new();
@@ -50,7 +50,7 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
             _ if open.load(Ordering::SeqCst) => page("T").field("name", &request.path).into(),
             0 => page("T").field("name", "First").into(),
             n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
-            _ => mitigated().into(),
+            _ => challenge_by_header().into(),
         });
         let work = Workplace::new();
         let urls: Vec<String> = (0..8).map(|n| site.url(&format!("/{n}"))).collect();

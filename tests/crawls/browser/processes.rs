@@ -10,7 +10,7 @@ use webfill_tests::Signal;
 use webfill_tests::site::{Web, page, script};
 use webfill_tests::workplace::Workplace;
 
-use super::{DELAY, crawl, scripted, serve_people};
+use super::{DELAY, crawl, page_with_script, serve_people};
 
 /// The processes of browsers whose profiles are below this folder.
 fn browsers_of(folder: &Path) -> Vec<u32> {
@@ -99,7 +99,7 @@ fn a_browser_that_dies_costs_no_page() {
 fn no_browser_outlives_its_crawl() {
     let web = Web::start();
     let site = web.site("slow.example");
-    site.serve("/", scripted("fetch('/never')"));
+    site.serve("/", page_with_script("fetch('/never')"));
     site.serve("/never", script().hold_open());
     let work = Workplace::new();
     let state = work.path("state");

@@ -5,7 +5,7 @@ use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_tests::site::{Page, page};
 
-use super::{MAPPED, Watched, found};
+use super::{MAPPED, Watched, found_changes};
 
 /// A mapping that reads only the rows of a page.
 fn mapping() -> Value {
@@ -35,7 +35,7 @@ fn rows_that_come_change_and_go_are_reported(store: Option<&str>) {
     let shop = Watched::new(MAPPED, store);
     shop.work.write_json("mappings/profile.json", &mapping());
     let site = shop.site();
-    let run = || found(&shop.run(&["/list"], &json!({})))["changes"].clone();
+    let run = || found_changes(&shop.run(&["/list"], &json!({})))["changes"].clone();
     site.serve("/list", list(&[("a", "4"), ("b", "3"), ("c", "5")]));
     assert_eq!(run(), json!({}), "all is new in the first run");
     site.serve("/list", list(&[("d", "2"), ("b", "1"), ("a", "4")]));
@@ -93,7 +93,7 @@ fn a_page_with_many_rows_makes_no_large_change() {
         shop.run(&["/list"], &json!({}))
     };
     serve("4");
-    assert_eq!(found(&serve("5"))["changes"], json!({"changed": 1}));
+    assert_eq!(found_changes(&serve("5"))["changes"], json!({"changed": 1}));
     let changes = shop.changes(&[]);
     let new = changes[0]["new"].as_object().unwrap();
     assert!(new.contains_key("(further rows)"), "{}", new.len());

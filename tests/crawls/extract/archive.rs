@@ -43,7 +43,7 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
     bytes.extend(torn);
     std::fs::write(&file, bytes).unwrap();
     let warc = archive.to_str().unwrap();
-    let read = kept.extracted(&["--warc", warc]);
+    let read = kept.run_extract(&["--warc", warc]);
     assert_eq!(read["pages"]["written"], 4, "{read:#}");
     assert_eq!(read["torn_files"].as_array().unwrap().len(), 1, "{read:#}");
     for path in ["/first", "/second"] {
@@ -83,7 +83,7 @@ fn documents_are_read_again_by_their_readers() {
     kept.work
         .write_json("mappings/profile.json", &regex("Contract (\\d+)"));
     let folder = folder.to_str().unwrap();
-    let tried = kept.extracted(&["--dry-run", "--kept-documents", folder]);
+    let tried = kept.run_extract(&["--dry-run", "--kept-documents", folder]);
     assert_eq!(
         tried["mappings"]["documents"]["fields"]["number"]["new"], 1,
         "{tried:#}"
@@ -96,10 +96,10 @@ fn documents_are_read_again_by_their_readers() {
         assert_eq!(read["pages"]["failed"], 1, "{read:#}");
         assert_eq!(kept.page("/report.pdf"), before, "a reader was cut off");
     }
-    let read = kept.extracted(&[]);
+    let read = kept.run_extract(&[]);
     assert_eq!(read["pages"]["written"], 1, "{read:#}");
     assert_eq!(kept.page("/report.pdf")["fields"]["number"], "4711");
-    let read = kept.extracted(&["--kept-documents", folder]);
+    let read = kept.run_extract(&["--kept-documents", folder]);
     assert_eq!(read["pages"]["unchanged"], 1, "{read:#}");
     assert_eq!(kept.web.visits().0.len(), visits);
 }
@@ -121,7 +121,7 @@ fn of_a_page_that_was_archived_twice_the_stored_version_is_read() {
     }
     assert_eq!(kept.web.visits().pages().len(), 2);
     change_mapping(&kept.work);
-    let read = kept.extracted(&["--warc", archive.to_str().unwrap()]);
+    let read = kept.run_extract(&["--warc", archive.to_str().unwrap()]);
     assert_eq!(read["pages"]["written"], 1, "{read:#}");
     assert_eq!(read["pages"]["of_another_fetch"], 1, "{read:#}");
     let fields = &read["mappings"]["profile"]["fields"];

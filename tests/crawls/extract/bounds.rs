@@ -41,7 +41,7 @@ fn of_too_many_bodies_the_oldest_go() {
     let held = number("SELECT sum(length(body)) FROM bodies");
     assert!((600_000..=1 << 20).contains(&held), "{held}");
     assert!(number("SELECT size FROM total") <= 1 << 20);
-    let read = kept.extracted(&["--dry-run"]);
+    let read = kept.run_extract(&["--dry-run"]);
     let kept_bodies = number("SELECT count(*) FROM bodies");
     assert_eq!(read["pages"]["read"], kept_bodies, "{read:#}");
     // The bodies of the latest pages exist.
@@ -103,7 +103,7 @@ fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
         .args(urls)
         .env("WEBFILL_BODIES_MAX_MIB", "1");
     crawl.finish().expect_code(0);
-    let read = kept.extracted(&["--dry-run"]);
+    let read = kept.run_extract(&["--dry-run"]);
     let pages = read["pages"]["read"].as_u64().unwrap();
     assert!((1..12).contains(&pages), "{read:#}");
     Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])

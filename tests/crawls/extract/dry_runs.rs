@@ -138,9 +138,9 @@ fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     change_mappings(kept);
     let stored = || (by_id(kept.lines("pages")), by_id(kept.lines("records")));
     let before = stored();
-    let mut foreseen = kept.extracted(&["--dry-run"]);
+    let mut foreseen = kept.run_extract(&["--dry-run"]);
     assert_eq!(stored(), before);
-    let mut made = kept.extracted(&[]);
+    let mut made = kept.run_extract(&[]);
     let after = stored();
 
     for (report, dry_run) in [(&mut foreseen, true), (&mut made, false)] {

@@ -87,7 +87,7 @@ fn a_killed_extraction_continues() {
         "{written} written before it was killed"
     );
     assert_eq!(kept.work.stored().integrity(), "ok");
-    let read = kept.extracted(&[]);
+    let read = kept.run_extract(&[]);
     assert_eq!(read["pages"]["read"], 3_001, "{read:#}");
     assert_eq!(read["pages"]["unchanged"], written, "{read:#}");
     assert_eq!(kept.work.stored().query_number(CHANGED), 3_001);

@@ -49,9 +49,9 @@ fn kept_pages_yield_rows(kept: &Kept) {
 
     kept.work
         .write_json("mappings/profile.json", &with_rows("b, i"));
-    let tried = kept.extracted(&["--dry-run"]);
+    let tried = kept.run_extract(&["--dry-run"]);
     assert_eq!(rows(kept), Vec::<Value>::new());
-    let report = kept.extracted(&[]);
+    let report = kept.run_extract(&[]);
     for report in [&tried, &report] {
         let counted = &report["mappings"]["profile"]["rows"];
         assert_eq!(*counted, json!({"ratings": 3}), "{report:#}");
@@ -70,14 +70,14 @@ fn kept_pages_yield_rows(kept: &Kept) {
     // Values that the previous version of the mapping read, and that no longer exist, are removed.
     kept.work
         .write_json("mappings/profile.json", &with_rows("b"));
-    kept.extracted(&[]);
+    kept.run_extract(&[]);
     let second = rows(kept);
     let none = Value::Null;
     let wanted = [("ada/a", &four), ("ada/b", &none), ("ada/c", &one)];
     assert_eq!(values(&second), wanted);
     assert_eq!(second[1]["history"]["stars"][0]["value"], "old");
     assert_eq!(second[1]["sources"].get("stars"), None);
-    kept.extracted(&[]);
+    kept.run_extract(&[]);
     assert_eq!(rows(kept), second, "again it changes nothing");
     assert_eq!(kept.web.visits().0.len(), visits, "nothing was requested");
 }

@@ -355,7 +355,7 @@ fn value(field: usize, person: usize) -> String {
 }
 
 /// The value in a person's record. For one person in twelve it is outdated, and differs from the page.
-fn known(field: usize, person: usize) -> String {
+fn recorded_value(field: usize, person: usize) -> String {
     match person % 12 == field {
         true => value(field, (person + 17) % PEOPLE),
         false => value(field, person),
@@ -379,8 +379,12 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
         let url = format!("https://people.example/person/{person}");
         let page = json!({"url": url, "file": format!("{person}.html")});
         list.push_str(&format!("{page}\n"));
-        let fields =
-            (0..FIELDS.len()).map(|field| (FIELDS[field].to_owned(), known(field, person).into()));
+        let fields = (0..FIELDS.len()).map(|field| {
+            (
+                FIELDS[field].to_owned(),
+                recorded_value(field, person).into(),
+            )
+        });
         let fields: serde_json::Map<String, Value> = fields.collect();
         let record = json!({"id": person.to_string(), "urls": [url], "fields": fields});
         records.push_str(&format!("{record}\n"));

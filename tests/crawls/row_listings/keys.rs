@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::{crawl, export, list, mapping, rule, sqlite, stored};
+use super::{crawl, export, list, mapping, rule, sqlite, stored_rows};
 
 /// The rows of a page, the rows that are stored, and the number of rows reported as lost, for each case.
 fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
@@ -58,7 +58,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
     }
     let paths: Vec<&str> = cases().iter().map(|case| case.0).collect();
     crawl(work, &web, store, &paths).finish().expect_code(0);
-    let rows = stored(store, &[]);
+    let rows = stored_rows(store, &[]);
     let logs = work.logs();
     for (path, _, expected, lost) in cases() {
         let of_page = rows
@@ -123,7 +123,7 @@ fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
     let html = list(&[row_of_names()], None);
     web.site(super::HOST).serve("/list", html);
     crawl(work, &web, store, &["/list"]).finish().expect_code(0);
-    let rows = stored(store, &["--with-parent"]);
+    let rows = stored_rows(store, &["--with-parent"]);
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0]["fields"], row_of_names());
     assert_eq!(rows[0]["row"]["position"], 0);

@@ -6,7 +6,7 @@ use webfill_test_needs::needs;
 use webfill_tests::site::{Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{HOST, crawl, list, mapping, rule, sqlite, stored};
+use super::{HOST, crawl, list, mapping, rule, sqlite, stored_rows};
 
 /// The length of a row that is longer than rows may be, in bytes.
 const TOO_LONG: usize = (1 << 20) + 1;
@@ -47,7 +47,7 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
         },
     });
     assert_eq!(counts(&reported.summary().json), &expected);
-    assert_eq!(stored(store, &[]).len(), 3);
+    assert_eq!(stored_rows(store, &[]).len(), 3);
     let again = crawl(work, &web, store, &["/second"])
         .replace_flag("--crawl", "again")
         .replace_flag("--summary", "human")

@@ -23,7 +23,7 @@ fn all_ratings_are_collected(
     progress: impl Fn() -> BTreeMap<String, (i64, i64)>,
     work: &Workplace,
 ) {
-    let ratings = Ratings::large(size());
+    let ratings = Ratings::large_site(size());
     let web = Web::start();
     let refusals = ratings.serve_refusing(&web, OF, REFUSED);
     let truth = ratings.expected_records();
@@ -43,7 +43,7 @@ fn all_ratings_are_collected(
     );
     assert_eq!(refusals.client_count(), 1);
     assert_eq!(progress(), done, "after {retries} retries");
-    let found = stored(store);
+    let found = stored_rows(store);
     assert_eq!(found.len(), truth.len());
     for (id, row) in &truth {
         assert_eq!(found.get(id), Some(row), "{id}");
@@ -52,7 +52,7 @@ fn all_ratings_are_collected(
 
 #[test]
 fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
-    let ratings = Ratings::large(size());
+    let ratings = Ratings::large_site(size());
     let work = workplace(ratings);
     let store = sqlite(&work);
     all_ratings_are_collected(&store, || progress(&store), &work);
@@ -62,7 +62,7 @@ fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
 #[test]
 fn all_ratings_of_all_users_are_collected_into_mongodb_as_well() {
     let database = fresh_database();
-    let work = workplace(Ratings::large(size()));
+    let work = workplace(Ratings::large_site(size()));
     let uri = database.uri();
     all_ratings_are_collected(uri, || progress_in_mongodb(uri), &work);
 }

@@ -114,7 +114,7 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
 
 #[test]
 fn sites_in_trouble_back_off_in_the_metrics() {
-    let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
+    let mut fleet = Fleet::unstarted_fleet(&[("BACKOFF_BLOCKED", "3600")]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
     fleet.set("METRICS_DISPATCHER", &at);
     fleet.start_dispatcher();

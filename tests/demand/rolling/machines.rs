@@ -30,7 +30,7 @@ pub(crate) struct Machines {
 
 impl Machines {
     pub(crate) fn start(former: Build) -> Machines {
-        let fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.5")]);
+        let fleet = Fleet::unstarted_fleet(&[("POLITENESS_DELAY", "0.5")]);
         let units = Units::in_folder(fleet.work.path("units"));
         let mut machines = Machines {
             former: link_program(&fleet, "former", &former.binary()),

@@ -21,7 +21,7 @@ pub(super) fn line(name: &str, keys: Value) -> String {
     request.to_string()
 }
 
-fn without(key: &str) -> String {
+fn request_without(key: &str) -> String {
     let mut request = json!({"url": "http://a.example/no", "appid": "app", "crawlid": "no"});
     request.as_object_mut().expect("an object").remove(key);
     request.to_string()
@@ -91,9 +91,9 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         ),
         (r#"{"url": "http://a.example/""#.to_owned(), Refused("$")),
         ("{}".to_owned(), Refused("$.url")),
-        (without("url"), Refused("$.url")),
-        (without("appid"), Refused("$.appid")),
-        (without("crawlid"), Refused("$.crawlid")),
+        (request_without("url"), Refused("$.url")),
+        (request_without("appid"), Refused("$.appid")),
+        (request_without("crawlid"), Refused("$.crawlid")),
     ];
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),

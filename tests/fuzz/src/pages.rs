@@ -15,7 +15,7 @@ const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {
     thread_local! {
-        static ENGINE: Engine = engine(everything());
+        static ENGINE: Engine = engine(mappings_with_everything());
     }
     let (kind, text) = crate::split_choice(input);
     let kind = match kind % 4 {
@@ -70,7 +70,7 @@ fn engine(set: MappingSet) -> Engine {
     Engine::new(Arc::new(set), Limits::default())
 }
 
-fn everything() -> MappingSet {
+fn mappings_with_everything() -> MappingSet {
     let source = Source {
         name: "everything.json".into(),
         text: include_str!("everything.json").into(),

@@ -15,7 +15,7 @@ pub(crate) fn draw_sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePl
     let killers = dice.one_of(&[0, 0, 40]);
     let completing = dice.one_of(&[0, 4, 20]);
     let site = |pages: &usize| SitePlan {
-        robots: RobotsPlan::steady(
+        robots: RobotsPlan::steady_robots(
             (!dice.once_in(3)).then(|| exact_ms(dice.log_uniform(20, crawl_delays))),
         ),
         answers_within_ms: dice.log_uniform(5, longest_request_ms),
@@ -99,7 +99,7 @@ pub(crate) fn add_healthy_sites(plan: &mut Plan, dice: &mut Dice, count: usize) 
             completes: false,
         };
         plan.sites.push(SitePlan {
-            robots: RobotsPlan::steady(Some(crawl_delay_ms)),
+            robots: RobotsPlan::steady_robots(Some(crawl_delay_ms)),
             answers_within_ms: dice.log_uniform(5, 500),
             pages: (0..pages).map(page).collect(),
             blocks: None,

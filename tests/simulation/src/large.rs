@@ -107,7 +107,7 @@ fn site(number: usize, dice: &mut Dice) -> SitePlan {
         completes: false,
     };
     SitePlan {
-        robots: RobotsPlan::steady(None),
+        robots: RobotsPlan::steady_robots(None),
         answers_within_ms: dice.between(20, 800),
         pages: (0..PAGES).map(page).collect(),
         blocks: None,

@@ -90,7 +90,7 @@ impl RobotsState {
 
 impl RobotsPlan {
     /// A single file that never changes.
-    pub(crate) fn steady(crawl_delay_ms: Option<u64>) -> RobotsPlan {
+    pub(crate) fn steady_robots(crawl_delay_ms: Option<u64>) -> RobotsPlan {
         let file = RobotsFile {
             crawl_delay_ms,
             ..RobotsFile::default()

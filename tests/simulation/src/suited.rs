@@ -73,7 +73,7 @@ impl Plan {
         self.default_delay_ms = 0;
         self.use_healthy_sites_only(dice);
         for site in &mut self.sites {
-            site.robots = RobotsPlan::steady(Some(60_000));
+            site.robots = RobotsPlan::steady_robots(Some(60_000));
         }
         self.cache_fails = false;
         self.lease_ms = 2_000;

@@ -128,26 +128,26 @@ impl Visits {
         self.0.is_empty()
     }
 
-    fn only(&self, keep: impl Fn(&Visit) -> bool) -> Visits {
+    fn filter(&self, keep: impl Fn(&Visit) -> bool) -> Visits {
         Visits(self.0.iter().filter(|visit| keep(visit)).cloned().collect())
     }
 
     pub fn for_host(&self, host: &str) -> Visits {
-        self.only(|visit| visit.host == host)
+        self.filter(|visit| visit.host == host)
     }
 
     /// Requests for one path (with its query) on any host.
     pub fn for_path(&self, path: &str) -> Visits {
-        self.only(|visit| visit.path == path)
+        self.filter(|visit| visit.path == path)
     }
 
     /// The requests for anything but robots.txt.
     pub fn pages(&self) -> Visits {
-        self.only(|visit| !visit.is_robots())
+        self.filter(|visit| !visit.is_robots())
     }
 
     pub fn robots(&self) -> Visits {
-        self.only(Visit::is_robots)
+        self.filter(Visit::is_robots)
     }
 
     /// The `host/path` of every request, for short assertions.

@@ -80,10 +80,14 @@ fn broken_connections() -> Vec<HostilePage> {
         ),
         case("dropped-in-body", with_length(1_000).send(HTML), lost),
         case("reset-in-body", with_length(1_000).send(HTML).reset(), lost),
-        case("dropped-in-chunk", chunked().send("ff\r\n<html>"), lost),
+        case(
+            "dropped-in-chunk",
+            chunked_script().send("ff\r\n<html>"),
+            lost,
+        ),
         case(
             "dropped-before-last-chunk",
-            chunked().send_chunk(HTML.as_bytes()),
+            chunked_script().send_chunk(HTML.as_bytes()),
             lost,
         ),
     ]
@@ -151,22 +155,22 @@ fn broken_framing() -> Vec<HostilePage> {
         ),
         case(
             "broken-chunk-size",
-            chunked().send("zz\r\nhello\r\n0\r\n\r\n"),
+            chunked_script().send("zz\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
         case(
             "negative-chunk-size",
-            chunked().send("-5\r\nhello\r\n0\r\n\r\n"),
+            chunked_script().send("-5\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
         case(
             "huge-chunk-size",
-            chunked().send("ffffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
+            chunked_script().send("ffffffffffffffffff\r\nhello\r\n0\r\n\r\n"),
             broken,
         ),
         case(
             "chunk-without-end",
-            chunked().send("5\r\nhelloworld\r\n0\r\n\r\n"),
+            chunked_script().send("5\r\nhelloworld\r\n0\r\n\r\n"),
             broken,
         ),
         case(
@@ -196,15 +200,15 @@ fn broken_framing() -> Vec<HostilePage> {
         },
         case(
             "broken-gzip",
-            encoded("gzip", b"\x1f\x8bnot gzip at all".to_vec()),
+            encoded_page("gzip", b"\x1f\x8bnot gzip at all".to_vec()),
             broken,
         ),
         case(
             "cut-gzip",
-            encoded("gzip", cut(gzip(&many_words()))),
+            encoded_page("gzip", cut(gzip(&many_words()))),
             broken,
         ),
-        case("plain-called-br", encoded("br", HTML), broken),
+        case("plain-called-br", encoded_page("br", HTML), broken),
     ]
 }
 
@@ -214,7 +218,7 @@ fn oversized_answers() -> Vec<HostilePage> {
     let endless = Duration::ZERO;
     let header_line = |number| format!("x-{number}: {number}\r\n");
     let many_headers: String = (0..20_000).map(header_line).collect();
-    let twice = encoded("gzip, gzip", gzip(&gzip(HTML.as_bytes())));
+    let twice = encoded_page("gzip, gzip", gzip(&gzip(HTML.as_bytes())));
     vec![
         case(
             "endless-body",
@@ -225,10 +229,10 @@ fn oversized_answers() -> Vec<HostilePage> {
         ),
         case(
             "endless-chunks",
-            chunked().endless([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
+            chunked_script().endless([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
             large,
         ),
-        case("gzip-bomb", encoded("gzip", gzip_bomb(1_100)), large),
+        case("gzip-bomb", encoded_page("gzip", gzip_bomb(1_100)), large),
         case("gzip-gzip", twice, &["ok"]),
         case("9-mib", html(vec![b' '; 9 << 20]), large),
         case(
@@ -262,11 +266,11 @@ fn with_length(bytes: usize) -> Script {
     script().send(format!("{HEAD}content-length: {bytes}\r\n\r\n"))
 }
 
-fn chunked() -> Script {
+fn chunked_script() -> Script {
     script().send(format!("{HEAD}transfer-encoding: chunked\r\n\r\n"))
 }
 
-fn encoded(encoding: &str, body: impl Into<bytes::Bytes>) -> Page {
+fn encoded_page(encoding: &str, body: impl Into<bytes::Bytes>) -> Page {
     html(body).header("content-encoding", encoding)
 }
 

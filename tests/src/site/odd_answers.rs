@@ -229,7 +229,7 @@ fn chunks() -> Vec<OddAnswer> {
 }
 
 /// The page in a content coding.
-fn coded(name: &'static str, value: &str, body: Vec<u8>, outcome: &'static str) -> OddAnswer {
+fn coded_page(name: &'static str, value: &str, body: Vec<u8>, outcome: &'static str) -> OddAnswer {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-encoding: {value}\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -247,44 +247,44 @@ fn content_codings() -> Vec<OddAnswer> {
     let members = [gzip(&html[..20]), gzip(&html[20..])].concat();
     let padded = [packed.clone(), vec![0; 100]].concat();
     vec![
-        coded("coding-gzip", "gzip", packed.clone(), OK),
-        coded("coding-upper-case", "GZIP", packed.clone(), OK),
-        coded("coding-mixed-case", "Gzip", packed.clone(), OK),
-        coded("coding-x-gzip", "x-gzip", packed.clone(), OK),
-        coded("coding-with-blanks", " \tgzip\t", packed.clone(), OK),
-        coded("coding-with-comma", "gzip,", packed.clone(), OK),
-        coded("coding-gzip-members", "gzip", members, OK),
-        coded("coding-gzip-padded", "gzip", padded, OK),
-        coded("coding-gzip-twice", "gzip, gzip", gzip(&packed), OK),
-        coded(
+        coded_page("coding-gzip", "gzip", packed.clone(), OK),
+        coded_page("coding-upper-case", "GZIP", packed.clone(), OK),
+        coded_page("coding-mixed-case", "Gzip", packed.clone(), OK),
+        coded_page("coding-x-gzip", "x-gzip", packed.clone(), OK),
+        coded_page("coding-with-blanks", " \tgzip\t", packed.clone(), OK),
+        coded_page("coding-with-comma", "gzip,", packed.clone(), OK),
+        coded_page("coding-gzip-members", "gzip", members, OK),
+        coded_page("coding-gzip-padded", "gzip", padded, OK),
+        coded_page("coding-gzip-twice", "gzip, gzip", gzip(&packed), OK),
+        coded_page(
             "coding-gzip-named-twice",
             "gzip\r\ncontent-encoding: gzip",
             gzip(&packed),
             OK,
         ),
-        coded(
+        coded_page(
             "coding-deflate-gzip",
             "deflate, gzip",
             gzip(&deflate(html)),
             OK,
         ),
-        coded("coding-deflate", "deflate", deflate(html), OK),
-        coded("coding-deflate-raw", "deflate", raw_deflate, OK),
-        coded("coding-br", "br", brotli(html), OK),
-        coded("coding-br-upper-case", "BR", brotli(html), OK),
-        coded("coding-zstd", "zstd", zstd(html), OK),
-        coded(
+        coded_page("coding-deflate", "deflate", deflate(html), OK),
+        coded_page("coding-deflate-raw", "deflate", raw_deflate, OK),
+        coded_page("coding-br", "br", brotli(html), OK),
+        coded_page("coding-br-upper-case", "BR", brotli(html), OK),
+        coded_page("coding-zstd", "zstd", zstd(html), OK),
+        coded_page(
             "coding-zstd-frames",
             "zstd",
             [zstd(&html[..9]), zstd(&html[9..])].concat(),
             OK,
         ),
-        coded("coding-identity", "identity", html.to_vec(), OK),
-        coded("coding-capital-identity", "Identity", html.to_vec(), OK),
-        coded("coding-none", "none", html.to_vec(), OK),
-        coded("coding-empty", "", html.to_vec(), OK),
-        coded("coding-charset", "UTF-8", html.to_vec(), OK),
-        coded("coding-of-mail", "8bit", html.to_vec(), OK),
+        coded_page("coding-identity", "identity", html.to_vec(), OK),
+        coded_page("coding-capital-identity", "Identity", html.to_vec(), OK),
+        coded_page("coding-none", "none", html.to_vec(), OK),
+        coded_page("coding-empty", "", html.to_vec(), OK),
+        coded_page("coding-charset", "UTF-8", html.to_vec(), OK),
+        coded_page("coding-of-mail", "8bit", html.to_vec(), OK),
     ]
 }
 
@@ -297,27 +297,27 @@ fn broken_codings() -> Vec<OddAnswer> {
     let four_times = gzip(&gzip(&gzip(&packed)));
     let cut = |body: &[u8]| body[..body.len() / 2].to_vec();
     vec![
-        coded("coding-unknown", "compress", packed.clone(), UNKNOWN),
-        coded("coding-unknown-and-plain", "sdch", html.to_vec(), UNKNOWN),
-        coded(
+        coded_page("coding-unknown", "compress", packed.clone(), UNKNOWN),
+        coded_page("coding-unknown-and-plain", "sdch", html.to_vec(), UNKNOWN),
+        coded_page(
             "coding-unknown-after-gzip",
             "gzip, what",
             packed.clone(),
             UNKNOWN,
         ),
-        coded(
+        coded_page(
             "coding-four-times",
             "gzip, gzip, gzip, gzip",
             four_times,
             UNKNOWN,
         ),
-        coded("coding-undeclared", "identity", packed.clone(), UNKNOWN),
-        coded("coding-gzip-said-of-plain", "gzip", html.to_vec(), BROKEN),
-        coded("coding-br-said-of-gzip", "br", packed.clone(), BROKEN),
-        coded("coding-gzip-wrong-sum", "gzip", wrong_sum, BROKEN),
-        coded("coding-gzip-cut", "gzip", cut(&packed), BROKEN),
-        coded("coding-deflate-cut", "deflate", cut(&deflate(html)), BROKEN),
-        coded("coding-br-cut", "br", cut(&brotli(html)), BROKEN),
-        coded("coding-zstd-cut", "zstd", cut(&zstd(html)), BROKEN),
+        coded_page("coding-undeclared", "identity", packed.clone(), UNKNOWN),
+        coded_page("coding-gzip-said-of-plain", "gzip", html.to_vec(), BROKEN),
+        coded_page("coding-br-said-of-gzip", "br", packed.clone(), BROKEN),
+        coded_page("coding-gzip-wrong-sum", "gzip", wrong_sum, BROKEN),
+        coded_page("coding-gzip-cut", "gzip", cut(&packed), BROKEN),
+        coded_page("coding-deflate-cut", "deflate", cut(&deflate(html)), BROKEN),
+        coded_page("coding-br-cut", "br", cut(&brotli(html)), BROKEN),
+        coded_page("coding-zstd-cut", "zstd", cut(&zstd(html)), BROKEN),
     ]
 }

@@ -66,7 +66,7 @@ fn readable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
     odd(name, reply, FETCHED, REFUSED)
 }
 
-fn unreachable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+fn unreachable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
     odd(name, reply, UNKNOWN, UNKNOWN)
 }
 
@@ -74,7 +74,7 @@ fn allows_all(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
     odd(name, reply, FETCHED, FETCHED)
 }
 
-fn unreadable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+fn unreadable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
     odd(name, reply, EITHER, EITHER)
 }
 
@@ -113,22 +113,22 @@ fn coded_files() -> Vec<OddRobots> {
         readable("robots-identity", coded("Identity", rules.to_vec())),
         readable("robots-no-coding", coded("", rules.to_vec())),
         readable("robots-charset-as-coding", coded("utf-8", rules.to_vec())),
-        unreachable("robots-unknown-coding", coded("compress", gzip(rules))),
-        unreachable(
+        unreachable_case("robots-unknown-coding", coded("compress", gzip(rules))),
+        unreachable_case(
             "robots-unknown-after-gzip",
             coded("gzip, what", gzip(rules)),
         ),
-        unreachable("robots-plain-called-gzip", coded("gzip", rules.to_vec())),
-        unreachable("robots-gzip-wrong-sum", coded("gzip", wrong_sum)),
-        unreachable("robots-gzip-cut", coded("gzip", gzip(rules)[..20].to_vec())),
-        unreachable("robots-gzip-undeclared", text(gzip(rules))),
-        unreachable("robots-zstd-undeclared", text(zstd(rules))),
-        unreachable("robots-br-undeclared", text(brotli(BINARY.as_bytes()))),
-        unreachable(
+        unreachable_case("robots-plain-called-gzip", coded("gzip", rules.to_vec())),
+        unreachable_case("robots-gzip-wrong-sum", coded("gzip", wrong_sum)),
+        unreachable_case("robots-gzip-cut", coded("gzip", gzip(rules)[..20].to_vec())),
+        unreachable_case("robots-gzip-undeclared", text(gzip(rules))),
+        unreachable_case("robots-zstd-undeclared", text(zstd(rules))),
+        unreachable_case("robots-br-undeclared", text(brotli(BINARY.as_bytes()))),
+        unreachable_case(
             "robots-gzip-called-identity",
             coded("identity", gzip(rules)),
         ),
-        unreachable("robots-image", text(&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..])),
+        unreachable_case("robots-image", text(&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..])),
     ]
 }
 
@@ -154,8 +154,8 @@ fn odd_heads() -> Vec<OddRobots> {
             behind("PHP Warning:  some module is loaded already\r\n"),
         ),
         readable("robots-many-headers", behind(&many)),
-        unreachable("robots-408", status(408)),
-        unreachable("robots-429", status(429)),
+        unreachable_case("robots-408", status(408)),
+        unreachable_case("robots-429", status(429)),
     ]
 }
 
@@ -170,33 +170,33 @@ fn odd_statuses() -> Vec<OddRobots> {
         readable("robots-203", with_rules(203)),
         readable("robots-299", with_rules(299)),
         allows_all("robots-204", status(204)),
-        unreachable("robots-101", status(101)),
-        unreachable("robots-202", with_rules(202)),
-        unreachable("robots-205", status(205)),
-        unreachable(
+        unreachable_case("robots-101", status(101)),
+        unreachable_case("robots-202", with_rules(202)),
+        unreachable_case("robots-205", status(205)),
+        unreachable_case(
             "robots-206",
             with_rules(206).header("content-range", "bytes 0-9/30"),
         ),
-        unreachable("robots-207", with_rules(207)),
-        unreachable("robots-226", with_rules(226)),
-        unreachable("robots-300", with_rules(300)),
-        unreachable("robots-302-to-nothing", status(302)),
-        unreachable("robots-302-to-mail", redirect("mailto:a@b.example")),
-        unreachable("robots-304", status(304)),
-        unreachable("robots-305", status(305)),
-        unreachable("robots-399", status(399)),
+        unreachable_case("robots-207", with_rules(207)),
+        unreachable_case("robots-226", with_rules(226)),
+        unreachable_case("robots-300", with_rules(300)),
+        unreachable_case("robots-302-to-nothing", status(302)),
+        unreachable_case("robots-302-to-mail", redirect("mailto:a@b.example")),
+        unreachable_case("robots-304", status(304)),
+        unreachable_case("robots-305", status(305)),
+        unreachable_case("robots-399", status(399)),
         allows_all("robots-401", status(401)),
         allows_all("robots-418", status(418)),
         allows_all("robots-451", status(451)),
-        unreachable("robots-425", status(425)),
-        unreachable("robots-403-limited", limited(403, "retry-after", "1")),
-        unreachable(
+        unreachable_case("robots-425", status(425)),
+        unreachable_case("robots-403-limited", limited(403, "retry-after", "1")),
+        unreachable_case(
             "robots-403-spent",
             limited(403, "x-ratelimit-remaining", "0"),
         ),
-        unreachable("robots-501", status(501)),
-        unreachable("robots-600", with_rules(600)),
-        unreachable("robots-999", status(999)),
+        unreachable_case("robots-501", status(501)),
+        unreachable_case("robots-600", with_rules(600)),
+        unreachable_case("robots-999", status(999)),
     ]
 }
 
@@ -237,12 +237,12 @@ fn odd_files() -> Vec<OddRobots> {
             text(format!("{RULES}Crawl-delay: -1\n")),
         ),
         readable("robots-five-redirects", redirect("/hop/4")),
-        unreadable(
+        unreadable_case(
             "robots-binary",
             text((0..=255_u8).cycle().take(100_000).collect::<Vec<u8>>()),
         ),
-        unreadable("robots-utf-16", text([&b"\xff\xfe"[..], &utf_16].concat())),
-        unreadable(
+        unreadable_case("robots-utf-16", text([&b"\xff\xfe"[..], &utf_16].concat())),
+        unreadable_case(
             "robots-hostile-pattern",
             text(format!(
                 "User-agent: *\nDisallow: /{}$\n",
@@ -254,12 +254,12 @@ fn odd_files() -> Vec<OddRobots> {
         allows_all("robots-410", status(410)),
         allows_all("robots-empty", text("")),
         // RFC 9309, 2.3.1.2 does not say what a file after more than five redirects means.
-        unreadable("robots-ten-redirects", redirect("/hop/10")),
-        unreadable("robots-redirect-loop", redirect("/loop")),
-        unreachable("robots-503", status(503)),
-        unreachable("robots-500", status(500)),
-        unreachable("robots-dropped", script()),
-        unreachable("robots-silent", script().hold_open()),
+        unreadable_case("robots-ten-redirects", redirect("/hop/10")),
+        unreadable_case("robots-redirect-loop", redirect("/loop")),
+        unreachable_case("robots-503", status(503)),
+        unreachable_case("robots-500", status(500)),
+        unreachable_case("robots-dropped", script()),
+        unreachable_case("robots-silent", script().hold_open()),
         odd(
             "robots-to-private",
             redirect("http://10.0.0.1/robots.txt"),

@@ -49,7 +49,7 @@ impl Certificates {
     }
 
     /// A certificate with the same key for an address, which has expired: it was valid until yesterday.
-    pub fn expired(&self, address: &str) -> PathBuf {
+    pub fn make_expired_certificate(&self, address: &str) -> PathBuf {
         let script = "printf 'subjectAltName=IP:%s\\n' \"$1\" >expired.extensions && \
             openssl req -new -key server.key -subj /CN=expired -out expired.csr && \
             openssl x509 -req -in expired.csr -CA ca.pem -CAkey ca.key -set_serial 0x77 -days -1 \

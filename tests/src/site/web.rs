@@ -91,7 +91,7 @@ impl Web {
     pub fn site_with_policy(&self, address: &str, policy: ConnectionPolicy) -> Site {
         let address: IpAddr = address.parse().expect("an IP address");
         let listener = self.listen(address, None, policy);
-        Site::new(&self.shared, &bracketed(address), Some(listener))
+        Site::new(&self.shared, &bracket_if_ipv6(address), Some(listener))
     }
 
     /// The arguments with which webfill resolves every host name to this web.
@@ -221,13 +221,13 @@ async fn serve(
 fn resolve(name_and_port: &str, address: SocketAddr) -> Vec<String> {
     let target = format!(
         "{name_and_port}:{}:{}",
-        bracketed(address.ip()),
+        bracket_if_ipv6(address.ip()),
         address.port()
     );
     vec!["--resolve".to_string(), target]
 }
 
-fn bracketed(address: IpAddr) -> String {
+fn bracket_if_ipv6(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),

@@ -85,7 +85,7 @@ fn copy_changes(files: &mut [FollowedFile]) -> Result<(), Fault> {
 
 /// Returns false if a signal arrived.
 fn sleep_until(until: Instant) -> bool {
-    while signals::requested() == SignalRequest::Nothing {
+    while signals::received_request() == SignalRequest::Nothing {
         if Instant::now() >= until {
             return true;
         }

@@ -98,7 +98,7 @@ impl Claim {
         let over_at = Instant::now() + longest;
         while Instant::now() < over_at {
             self.hold.is_certain()?;
-            if signals::requested() >= SignalRequest::Drain {
+            if signals::received_request() >= SignalRequest::Drain {
                 return Err(Fault::interrupted("interrupted before the first request"));
             }
             std::thread::sleep(CHECK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
@@ -258,7 +258,7 @@ fn wait_until_lapsed(
         let Some(now) = try_claim(runtime, store, claim, watched)? else {
             return Ok(asked_ms);
         };
-        if now != other || signals::requested() >= SignalRequest::Drain {
+        if now != other || signals::received_request() >= SignalRequest::Drain {
             return Err(refusal(&now));
         }
     }

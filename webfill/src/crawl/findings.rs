@@ -44,7 +44,7 @@ pub fn count_findings(
         loop {
             match tokio::time::timeout(POLL_EVERY, &mut counting).await {
                 Ok(counted) => return Some(counted),
-                Err(_) if signals::requested() >= SignalRequest::Stop => return None,
+                Err(_) if signals::received_request() >= SignalRequest::Stop => return None,
                 Err(_) => {}
             }
         }

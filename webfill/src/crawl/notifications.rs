@@ -59,7 +59,7 @@ impl RunNotifications {
 
     /// Notes the current state, so that only later changes are reported. Must be called before the run begins.
     pub fn note_start(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
-        let runs = RunFile::new(&self.state, &self.watch.name).ended(1)?;
+        let runs = RunFile::new(&self.state, &self.watch.name).latest_ended_runs(1)?;
         let last_change = runtime.block_on(run_changes::load_last_change_number(store));
         let before = StartState {
             last_run: runs.first().map_or(0, |run| run.number),
@@ -108,7 +108,7 @@ impl RunNotifications {
 
     fn try_report(&self, run: &EndedRun<'_>) -> Result<(), Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
-        let ended = RunFile::new(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
+        let ended = RunFile::new(&self.state, &self.watch.name).latest_ended_runs(RUNS_JUDGED)?;
         let mut runs = vec![run.record.clone()];
         runs.extend(ended);
         self.warn_of_lateness(&notifications, run);
@@ -124,7 +124,7 @@ impl RunNotifications {
                 now_ms: now_ms(),
             })?;
             let has_more = changes.iter().any(|read| read.is_full);
-            if !has_more || signals::requested() >= SignalRequest::Stop {
+            if !has_more || signals::received_request() >= SignalRequest::Stop {
                 return Ok(());
             }
         }
@@ -133,7 +133,7 @@ impl RunNotifications {
     fn try_deliver(&self) -> Result<Option<(u64, String)>, Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
         notifications.deliver(self.permissions.clone(), WITHIN, now_ms, || {
-            signals::requested() >= SignalRequest::Stop
+            signals::received_request() >= SignalRequest::Stop
         })
     }
 }

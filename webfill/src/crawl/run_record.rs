@@ -43,7 +43,7 @@ impl RunFile {
     }
 
     /// The last run, if there was one. A truncated line from a crash is skipped.
-    pub fn last(&self) -> Result<Option<WatchRun>, Fault> {
+    pub fn last_run(&self) -> Result<Option<WatchRun>, Fault> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -54,7 +54,7 @@ impl RunFile {
     }
 
     /// The latest runs that have ended, newest first.
-    pub fn ended(&self, most: u64) -> Result<Vec<WatchRun>, Fault> {
+    pub fn latest_ended_runs(&self, most: u64) -> Result<Vec<WatchRun>, Fault> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -108,7 +108,7 @@ impl RunRecord {
     pub fn begin(watched: &WatchedRun, state: &Path) -> Result<RunRecord, Fault> {
         let watch = &watched.watch;
         let file = RunFile::new(state, &watch.name);
-        let last = file.last()?;
+        let last = file.last_run()?;
         let now_ms = now_ms();
         let window_ms = watch.window_ms;
         let mut over_ms = None;

@@ -123,7 +123,7 @@ impl Watch {
             feeding.check()?;
             feeding
                 .messages()
-                .for_each(|message| self.progress.remark(&message));
+                .for_each(|message| self.progress.print_and_keep(&message));
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
             }
@@ -135,7 +135,7 @@ impl Watch {
             if self.counters.finished && is_ours {
                 return Ok(End::Finished);
             }
-            if signals::requested() >= SignalRequest::Drain {
+            if signals::received_request() >= SignalRequest::Drain {
                 return Ok(End::Interrupted);
             }
             if self.counters.limit_reached {
@@ -184,7 +184,9 @@ impl Watch {
             let began = Instant::now();
             let deadline = self.deadline;
             let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            self.count_records(&|| signals::requested() >= SignalRequest::Drain || is_over())?;
+            self.count_records(&|| {
+                signals::received_request() >= SignalRequest::Drain || is_over()
+            })?;
             // Counting a large store takes long, and must not keep the store busy.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
@@ -236,7 +238,7 @@ impl Watch {
             1 => String::from("the page under way is"),
             pages => format!("{pages} pages under way are"),
         };
-        self.progress.remark(&format!(
+        self.progress.print_and_keep(&format!(
             "interrupted: {what} stored before the end; interrupt again to stop at once"
         ));
     }
@@ -257,7 +259,8 @@ impl Watch {
     /// Waits for the leased tasks to end, then for the processes. A second signal stops them immediately.
     pub fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let patience = Instant::now() + DRAIN_PATIENCE;
-        let give_up = || signals::requested() >= SignalRequest::Stop || Instant::now() > patience;
+        let give_up =
+            || signals::received_request() >= SignalRequest::Stop || Instant::now() > patience;
         let crawls = self.crawls();
         // The answer comes when all leases have ended. Dead processes are not restarted from here on.
         let answer = {
@@ -292,7 +295,7 @@ impl Watch {
 
     /// Writes the remaining values back, after the fleet was drained. A second signal stops this immediately.
     pub fn finish_writing_back(&mut self) -> Result<Option<WriteBackCounts>, Fault> {
-        let give_up = || signals::requested() >= SignalRequest::Stop;
+        let give_up = || signals::received_request() >= SignalRequest::Stop;
         let writing_back = self.writing_back.take();
         writing_back.map(|last| last.finish(&give_up)).transpose()
     }

@@ -66,7 +66,7 @@ impl NamedDataset {
     }
 
     /// The dataset to report to the dispatcher, if there may be records.
-    pub fn chosen(&self) -> Option<ChosenDataset> {
+    pub fn to_chosen_dataset(&self) -> Option<ChosenDataset> {
         let (name, is_given) = match self {
             NamedDataset::Given(name) => (name, true),
             NamedDataset::OfSource(name) | NamedDataset::OfPipe(name) => (name, false),

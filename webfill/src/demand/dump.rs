@@ -78,7 +78,7 @@ fn topics(app: Option<&str>) -> Vec<String> {
 
 fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
-    while signals::requested() == SignalRequest::Nothing {
+    while signals::received_request() == SignalRequest::Nothing {
         let message = match arrived.try_recv() {
             Ok(message) => message,
             Err(_) => {

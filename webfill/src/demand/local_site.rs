@@ -21,7 +21,7 @@ pub(super) fn act_locally(state: &Path, action: &Value) -> Result<Value, Fault> 
     // Each of the two processes has a lock. Whoever holds both is the only user of the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
     match locks {
-        [Ok(folder), Ok(_dispatcher)] => act_in_file(&folder, action),
+        [Ok(folder), Ok(_dispatcher)] => apply_action_to_frontier(&folder, action),
         _ => {
             let folder = state.canonicalize().map_err(Fault::usage)?;
             let control = Endpoints::ipc(&socket_folder(&folder)?).control;
@@ -30,7 +30,7 @@ pub(super) fn act_locally(state: &Path, action: &Value) -> Result<Value, Fault> 
     }
 }
 
-fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
+fn apply_action_to_frontier(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let asked = action.as_object().map(Map::keys).into_iter().flatten();
     let mut other = asked.filter(|key| !WITHOUT_DISPATCHER.contains(&key.as_str()));
     let lane = action["lane"].as_str().and_then(SiteLane::from_name);

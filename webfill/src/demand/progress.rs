@@ -29,8 +29,8 @@ pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
 fn pace(answer: &Value) -> Option<String> {
     let per_second = answer["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {
-        pace if pace >= 0.095 => format!("{} tasks a second", rounded(pace)),
-        pace if pace > 0.0 => format!("{} tasks an hour", rounded(pace * 3_600.0)),
+        pace if pace >= 0.095 => format!("{} tasks a second", format_rounded(pace)),
+        pace if pace > 0.0 => format!("{} tasks an hour", format_rounded(pace * 3_600.0)),
         _ => "nothing has finished recently".into(),
     });
     let end = match (
@@ -59,7 +59,7 @@ fn pace(answer: &Value) -> Option<String> {
     }
 }
 
-fn rounded(number: f64) -> String {
+fn format_rounded(number: f64) -> String {
     match number {
         number if number >= 9.95 => format!("{number:.0}"),
         number => format!("{}", (number * 10.0).round() / 10.0),

@@ -77,7 +77,7 @@ struct Lines<W> {
 
 impl<W: Write> Lines<W> {
     fn write_line(&mut self, cursor: Cursor, mut page: Value) -> io::Result<()> {
-        if self.follow && signals::requested() != SignalRequest::Nothing {
+        if self.follow && signals::received_request() != SignalRequest::Nothing {
             return Err(io::ErrorKind::Interrupted.into());
         }
         page["cursor"] = Value::from(cursor.to_string());

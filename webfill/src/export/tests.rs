@@ -38,7 +38,7 @@ fn selection(what: ExportWhat, format: ExportFormat) -> ExportSelection {
     }
 }
 
-async fn exported(what: ExportWhat, format: ExportFormat) -> String {
+async fn export_as_text(what: ExportWhat, format: ExportFormat) -> String {
     String::from_utf8(export_selection(&selection(what, format)).await).unwrap()
 }
 
@@ -100,7 +100,7 @@ async fn records_become_a_row_with_a_column_for_every_field() {
         1,Ada,\"[\"\"London\"\",\"\"\\\"\"Ockham\\\"\"\"\"]\",,,,,[],1970-01-01T00:00:00.001Z,people\n\
         2,,,=1+1,+49 30,-5,,\"[\"\"born\"\"]\",,people\n";
     assert_eq!(
-        exported(ExportWhat::Records, ExportFormat::Csv).await,
+        export_as_text(ExportWhat::Records, ExportFormat::Csv).await,
         expected
     );
     let guarded = expected.replace(",=1+1,+49 30", ",'=1+1,'+49 30");
@@ -157,7 +157,7 @@ async fn sources_are_columns_behind_the_others() {
 
 #[tokio::test]
 async fn pages_become_a_row_with_json_in_nested_cells() {
-    let csv = exported(ExportWhat::Pages, ExportFormat::Csv).await;
+    let csv = export_as_text(ExportWhat::Pages, ExportFormat::Csv).await;
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
     let names = columns::PAGES.map(|(name, _)| name);
     assert_eq!(reader.headers().unwrap(), &names[..]);
@@ -173,7 +173,7 @@ async fn pages_become_a_row_with_json_in_nested_cells() {
 
 #[tokio::test]
 async fn json_lines_are_the_stored_documents() {
-    let lines = exported(ExportWhat::Records, ExportFormat::Jsonl).await;
+    let lines = export_as_text(ExportWhat::Records, ExportFormat::Jsonl).await;
     let records: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -182,7 +182,7 @@ async fn json_lines_are_the_stored_documents() {
     assert_eq!(records[0]["_id"], "people/1");
     assert_eq!(records[0]["record_id"], "1");
     assert_eq!(records[1]["fields"]["id"], "=1+1");
-    let pages = exported(ExportWhat::Pages, ExportFormat::Jsonl).await;
+    let pages = export_as_text(ExportWhat::Pages, ExportFormat::Jsonl).await;
     let page: Value = serde_json::from_str(&pages).unwrap();
     assert!(
         columns::PAGES
@@ -203,7 +203,7 @@ fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
 
 #[tokio::test]
 async fn exported_files_can_be_used_as_seeds() {
-    let lines = exported(ExportWhat::Records, ExportFormat::Jsonl).await;
+    let lines = export_as_text(ExportWhat::Records, ExportFormat::Jsonl).await;
     let with_sources = ExportSelection {
         sources: true,
         ..selection(ExportWhat::Records, ExportFormat::Csv)

@@ -249,7 +249,7 @@ impl<'r> PageRereader<'r> {
         let mut rereads = Vec::new();
         let mut is_whole = true;
         for candidate in candidates {
-            if signals::requested() != SignalRequest::Nothing {
+            if signals::received_request() != SignalRequest::Nothing {
                 is_whole = false;
                 break;
             }

@@ -38,7 +38,7 @@ struct FieldCounts {
 }
 
 impl FieldCounts {
-    fn filled(&self) -> u64 {
+    fn filled_records(&self) -> u64 {
         self.new + self.changed + self.same
     }
 }

@@ -120,5 +120,5 @@ impl<'s> DocumentReader<'s> {
 /// fields.
 fn mark_after(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
-    mark.then(json!([document.id, links]).to_string().as_bytes())
+    mark.after_line(json!([document.id, links]).to_string().as_bytes())
 }

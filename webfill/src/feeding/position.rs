@@ -85,7 +85,7 @@ impl Position {
 
     /// The position to begin at when an earlier run may have fed a part of the input, and the number of lines that
     /// count as fed. `mark_at` returns the mark of the input after that many lines.
-    pub fn resumed(
+    pub fn resume_position(
         mut self,
         fed_lines: u64,
         mark_at: impl FnOnce(u64) -> Option<Mark>,
@@ -180,7 +180,7 @@ mod tests {
 
     fn mark(start: Position, lines: &[&str], line: u64) -> Option<Mark> {
         let lines = lines.get(..line as usize)?;
-        let then = |mark: Mark, line: &&str| mark.then(line.as_bytes());
+        let then = |mark: Mark, line: &&str| mark.after_line(line.as_bytes());
         Some(lines.iter().fold(start.mark(), then))
     }
 
@@ -198,10 +198,10 @@ mod tests {
             (&["a", "b"], 0),
             (&[], 0),
         ] {
-            let (position, fed) = start.resumed(kept, |line| mark(start, lines, line));
+            let (position, fed) = start.resume_position(kept, |line| mark(start, lines, line));
             assert_eq!(fed, skipped, "{lines:?}");
             let again = read(position, lines).fed_lines();
-            let (_, fed) = position.resumed(again, |line| mark(start, lines, line));
+            let (_, fed) = position.resume_position(again, |line| mark(start, lines, line));
             assert_eq!(fed, lines.len() as u64, "{lines:?}");
         }
     }
@@ -214,11 +214,16 @@ mod tests {
             Position::start_of_dataset("other"),
             Position::start_of_pipe(),
         ] {
-            assert_eq!(other.resumed(kept, |line| mark(other, &["a"], line)).1, 0);
+            assert_eq!(
+                other
+                    .resume_position(kept, |line| mark(other, &["a"], line))
+                    .1,
+                0
+            );
         }
         let pipe = read(Position::start_of_pipe(), &["a"]);
         assert_eq!(
-            pipe.resumed(pipe.fed_lines(), |line| mark(pipe, &["a"], line))
+            pipe.resume_position(pipe.fed_lines(), |line| mark(pipe, &["a"], line))
                 .1,
             0
         );
@@ -232,9 +237,9 @@ mod tests {
         let first = start.line_key(7).unwrap();
         assert_eq!(start.line_at(first), Some(7));
         let kept = read(start, &["a"]).fed_lines();
-        let (resumed, _) = start.resumed(kept, |line| mark(start, &["a", "b"], line));
+        let (resumed, _) = start.resume_position(kept, |line| mark(start, &["a", "b"], line));
         assert_eq!(resumed.line_at(first), Some(7));
-        let (edited, _) = start.resumed(kept, |line| mark(start, &["x", "a"], line));
+        let (edited, _) = start.resume_position(kept, |line| mark(start, &["x", "a"], line));
         assert_eq!(edited.line_at(first), None);
         assert_eq!(Position::start_of_dataset("a").line_key(7), None);
     }

@@ -128,7 +128,7 @@ impl ReadStart {
         fed_lines: u64,
         mark_at: impl FnOnce(u64) -> Option<Mark>,
     ) -> ReadStart {
-        let (position, fed) = start.resumed(fed_lines, mark_at);
+        let (position, fed) = start.resume_position(fed_lines, mark_at);
         ReadStart {
             position,
             fed,

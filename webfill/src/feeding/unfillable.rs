@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use webfill_api::nearest;
+use webfill_api::nearest_known_name;
 
-use crate::summary::printable;
+use crate::summary::escape_and_shorten;
 
 /// The most edits between a misspelt name and the right one.
 const MISSPELT: usize = 2;
@@ -13,10 +13,10 @@ const MISSPELT: usize = 2;
 pub fn unfillable_message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {
     let text = format!(
         "records want the field `{}`, but no mapping in {} has it",
-        printable(field),
+        escape_and_shorten(field),
         mappings.display()
     );
-    match nearest(field, extracted.iter().map(String::as_str), MISSPELT) {
+    match nearest_known_name(field, extracted.iter().map(String::as_str), MISSPELT) {
         Some(near) => format!("{text}; did you mean `{near}`?"),
         None if extracted.is_empty() => format!("{text}: none has any field"),
         None => text,

@@ -32,7 +32,7 @@ use crate::demand::{ConnectionOptions, control_list, controls};
 use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
 use crate::progress::lines::Counts;
-use crate::progress::remark;
+use crate::progress::print_sentence;
 use crate::settings::Settings;
 
 /// The most URLs of one message.
@@ -332,7 +332,7 @@ impl FleetFetcher {
                     count_with_noun(left as usize, "page"),
                     if reasons.is_empty() { "" } else { ": " }
                 );
-                remark(self.progress, &sentence);
+                print_sentence(self.progress, &sentence);
             }
             let next = Instant::now() + ASK_EVERY;
             while Instant::now() < next {
@@ -355,7 +355,7 @@ fn is_only_failing(info: &Value) -> bool {
 }
 
 fn check_signals() -> Result<(), Fault> {
-    match signals::requested() {
+    match signals::received_request() {
         SignalRequest::Nothing => Ok(()),
         _ => Err(Fault::interrupted(
             "interrupted: the fleet fetches what it was given; the same command resumes, and asks no page twice",
@@ -416,7 +416,7 @@ impl Dispatcher {
             }
             if !was_reported.replace(true) {
                 let sentence = format!("waiting for the dispatcher at {endpoint}");
-                remark(progress, &sentence);
+                print_sentence(progress, &sentence);
             }
             Ok(())
         });

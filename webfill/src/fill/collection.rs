@@ -218,7 +218,7 @@ impl Collection {
         Ok(Changes {
             ids: lines(ids_of(&copy))?,
             before: lines(copy)?,
-            after: lines(project.filled())?,
+            after: lines(project.filled_table_file())?,
         })
     }
 }
@@ -290,7 +290,7 @@ impl Iterator for Changes {
 /// Reads the log of written values. A missing file counts as empty. A file that cannot be read is an error: without it,
 /// values that an earlier run has written would count as known.
 fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
-    let file = project.written();
+    let file = project.written_values_file();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     let mut written = WrittenValues::new();
     let opened = match File::open(&file) {
@@ -309,7 +309,7 @@ fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
 }
 
 fn save_written(project: &Project, written: &WrittenValues) -> Result<(), Fault> {
-    write_file_atomically(&project.written(), |file| {
+    write_file_atomically(&project.written_values_file(), |file| {
         let mut out = BufWriter::new(file);
         for one in written.values().flat_map(BTreeMap::values) {
             writeln!(out, "{}", serde_json::to_string(one)?)?;

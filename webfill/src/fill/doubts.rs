@@ -121,7 +121,7 @@ fn shown_doubt(sources: &Sources<'_>, cell: &Cell) -> review::ShownDoubt {
     let safe = |text: &str| CellStyle::Spreadsheet.text(text).into_owned();
     let table = sources.table;
     let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
-    let page = field.joined(&cell.values);
+    let page = field.join_values(&cell.values);
     review::ShownDoubt {
         row: row.number,
         id: text("id"),

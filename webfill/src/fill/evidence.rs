@@ -59,7 +59,7 @@ impl Sources<'_> {
             "state": cell.state.name(),
             "refusal": cell.refusal,
             "value": null,
-            "known": if known.is_empty() { Value::Null } else { field.joined(known).into() },
+            "known": if known.is_empty() { Value::Null } else { field.join_values(known).into() },
             "confidence": (cell.confidence * 10_000.0).round() / 10_000.0,
             "url": url,
         });

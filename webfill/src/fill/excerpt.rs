@@ -1,7 +1,7 @@
 //! The words around a value on its page, for people who check it.
 
 use webfill_learn::{folded, is_word_of_sentence};
-use webfill_values::collapsed;
+use webfill_values::collapse;
 
 /// Characters before and after the value.
 const AROUND: usize = 60;
@@ -33,7 +33,7 @@ impl<'p> PlainText<'p> {
         }
         PlainText {
             page,
-            text: collapsed(&decode_references(&text)),
+            text: collapse(&decode_references(&text)),
             folded: None,
         }
     }
@@ -57,7 +57,7 @@ impl<'p> PlainText<'p> {
         }
         let mut is_in_sentence = false;
         for run in texts(self.page).filter(|run| run.len() >= value.len()) {
-            let text = folded(&collapsed(&decode_references(run)));
+            let text = folded(&collapse(&decode_references(run)));
             for at in places(&text, &value) {
                 if !is_word_of_sentence(&text, at, value.len()) {
                     return Stands::Apart;
@@ -74,7 +74,7 @@ impl<'p> PlainText<'p> {
 
     /// The value with the words around it.
     pub fn words_around(&self, value: &str) -> Option<String> {
-        let value = collapsed(value);
+        let value = collapse(value);
         if value.is_empty() {
             return None;
         }
@@ -84,7 +84,7 @@ impl<'p> PlainText<'p> {
         let begin = before.map_or(at, |(place, _)| place);
         let after = self.text[end..].char_indices().nth(AROUND);
         let end = after.map_or(self.text.len(), |(place, _)| end + place);
-        Some(webfill_values::trimmed(&self.text[begin..end]).to_owned())
+        Some(webfill_values::trim(&self.text[begin..end]).to_owned())
     }
 }
 

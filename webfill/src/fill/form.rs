@@ -19,7 +19,7 @@ pub fn common_kind<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
         Kind::Url,
     ];
     let is_of = |kind: &Kind| {
-        let fitting = known().filter(|value| Kind::from_text(value).fits(*kind));
+        let fitting = known().filter(|value| Kind::from_text(value).fits_column(*kind));
         count > 0 && fitting.count() * 100 >= count * MOST
     };
     kinds.into_iter().find(is_of).unwrap_or(Kind::Text)
@@ -97,7 +97,7 @@ pub fn may_be_of_other_century(day: &str, (first, last): (i32, i32)) -> bool {
 /// `A lamp of...`.
 pub fn is_cut_off(value: &str) -> bool {
     const REST: [&str; 5] = ["more", "others", "weitere", "autres", "m\u{e1}s"];
-    let value = webfill_values::trimmed(value);
+    let value = webfill_values::trim(value);
     let mut words = value.split_whitespace().rev();
     let (last, before) = (
         words.next().unwrap_or_default(),
@@ -131,7 +131,7 @@ pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
 /// a telephone number are not.
 pub fn is_amount(value: &str) -> bool {
     let (mut numbers, mut is_within, mut has_sign) = (0, false, false);
-    for c in webfill_values::trimmed(value).chars() {
+    for c in webfill_values::trim(value).chars() {
         match c {
             _ if c.is_ascii_digit() => {
                 numbers += usize::from(!is_within);
@@ -269,8 +269,8 @@ fn are_words(before: &str, after: &str) -> bool {
 
 /// A value in the form of its column, or why it cannot be converted.
 pub fn fit_to_kind(value: &str, form: Kind) -> Result<String, String> {
-    let is_of_form = |value: &String| Kind::from_text(value).fits(form);
-    let given = webfill_values::trimmed(value).to_owned();
+    let is_of_form = |value: &String| Kind::from_text(value).fits_column(form);
+    let given = webfill_values::trim(value).to_owned();
     let converted = match form {
         Kind::Text | Kind::Other => return Ok(value.to_owned()),
         _ if is_of_form(&given) => return Ok(given),

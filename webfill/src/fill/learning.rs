@@ -46,7 +46,7 @@ pub fn learn_new(
         table, pages, mappings, sample,
     ));
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
-    let tried = mappings::tried(project);
+    let tried = mappings::read_tried_pages(project);
     wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
     let mut all = sites_that_know_more(table, project, pages, mappings, sample);
     all.extend(wanted.clone());
@@ -181,7 +181,7 @@ pub fn pages_of_other_layouts(
     readings: &Readings,
     most: usize,
 ) -> BySite {
-    let tried = mappings::tried(project);
+    let tried = mappings::read_tried_pages(project);
     let mut unread: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (place, link) in table.links.iter().enumerate() {
         let Some((target, page)) = pages.target(&link.url) else {

@@ -56,7 +56,7 @@ pub fn links_to_explore(
         let Some(row) = row else { continue };
         // A page that many pages link to belongs to the navigation of the site.
         let distinctive = all[at].iter().filter(|link| {
-            counts[link.as_str()] * 2 <= pages.len().max(2) && !table.links.has(link)
+            counts[link.as_str()] * 2 <= pages.len().max(2) && !table.links.is_link_of_row(link)
         });
         links.extend(distinctive.take(LINKS).map(|link| Linked {
             url: link.clone(),

@@ -140,7 +140,7 @@ impl Mappings {
     }
 
     /// Site, field and confidence of all proposed fields.
-    pub fn proposed(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+    pub fn proposed_fields(&self) -> impl Iterator<Item = (&str, &str, f64)> {
         self.origins.values().flat_map(|origin| {
             let fields = origin.fields.iter();
             fields.filter_map(|(name, field)| {
@@ -151,7 +151,7 @@ impl Mappings {
 
     /// The proposed fields of a site.
     pub fn proposed_of(&self, site: &str) -> BTreeSet<&str> {
-        let of_site = self.proposed().filter(|(of, ..)| *of == site);
+        let of_site = self.proposed_fields().filter(|(of, ..)| *of == site);
         of_site.map(|(_, name, _)| name).collect()
     }
 
@@ -257,7 +257,7 @@ impl Mappings {
         let mut number = 1;
         for mapping in &mut learned {
             let name = loop {
-                let name = numbered(&stem, number);
+                let name = numbered_name(&stem, number);
                 number += 1;
                 if freed.contains(&name) || !self.texts.contains_key(&name) {
                     break name;
@@ -266,7 +266,11 @@ impl Mappings {
             mapping.mapping["name"] = name.into();
         }
         let file = (1..)
-            .map(|number| project.mappings().join(numbered(&stem, number) + ".json"))
+            .map(|number| {
+                project
+                    .mappings()
+                    .join(numbered_name(&stem, number) + ".json")
+            })
             .find(|file| !file.exists());
         let file: PathBuf = file.ok_or_else(|| Fault::error("all names are taken"))?;
         let text = output::text(learned.iter().map(|one| one.mapping.clone()).collect())?;
@@ -348,7 +352,7 @@ fn names_in(text: &str) -> Vec<String> {
 }
 
 /// The pages of other layouts that were learned from, by site: they are not learned from again.
-pub fn tried(project: &Project) -> BTreeMap<String, BTreeSet<String>> {
+pub fn read_tried_pages(project: &Project) -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(tried_file(project)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
@@ -357,7 +361,7 @@ pub fn save_tried_pages(
     project: &Project,
     pages: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<(), Fault> {
-    let mut tried = tried(project);
+    let mut tried = read_tried_pages(project);
     tried.extend(pages.clone());
     let text = serde_json::to_string_pretty(&tried).map_err(Fault::error)?;
     write_atomically(&tried_file(project), text.as_bytes())
@@ -388,10 +392,10 @@ fn known_counts_file(project: &Project) -> PathBuf {
 
 /// The file of tried pages. No site has its name.
 fn tried_file(project: &Project) -> PathBuf {
-    project.learned().join("+other-layouts.json")
+    project.learned_folder().join("+other-layouts.json")
 }
 
-fn numbered(stem: &str, number: usize) -> String {
+fn numbered_name(stem: &str, number: usize) -> String {
     match number {
         1 => stem.to_owned(),
         number => format!("{stem}{number}"),

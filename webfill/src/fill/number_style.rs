@@ -86,7 +86,7 @@ impl NumberStyle {
 
     /// A number as the column writes it. Any other text stays as it is.
     pub fn format(&self, value: String) -> String {
-        let given = webfill_values::trimmed(&value);
+        let given = webfill_values::trim(&value);
         let is_plain = matches!(Kind::from_text(given), Kind::Integer | Kind::Number);
         let plain = match self.parts(given) {
             Some(_) => given

@@ -80,7 +80,7 @@ impl Overview<'_> {
         doubts: Option<usize>,
     ) -> Result<(), Fault> {
         let name = self.table.path.file_name().unwrap_or_default();
-        let (stored, failing) = (self.pages.len(), self.pages.failing());
+        let (stored, failing) = (self.pages.len(), self.pages.count_failing());
         let mut overview = json!({
             "table": name.to_string_lossy(),
             "form": file_form::describe(&self.table.understanding),

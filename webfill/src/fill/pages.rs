@@ -141,7 +141,7 @@ impl<'o> Pages<'o> {
     }
 
     /// How many URLs failed for reasons that may pass.
-    pub fn failing(&self) -> usize {
+    pub fn count_failing(&self) -> usize {
         self.stored.failing.union(&self.unanswered).count()
     }
 
@@ -432,7 +432,7 @@ impl<'o> Pages<'o> {
                 let Ok(parsed) = canonical(url, None) else {
                     continue;
                 };
-                if let Some(gathered) = page.gathered(parsed, &body)? {
+                if let Some(gathered) = page.gather(parsed, &body)? {
                     take(page, gathered)?;
                 }
             }

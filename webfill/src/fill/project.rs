@@ -50,7 +50,7 @@ impl Project {
     }
 
     /// The values that were written back to a collection.
-    pub fn written(&self) -> PathBuf {
+    pub fn written_values_file(&self) -> PathBuf {
         self.folder.join("written.jsonl")
     }
 
@@ -67,7 +67,7 @@ impl Project {
             fault.message = fault.message.replace(", or choose another --state", "");
             fault
         })?;
-        for folder in [self.mappings(), self.learned(), self.no_mappings()] {
+        for folder in [self.mappings(), self.learned_folder(), self.no_mappings()] {
             std::fs::create_dir_all(&folder).map_err(|error| {
                 Fault::error(format!("cannot create {}: {error}", folder.display()))
             })?;
@@ -122,7 +122,7 @@ impl Project {
     }
 
     /// How each mapping was learned, and from what.
-    pub fn learned(&self) -> PathBuf {
+    pub fn learned_folder(&self) -> PathBuf {
         self.folder.join("learned")
     }
 
@@ -188,7 +188,7 @@ impl Project {
     }
 
     /// The filled table, with the ending of the table, because it has the same format.
-    pub fn filled(&self) -> PathBuf {
+    pub fn filled_table_file(&self) -> PathBuf {
         let table = match self.is_collection {
             true => self.copy_file(),
             false => self.table.clone(),
@@ -249,7 +249,11 @@ mod tests {
     fn files_beside_a_table_are_named_after_it() {
         let named = |table: &str| {
             let project = Project::new(Path::new(table));
-            let names = [project.filled(), project.doubts(), project.folder];
+            let names = [
+                project.filled_table_file(),
+                project.doubts(),
+                project.folder,
+            ];
             names.map(|path| path.display().to_string())
         };
         assert_eq!(

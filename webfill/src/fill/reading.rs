@@ -306,7 +306,7 @@ fn count_different(values: &[String]) -> usize {
 
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
-        Value::String(text) => Some(webfill_values::trimmed(text).to_owned()),
+        Value::String(text) => Some(webfill_values::trim(text).to_owned()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };

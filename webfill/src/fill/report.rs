@@ -159,7 +159,7 @@ impl Report<'_> {
         for cell in doubts {
             let table = self.sources.table;
             let field = &table.fields[cell.field];
-            let known = field.joined(&table.rows[cell.row as usize].known_values(cell.field));
+            let known = field.join_values(&table.rows[cell.row as usize].known_values(cell.field));
             let sure = format!(
                 "<span class=\"sure\">{:.1} % sure that the page is right</span>",
                 cell.confidence * 100.0
@@ -170,7 +170,7 @@ impl Report<'_> {
                  <div><dt>the page</dt><dd class=\"value\">{}</dd></div></dl>\n{}</li>\n",
                 self.row_and_column(cell, &sure),
                 shorten(&known),
-                shorten(&field.joined(&cell.values)),
+                shorten(&field.join_values(&cell.values)),
                 self.proof(cell)
             );
         }
@@ -240,7 +240,7 @@ impl Report<'_> {
         for (state, count) in &self.tallies.why_not {
             reasons.push((
                 state.name(),
-                meaning(*state),
+                meaning_of_state(*state),
                 *count,
                 self.gaps_by_reason(*state),
             ));
@@ -280,7 +280,7 @@ impl Report<'_> {
             let read = match cell.values.is_empty() {
                 true => String::new(),
                 false => {
-                    let values = table.fields[cell.field].joined(&cell.values);
+                    let values = table.fields[cell.field].join_values(&cell.values);
                     format!(": <span class=\"value\">{}</span>", shorten(&values))
                 }
             };
@@ -330,7 +330,7 @@ impl Report<'_> {
                     "<span class=\"sure\">{:.1} %</span>",
                     cell.confidence * 100.0
                 );
-                let values = self.sources.table.fields[*field].joined(&cell.values);
+                let values = self.sources.table.fields[*field].join_values(&cell.values);
                 let _ = write!(
                     text,
                     "<li>\n{}<div class=\"value\">{}</div>\n{}</li>\n",
@@ -358,7 +358,7 @@ fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
 }
 
 /// The meaning of a reason.
-fn meaning(state: State) -> &'static str {
+fn meaning_of_state(state: State) -> &'static str {
     match state {
         State::Conflicting => "several values were read, and none is sure enough",
         State::NotOnPage => "nothing was read on the pages of the row",

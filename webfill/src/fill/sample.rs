@@ -47,7 +47,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
             rows.all(|&row| table.rows[row as usize].is_complete())
         };
         let mut complete: Vec<u32> = links.into_iter().filter(is_complete).collect();
-        complete.sort_by_key(|link| scattered(*link));
+        complete.sort_by_key(|link| scattered_sort_key(*link));
         complete.truncate(match check {
             RowsToCheck::None => 0,
             RowsToCheck::Sample => most,
@@ -71,14 +71,14 @@ pub fn choose_best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec
             .max()
             .unwrap_or(0)
     };
-    links.sort_by_cached_key(|link| (usize::MAX - knows(link), scattered(*link)));
+    links.sort_by_cached_key(|link| (usize::MAX - knows(link), scattered_sort_key(*link)));
     links.truncate(most);
     links.sort_unstable();
     links
 }
 
 /// A sort key without a pattern, which is the same in each run.
-fn scattered(link: u32) -> u32 {
+fn scattered_sort_key(link: u32) -> u32 {
     link.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }
 

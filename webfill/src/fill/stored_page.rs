@@ -39,7 +39,7 @@ impl StoredPage {
     }
 
     /// The page with its body.
-    pub fn gathered(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
+    pub fn gather(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
         let length = usize::try_from(body.bytes).map_err(Fault::error)?;
         let content = zstd::bulk::decompress(&body.body, length)
             .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;

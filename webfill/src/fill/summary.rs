@@ -116,7 +116,7 @@ impl Summary<'_> {
                 "the fetching was cut short; run the same command again to resume",
             );
         }
-        let failing = self.pages.failing();
+        let failing = self.pages.count_failing();
         if failing > 0 {
             return format!(
                 "{} failed for reasons that may pass; run the same command again to ask again",

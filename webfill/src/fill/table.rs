@@ -57,7 +57,8 @@ impl Table {
             fields: options.fields.clone(),
             keep: options.keep.clone(),
         };
-        let understanding = webfill_table::understand(&sample, &wishes).map_err(Fault::usage)?;
+        let understanding =
+            webfill_table::infer_structure(&sample, &wishes).map_err(Fault::usage)?;
         let mut names = BTreeSet::new();
         // A column without gaps shows which page belongs to which row, and may be wrong as well.
         let is_complete = |(_, reason): &&(usize, String)| reason == "no gaps";

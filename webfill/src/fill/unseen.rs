@@ -144,7 +144,7 @@ fn proposed_fields<'m>(
         let field = table.fields.iter().position(|field| field.name == name)?;
         Some((site.to_owned(), field, confidence))
     };
-    mappings.proposed().filter_map(fields)
+    mappings.proposed_fields().filter_map(fields)
 }
 
 /// The proposed fields that are sure enough to be filled: their pages are worth fetching.

@@ -40,7 +40,7 @@ pub fn page() -> String {
     let mut page = HEAD.to_owned();
     for outcome in Outcome::ALL {
         let (meaning, result) = (meaning(*outcome), result(outcome.end()));
-        let trouble = trouble(*outcome);
+        let trouble = trouble_name(*outcome);
         let _ = writeln!(page, "| `{outcome}` | {meaning} | {result} | {trouble} |");
     }
     page.push_str(REASONS_HEAD);
@@ -60,7 +60,7 @@ fn result(end: TaskEnd) -> &'static str {
     }
 }
 
-fn trouble(outcome: Outcome) -> String {
+fn trouble_name(outcome: Outcome) -> String {
     match outcome.site_trouble() {
         // Whether the site backs off depends on the status, not on the outcome.
         None if outcome == Outcome::HttpError => {

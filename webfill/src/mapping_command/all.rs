@@ -10,7 +10,7 @@ use super::difference::lines_that_differ;
 use super::fetching::PageProvider;
 use super::golden::{Case, Difference, cases_of};
 use super::page::Page;
-use super::save::{golden_folder, wants};
+use super::save::{compared_parts, golden_folder};
 use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::demand::table::without_control_characters;
 use crate::mapping_files::load_files;
@@ -87,7 +87,7 @@ impl CaseRun<'_> {
         let Some(index) = self.set.find(case.url.as_str()) else {
             return Ok(case.difference(None));
         };
-        let extraction = page.extract(&self.engine, index, wants());
+        let extraction = page.extract(&self.engine, index, compared_parts());
         Ok(case.difference(Some(&extraction.map_err(Fault::error)?)))
     }
 

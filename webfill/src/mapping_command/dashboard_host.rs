@@ -105,7 +105,7 @@ fn keep_case_in(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
         ending,
         extraction: &extraction,
     };
-    case.keep()
+    case.save_case()
 }
 
 /// Converts a listing that a job has read.
@@ -142,7 +142,7 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
     let working = std::thread::Builder::new()
         .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
         .spawn(move || {
-            webfill_reader::confine(&limits())?;
+            webfill_reader::confine_process(&limits())?;
             job::run(decode)
         });
     let worked = working.map_err(cannot)?.join();
@@ -178,7 +178,7 @@ fn decode_document(report: Report) -> Result<Decoded, String> {
         Status::Text | Status::NoText => Ok(Decoded {
             kind: PageKind::Text,
             text: report.text,
-            metadata: Some(report.metadata.cleaned().entries().collect()),
+            metadata: Some(report.metadata.clean().entries().collect()),
         }),
         Status::Encrypted | Status::Broken | Status::TooLarge => {
             let reason = report.reason.map(|reason| format!(": {reason}"));

@@ -47,7 +47,7 @@ impl<'o> PageProvider<'o> {
         let urls: Vec<&Url> = urls.collect();
         let folder = folder(options, mapping);
         let kept = match urls.is_empty() {
-            true => PageFolder::empty(&folder),
+            true => PageFolder::without_index(&folder),
             false => PageFolder::open(&folder)?,
         };
         let mut fetching = PageProvider {

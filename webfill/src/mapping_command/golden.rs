@@ -168,7 +168,7 @@ pub struct NewCase<'c> {
 impl NewCase<'_> {
     /// Keeps the case, and replaces an earlier case of the same URL. The page is written before its JSON, so that there
     /// is never a case without a page. An old page with another ending is removed last. Returns the path of the JSON.
-    pub fn keep(&self) -> Result<PathBuf, Fault> {
+    pub fn save_case(&self) -> Result<PathBuf, Fault> {
         let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
         let folder = self.folder.join(mapping);
         let case = self.choose_path(&folder)?;
@@ -285,7 +285,7 @@ mod tests {
                 ending,
                 extraction: &extraction,
             };
-            case.keep().map_err(|fault| fault.message)
+            case.save_case().map_err(|fault| fault.message)
         };
         let place = folder.join("people");
         keep("html").unwrap();

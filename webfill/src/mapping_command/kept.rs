@@ -53,7 +53,7 @@ impl PageFolder {
     }
 
     /// A folder without an index.
-    pub fn empty(folder: &Path) -> PageFolder {
+    pub fn without_index(folder: &Path) -> PageFolder {
         PageFolder {
             folder: folder.to_owned(),
             lines: Vec::new(),

@@ -160,12 +160,12 @@ impl UrlSet {
         self.hashes.insert(self.hasher.hash_one(url));
     }
 
-    fn has(&self, url: &str) -> bool {
+    fn has_page(&self, url: &str) -> bool {
         self.hashes.contains(&self.hasher.hash_one(url))
     }
 
     fn has_any_of(&self, record: &KnownRecord) -> bool {
-        record.links.iter().any(|link| self.has(link))
+        record.links.iter().any(|link| self.has_page(link))
     }
 }
 

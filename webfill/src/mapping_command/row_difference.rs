@@ -117,14 +117,14 @@ fn compare_row(
     for field in expected.keys().chain(others) {
         let [was, is] = [expected, found].map(|row| row.get(field));
         if was != is {
-            let (was, is) = (shown(was), shown(is));
+            let (was, is) = (format_value(was), format_value(is));
             lines.push(format!("- {name}, row {at}: {field}: {was}"));
             lines.push(format!("+ {name}, row {at}: {field}: {is}"));
         }
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn format_value(value: Option<&Value>) -> String {
     match value {
         Some(value) => shorten(&value.to_string()),
         None => "no such field".to_owned(),

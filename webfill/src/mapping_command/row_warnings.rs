@@ -10,7 +10,7 @@ use serde_json::Value;
 use webfill_mapping::{Engine, Extraction, Listing, MappingIndex, ParallelLists};
 
 use super::page::Page;
-use super::save::wants;
+use super::save::compared_parts;
 use side_by_side::{AdjacentLists, find_adjacent_lists};
 
 /// A warning, and the mapping to write instead.
@@ -189,7 +189,7 @@ fn add_rule_warnings(
     let mut lacks: Vec<RowFlaws> = Vec::new();
     lacks.resize_with(rules, RowFlaws::default);
     for page in pages {
-        let Ok(extraction) = page.extract(engine, index, wants()) else {
+        let Ok(extraction) = page.extract(engine, index, compared_parts()) else {
             return;
         };
         continuing.add(&extraction);

@@ -41,7 +41,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     };
     let engine = Engine::new(Arc::clone(&set), Limits::default());
     let extraction = page
-        .extract(&engine, index, wants())
+        .extract(&engine, index, compared_parts())
         .map_err(|error| Fault::error(format!("{}: {error}", page.name)))?;
     let body = std::fs::read(file)
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
@@ -56,7 +56,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
         ending: &ending,
         extraction: &extraction,
     };
-    let path = case.keep()?;
+    let path = case.save_case()?;
     print(format_args!("{}", path.display()))?;
     for field in set.fields_of(index) {
         match extraction.fields.get(field) {
@@ -74,7 +74,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// The values that a golden case compares, including links.
-pub fn wants() -> RequestedParts {
+pub fn compared_parts() -> RequestedParts {
     RequestedParts {
         mapped_links: true,
         row_links: true,

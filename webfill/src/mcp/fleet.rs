@@ -96,7 +96,7 @@ impl Fleet {
     }
 
     /// Pauses or resumes a crawl.
-    pub async fn steer(
+    pub async fn pause_or_resume(
         &self,
         action: &str,
         given: Result<CrawlArguments, Fault>,

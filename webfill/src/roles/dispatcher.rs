@@ -67,7 +67,7 @@ pub fn run_dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     }
     let _log = log::start(&settings.log_folder(), "dispatcher", &settings.log)?;
     let read_again = reload::reloader(options.clone(), settings.clone(), !mappings.is_empty());
-    let sent = distributed(&mappings);
+    let sent = to_distributed_mappings(&mappings);
     let setup = dispatcher_setup(&options, settings, &state, mappings, keys, protection)?;
     log_fault(webfill_dispatcher::run(setup, sent, read_again))
 }
@@ -224,7 +224,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
 }
 
 /// The mappings in the form in which they are sent to supervisors.
-pub fn distributed(mappings: &MappingSet) -> Mappings {
+pub fn to_distributed_mappings(mappings: &MappingSet) -> Mappings {
     let sources = mappings.sources().iter().map(|source| MappingSource {
         name: source.name.clone(),
         text: source.text.clone(),

@@ -2,7 +2,7 @@
 //! a plain URL of the command's own crawl.
 
 use serde_json::{Map, Value};
-use webfill_api::{RequestParser, nearest, request_keys};
+use webfill_api::{RequestParser, nearest_known_name, request_keys};
 
 use super::request::SeedRequest;
 use super::{LineContent, SeedFault, exported};
@@ -55,7 +55,7 @@ fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
     }
     let known = || request_keys().chain(ONLY_OF_RECORDS);
     object.keys().find_map(|key| {
-        let nearest = nearest(key, known(), NEAR)?;
+        let nearest = nearest_known_name(key, known(), NEAR)?;
         let is_record = nearest != key && ONLY_OF_RECORDS.contains(&nearest);
         is_record.then(|| unknown_key(key, Some(nearest), &RECORD_KEYS))
     })
@@ -134,7 +134,7 @@ pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
 fn refuse_unknown_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
     let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
     unknown.map_or(Ok(()), |key| {
-        let nearest = nearest(key, known.iter().copied(), NEAR);
+        let nearest = nearest_known_name(key, known.iter().copied(), NEAR);
         Err(unknown_key(key, nearest, known))
     })
 }

@@ -25,7 +25,7 @@ pub struct Mark {
 
 impl Mark {
     /// The mark after the next line or document.
-    pub fn then(self, content: &[u8]) -> Mark {
+    pub fn after_line(self, content: &[u8]) -> Mark {
         Mark {
             line: self.line + 1,
             hash: chained_hash(self.hash, content),
@@ -151,7 +151,7 @@ impl Lines {
         if text.last() == Some(&b'\r') {
             text.pop();
         }
-        self.read = self.read.then(&text);
+        self.read = self.read.after_line(&text);
         let text = match read {
             Err(error) => {
                 self.has_failed = true;

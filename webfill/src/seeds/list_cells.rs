@@ -110,13 +110,13 @@ pub struct ListCells {
 }
 
 impl ListCells {
-    pub fn has(&self, field: &str) -> bool {
+    pub fn has_field(&self, field: &str) -> bool {
         self.fields.contains(field)
     }
 
     /// The value of a cell that is not blank. A list written as JSON is a list as well.
     pub fn value_of(&self, field: &str, cell: String) -> Value {
-        if !self.has(field) {
+        if !self.has_field(field) {
             return Value::String(cell);
         }
         match exported_cell::value_of(cell.clone()) {

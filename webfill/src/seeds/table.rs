@@ -5,7 +5,7 @@
 //! the other lines are read again as rows of their own.
 
 use serde_json::Value;
-use webfill_values::{is_blank, trimmed};
+use webfill_values::{is_blank, trim};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
 use super::{LineContent, ListCells, SeedFault, exported, exported_cell, utf8};
@@ -46,7 +46,7 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 
 impl Column {
     fn from_name(name: &str) -> Column {
-        let name = trimmed(name);
+        let name = trim(name);
         match name.to_ascii_lowercase().as_str() {
             "id" => Column::Id,
             "url" => Column::Url,
@@ -88,7 +88,7 @@ impl Header {
             }
             if names[..number]
                 .iter()
-                .any(|other| trimmed(other) == trimmed(name))
+                .any(|other| trim(other) == trim(name))
             {
                 return Err(format!("two columns are named `{name:.40}`"));
             }
@@ -140,7 +140,7 @@ impl Header {
                     return Err(String::from(UNCLOSED));
                 }
                 Column::Id => {
-                    let id = trimmed(&cell);
+                    let id = trim(&cell);
                     found.id = (!id.is_empty()).then(|| id.to_owned());
                 }
                 Column::Url => found.urls.extend(urls_of_cell(&cell)),
@@ -174,7 +174,7 @@ impl Header {
     fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
-            Some(lists) if lists.has(field) => lists.value_of(field, cell),
+            Some(lists) if lists.has_field(field) => lists.value_of(field, cell),
             _ => otherwise(cell),
         }
     }

@@ -157,7 +157,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
 }
 
 /// Reads a line, and returns the path and the reason of its only fault.
-fn refused(line: &Value) -> (String, String) {
+fn read_refused_line(line: &Value) -> (String, String) {
     let mut seeds = read("seeds", line.to_string().as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     let fault = seeds.remove(0).unwrap_err();
@@ -169,7 +169,7 @@ fn invalid_values_are_named_with_the_expected_ones() {
     let request = |key: &str, value: Value| {
         let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});
         line[key] = value;
-        let (path, reason) = refused(&line);
+        let (path, reason) = read_refused_line(&line);
         assert!(path.starts_with(&format!("$.{key}")), "{key}: {path}");
         reason
     };
@@ -228,7 +228,11 @@ fn a_crawl_request_without_its_ids_is_refused_by_the_missing_key() {
         ),
         (json!({"url": 7}), "$.url", "expected text"),
     ] {
-        assert_eq!(refused(&line), (path.into(), reason.into()), "{line}");
+        assert_eq!(
+            read_refused_line(&line),
+            (path.into(), reason.into()),
+            "{line}"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toml::{Table, Value};
-use webfill_api::nearest;
+use webfill_api::nearest_known_name;
 use webfill_service::Fault;
 
 use super::table::{Kind, SETTINGS};
@@ -38,8 +38,9 @@ pub(super) fn overlay(
         let Some((key, kind)) = known else {
             return Err(unknown_variable(&variable, name));
         };
-        let value = value_of(&text, kind)
-            .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(kind))))?;
+        let value = value_of(&text, kind).ok_or_else(|| {
+            Fault::usage(format!("{variable}={text}: {}", describe_expected(kind)))
+        })?;
         insert_at_path(table, key, value);
     }
     Ok(())
@@ -82,7 +83,7 @@ fn last_of(path: &str) -> &str {
 /// The most similar known name, unless the name itself is known. A longer name may have more slips.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let slips = (last_of(name).len() / 3).clamp(1, MAX_SLIPS);
-    nearest(name, known, slips).filter(|nearest| *nearest != name)
+    nearest_known_name(name, known, slips).filter(|nearest| *nearest != name)
 }
 
 /// The fault of an unknown variable, with a suggestion if a known one is similar.
@@ -126,7 +127,7 @@ fn value_of(text: &str, kind: Kind) -> Option<Value> {
     })
 }
 
-fn expected(kind: Kind) -> &'static str {
+fn describe_expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::List | Kind::Lines => "not text",
         Kind::Whole(..) => "not a whole number",

@@ -10,7 +10,7 @@ use webfill_health::{Alert, Warning};
 use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 
 use super::lists::ListCounts;
-use super::printing::{format_counts, printable};
+use super::printing::{escape_and_shorten, format_counts};
 
 mod rows;
 
@@ -79,13 +79,14 @@ impl Findings {
         let before = self.before.as_ref();
         let before = before.and_then(|(_, counts)| counts.mappings.get(mapping));
         let field = |name: &'a String| {
-            let filled = filled(counts, name);
+            let filled = filled_pages(counts, name);
             Field {
                 name,
                 filled,
                 empty: counts.pages.saturating_sub(filled),
                 undecided: counts.undecided.get(name).copied().unwrap_or_default(),
-                share_before: before.map(|before| share(self::filled(before, name), before.pages)),
+                share_before: before
+                    .map(|before| share(self::filled_pages(before, name), before.pages)),
             }
         };
         names.into_iter().map(field).collect()
@@ -112,7 +113,7 @@ impl Findings {
                 let _ = writeln!(
                     text,
                     "  doubt     {records} {whom}, pages of {}: {}",
-                    printable(mapping),
+                    escape_and_shorten(mapping),
                     explain_doubt(why)
                 );
             }
@@ -195,7 +196,7 @@ impl Findings {
         ] {
             if !by_field.is_empty() {
                 let records = by_field.iter();
-                let records = records.map(|(field, records)| (printable(field), *records));
+                let records = records.map(|(field, records)| (escape_and_shorten(field), *records));
                 let records = format_counts(&records.collect());
                 let _ = writeln!(text, "  {name:<9} {records} (records, by field)");
             }
@@ -210,12 +211,15 @@ impl Findings {
             let _ = write!(
                 text,
                 "  mapping   {} has read {}",
-                printable(name),
+                escape_and_shorten(name),
                 pages(counts.pages)
             );
             let (full, fields): (Vec<_>, Vec<_>) =
                 fields.iter().partition(|field| field.empty == 0);
-            let full: Vec<_> = full.iter().map(|field| printable(field.name)).collect();
+            let full: Vec<_> = full
+                .iter()
+                .map(|field| escape_and_shorten(field.name))
+                .collect();
             let _ = match full.is_empty() {
                 true => writeln!(text),
                 false => writeln!(text, "; always filled: {}", full.join(", ")),
@@ -268,7 +272,7 @@ impl Field<'_> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let mut text = format!(
             "{}: {} filled, {} empty, {}",
-            printable(self.name),
+            escape_and_shorten(self.name),
             self.filled,
             self.empty,
             percent(share(self.filled, pages))
@@ -283,7 +287,7 @@ impl Field<'_> {
     }
 }
 
-fn filled(counts: &MappingCounts, field: &str) -> u64 {
+fn filled_pages(counts: &MappingCounts, field: &str) -> u64 {
     counts.filled.get(field).copied().unwrap_or_default()
 }
 

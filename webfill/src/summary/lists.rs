@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{CheckedRows, Doubt, ListPass, ListState};
 
-use super::printing::printable;
+use super::printing::escape_and_shorten;
 
 /// The most doubtful lists that are named.
 const MOST_DOUBTED: usize = 5;
@@ -78,7 +78,7 @@ impl ListCounts {
             let _ = write!(
                 text,
                 "\n            no row of {} is marked as gone: {}",
-                printable(list),
+                escape_and_shorten(list),
                 doubt.text()
             );
         }

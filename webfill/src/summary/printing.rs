@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The first 40 characters of a name, with line breaks and control characters escaped.
-pub fn printable(name: &str) -> String {
+pub fn escape_and_shorten(name: &str) -> String {
     name.chars()
         .take(40)
         .collect::<String>()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::printing::printable;
+use super::printing::escape_and_shorten;
 
 /// A seed that could not be read.
 #[derive(Debug, Clone)]
@@ -114,7 +114,7 @@ impl RepeatedSeeds {
             None => writeln!(text),
         };
         for seed in &self.first {
-            let (line, first, id) = (seed.line, seed.first_line, printable(&seed.id));
+            let (line, first, id) = (seed.line, seed.first_line, escape_and_shorten(&seed.id));
             let _ = writeln!(text, "            line {line}: id {id}, as on line {first}");
         }
     }

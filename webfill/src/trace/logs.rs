@@ -58,7 +58,7 @@ pub(super) struct CrawlFilter<'a> {
 
 impl CrawlFilter<'_> {
     /// Whether a line may be about a selected crawl. This includes lines that name no application.
-    fn fits(self, line: &Value) -> bool {
+    fn may_match(self, line: &Value) -> bool {
         let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
         let is_of_app = match (self.app, of("app_id").or(of("appid"))) {
             (Some(wanted), Some(app)) => wanted == app,
@@ -99,7 +99,7 @@ pub(super) fn read_logs(
     collect_files(folder, MOST_DEEP, &mut files, &mut found);
     files.sort();
     let in_json = serde_json::to_string(url).unwrap_or_default();
-    let is_wanted = |line: &Value| line["url"] == url && wanted.fits(line);
+    let is_wanted = |line: &Value| line["url"] == url && wanted.may_match(line);
     let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     for file in &files {
         let read = for_each_line(file, |text| {
@@ -128,7 +128,7 @@ pub(super) fn read_logs(
             };
             // A file may have been collected twice, so equal lines of a process count once.
             let mut is_new = || seen.insert((process_of(file), text.to_owned()));
-            if !belongs || !wanted.fits(&line) || !is_new() {
+            if !belongs || !wanted.may_match(&line) || !is_new() {
                 return;
             }
             match steps.len() < MOST_LINES {

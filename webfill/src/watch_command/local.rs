@@ -120,7 +120,7 @@ impl WatchRunner {
         arguments.extend(config);
         let runs = RunFile::new(lock.path(), &watch.name);
         Ok(WatchRunner {
-            last: runs.last()?,
+            last: runs.last_run()?,
             runs,
             arguments,
             prints: options.progress != ProgressStyle::None,
@@ -136,7 +136,7 @@ impl WatchRunner {
     fn run_until_stopped(mut self) -> Result<ExitStatus, Fault> {
         let mut printed_ms = None;
         loop {
-            if signals::requested() >= SignalRequest::Drain {
+            if signals::received_request() >= SignalRequest::Drain {
                 return Ok(ExitStatus::Done);
             }
             let Some(due_ms) = self.next_due_ms() else {
@@ -157,7 +157,7 @@ impl WatchRunner {
                 continue;
             }
             let status = self.run_once(due_ms)?;
-            if signals::requested() >= SignalRequest::Drain || status == ExitStatus::Usage {
+            if signals::received_request() >= SignalRequest::Drain || status == ExitStatus::Usage {
                 return Ok(status);
             }
         }
@@ -180,7 +180,7 @@ impl WatchRunner {
         let before = self.last.as_ref().and_then(ended);
         let mut run = self.start(due_ms)?;
         let status = wait(&mut run);
-        self.last = self.runs.last()?;
+        self.last = self.runs.last_run()?;
         self.left.note_run_end();
         let last = self.last.as_ref();
         let last = last.filter(|run| ended(run).is_some_and(|run| Some(run) != before));
@@ -249,7 +249,7 @@ impl RemainingNotifications {
             return;
         }
         let is_left = notifications
-            .deliver_remaining(|| is_due() || signals::requested() >= SignalRequest::Drain);
+            .deliver_remaining(|| is_due() || signals::received_request() >= SignalRequest::Drain);
         self.failures += 1;
         let wait = Duration::from_millis(retry_wait_ms(self.failures).unsigned_abs());
         self.try_at = is_left.then(|| Instant::now() + wait);
@@ -271,7 +271,7 @@ fn wait(run: &mut Child) -> ExitStatus {
             Err(_) => return ExitStatus::Error,
             Ok(None) => {}
         }
-        let asked = signals::requested();
+        let asked = signals::received_request();
         if asked > passed_on {
             child::request_drain(run);
             passed_on = match passed_on {

@@ -165,7 +165,7 @@ fn push_header(head: &mut Vec<u8>, name: &str, value: &[u8]) {
 mod tests {
     use super::*;
 
-    fn sent(headers: &[(&'static str, &str)]) -> SentRequest {
+    fn sent_request(headers: &[(&'static str, &str)]) -> SentRequest {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_head_of_a_request_has_its_host_once() {
-        let request = sent(&[("accept", "text/html"), ("connection", "close")]);
+        let request = sent_request(&[("accept", "text/html"), ("connection", "close")]);
         assert_eq!(
             head(&request, Version::HTTP_11),
             "GET /b?c=d HTTP/1.1\r\naccept: text/html\r\nconnection: close\r\nhost: a.org:8443\r\n\r\n"
@@ -192,7 +192,7 @@ mod tests {
             head(&request, Version::HTTP_2),
             "GET /b?c=d HTTP/1.1\r\nhost: a.org:8443\r\naccept: text/html\r\n\r\n"
         );
-        let request = sent(&[("host", "a.org:8443"), ("accept", "*/*")]);
+        let request = sent_request(&[("host", "a.org:8443"), ("accept", "*/*")]);
         assert_eq!(
             head(&request, Version::HTTP_11),
             "GET /b?c=d HTTP/1.1\r\nhost: a.org:8443\r\naccept: */*\r\n\r\n"

@@ -153,7 +153,7 @@ impl RepeatedPages {
     }
 
     /// A site's latest noted answer, if it resembles a challenge.
-    pub fn likeness(&self, site: &str) -> Option<u64> {
+    pub fn resembled_answer(&self, site: &str) -> Option<u64> {
         let run = self.recent.get(site).filter(|run| run.length > 0);
         run.map(|run| run.answer)
     }
@@ -285,14 +285,14 @@ fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
         true => (Likeness::Weak, hash(&body)),
         false => (
             Likeness::Strong,
-            hash(&(page.title, &page.text, masked(response))),
+            hash(&(page.title, &page.text, mask_varying_parts(response))),
         ),
     })
 }
 
 /// A page's source without the parts that challenges change with each request: the requested address, and everything
 /// that looks like a token or a number. The visible text is compared separately.
-fn masked(response: &Response<'_>) -> String {
+fn mask_varying_parts(response: &Response<'_>) -> String {
     let path = response.url.path();
     let body = match path.len() > 1 {
         true => response.body.replace(path, "/"),

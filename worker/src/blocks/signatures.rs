@@ -117,7 +117,7 @@ impl Signatures {
 impl Signature {
     fn match_response(&'static self, inspected: &Inspected<'_>) -> Option<Sign> {
         let mut evidence = Evidence::default();
-        self.when.hold(inspected, &mut evidence).then(|| Sign {
+        self.when.all_hold(inspected, &mut evidence).then(|| Sign {
             signature: &self.id,
             grade: self.grade,
             evidence: evidence.into_text(),
@@ -127,7 +127,7 @@ impl Signature {
 
 impl Conditions {
     /// Whether all conditions hold. The cheap ones come first, so a healthy page's text is not searched.
-    fn hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
+    fn all_hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         self.status_holds(inspected, evidence)
             && self.header_holds(inspected, evidence)
             && self.target_holds(inspected, evidence)

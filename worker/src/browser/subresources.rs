@@ -193,7 +193,7 @@ fn size(url: &str, answer: &Answer) -> usize {
 mod tests {
     use super::*;
 
-    fn paused(kind: &str, method: &str, url: &str) -> Event {
+    fn request_paused(kind: &str, method: &str, url: &str) -> Event {
         let request = json!({
             "url": url, "method": method,
             "headers": {"Accept": "application/json", "User-Agent": "x", "Referer": "https://a.example/"},
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn read(kind: &str, method: &str, url: &str) -> Result<SubresourceRequest, &'static str> {
-        SubresourceRequest::from_event(&paused(kind, method, url), "a.example")
+        SubresourceRequest::from_event(&request_paused(kind, method, url), "a.example")
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
         return (None, rest.get(1..).unwrap_or_default());
     };
     let (value, rest) = match rest.strip_prefix('"') {
-        Some(quoted) => unquoted(quoted),
+        Some(quoted) => unquote(quoted),
         None => {
             let end = rest.find(';').unwrap_or(rest.len());
             let value = rest[..end].trim_end_matches(is_space);
@@ -88,7 +88,7 @@ fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
 }
 
 /// The text of a quoted string after its opening quote, and the rest after it. The closing quote may be missing.
-fn unquoted(text: &str) -> (String, &str) {
+fn unquote(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -120,7 +120,7 @@ fn is_quotable(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn extracted(header: &str) -> Option<(String, Option<String>)> {
+    fn extract_charset(header: &str) -> Option<(String, Option<String>)> {
         extract(header).map(|found| (found.essence, found.charset))
     }
 
@@ -170,7 +170,7 @@ mod tests {
             ),
         ] {
             let expected = (essence.to_owned(), charset.map(str::to_owned));
-            assert_eq!(extracted(header), Some(expected), "{header}");
+            assert_eq!(extract_charset(header), Some(expected), "{header}");
         }
         for header in [
             "",
@@ -182,7 +182,7 @@ mod tests {
             "te xt/html",
             "/x",
         ] {
-            assert_eq!(extracted(header), None, "{header}");
+            assert_eq!(extract_charset(header), None, "{header}");
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
         ] {
             let header = format!("text/html{parameters}");
             let expected = (String::from("text/html"), charset.map(str::to_owned));
-            assert_eq!(extracted(&header), Some(expected), "{header}");
+            assert_eq!(extract_charset(&header), Some(expected), "{header}");
         }
     }
 }

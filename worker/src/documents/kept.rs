@@ -9,7 +9,7 @@ use uuid::Uuid;
 use webfill_service::Fault;
 
 /// Keeps a document, unless it is there already.
-pub(super) fn keep(folder: &Path, sha256: &str, body: &[u8]) -> Result<(), Fault> {
+pub(super) fn save_document(folder: &Path, sha256: &str, body: &[u8]) -> Result<(), Fault> {
     write(folder, sha256, body).map_err(|error| {
         let folder = folder.display();
         match error.kind() {
@@ -75,10 +75,10 @@ mod tests {
     fn a_content_is_kept_once_under_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let name = "ab".repeat(32);
-        keep(folder.path(), &name, b"content").unwrap();
+        save_document(folder.path(), &name, b"content").unwrap();
         let file = folder.path().join("ab/ab").join(&name);
         let written = fs::metadata(&file).unwrap().modified().unwrap();
-        keep(folder.path(), &name, b"content").unwrap();
+        save_document(folder.path(), &name, b"content").unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"content");
         assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
         let files = fs::read_dir(folder.path().join("ab/ab")).unwrap();
@@ -102,7 +102,7 @@ mod tests {
     fn a_folder_that_is_none_is_a_fault() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("ab"), "a file").unwrap();
-        let fault = keep(folder.path(), &"ab".repeat(32), b"x").unwrap_err();
+        let fault = save_document(folder.path(), &"ab".repeat(32), b"x").unwrap_err();
         assert!(fault.message.contains("cannot write a document in"));
     }
 }

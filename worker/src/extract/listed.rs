@@ -171,7 +171,7 @@ mod tests {
             address_bounds: AddressBounds::None,
         };
         let crawl = Arc::new(settings);
-        TaskResult::unfetched(task, crawl, Outcome::Ok)
+        TaskResult::of_unfetched(task, crawl, Outcome::Ok)
     }
 
     fn result_with_deadline(deadline: Instant) -> TaskResult {

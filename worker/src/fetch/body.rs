@@ -91,7 +91,7 @@ pub(super) async fn read(
         }
     }
     if limits.rule.is_page() {
-        memory.note_size(body.needs(body.bytes.len()));
+        memory.note_size(body.memory_needed(body.bytes.len()));
     }
     memory.set(body.bytes.capacity() + incoming.kept_bytes());
     Ok(body.bytes)
@@ -161,7 +161,7 @@ impl GrowingBody {
             false => self.bytes.capacity(),
         };
         let began = Instant::now();
-        let growing = memory.grow_to(self.needs(capacity) + kept_bytes);
+        let growing = memory.grow_to(self.memory_needed(capacity) + kept_bytes);
         if timeout_at(limits.deadline, growing).await.is_err() {
             return Err(NoBody::NoMemory);
         }
@@ -177,7 +177,7 @@ impl GrowingBody {
     }
 
     /// The memory for this many bytes while they are read. A decompressor's window can be as large again.
-    fn needs(&self, bytes: usize) -> usize {
+    fn memory_needed(&self, bytes: usize) -> usize {
         match self.declared {
             Some(_) => READ_AHEAD + bytes,
             None => READ_AHEAD + 2 * bytes,

@@ -222,7 +222,7 @@ mod tests {
         member.finish().unwrap()
     }
 
-    fn incoming(body: Vec<u8>, most_bytes: usize) -> (Parts, IncomingBody) {
+    fn incoming_body(body: Vec<u8>, most_bytes: usize) -> (Parts, IncomingBody) {
         let response = http::Response::builder()
             .header("content-encoding", "gzip")
             .header("content-length", body.len())
@@ -231,7 +231,7 @@ mod tests {
         IncomingBody::of(response.into(), Some(RawCopy::new(most_bytes)))
     }
 
-    async fn decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {
+    async fn read_decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {
         let mut all = Vec::new();
         while let Some(chunk) = body.chunk().await? {
             all.extend_from_slice(&chunk);
@@ -242,11 +242,11 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_decoded_and_kept_as_it_was_sent() {
         let sent = gzip(b"some text");
-        let (head, mut body) = incoming(sent.clone(), 1_000);
+        let (head, mut body) = incoming_body(sent.clone(), 1_000);
         assert!(!head.headers.contains_key("content-encoding"));
         assert!(!head.headers.contains_key("content-length"));
         assert_eq!(body.declared_bytes(), None);
-        assert_eq!(decoded(&mut body).await.unwrap(), b"some text");
+        assert_eq!(read_decoded(&mut body).await.unwrap(), b"some text");
         while body.keep_chunk().await {}
         assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
     }
@@ -254,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn unread_and_undecodable_bodies_are_kept_as_well() {
         for sent in [gzip(b"some text"), b"not gzip at all".to_vec()] {
-            let (_, mut body) = incoming(sent.clone(), 1_000);
+            let (_, mut body) = incoming_body(sent.clone(), 1_000);
             let _ = body.chunk().await;
             while body.keep_chunk().await {}
             assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
@@ -265,7 +265,7 @@ mod tests {
     async fn kept_bodies_are_truncated_at_the_limit() {
         let sent = gzip(b"some text");
         for most_bytes in [0, 5, sent.len() - 1, sent.len()] {
-            let (_, mut body) = incoming(sent.clone(), most_bytes);
+            let (_, mut body) = incoming_body(sent.clone(), most_bytes);
             while body.keep_chunk().await {}
             let (kept, truncated) = body.into_kept().unwrap().into_payload();
             assert_eq!(kept, sent[..most_bytes]);
@@ -276,7 +276,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_was_not_waited_for_is_marked() {
-        let (_, body) = incoming(gzip(b"some text"), 1_000);
+        let (_, body) = incoming_body(gzip(b"some text"), 1_000);
         let (kept, truncated) = body.into_kept().unwrap().into_payload();
         assert_eq!((kept, truncated), (Vec::new(), Some(Truncated::Time)));
     }

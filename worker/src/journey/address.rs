@@ -35,7 +35,7 @@ pub(super) async fn counted_elsewhere(
     let address = address_to_count(task.address_bounds, &addresses);
     let mut given_back = names_given_back.borrow_mut();
     match (name, address) {
-        (Some(name), Some(_)) => given_back.keep(url, name),
+        (Some(name), Some(_)) => given_back.keep_name(url, name),
         _ => given_back.forget(url),
     }
     address
@@ -47,7 +47,7 @@ pub(super) async fn counted_elsewhere(
 pub struct ReturnedTaskNames(HashMap<String, (HeldName, Instant)>);
 
 impl ReturnedTaskNames {
-    fn keep(&mut self, url: &Url, name: HeldName) {
+    fn keep_name(&mut self, url: &Url, name: HeldName) {
         let now = Instant::now();
         if self.0.len() >= MOST_NAMES_KEPT {
             self.0

@@ -46,7 +46,7 @@ pub(super) async fn read(
     let content_type = page.result.content_type.clone();
     let body = std::mem::take(&mut page.body);
     let this_try = try_of(&page.result.task);
-    let keeps = page.result.crawl.has(Feature::KeepBodies);
+    let keeps = page.result.crawl.needs_feature(Feature::KeepBodies);
     let kept_bytes = keeps.then_some(journey.kept_body_bytes);
     let reading = documents.read(body, content_type, this_try, kept_bytes);
     match reading.await {

@@ -57,7 +57,7 @@ impl Journey {
         outcome: Outcome,
         evidence: Option<Evidence>,
     ) {
-        let mut result = TaskResult::unfetched(task, crawl, outcome);
+        let mut result = TaskResult::of_unfetched(task, crawl, outcome);
         result.next_start = self
             .sites
             .borrow()

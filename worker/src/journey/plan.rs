@@ -72,7 +72,10 @@ fn rendering_of<'b>(
 impl CheckKind {
     /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
     async fn load(stored_pages: &StoredPages, task: &Task, crawl: &CrawlSettings) -> CheckKind {
-        if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
+        if !crawl.needs_feature(Feature::Changes)
+            || crawl.lane != Lane::Http
+            || task.unreachable.is_some()
+        {
             return CheckKind::Only;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);

@@ -42,7 +42,7 @@ impl Journey {
             url: visit.url,
             user_agent: user_agent.as_deref(),
             headers: &headers,
-            sitemaps: crawl.has(Feature::Sitemaps),
+            sitemaps: crawl.needs_feature(Feature::Sitemaps),
             is_named_sitemap: crate::sitemaps::is_named(task, crawl),
             next_after: request.delay,
         };
@@ -80,8 +80,8 @@ impl Journey {
         let site = task.site.clone();
         let block = self.recognise_block(&mut fetched, url, &task, crawl.lane);
         let is_compared = fetched.outcome == Outcome::Ok && crawl.lane == Lane::Http;
-        let likeness = self.repeated_pages.borrow().likeness(&site);
-        let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
+        let likeness = self.repeated_pages.borrow().resembled_answer(&site);
+        let mut result = TaskResult::of_unfetched(task, crawl, Outcome::NetworkError);
         result.likeness = likeness.filter(|_| is_compared);
         result.started_at_ms = request.started.wall_ms;
         self.note_answer(&site, request, &fetched);

@@ -21,7 +21,7 @@ const USUAL_PLACE: &str = "/sitemap.xml";
 
 /// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is a page.
 pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url) -> bool {
-    crawl.has(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
+    crawl.needs_feature(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
 }
 
 /// The sitemaps of an origin, at this or at other hosts. There are no rules if robots.txt is ignored.
@@ -39,7 +39,7 @@ pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<
 
 /// Whether a page is a sitemap and is to be read as one.
 pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
-    page.result.crawl.has(Feature::Sitemaps)
+    page.result.crawl.needs_feature(Feature::Sitemaps)
         && page.result.outcome == Outcome::Ok
         && sitemaps::is_sitemap(
             &page.body,
@@ -53,7 +53,7 @@ pub(super) fn result_with_sitemaps(
     crawl: Arc<CrawlSettings>,
     named: Vec<String>,
 ) -> TaskResult {
-    let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);
+    let mut result = TaskResult::of_unfetched(task, crawl, Outcome::Ok);
     result.document = Some(Map::from_iter([
         ("type".to_owned(), "sitemap".into()),
         ("entries".to_owned(), named.len().into()),

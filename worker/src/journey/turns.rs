@@ -200,7 +200,7 @@ impl Turns {
     /// Waits until the host's name is resolved or the task is called back. If there is no address, the request
     /// reports it. A long wait is reported to the supervisor.
     pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
-        let name = self.resolver.hold(url)?;
+        let name = self.resolver.hold_lookup(url)?;
         {
             let mut looked_up = pin!(
                 self.interrupt

@@ -128,25 +128,25 @@ mod tests {
     const QUICKLY: Duration = Duration::from_millis(20);
     const SLOWLY: Duration = Duration::from_secs(9);
 
-    fn found() -> Answer {
+    fn found_answer() -> Answer {
         Ok(vec!["192.0.2.1:0".parse().unwrap()].into())
     }
 
-    fn failed() -> Answer {
+    fn failed_answer() -> Answer {
         Err(Arc::new(LookupError::Failed(std::io::Error::other("no"))))
     }
 
-    fn missing() -> Answer {
+    fn missing_answer() -> Answer {
         Err(Arc::new(LookupError::NotFound))
     }
 
     #[test]
     fn a_failure_holds_for_a_time_that_depends_on_its_kind() {
         for (answer, took, holds_for, class) in [
-            (missing(), QUICKLY, NOT_FOUND_FOR, LookupClass::New),
-            (missing(), SLOWLY, NOT_FOUND_FOR, LookupClass::New),
-            (failed(), QUICKLY, FAILED_FOR, LookupClass::New),
-            (failed(), SLOWLY, UNANSWERED_FOR, LookupClass::Slow),
+            (missing_answer(), QUICKLY, NOT_FOUND_FOR, LookupClass::New),
+            (missing_answer(), SLOWLY, NOT_FOUND_FOR, LookupClass::New),
+            (failed_answer(), QUICKLY, FAILED_FOR, LookupClass::New),
+            (failed_answer(), SLOWLY, UNANSWERED_FOR, LookupClass::Slow),
         ] {
             let (mut memory, now) = (NameMemory::default(), Instant::now());
             memory.note("a", &answer, took, now);
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn only_a_name_that_was_found_at_once_is_quick() {
         let (mut memory, now) = (NameMemory::default(), Instant::now());
-        memory.note("a", &failed(), SLOWLY, now);
-        memory.note("a", &found(), QUICKLY, now);
+        memory.note("a", &failed_answer(), SLOWLY, now);
+        memory.note("a", &found_answer(), QUICKLY, now);
         assert_eq!(memory.class("a"), LookupClass::Quick);
         assert!(memory.failure("a", now).is_none());
-        memory.note("a", &found(), SLOWLY, now);
+        memory.note("a", &found_answer(), SLOWLY, now);
         assert_eq!(memory.class("a"), LookupClass::New);
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn the_names_of_one_site_are_forgotten() {
         let (mut memory, now) = (NameMemory::default(), Instant::now());
         for name in ["a.org", "www.a.org", "aa.org", "b.org"] {
-            memory.note(name, &missing(), QUICKLY, now);
+            memory.note(name, &missing_answer(), QUICKLY, now);
         }
         memory.forget_site("a.org");
         let known = ["a.org", "www.a.org", "aa.org", "b.org"]
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn the_number_of_names_is_bounded_and_used_names_stay() {
         let (mut memory, now) = (NameMemory::default(), Instant::now());
-        memory.note("used", &missing(), QUICKLY, now);
+        memory.note("used", &missing_answer(), QUICKLY, now);
         for number in 0..10 * GENERATION {
-            memory.note(&format!("name-{number}"), &missing(), QUICKLY, now);
+            memory.note(&format!("name-{number}"), &missing_answer(), QUICKLY, now);
             assert!(memory.failure("used", now).is_some());
         }
         assert!(memory.young.len() + memory.old.len() <= 2 * GENERATION);

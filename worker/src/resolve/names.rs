@@ -108,13 +108,13 @@ impl Names {
         let begun = wait_for_progress(&mut progress, |progress| progress.begun);
         let begun = match timeout(LONGEST_WAIT_IN_LINE, begun).await {
             Ok(Some(begun)) => begun,
-            Ok(None) => return failed(LookupError::BrokenOff),
-            Err(_) => return failed(LookupError::NoTurn(LONGEST_WAIT_IN_LINE)),
+            Ok(None) => return failed_answer(LookupError::BrokenOff),
+            Err(_) => return failed_answer(LookupError::NoTurn(LONGEST_WAIT_IN_LINE)),
         };
         let answer = wait_for_progress(&mut progress, |progress| progress.answer.clone());
         match timeout_at((begun + self.shared.limit).into(), answer).await {
             Ok(Some(answer)) => answer,
-            Ok(None) => failed(LookupError::BrokenOff),
+            Ok(None) => failed_answer(LookupError::BrokenOff),
             Err(_) => self.shared.give_up(name),
         }
     }
@@ -142,7 +142,7 @@ impl Names {
         };
         let class = state.memory.class(name);
         let begun = self.shared.threads.begin(class, Box::new(run));
-        begun.map_err(|error| failed(LookupError::NoThread(error)))?;
+        begun.map_err(|error| failed_answer(LookupError::NoThread(error)))?;
         state.under_way.insert(name.into(), look_up);
         Ok(progress)
     }
@@ -180,7 +180,7 @@ impl Shared {
     /// Ends the wait for a lookup that has reached its time limit. The lookup keeps its thread and continues, but
     /// nobody waits for it.
     fn give_up(&self, name: &str) -> Answer {
-        let answer = failed(LookupError::Unanswered(self.limit));
+        let answer = failed_answer(LookupError::Unanswered(self.limit));
         self.lock().note(name, &answer, self.limit);
         answer
     }
@@ -237,7 +237,7 @@ impl Drop for HeldName {
     }
 }
 
-fn failed(why: LookupError) -> Answer {
+fn failed_answer(why: LookupError) -> Answer {
     Err(Arc::new(why))
 }
 

@@ -145,7 +145,7 @@ mod tests {
         Overrides::parse(&values).unwrap()
     }
 
-    fn found(values: &[&str], host: &str, port: u16) -> Option<String> {
+    fn find_addresses(values: &[&str], host: &str, port: u16) -> Option<String> {
         overrides(values).find(host, port).map(|a| a.to_string())
     }
 
@@ -153,12 +153,15 @@ mod tests {
     fn a_host_at_a_port_is_found_and_no_other() {
         let values = ["example.com:443:127.0.0.1:8443", "example.com:80:[::1]"];
         assert_eq!(
-            found(&values, "example.com", 443).unwrap(),
+            find_addresses(&values, "example.com", 443).unwrap(),
             "127.0.0.1:8443"
         );
-        assert_eq!(found(&values, "example.com", 80).unwrap(), "[::1]:0");
-        assert_eq!(found(&values, "example.com", 8080), None);
-        assert_eq!(found(&values, "www.example.com", 443), None);
+        assert_eq!(
+            find_addresses(&values, "example.com", 80).unwrap(),
+            "[::1]:0"
+        );
+        assert_eq!(find_addresses(&values, "example.com", 8080), None);
+        assert_eq!(find_addresses(&values, "www.example.com", 443), None);
     }
 
     #[test]
@@ -169,11 +172,17 @@ mod tests {
             "EXAMPLE.com.:80:10.0.0.3",
             "bücher.example:80:[fe80::1]:81",
         ];
-        assert_eq!(found(&values, "example.com", 80).unwrap(), "10.0.0.3:0");
-        assert_eq!(found(&values, "example.org", 80).unwrap(), "10.0.0.2:8080");
-        assert_eq!(found(&values, "example.org", 443), None);
         assert_eq!(
-            found(&values, "xn--bcher-kva.example", 80).unwrap(),
+            find_addresses(&values, "example.com", 80).unwrap(),
+            "10.0.0.3:0"
+        );
+        assert_eq!(
+            find_addresses(&values, "example.org", 80).unwrap(),
+            "10.0.0.2:8080"
+        );
+        assert_eq!(find_addresses(&values, "example.org", 443), None);
+        assert_eq!(
+            find_addresses(&values, "xn--bcher-kva.example", 80).unwrap(),
             "[fe80::1]:81"
         );
     }

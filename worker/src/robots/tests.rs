@@ -16,7 +16,7 @@ fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
 }
 
 /// The file that a fetch finds if its one request is answered like this.
-fn fetched(status: u16, now: Now) -> Option<RobotsEntry> {
+fn fetched_entry(status: u16, now: Now) -> Option<RobotsEntry> {
     let mut fetch = RobotsFetch::new(ORIGIN);
     fetch.note_response(Ok(response(status, None)));
     match fetch.finish(now) {
@@ -80,9 +80,13 @@ fn a_file_that_another_origin_owns_is_known_for_both() {
 #[test]
 fn a_file_is_in_force_for_an_hour_and_a_failure_never() {
     let now = Now::read();
-    assert_eq!(fetched(500, now), None);
+    assert_eq!(fetched_entry(500, now), None);
     let mut files = RobotsFiles::default();
-    assert!(files.remember(&fetched(404, now).unwrap(), now).is_some());
+    assert!(
+        files
+            .remember(&fetched_entry(404, now).unwrap(), now)
+            .is_some()
+    );
     let last = later(now, LIFETIME - Duration::from_millis(1));
     assert!(files.rules_in_force(ORIGIN, last).is_some());
     assert!(files.rules_in_force(ORIGIN, later(now, LIFETIME)).is_none());
@@ -92,7 +96,7 @@ fn a_file_is_in_force_for_an_hour_and_a_failure_never() {
 fn the_last_good_file_stands_in_for_a_day_and_is_asked_for_again_after_minutes() {
     let now = Now::read();
     let mut files = RobotsFiles::default();
-    files.remember(&fetched(200, now).unwrap(), now);
+    files.remember(&fetched_entry(200, now).unwrap(), now);
     let expired = later(now, LIFETIME);
     assert!(files.fall_back(ORIGIN, expired).is_some());
     let before = later(expired, TRY_AGAIN_AFTER - Duration::from_millis(1));
@@ -112,9 +116,9 @@ fn an_older_file_of_the_cache_does_not_replace_a_later_one() {
     let mut files = RobotsFiles::default();
     let old = RobotsEntry {
         fetched_at_ms: now.wall_ms - 10,
-        ..fetched(200, now).unwrap()
+        ..fetched_entry(200, now).unwrap()
     };
-    let new = fetched(200, now).unwrap();
+    let new = fetched_entry(200, now).unwrap();
     let stale = later(now, 2 * LIFETIME);
     assert!(files.remember(&new, stale).is_none(), "it is not fresh");
     assert!(files.remember(&old, stale).is_none());

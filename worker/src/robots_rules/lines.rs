@@ -97,7 +97,7 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 
 /// Trims blanks, including those copied from documents (U+00A0), and the byte order marks left where files were
 /// concatenated.
-fn trimmed(mut bytes: &[u8]) -> &[u8] {
+fn trim(mut bytes: &[u8]) -> &[u8] {
     const WIDE: [&[u8]; 2] = ["\u{a0}".as_bytes(), &MARK];
     loop {
         bytes = bytes.trim_ascii();
@@ -173,9 +173,9 @@ impl Key {
 
 /// Splits `key: value`, without the comment. The colon may be missing if blanks separate key and value.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let line = trimmed(line.split(|b| *b == b'#').next()?);
+    let line = trim(line.split(|b| *b == b'#').next()?);
     if let Some(colon) = line.iter().position(|b| *b == b':') {
-        return Some((trimmed(&line[..colon]), trimmed(&line[colon + 1..])));
+        return Some((trim(&line[..colon]), trim(&line[colon + 1..])));
     }
     let blank = line.iter().position(|b| matches!(b, b' ' | b'\t'))?;
     let value = line[blank..].trim_ascii();

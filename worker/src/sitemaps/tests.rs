@@ -216,7 +216,7 @@ fn the_readable_parts_of_odd_feeds_and_sitemaps_are_read() {
         let [text, expected, end] = row.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{row}");
         };
-        let text = unescaped(text);
+        let text = unescape(text);
         let read = read(text.as_bytes(), None, &url, false, |_| {});
         let found = read.as_ref().map(|sitemap| {
             let urls: Vec<&str> = sitemap.urls.iter().map(Url::as_str).collect();
@@ -229,7 +229,7 @@ fn the_readable_parts_of_odd_feeds_and_sitemaps_are_read() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut parts = text.split("\\u{");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {

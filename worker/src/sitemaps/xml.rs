@@ -46,7 +46,7 @@ fn attributes<'e>(element: &'e BytesStart<'_>) -> impl Iterator<Item = (String, 
     attributes.with_checks(false);
     attributes.flatten().map(|attribute| {
         let name = attribute.key.local_name().as_ref().to_owned();
-        (name, unescaped(&attribute.value))
+        (name, unescape(&attribute.value))
     })
 }
 
@@ -243,7 +243,7 @@ impl ReaderState {
             .find(|attribute| attribute.key.as_ref() == "xml:base");
         if let Some(base) = base {
             let outer = self.bases.last().map_or(found.base, |(_, base)| base);
-            if let Ok(base) = canonical(&unescaped(&base.value), Some(outer)) {
+            if let Ok(base) = canonical(&unescape(&base.value), Some(outer)) {
                 self.bases.push((self.open.len(), base));
             }
         }
@@ -369,7 +369,7 @@ fn is_permanent(guid: &BytesStart<'_>) -> bool {
 }
 
 /// An attribute's value with its character references resolved, or as it is if that fails.
-fn unescaped(value: &str) -> String {
+fn unescape(value: &str) -> String {
     match quick_xml::escape::unescape(value) {
         Ok(text) => text.into_owned(),
         Err(_) => value.to_owned(),

@@ -72,7 +72,7 @@ impl Field {
         })
     }
 
-    pub(super) fn has(self, value: u32) -> bool {
+    pub(super) fn allows(self, value: u32) -> bool {
         self.values & (1 << value) != 0
     }
 }
@@ -115,7 +115,7 @@ impl Kind {
         let by_name = by_name.map(|index| self.least + index as u32);
         match by_name.or_else(|| parse_number(text)) {
             Some(value) if (self.least..=self.most).contains(&value) => Ok(value),
-            _ => Err(self.error_at(part, &self.allowed())),
+            _ => Err(self.error_at(part, &self.describe_allowed_values())),
         }
     }
 
@@ -127,7 +127,7 @@ impl Kind {
         }
     }
 
-    fn allowed(&self) -> String {
+    fn describe_allowed_values(&self) -> String {
         let (least, most) = (self.least, self.most);
         match (self.names.first(), self.names.last()) {
             (Some(_), Some(_)) if self.most == 7 => {

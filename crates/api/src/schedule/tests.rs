@@ -8,28 +8,32 @@ fn cron(text: &str, zone: &str) -> Schedule {
     Schedule::parse(text, time_zone(zone).unwrap()).unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
-fn at(text: &str, zone: &str) -> i64 {
+fn to_unix_ms(text: &str, zone: &str) -> i64 {
     let shown: DateTime = text.parse().unwrap();
     let zoned = shown.to_zoned(time_zone(zone).unwrap()).unwrap();
     zoned.timestamp().as_millisecond()
 }
 
-fn shown(ms: i64, zone: &str) -> Zoned {
+fn to_zoned_time(ms: i64, zone: &str) -> Zoned {
     let at = Timestamp::from_millisecond(ms).unwrap();
     at.to_zoned(time_zone(zone).unwrap())
 }
 
 /// The due times between two times of a zone's clocks, with the offset of each.
-fn between(text: &str, zone: &str, from: &str, to: &str) -> Vec<String> {
-    let (schedule, to_ms) = (cron(text, zone), at(to, zone));
-    let mut now_ms = at(from, zone);
+fn due_times_between(text: &str, zone: &str, from: &str, to: &str) -> Vec<String> {
+    let (schedule, to_ms) = (cron(text, zone), to_unix_ms(to, zone));
+    let mut now_ms = to_unix_ms(from, zone);
     let mut due = Vec::new();
     while let Some(next_ms) = schedule.next_due_ms(None, now_ms) {
         assert!(next_ms > now_ms, "{text}: it goes on");
         if next_ms > to_ms {
             break;
         }
-        due.push(shown(next_ms, zone).strftime("%m-%d %H:%M %:z").to_string());
+        due.push(
+            to_zoned_time(next_ms, zone)
+                .strftime("%m-%d %H:%M %:z")
+                .to_string(),
+        );
         now_ms = next_ms;
     }
     due
@@ -37,42 +41,42 @@ fn between(text: &str, zone: &str, from: &str, to: &str) -> Vec<String> {
 
 #[test]
 fn a_time_that_does_not_exist_is_due_once_right_after_the_gap() {
-    let berlin = between(
+    let berlin = due_times_between(
         "30 2 * * *",
         "Europe/Berlin",
         "2026-03-28T12:00",
         "2026-03-30T12:00",
     );
     assert_eq!(berlin, ["03-29 03:00 +02:00", "03-30 02:30 +02:00"]);
-    let several = between(
+    let several = due_times_between(
         "*/15 2 * * *",
         "Europe/Berlin",
         "2026-03-29T00:00",
         "2026-03-29T12:00",
     );
     assert_eq!(several, ["03-29 03:00 +02:00"], "all of them at once");
-    let both = between(
+    let both = due_times_between(
         "0 2,3 * * *",
         "Europe/Berlin",
         "2026-03-29T00:00",
         "2026-03-29T12:00",
     );
     assert_eq!(both, ["03-29 03:00 +02:00"]);
-    let new_york = between(
+    let new_york = due_times_between(
         "30 2 * * *",
         "America/New_York",
         "2026-03-07T12:00",
         "2026-03-09T12:00",
     );
     assert_eq!(new_york, ["03-08 03:00 -04:00", "03-09 02:30 -04:00"]);
-    let lord_howe = between(
+    let lord_howe = due_times_between(
         "15 2 * * *",
         "Australia/Lord_Howe",
         "2026-10-03T12:00",
         "2026-10-05T12:00",
     );
     assert_eq!(lord_howe, ["10-04 02:30 +11:00", "10-05 02:15 +11:00"]);
-    let no_day = between(
+    let no_day = due_times_between(
         "0 2 * * *",
         "Pacific/Apia",
         "2011-12-29T12:00",
@@ -83,21 +87,21 @@ fn a_time_that_does_not_exist_is_due_once_right_after_the_gap() {
 
 #[test]
 fn a_time_that_exists_twice_is_due_once_at_fixed_hours() {
-    let berlin = between(
+    let berlin = due_times_between(
         "30 2 * * *",
         "Europe/Berlin",
         "2026-10-24T12:00",
         "2026-10-26T12:00",
     );
     assert_eq!(berlin, ["10-25 02:30 +02:00", "10-26 02:30 +01:00"]);
-    let new_york = between(
+    let new_york = due_times_between(
         "30 1 * * *",
         "America/New_York",
         "2026-10-31T12:00",
         "2026-11-02T12:00",
     );
     assert_eq!(new_york, ["11-01 01:30 -04:00", "11-02 01:30 -05:00"]);
-    let lord_howe = between(
+    let lord_howe = due_times_between(
         "45 1 * * *",
         "Australia/Lord_Howe",
         "2026-04-04T12:00",
@@ -108,10 +112,11 @@ fn a_time_that_exists_twice_is_due_once_at_fixed_hours() {
 
 #[test]
 fn a_rhythm_continues_through_both_changes() {
-    let count = |from: &str, to: &str| between("*/15 * * * *", "Europe/Berlin", from, to).len();
+    let count =
+        |from: &str, to: &str| due_times_between("*/15 * * * *", "Europe/Berlin", from, to).len();
     assert_eq!(count("2026-03-29T00:00", "2026-03-30T00:00"), 23 * 4);
     assert_eq!(count("2026-10-25T00:00", "2026-10-26T00:00"), 25 * 4);
-    let hourly = between(
+    let hourly = due_times_between(
         "30 * * * *",
         "Europe/Berlin",
         "2026-10-25T01:00",
@@ -124,7 +129,7 @@ fn a_rhythm_continues_through_both_changes() {
         "03:30 +01:00",
     ];
     assert_eq!(hourly, expected.map(|time| format!("10-25 {time}")));
-    let skipped = between(
+    let skipped = due_times_between(
         "30 * * * *",
         "Europe/Berlin",
         "2026-03-29T01:00",
@@ -135,11 +140,11 @@ fn a_rhythm_continues_through_both_changes() {
 
 #[test]
 fn days_are_those_of_the_calendar() {
-    let year = |text| between(text, "UTC", "2025-01-01T00:00", "2032-12-31T00:00");
+    let year = |text| due_times_between(text, "UTC", "2025-01-01T00:00", "2032-12-31T00:00");
     let leap: Vec<String> = year("0 0 29 2 *");
     assert_eq!(leap.len(), 2, "2028 and 2032");
     assert_eq!(
-        between(
+        due_times_between(
             "0 0 29 FEB *",
             "UTC",
             "2096-03-01T00:00",
@@ -148,7 +153,7 @@ fn days_are_those_of_the_calendar() {
         .len(),
         1
     );
-    let month = |text| between(text, "UTC", "2026-10-31T23:59", "2026-11-30T00:00");
+    let month = |text| due_times_between(text, "UTC", "2026-10-31T23:59", "2026-11-30T00:00");
     let either = ["06", "10", "13", "20", "27"].map(|day| format!("11-{day} 00:00 +00:00"));
     assert_eq!(month("0 0 10 * 5"), either, "one of both is enough");
     assert_eq!(month("0 0 * * 7"), month("0 0 * * SUN"));
@@ -266,7 +271,7 @@ fn walk(schedule: &Schedule, zone: &str, from_ms: i64, minutes: i64) -> Vec<i64>
         panic!("it has fields")
     };
     let matches = |time: DateTime| {
-        let is = |field: &Field, value: i8| field.has(value as u32);
+        let is = |field: &Field, value: i8| field.allows(value as u32);
         let (by_day, by_weekday) = (
             is(&cron.days, time.day()),
             is(&cron.weekdays, time.weekday().to_sunday_zero_offset()),
@@ -279,11 +284,11 @@ fn walk(schedule: &Schedule, zone: &str, from_ms: i64, minutes: i64) -> Vec<i64>
     };
     let has_rhythm = cron.hours.is_star;
     let mut begun: BTreeSet<DateTime> = BTreeSet::new();
-    let mut latest = shown(from_ms, zone).datetime();
+    let mut latest = to_zoned_time(from_ms, zone).datetime();
     let mut due = Vec::new();
     for minute in 1..=minutes {
         let now_ms = from_ms + minute * 60_000;
-        let now = shown(now_ms, zone).datetime();
+        let now = to_zoned_time(now_ms, zone).datetime();
         let mut is_due = match has_rhythm {
             true => matches(now),
             false => matches(now) && begun.insert(now),
@@ -334,7 +339,7 @@ fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
             field(0, 7),
         ];
         let text = fields.join(" ");
-        let (schedule, from_ms) = (cron(&text, zone), at(from, zone));
+        let (schedule, from_ms) = (cron(&text, zone), to_unix_ms(from, zone));
         let expected = walk(&schedule, zone, from_ms, DAYS * 1_440);
         let mut found = Vec::new();
         let mut now_ms = from_ms;

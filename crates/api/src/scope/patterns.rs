@@ -115,16 +115,16 @@ mod tests {
 
     const LIMIT: usize = 1 << 20;
 
-    fn compiled(patterns: &[&str]) -> Arc<PatternSet> {
+    fn compile_patterns(patterns: &[&str]) -> Arc<PatternSet> {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
         compile_within("allow_regex", &patterns, LIMIT).unwrap()
     }
 
     #[test]
     fn equal_lists_share_one_automaton_as_long_as_it_is_held() {
-        let first = compiled(&["/shared/", "x+"]);
-        assert!(Arc::ptr_eq(&first, &compiled(&["/shared/", "x+"])));
-        assert!(!Arc::ptr_eq(&first, &compiled(&["x+", "/shared/"])));
+        let first = compile_patterns(&["/shared/", "x+"]);
+        assert!(Arc::ptr_eq(&first, &compile_patterns(&["/shared/", "x+"])));
+        assert!(!Arc::ptr_eq(&first, &compile_patterns(&["x+", "/shared/"])));
         let was = Arc::downgrade(&first);
         drop(first);
         assert!(was.upgrade().is_none(), "nobody holds it");
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_set_matches_if_one_of_its_patterns_does() {
-        let set = compiled(&["/a/", "b$"]);
+        let set = compile_patterns(&["/a/", "b$"]);
         for (text, matches) in [("/a/x", true), ("/ab", true), ("/c", false)] {
             assert_eq!(set.is_match(text), matches, "{text}");
         }

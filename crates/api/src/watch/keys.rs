@@ -12,7 +12,7 @@ pub(super) const fn key(name: &'static str, rule: Rule, meaning: &'static str) -
     }
 }
 
-const fn required(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
+const fn required_key(name: &'static str, rule: Rule, meaning: &'static str) -> Key {
     Key {
         name,
         required: true,
@@ -25,7 +25,7 @@ const fn required(name: &'static str, rule: Rule, meaning: &'static str) -> Key 
 const OBJECT_BYTES: usize = 1 << 16;
 
 pub(super) const WATCH_KEYS: &[Key] = &[
-    required(
+    required_key(
         "name",
         Rule::Name(128),
         "The watch's name, which is the id of its crawl.",
@@ -56,7 +56,7 @@ pub(super) const WATCH_KEYS: &[Key] = &[
         Rule::Object(OBJECT_BYTES),
         "Flags of `webfill crawl`, with `_` for `-`.",
     ),
-    required(
+    required_key(
         "schedule",
         Rule::Text(200),
         "When a run is due: `once`, `every 6h`, or five cron fields such as `0 2 * * *`.",
@@ -109,12 +109,12 @@ pub(super) const BUDGET_KEYS: &[Key] = &[key(
 )];
 
 pub(super) const RECORDS_KEYS: &[Key] = &[
-    required(
+    required_key(
         "uri",
         Rule::Text(4_096),
         "The database: `mongodb://HOST/DATABASE`.",
     ),
-    required("collection", Rule::Text(255), "The collection."),
+    required_key("collection", Rule::Text(255), "The collection."),
     key(
         "query",
         Rule::Object(OBJECT_BYTES),

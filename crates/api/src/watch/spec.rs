@@ -21,8 +21,8 @@ impl Watch {
         let defaults = CrawlSpec::new(&self.app, &self.name);
         CrawlSpec {
             max_depth: number("depth").map_or(DEPTH, |depth| depth as u16),
-            follow: self.word("follow").unwrap_or(defaults.follow),
-            lane: self.word("lane").unwrap_or(defaults.lane),
+            follow: self.parse_word("follow").unwrap_or(defaults.follow),
+            lane: self.parse_word("lane").unwrap_or(defaults.lane),
             allowed_domains: self.list("allowed_domains"),
             allow_regex: self.list("allow_regex"),
             deny_regex: self.list("deny_regex"),
@@ -55,7 +55,7 @@ impl Watch {
         millis.map_or(PATIENCE_MS, |millis| millis as u64)
     }
 
-    fn word<T: FromStr>(&self, key: &str) -> Option<T> {
+    fn parse_word<T: FromStr>(&self, key: &str) -> Option<T> {
         self.flag(key)?.as_str()?.parse().ok()
     }
 }

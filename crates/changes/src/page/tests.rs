@@ -35,7 +35,7 @@ impl Web {
             mapping: None,
             mapping_version: None,
             fields: &nothing,
-            seen: PageContent::empty(),
+            seen: PageContent::without_content(),
         };
         change(&mut check);
         let judged = self.page.compare_check(&check, &mut self.site);
@@ -70,7 +70,7 @@ impl Web {
             mapping: Some("shop"),
             mapping_version: Some(version),
             fields: &fields,
-            seen: PageContent::empty(),
+            seen: PageContent::without_content(),
         };
         self.page.compare_check(&check, &mut self.site)
     }

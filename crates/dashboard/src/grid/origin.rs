@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use webfill_table::{Cell, ColumnChoices, Sample, Understanding, understand};
+use webfill_table::{Cell, ColumnChoices, Sample, Understanding, infer_structure};
 use webfill_urls::canonical;
 
 use super::files::Files;
@@ -115,7 +115,7 @@ fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize
         keep: wished.keep,
     };
     let sample = Sample::read(&files.input).map_err(|error| error.to_string())?;
-    let table = understand(&sample, &wishes).map_err(|error| error.to_string())?;
+    let table = infer_structure(&sample, &wishes).map_err(|error| error.to_string())?;
     let at = table.columns.iter().position(|of| of.name == column);
     let at = at.ok_or_else(|| format!("the table has no column `{column}`"))?;
     Ok((table, at))
@@ -133,7 +133,7 @@ fn split_text(text: &str, separator: Option<&str>) -> Vec<String> {
         Some(separator) => text.split(separator).collect(),
         None => vec![text],
     };
-    let parts = parts.into_iter().map(webfill_values::trimmed);
+    let parts = parts.into_iter().map(webfill_values::trim);
     parts
         .filter(|part| !part.is_empty())
         .map(str::to_owned)

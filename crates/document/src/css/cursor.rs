@@ -26,16 +26,16 @@ impl<'s> Cursor<'s> {
         Ok(cursor)
     }
 
-    pub(crate) fn rest(&self) -> &'s str {
+    pub(crate) fn unread_text(&self) -> &'s str {
         &self.selector[self.offset..]
     }
 
     pub(crate) fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.unread_text().chars().next()
     }
 
     pub(crate) fn take(&mut self, literal: &str) -> bool {
-        let taken = self.rest().starts_with(literal);
+        let taken = self.unread_text().starts_with(literal);
         if taken {
             self.offset += literal.len();
         }
@@ -44,7 +44,10 @@ impl<'s> Cursor<'s> {
 
     /// Whether the word follows as a whole, ignoring case.
     pub(crate) fn is_at_word(&self, word: &str) -> bool {
-        let (start, behind) = (self.rest().get(..word.len()), self.rest().get(word.len()..));
+        let (start, behind) = (
+            self.unread_text().get(..word.len()),
+            self.unread_text().get(word.len()..),
+        );
         start.is_some_and(|start| start.eq_ignore_ascii_case(word))
             && !behind.is_some_and(|behind| behind.starts_with(is_name_part))
     }
@@ -66,7 +69,7 @@ impl<'s> Cursor<'s> {
         if self.take(literal) {
             Ok(())
         } else {
-            Err(self.unexpected(&format!("`{literal}`")))
+            Err(self.expected_error(&format!("`{literal}`")))
         }
     }
 
@@ -75,8 +78,8 @@ impl<'s> Cursor<'s> {
         let mut skipped = false;
         loop {
             self.skip_comments();
-            let behind = self.rest().trim_start_matches(is_space);
-            let bytes = self.rest().len() - behind.len();
+            let behind = self.unread_text().trim_start_matches(is_space);
+            let bytes = self.unread_text().len() - behind.len();
             if bytes == 0 {
                 return skipped;
             }
@@ -87,7 +90,7 @@ impl<'s> Cursor<'s> {
 
     /// Skips comments. They separate nothing: `p/* */.x` is `p.x`. An unclosed comment extends to the end.
     pub(crate) fn skip_comments(&mut self) {
-        while let Some(comment) = self.rest().strip_prefix("/*") {
+        while let Some(comment) = self.unread_text().strip_prefix("/*") {
             let length = comment.find("*/").map_or(comment.len(), |end| end + 2);
             self.offset += 2 + length;
         }
@@ -111,7 +114,7 @@ impl<'s> Cursor<'s> {
             let escaped = self.selector[start..].starts_with('\\');
             if name.is_empty() || !escaped {
                 self.offset = start;
-                return Err(self.unexpected("a name"));
+                return Err(self.expected_error("a name"));
             }
         }
         Ok(name)
@@ -120,14 +123,14 @@ impl<'s> Cursor<'s> {
     /// Reads an escape: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
     fn escape(&mut self) -> CssResult<char> {
         self.offset += 1;
-        let rest = self.rest();
+        let rest = self.unread_text();
         let digits = rest.len()
             - rest
                 .trim_start_matches(|c: char| c.is_ascii_hexdigit())
                 .len();
         if digits == 0 {
             let Some(character) = self.peek() else {
-                return Err(self.unexpected("a character"));
+                return Err(self.expected_error("a character"));
             };
             self.offset += character.len_utf8();
             return Ok(character);
@@ -186,7 +189,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    pub(crate) fn unexpected(&self, wanted: &str) -> SelectorError {
+    pub(crate) fn expected_error(&self, wanted: &str) -> SelectorError {
         match self.peek() {
             Some(found) => self.fault(&format!("expected {wanted}, found `{found}`")),
             None => self.fault(&format!("expected {wanted}, found the end")),

@@ -37,7 +37,9 @@ pub(crate) fn parse_attribute_names(parser: &mut Parser<'_, '_>) -> CssResult<Ve
         parser.cursor.take("|");
     }
     let name = parser.cursor.name()?;
-    if parser.cursor.rest().starts_with('|') && !parser.cursor.rest().starts_with("|=") {
+    if parser.cursor.unread_text().starts_with('|')
+        && !parser.cursor.unread_text().starts_with("|=")
+    {
         let reason = format!("namespaces are not declared here: write `*|` or `{name}\\:`");
         return Err(parser.cursor.fault_at(start, &reason));
     }

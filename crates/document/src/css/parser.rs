@@ -69,7 +69,7 @@ pub(crate) fn parse(selector: &str, names: &mut Names) -> CssResult<Vec<Complex>
     let list = parser.list(Leading::Allowed)?;
     match parser.cursor.peek() {
         None => Ok(list),
-        Some(_) => Err(parser.cursor.unexpected("a combinator or `,`")),
+        Some(_) => Err(parser.cursor.expected_error("a combinator or `,`")),
     }
 }
 
@@ -189,7 +189,7 @@ impl Parser<'_, '_> {
                 self.attribute_test("class", Relation::HasWord, value)
             }
             Some('[') => self.attribute()?,
-            Some(':') if !self.cursor.rest().starts_with("::") => pseudo::parse(self)?,
+            Some(':') if !self.cursor.unread_text().starts_with("::") => pseudo::parse(self)?,
             _ => return Ok(None),
         }))
     }
@@ -270,7 +270,7 @@ impl Parser<'_, '_> {
             .find(|(symbol, _)| self.cursor.take(symbol));
         found.map(|(_, relation)| relation).ok_or_else(|| {
             self.cursor
-                .unexpected("`]` or one of `=`, `~=`, `|=`, `^=`, `$=`, `*=`")
+                .expected_error("`]` or one of `=`, `~=`, `|=`, `^=`, `$=`, `*=`")
         })
     }
 

@@ -74,7 +74,7 @@ fn spellings(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn unlike(expression: &str) -> Vec<(String, usize, Vec<String>)> {
+    fn unequal_spellings(expression: &str) -> Vec<(String, usize, Vec<String>)> {
         let found = names_unlike_html(expression).into_iter();
         found
             .map(|found| (found.name, found.offset, found.spellings))
@@ -88,7 +88,7 @@ mod tests {
             (name.to_owned(), offset, spellings.collect::<Vec<_>>())
         };
         assert_eq!(
-            unlike("//DIV[@ID='X']/descendant::Span | //DIV"),
+            unequal_spellings("//DIV[@ID='X']/descendant::Span | //DIV"),
             [
                 expected("DIV", 2, &["div"]),
                 expected("ID", 7, &["id"]),
@@ -96,11 +96,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            unlike("//svg/@ViewBox"),
+            unequal_spellings("//svg/@ViewBox"),
             [expected("ViewBox", 7, &["viewbox", "viewBox"])]
         );
         assert_eq!(
-            unlike("//FOREIGNOBJECT"),
+            unequal_spellings("//FOREIGNOBJECT"),
             [expected(
                 "FOREIGNOBJECT",
                 2,
@@ -121,7 +121,7 @@ mod tests {
             "translate(//h1, 'ABC', 'abc')",
             "//日本",
         ] {
-            assert_eq!(unlike(expression), [], "{expression}");
+            assert_eq!(unequal_spellings(expression), [], "{expression}");
         }
     }
 }

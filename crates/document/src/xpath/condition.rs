@@ -110,7 +110,7 @@ impl<'d> Evaluator<'d> {
         let kind = self.tree.kind(node);
         let counts = |sibling: NodeId| match &wanted.of {
             _ if !self.tree.is_element(sibling) => Ok(false),
-            Some(of) => self.test(of, EvaluationContext::alone(Item::node(sibling))),
+            Some(of) => self.test(of, EvaluationContext::single(Item::node(sibling))),
             None => Ok(!wanted.same_name || self.tree.kind(sibling) == kind),
         };
         if !counts(node)? {
@@ -210,7 +210,7 @@ impl<'d> Evaluator<'d> {
                 let text = self.text(text, place)?;
                 if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
                     let equal = comparison == Comparison::Equal;
-                    return self.any(items, |value| (value == text) == equal);
+                    return self.any_holds(items, |value| (value == text) == equal);
                 }
                 text_to_number(&text)
             }
@@ -218,7 +218,7 @@ impl<'d> Evaluator<'d> {
                 return Err(Stop::Engine("a comparison of the wrong kind".to_owned()));
             }
         };
-        self.any(items, |value| {
+        self.any_holds(items, |value| {
             holds_for_numbers(comparison, text_to_number(value), number)
         })
     }
@@ -232,7 +232,7 @@ impl<'d> Evaluator<'d> {
         match comparison {
             Comparison::Equal => {
                 let values = self.string_values(left)?;
-                self.any(right, |value| values.contains(value))
+                self.any_holds(right, |value| values.contains(value))
             }
             // If not all values are equal, one value differs from another.
             Comparison::NotEqual => {
@@ -255,7 +255,7 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    fn any(&self, items: &[Item], mut holds: impl FnMut(&str) -> bool) -> Evaluated<bool> {
+    fn any_holds(&self, items: &[Item], mut holds: impl FnMut(&str) -> bool) -> Evaluated<bool> {
         for item in items {
             let value = self.string_value(*item);
             self.budget.pay(1 + value.len() / 32)?;

@@ -38,7 +38,7 @@ pub(crate) struct EvaluationContext {
 }
 
 impl EvaluationContext {
-    pub(crate) fn alone(item: Item) -> Self {
+    pub(crate) fn single(item: Item) -> Self {
         EvaluationContext {
             item,
             position: 1,
@@ -87,7 +87,7 @@ impl<'d> Evaluator<'d> {
     }
 
     pub(crate) fn run(&self, plan: &'d Plan) -> Evaluated<Outcome> {
-        let place = EvaluationContext::alone(self.from);
+        let place = EvaluationContext::single(self.from);
         Ok(match plan {
             Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, NodeDemand::All)?),
             Plan::Boolean(test) => Outcome::Single(Single::Boolean(self.test(test, place)?)),
@@ -324,7 +324,7 @@ impl<'d> Evaluator<'d> {
     /// Whether all predicates hold. They must not depend on the position.
     fn all_hold(&self, predicates: &'d [Predicate], item: Item) -> Evaluated<bool> {
         for predicate in predicates {
-            if !self.holds(predicate, EvaluationContext::alone(item))? {
+            if !self.holds(predicate, EvaluationContext::single(item))? {
                 return Ok(false);
             }
         }

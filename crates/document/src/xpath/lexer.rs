@@ -42,11 +42,11 @@ pub(crate) fn tokens(expression: &str) -> Result<Vec<Token>, XPathError> {
     };
     loop {
         lexer.skip_space();
-        if lexer.rest().is_empty() {
+        if lexer.unread_text().is_empty() {
             return Ok(lexer.tokens);
         }
         let offset = lexer.offset;
-        let word = lexer.word()?;
+        let word = lexer.read_word()?;
         lexer.tokens.push(Token { word, offset });
     }
 }
@@ -58,17 +58,17 @@ struct Lexer<'e> {
 }
 
 impl<'e> Lexer<'e> {
-    fn rest(&self) -> &'e str {
+    fn unread_text(&self) -> &'e str {
         &self.expression[self.offset..]
     }
 
     fn skip_space(&mut self) {
-        let rest = self.rest();
+        let rest = self.unread_text();
         self.offset += rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
     }
 
-    fn word(&mut self) -> Result<Word, XPathError> {
-        let rest = self.rest();
+    fn read_word(&mut self) -> Result<Word, XPathError> {
+        let rest = self.unread_text();
         let first = rest
             .chars()
             .next()
@@ -118,7 +118,7 @@ impl<'e> Lexer<'e> {
     }
 
     fn number(&mut self) -> Word {
-        let rest = self.rest();
+        let rest = self.unread_text();
         let whole = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let mut length = whole;
         if let Some(fraction) = rest[whole..].strip_prefix('.') {
@@ -157,7 +157,9 @@ impl<'e> Lexer<'e> {
                 XPathError::new(self.expression, offset, fault)
             });
         }
-        let after = self.rest().trim_start_matches([' ', '\t', '\r', '\n']);
+        let after = self
+            .unread_text()
+            .trim_start_matches([' ', '\t', '\r', '\n']);
         Ok(if after.starts_with("::") {
             Word::Axis(name)
         } else if !after.starts_with('(') {
@@ -173,9 +175,9 @@ impl<'e> Lexer<'e> {
     fn qualified_name(&mut self) -> Option<String> {
         let start = self.offset;
         self.plain_name()?;
-        if self.rest().starts_with(':') && !self.rest().starts_with("::") {
+        if self.unread_text().starts_with(':') && !self.unread_text().starts_with("::") {
             self.offset += 1;
-            if self.rest().starts_with('*') {
+            if self.unread_text().starts_with('*') {
                 self.offset += 1;
             } else if self.plain_name().is_none() {
                 self.offset -= 1;
@@ -185,7 +187,7 @@ impl<'e> Lexer<'e> {
     }
 
     fn plain_name(&mut self) -> Option<()> {
-        let rest = self.rest();
+        let rest = self.unread_text();
         rest.chars().next().filter(|first| is_name_start(*first))?;
         self.offset += rest.find(|c| !is_name_part(c)).unwrap_or(rest.len());
         Some(())
@@ -194,7 +196,7 @@ impl<'e> Lexer<'e> {
     fn symbol(&mut self, first: char) -> Result<Word, XPathError> {
         match SYMBOLS
             .into_iter()
-            .find(|symbol| self.rest().starts_with(symbol))
+            .find(|symbol| self.unread_text().starts_with(symbol))
         {
             Some(symbol) => {
                 self.offset += symbol.len();

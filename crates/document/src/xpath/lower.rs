@@ -71,7 +71,11 @@ impl<'n> Lowering<'n> {
             Expression::Compare(operator, left, right)
                 if left.kind() == Kind::Nodes || right.kind() == Kind::Nodes =>
             {
-                Ok(comparison(*operator, self.side(left)?, self.side(right)?))
+                Ok(comparison(
+                    *operator,
+                    self.lower_side(left)?,
+                    self.lower_side(right)?,
+                ))
             }
             Expression::Compare(
                 operator @ (Comparison::Equal | Comparison::NotEqual),
@@ -117,7 +121,7 @@ impl<'n> Lowering<'n> {
         operands.iter().map(|operand| self.test(operand)).collect()
     }
 
-    fn side(&mut self, expression: &Expression) -> Lowered<Side> {
+    fn lower_side(&mut self, expression: &Expression) -> Lowered<Side> {
         Ok(match expression.kind() {
             Kind::Nodes => Side::Nodes(self.nodes(expression)?),
             Kind::Boolean => Side::Boolean(Box::new(self.test(expression)?)),
@@ -194,7 +198,7 @@ impl<'n> Lowering<'n> {
     }
 
     fn scalar(&mut self, expression: &Expression, wanted: Kind) -> Lowered<Scalar> {
-        scalar::lower(expression, wanted, self)
+        scalar::lower_to_scalar(expression, wanted, self)
     }
 
     fn path(&mut self, path: &Path) -> Lowered<plan::Path> {

@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
     let expression = parser.expression()?;
     match parser.peek() {
         None => Ok(expression),
-        Some(_) => Err(parser.unexpected()),
+        Some(_) => Err(parser.unexpected_token_error()),
     }
 }
 
@@ -272,7 +272,7 @@ impl Parser<'_> {
                 self.place += 1;
                 Ok(token.word.clone())
             }
-            None => Err(self.unexpected()),
+            None => Err(self.unexpected_token_error()),
         }
     }
 
@@ -290,12 +290,12 @@ impl Parser<'_> {
         if self.take(symbol) {
             Ok(())
         } else {
-            Err(self.unexpected())
+            Err(self.unexpected_token_error())
         }
     }
 
     /// The error for an unexpected token.
-    pub(super) fn unexpected(&self) -> XPathError {
+    pub(super) fn unexpected_token_error(&self) -> XPathError {
         match self.tokens.get(self.place) {
             None => XPathError::new(self.text, self.text.len(), Fault::UnexpectedEnd),
             Some(token) => {

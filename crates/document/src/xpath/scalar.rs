@@ -40,7 +40,7 @@ pub(crate) enum Operand {
 }
 
 /// Lowers an expression to a [`Scalar`] that yields `wanted`.
-pub(crate) fn lower(
+pub(crate) fn lower_to_scalar(
     expression: &Expression,
     wanted: Kind,
     lowering: &mut Lowering<'_>,

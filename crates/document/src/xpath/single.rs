@@ -47,7 +47,7 @@ impl<'d> Evaluator<'d> {
             }
             Text::Scalar(scalar) => match self.scalar(scalar, place)? {
                 Single::Text(text) => Ok(Cow::Owned(text)),
-                other => Err(unexpected("a string", &other)),
+                other => Err(wrong_type_error("a string", &other)),
             },
         }
     }
@@ -58,7 +58,10 @@ impl<'d> Evaluator<'d> {
         }
         match self.tree.kind(item.node) {
             Kind::Element(name) => self.tree.name(name),
-            Kind::Instruction => self.tree.aside(item.node).map_or("", |aside| &aside.target),
+            Kind::Instruction => self
+                .tree
+                .aside_of(item.node)
+                .map_or("", |aside| &aside.target),
             Kind::Document | Kind::Text | Kind::Comment => "",
         }
     }
@@ -73,7 +76,7 @@ impl<'d> Evaluator<'d> {
             }
             Number::Scalar(scalar) => match self.scalar(scalar, place)? {
                 Single::Number(number) => Ok(number),
-                other => Err(unexpected("a number", &other)),
+                other => Err(wrong_type_error("a number", &other)),
             },
         }
     }
@@ -130,7 +133,7 @@ impl<'d> Evaluator<'d> {
     }
 }
 
-fn unexpected(wanted: &str, got: &Single) -> Stop {
+fn wrong_type_error(wanted: &str, got: &Single) -> Stop {
     Stop::Engine(format!("expected {wanted}, got {got:?}"))
 }
 

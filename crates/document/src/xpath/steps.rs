@@ -108,7 +108,7 @@ impl Parser<'_> {
             Word::NodeType(node_type) => self.type_test(&node_type),
             _ => {
                 self.place = place;
-                Err(self.unexpected())
+                Err(self.unexpected_token_error())
             }
         }
     }

@@ -13,7 +13,7 @@ fn parse(page: &str) -> Document {
 }
 
 /// The value of an expression by our own evaluation, as a [`Stock`].
-fn ours(document: &Document, expression: &str) -> Stock {
+fn evaluate_ours(document: &Document, expression: &str) -> Stock {
     let xpath = XPath::compile(expression).unwrap_or_else(|error| panic!("{error}"));
     let values = document
         .evaluate(&xpath)
@@ -29,7 +29,7 @@ fn ours(document: &Document, expression: &str) -> Stock {
 fn assert_same(document: &Document, page: &str, expression: &str) {
     let stock = SxdTree::from_tree(&document.tree).evaluate_stock(expression);
     let stock = stock.unwrap_or_else(|error| panic!("{expression}: {error}"));
-    let ours = ours(document, expression);
+    let ours = evaluate_ours(document, expression);
     let both_nan = matches!(
         (&stock, &ours),
         (Stock::Single(Single::Number(one)), Stock::Single(Single::Number(other)))
@@ -61,7 +61,8 @@ fn random_expressions_yield_the_same_as_sxd() {
         for _ in 0..12 {
             let expression = generator.expression();
             assert_same(&document, &page, &expression);
-            yielding += usize::from(ours(&document, &expression) != Stock::Nodes(Vec::new()));
+            yielding +=
+                usize::from(evaluate_ours(&document, &expression) != Stock::Nodes(Vec::new()));
         }
     }
     assert!(

@@ -191,7 +191,7 @@ fn build<'p>(tree: &Tree, document: dom::Document<'p>) -> Vec<Node<'p>> {
             }
             Kind::Instruction => {
                 let (target, data) = tree
-                    .aside(id)
+                    .aside_of(id)
                     .map_or(("", ""), |aside| (&*aside.target, &*aside.text));
                 let instruction = document.create_processing_instruction(target, Some(data));
                 append(parent, instruction);

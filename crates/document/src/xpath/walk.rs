@@ -118,7 +118,7 @@ where
             Axis::Ancestor => self.ancestors(from, false),
             Axis::AncestorOrSelf => self.ancestors(from, true),
             Axis::Following => self.following(from),
-            Axis::Preceding => self.preceding(from),
+            Axis::Preceding => self.walk_preceding(from),
             Axis::FollowingSibling => self.following_siblings(from),
             Axis::PrecedingSibling => self.preceding_siblings(from),
             // Elements have no namespaces here.
@@ -225,7 +225,7 @@ where
         }
     }
 
-    fn preceding(&mut self, from: &[Item]) -> Flow<E> {
+    fn walk_preceding(&mut self, from: &[Item]) -> Flow<E> {
         let Some(last) = from.last() else {
             return ControlFlow::Continue(());
         };
@@ -325,7 +325,7 @@ where
                 self.tree.kind(item.node) == Kind::Instruction
                     && target.is_none_or(|target| {
                         self.tree
-                            .aside(item.node)
+                            .aside_of(item.node)
                             .is_some_and(|aside| &*aside.target == target)
                     })
             }

@@ -70,7 +70,7 @@ impl Scene {
     }
 
     async fn save_missing(&self, night: i64, number: u32) {
-        let snapshot = PageContent::empty().pack();
+        let snapshot = PageContent::without_content().pack();
         let page = page(night, number, Outcome::HttpError, Some(snapshot));
         self.save(page).await;
     }
@@ -208,7 +208,12 @@ async fn fields_that_a_mapping_has_read_are_compared_by_value() {
                 mapping: Some("shop".into()),
                 mapping_version: Some("v1".into()),
                 fields: fields.as_object().cloned().unwrap(),
-                ..page(night, 0, Outcome::Ok, Some(PageContent::empty().pack()))
+                ..page(
+                    night,
+                    0,
+                    Outcome::Ok,
+                    Some(PageContent::without_content().pack()),
+                )
             })
             .await;
         catch_up(&mut follower).await;
@@ -242,7 +247,7 @@ async fn a_check_that_is_repeated_after_a_crash_makes_no_page_gone() {
     for night in 2..=3 {
         scene.begin_run(night).await;
         for delivery in 1..=3 {
-            let snapshot = PageContent::empty().pack();
+            let snapshot = PageContent::without_content().pack();
             let missing = Page {
                 delivery: Delivery::new(1, delivery),
                 started_at_ms: night * 1_000 + 10 * i64::from(delivery),

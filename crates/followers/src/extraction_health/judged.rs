@@ -295,7 +295,7 @@ impl HealthStates {
     }
 
     /// The standing alerts and warnings, each with the crawls whose pages show it.
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing_judgements(&self) -> Standing {
         let healths = || self.mappings.values().map(|one| &one.health);
         let alerts = healths().filter_map(MappingHealth::alert);
         let alerts = alerts.map(|alert| with_crawls(alert.row(), crawls_of(alert)));

@@ -53,7 +53,7 @@ impl JudgedMapping {
     pub(super) async fn pin_pages(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         if let Some(alert) = self.health.alert()
             && self.pinned.as_deref() != Some(&*alert.raised_at)
-            && pinned::pin(store, alert).await?
+            && pinned::copy_samples(store, alert).await?
         {
             self.pinned = Some(alert.raised_at.clone());
         }

@@ -8,7 +8,7 @@ use webfill_store::{Sample, Store, StoreError, iso_time};
 const PINNED: usize = 20;
 
 /// Copies samples that belong to the alert and are not copied yet. Returns whether enough are kept now.
-pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreError> {
+pub(super) async fn copy_samples(store: &dyn Store, alert: &Alert) -> Result<bool, StoreError> {
     let samples = store.samples(&alert.mapping).await?;
     let (pinned, kept): (Vec<&Sample>, Vec<&Sample>) =
         samples.iter().partition(|sample| sample.alert.is_some());

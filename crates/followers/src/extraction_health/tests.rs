@@ -66,14 +66,14 @@ async fn save_of(
     }
 }
 
-async fn shop(store: &dyn Store) -> Value {
+async fn store_shop_pages(store: &dyn Store) -> Value {
     let states = store.health().await.unwrap();
     let shop = states.iter().find(|state| state.id == "mapping/shop");
     serde_json::from_str(&shop.unwrap().state).unwrap()
 }
 
 async fn judged_pages(store: &dyn Store) -> u64 {
-    shop(store).await["pages"].as_u64().unwrap()
+    store_shop_pages(store).await["pages"].as_u64().unwrap()
 }
 
 async fn catch_up(follower: &mut FollowerLoop<Follower>) {
@@ -118,12 +118,17 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alert() {
         let mut follower = follower(&uri);
         catch_up(&mut follower).await;
         assert!(
-            follower.follower.judged.standing().alerts.is_empty(),
+            follower
+                .follower
+                .judged
+                .standing_judgements()
+                .alerts
+                .is_empty(),
             "it is held back"
         );
         end(&mut follower).await;
         assert_eq!(
-            follower.follower.judged.standing().alerts.len(),
+            follower.follower.judged.standing_judgements().alerts.len(),
             alerts,
             "{reason}"
         );
@@ -163,13 +168,20 @@ async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
     save_with(&*store, 200..300, |_| json!({})).await;
     let mut one = follower(&uri);
     end(&mut one).await;
-    assert_eq!(one.follower.judged.standing().alerts.len(), 1);
+    assert_eq!(one.follower.judged.standing_judgements().alerts.len(), 1);
     store.put_site_states(vec![state("blocked")]).await.unwrap();
     // Another process withdraws the alert as well as the one that raised it.
     let mut other = follower(&uri);
     end(&mut other).await;
-    assert!(other.follower.judged.standing().alerts.is_empty());
-    let past = shop(&*store).await["past"].clone();
+    assert!(
+        other
+            .follower
+            .judged
+            .standing_judgements()
+            .alerts
+            .is_empty()
+    );
+    let past = store_shop_pages(&*store).await["past"].clone();
     assert_eq!(past[0]["cleared_by"], "blocked", "{past}");
 }
 

@@ -59,11 +59,11 @@ impl Subscriptions {
 mod tests {
     use super::*;
 
-    fn wanted(topic: &str) -> Vec<u8> {
+    fn subscribe_message(topic: &str) -> Vec<u8> {
         [b"\x01", topic.as_bytes()].concat()
     }
 
-    fn unwanted(topic: &str) -> Vec<u8> {
+    fn unsubscribe_message(topic: &str) -> Vec<u8> {
         [b"\x00", topic.as_bytes()].concat()
     }
 
@@ -71,7 +71,7 @@ mod tests {
     fn a_subscription_covers_all_topics_with_its_prefix() {
         let subscriptions = Subscriptions::default();
         assert!(!subscriptions.has_subscriber("crawled.a"));
-        subscriptions.apply_frame(&wanted("crawled.a"));
+        subscriptions.apply_frame(&subscribe_message("crawled.a"));
         assert!(subscriptions.has_subscriber("crawled.a"));
         assert!(
             subscriptions.has_subscriber("crawled.ab"),
@@ -79,9 +79,9 @@ mod tests {
         );
         assert!(!subscriptions.has_subscriber("crawled.b"));
         assert!(!subscriptions.has_subscriber("outbound.a"));
-        subscriptions.apply_frame(&wanted(""));
+        subscriptions.apply_frame(&subscribe_message(""));
         assert!(subscriptions.has_subscriber("outbound.b"));
-        subscriptions.apply_frame(&unwanted(""));
+        subscriptions.apply_frame(&unsubscribe_message(""));
         assert!(!subscriptions.has_subscriber("outbound.b"));
         subscriptions.apply_frame(b"");
         assert!(
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn other_frames_change_nothing() {
         let subscriptions = Subscriptions::default();
-        subscriptions.apply_frame(&unwanted("crawled.a"));
+        subscriptions.apply_frame(&unsubscribe_message("crawled.a"));
         subscriptions.apply_frame(&[7, 7, 7]);
         assert!(!subscriptions.has_subscriber("crawled.a"));
     }
@@ -105,14 +105,14 @@ mod tests {
         let name = |number: usize| format!("crawled.{number}.");
         topics
             .clone()
-            .for_each(|number| subscriptions.apply_frame(&wanted(&name(number))));
+            .for_each(|number| subscriptions.apply_frame(&subscribe_message(&name(number))));
         let noted = subscriptions.topics.read().unwrap().noted.len();
         assert_eq!(noted, MOST_NOTED);
         assert!(
             subscriptions.has_subscriber("crawled.of somebody"),
             "unknown is yes"
         );
-        topics.for_each(|number| subscriptions.apply_frame(&unwanted(&name(number))));
+        topics.for_each(|number| subscriptions.apply_frame(&unsubscribe_message(&name(number))));
         assert!(!subscriptions.has_subscriber(&name(1)));
         assert!(!subscriptions.has_subscriber("crawled.of somebody"));
     }

@@ -64,7 +64,7 @@ impl Scene {
         assert!(saved[0].is_ok());
     }
 
-    fn hear(&self) -> Published {
+    fn receive(&self) -> Published {
         self.published.recv_timeout(WAIT).expect("a message")
     }
 }
@@ -78,7 +78,7 @@ fn page(app_id: &str, url: &str) -> Page {
     }
 }
 
-fn finished(app_id: &str, url: &str) -> FinishedPage {
+fn finished_page(app_id: &str, url: &str) -> FinishedPage {
     FinishedPage {
         app_id: app_id.to_owned(),
         crawl_id: String::from("c1"),
@@ -94,19 +94,19 @@ fn results_go_to_subscribers_of_the_application() {
     for app_id in ["b", "a"] {
         let url = format!("https://example.com/{app_id}");
         scene.save(app_id, &url);
-        scene.firehose.announce(finished(app_id, &url));
+        scene.firehose.announce(finished_page(app_id, &url));
     }
-    let (topic, result) = scene.hear();
+    let (topic, result) = scene.receive();
     assert_eq!(topic, "crawled.a");
     assert_eq!(result["url"], "https://example.com/a");
     assert_eq!(result.get("body"), None);
     scene.save("a", "https://example.com/with");
     let with_body = FinishedPage {
         body: true,
-        ..finished("a", "https://example.com/with")
+        ..finished_page("a", "https://example.com/with")
     };
     scene.firehose.announce(with_body);
-    assert_eq!(scene.hear().1["body"], "<p>");
+    assert_eq!(scene.receive().1["body"], "<p>");
     scene.firehose.finish(None);
     assert!(scene.published.try_recv().is_err(), "and nothing else");
 }
@@ -117,7 +117,7 @@ fn without_subscribers_the_store_is_not_read() {
     scene.save("a", "https://example.com/");
     scene
         .firehose
-        .announce(finished("a", "https://example.com/"));
+        .announce(finished_page("a", "https://example.com/"));
     scene
         .firehose
         .publish_notification("a", &json!({"action": "stop"}));
@@ -134,7 +134,7 @@ fn notifications_go_to_their_own_topic() {
         .firehose
         .publish_notification("a", &json!({"action": "expired"}));
     let expected = (String::from("outbound.a"), json!({"action": "expired"}));
-    assert_eq!(scene.hear(), expected);
+    assert_eq!(scene.receive(), expected);
 }
 
 #[test]
@@ -143,17 +143,17 @@ fn a_page_that_is_stored_a_moment_later_is_waited_for() {
     scene.subscribe("");
     scene
         .firehose
-        .announce(finished("a", "https://example.com/late"));
+        .announce(finished_page("a", "https://example.com/late"));
     scene
         .firehose
-        .announce(finished("a", "https://example.com/never"));
+        .announce(finished_page("a", "https://example.com/never"));
     scene.save("a", "https://example.com/late");
-    assert_eq!(scene.hear().1["url"], "https://example.com/late");
+    assert_eq!(scene.receive().1["url"], "https://example.com/late");
     scene.save("a", "https://example.com/next");
     scene
         .firehose
-        .announce(finished("a", "https://example.com/next"));
-    assert_eq!(scene.hear().1["url"], "https://example.com/next");
+        .announce(finished_page("a", "https://example.com/next"));
+    assert_eq!(scene.receive().1["url"], "https://example.com/next");
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn the_page_of_another_application_is_not_published() {
     scene.save("b", "https://example.com/");
     scene
         .firehose
-        .announce(finished("a", "https://example.com/"));
+        .announce(finished_page("a", "https://example.com/"));
     scene
         .firehose
-        .announce(finished("b", "https://example.com/other"));
+        .announce(finished_page("b", "https://example.com/other"));
     scene.save("b", "https://example.com/other");
-    let (topic, result) = scene.hear();
+    let (topic, result) = scene.receive();
     assert_eq!((&*topic, &result["appid"]), ("crawled.b", &json!("b")));
     assert_eq!(result["url"], "https://example.com/other");
 }
@@ -180,7 +180,7 @@ fn announcements_beyond_the_queue_are_dropped_and_counted() {
     scene.subscribe("");
     let started = Instant::now();
     for number in 0..10_000 {
-        let never = finished("a", &format!("https://example.com/{number}"));
+        let never = finished_page("a", &format!("https://example.com/{number}"));
         scene.firehose.announce(never);
     }
     assert!(started.elapsed() < WAIT);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_document::{Document, NodeRef};
 
-use crate::fold::{collapsed, folded};
+use crate::fold::{collapse, folded};
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
 use crate::learning::{parse_page, parse_pages};
@@ -216,7 +216,7 @@ impl Slot {
         for values in &mut self.values {
             for value in values.iter_mut() {
                 let rest = value.text.strip_prefix(&begin).unwrap_or(&value.text);
-                value.text = collapsed(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'));
+                value.text = collapse(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'));
             }
             values.retain(|value| !value.text.is_empty());
         }
@@ -513,7 +513,7 @@ fn label_of(node: NodeRef<'_>, labels: &Labels) -> Option<String> {
             if text.len() > LONGEST {
                 break;
             }
-            let text = collapsed(text);
+            let text = collapse(text);
             if text.is_empty() {
                 continue;
             }
@@ -556,7 +556,7 @@ fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
         .children()
         .filter(|child| child.is_element())
         .nth(column)?;
-    let text = collapsed(head.text());
+    let text = collapse(head.text());
     let is_head = head.tag() == Some("th") && text.chars().count() <= LONGEST_LABEL;
     (is_head && labels.has(&text)).then(|| bare_label(&text))
 }

@@ -3,7 +3,7 @@
 use webfill_document::NodeRef;
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 
@@ -118,15 +118,15 @@ fn is_row(node: &NodeRef<'_>) -> bool {
 
 fn no_header_message(header: &str, names: &[String]) -> String {
     const SHOWN: usize = 12;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quote(name)).collect();
     match shown.is_empty() {
         true => format!(
             "cell: the table has no headers, not even {}: name the column by its number",
-            quoted(header)
+            quote(header)
         ),
         false => format!(
             "cell: no header is {}; there are {}",
-            quoted(header),
+            quote(header),
             shown.join(", ")
         ),
     }

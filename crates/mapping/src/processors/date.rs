@@ -9,7 +9,7 @@ use webfill_values::{
 };
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 
@@ -115,7 +115,7 @@ impl Processor for ReadDate {
                 .iter()
                 .filter(|reading| is_undecided(reading))
                 .count();
-            let example = quoted(texts[first].trim());
+            let example = quote(texts[first].trim());
             let is_set = self.order.is_some() || !self.formats.is_empty();
             run.warn_undecided(format_args!(
                 "date: {count} dropped: not a day of the calendar, or readable in two ways, such as {example}{}",
@@ -152,9 +152,8 @@ impl ReadDate {
 
 /// Checks a format: it must be able to parse its own output, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
-    let invalid = |reason: &dyn std::fmt::Display| {
-        format!("invalid date format {}: {reason}", quoted(format))
-    };
+    let invalid =
+        |reason: &dyn std::fmt::Display| format!("invalid date format {}: {reason}", quote(format));
     let format = &with_numeric_zone(format);
     let sample = DateTime::constant(2024, 12, 31, 23, 58, 59, 0);
     let sample: Zoned = sample

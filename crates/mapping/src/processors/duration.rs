@@ -64,7 +64,7 @@ const MINUTE: f64 = 60.0;
 /// The seconds of a duration, if the text is one and nothing else.
 pub fn seconds_of_duration(text: &str) -> Option<f64> {
     const LONGEST: usize = 60;
-    let text = webfill_values::trimmed(text);
+    let text = webfill_values::trim(text);
     if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
         return None;
     }

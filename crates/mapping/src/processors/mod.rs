@@ -20,7 +20,7 @@ pub(crate) mod url;
 pub(crate) mod validate;
 
 use crate::entry::{Refusal, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::pattern::Pattern;
 
 /// The most steps of one search with a look-around expression. They take a few milliseconds.
@@ -29,7 +29,7 @@ const STEP_LIMIT: usize = 200_000;
 /// Compiles the regular expression that a parameter holds.
 fn pattern(parameter: &str, text: &str) -> Result<Pattern, Vec<Refusal>> {
     Pattern::compile(text, STEP_LIMIT).map_err(|reason| {
-        let message = format!("invalid regular expression {}: {reason}", quoted(text));
+        let message = format!("invalid regular expression {}: {reason}", quote(text));
         refusal(parameter, message)
     })
 }

@@ -5,7 +5,7 @@ use webfill_values::{NumberNotation, NumberReading, Numbers};
 use serde_json::Value;
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
 
@@ -125,7 +125,7 @@ impl ReadNumber {
             return;
         };
         let count = readings.iter().filter(undecided).count();
-        let example = quoted(texts[first].as_ref().trim());
+        let example = quote(texts[first].as_ref().trim());
         let is_set = self.0.decimal.is_some() || self.0.group.is_some();
         run.warn_undecided(match is_set {
             true => format!("number: {count} dropped: not numbers in this notation, or readable in two ways, such as {example}"),
@@ -140,7 +140,7 @@ fn warn_of_several<T: AsRef<str>>(texts: &[T], readings: &[NumberReading], run: 
         return;
     };
     let count = readings.iter().filter(several).count();
-    let example = quoted(texts[first].as_ref().trim());
+    let example = quote(texts[first].as_ref().trim());
     run.warn_undecided(format!(
         "number: {count} dropped: several numbers, such as {example}; cut out the one you mean with `regex`"
     ));

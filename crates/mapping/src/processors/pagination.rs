@@ -170,7 +170,7 @@ impl Processor for Pagination {
         let mut output = run.output();
         let counts = items
             .iter()
-            .map(|item| webfill_values::trimmed(&run.text(item)).parse().ok());
+            .map(|item| webfill_values::trim(&run.text(item)).parse().ok());
         let counts: Option<Vec<u64>> = counts.collect();
         let Some(counts) = counts else {
             run.warn("pagination: a value is no count; `number` before it reads one");

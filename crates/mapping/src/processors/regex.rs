@@ -1,7 +1,7 @@
 //! `regex` (extracts parts of texts) and `filter` (keeps or drops whole values), both by a regular expression.
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::pattern::Pattern;
@@ -57,7 +57,7 @@ fn parse_group(parameters: &Parameters<'_>, pattern: &Pattern) -> Result<usize, 
         return Ok(last.min(1));
     }
     let (chosen, shown) = match parameters.optional_text("group") {
-        Some(name) => (pattern.group_index(name), quoted(name)),
+        Some(name) => (pattern.group_index(name), quote(name)),
         None => {
             let number = parameters.size("group").unwrap_or(usize::MAX);
             (

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::pattern::{Groups, Pattern};
 use crate::processors::pattern;
@@ -155,7 +155,7 @@ fn parse_template(with: &str, pattern: &Pattern) -> Result<Vec<Piece>, Vec<Refus
             continue;
         }
         let (name, after) = parse_reference(rest).ok_or_else(|| {
-            let message = format!("in {}: write $$ for a dollar sign", quoted(with));
+            let message = format!("in {}: write $$ for a dollar sign", quote(with));
             refusal("with", message)
         })?;
         pieces.push(Piece::Group(group_number(name, pattern)?));
@@ -181,7 +181,7 @@ fn group_number(name: &str, pattern: &Pattern) -> Result<usize, Vec<Refusal>> {
         Err(_) => pattern.group_index(name),
     };
     number.ok_or_else(|| {
-        let message = format!("the regular expression has no group {}", quoted(name));
+        let message = format!("the regular expression has no group {}", quote(name));
         refusal("with", message)
     })
 }

@@ -6,7 +6,7 @@ use webfill_document::{
 };
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
-use crate::fault::quoted;
+use crate::fault::quote;
 use crate::item::Item;
 use crate::reading::Reading;
 use crate::run::{OutOfTime, Output, Processor, Run};
@@ -51,7 +51,7 @@ pub(crate) const XPATH: Entry = Entry {
                 Ok(Box::new(ByXPath(id)))
             }
             Err(reason) => {
-                let message = format!("invalid XPath {}: {reason}", quoted(expression));
+                let message = format!("invalid XPath {}: {reason}", quote(expression));
                 Err(refusal("expression", message))
             }
         }
@@ -85,7 +85,7 @@ pub(crate) const CSS: Entry = Entry {
         match selectors.add_selector(selector) {
             Ok(id) => Ok(Box::new(ByCss(id))),
             Err(reason) => {
-                let message = format!("invalid CSS selector {}: {reason}", quoted(selector));
+                let message = format!("invalid CSS selector {}: {reason}", quote(selector));
                 Err(refusal("selector", message))
             }
         }

@@ -1,7 +1,7 @@
 //! Processors that change one text at a time: `trim`, `collapse_whitespace`, `lowercase`,
 //! `uppercase`, `prefix`, `suffix`, `length_limit`.
 
-use webfill_values::{collapsed, trimmed};
+use webfill_values::{collapse, trim};
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence};
 use crate::item::Item;
@@ -31,9 +31,7 @@ pub(crate) const TRIM: Entry = Entry {
     ],
     build: |parameters, _| {
         let Some(characters) = parameters.optional_text("characters") else {
-            return Ok(Box::new(EachText(|text: &str| {
-                Some(trimmed(text).to_owned())
-            })));
+            return Ok(Box::new(EachText(|text: &str| Some(trim(text).to_owned()))));
         };
         let characters: Vec<char> = characters.chars().collect();
         Ok(Box::new(EachText(move |text: &str| {
@@ -61,7 +59,7 @@ impl Processor for CollapseWhitespace {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let mut output = run.output();
         for item in items {
-            if !output.push_text(collapsed(&run.value_text(&item))) {
+            if !output.push_text(collapse(&run.value_text(&item))) {
                 break;
             }
         }

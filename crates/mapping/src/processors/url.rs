@@ -28,7 +28,7 @@ impl Processor for AbsoluteUrl {
         let base = run.page.base();
         run.map_texts(items, |text| {
             run.page
-                .resolve_link(webfill_values::trimmed(text), base)
+                .resolve_link(webfill_values::trim(text), base)
                 .ok()
                 .map(|url| url.to_string())
         })

@@ -6,7 +6,7 @@ use super::near_miss::Break;
 use super::similar_names::{attribute_names, children, descendants, similar_names, values};
 use super::written::Piece;
 
-pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+pub(super) fn propose_css_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let mut cures: Vec<Vec<Piece>> = with_or_without_tbody(broken).into_iter().collect();
     cures.extend(looser_combinator(broken));
     cures.extend(names_on_the_page(broken));

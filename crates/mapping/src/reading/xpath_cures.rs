@@ -6,7 +6,7 @@ use super::near_miss::Break;
 use super::similar_names::{attribute_names, children, descendants, similar_names, values};
 use super::written::Piece;
 
-pub(super) fn cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let text = &broken.piece().text;
     if text.starts_with('[') {
         let predicates = predicate_cures(text, broken.found);

@@ -35,7 +35,7 @@ fn each_thing_is_reported_once_until_it_is_over() {
         ..Standing::default()
     };
     let nothing = Standing::default();
-    let (events, reported) = Reported::default().news(&facts(&four, &alerts, None));
+    let (events, reported) = Reported::default().find_news(&facts(&four, &alerts, None));
     let expected = [
         "run_ended",
         "run_ended",
@@ -46,10 +46,10 @@ fn each_thing_is_reported_once_until_it_is_over() {
     ];
     assert_eq!(names(&events), expected);
     assert_eq!(reported.run, 4);
-    let (events, same) = reported.news(&facts(&four, &alerts, None));
+    let (events, same) = reported.find_news(&facts(&four, &alerts, None));
     assert_eq!((names(&events), &same), (vec![], &reported));
     let (events, reported) =
-        reported.news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
+        reported.find_news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
     assert_eq!(names(&events), ["layout_alert_cleared", "silent"]);
     assert!(
         events[1].line.contains("the disk is full"),
@@ -58,7 +58,7 @@ fn each_thing_is_reported_once_until_it_is_over() {
     );
     assert_eq!(reported.silent.len(), 2);
     let five = [run(5, 5), four[0].clone(), four[1].clone()];
-    let (events, reported) = reported.news(&facts(&five, &nothing, None));
+    let (events, reported) = reported.find_news(&facts(&five, &nothing, None));
     assert_eq!(names(&events), ["run_ended", "sees_again", "sees_again"]);
     assert!(reported.silent.is_empty());
 }
@@ -77,7 +77,7 @@ fn a_run_that_makes_up_for_others_is_reported_as_late() {
         held: None,
         now_ms: 0,
     };
-    let (events, _) = Reported::default().news(&facts);
+    let (events, _) = Reported::default().find_news(&facts);
     assert_eq!(names(&events), ["run_ended", "began_late"]);
     assert!(
         events[1].line.contains("3 further due times"),
@@ -96,7 +96,7 @@ fn read(after: u64, changes: &[Value]) -> ReadChanges {
 
 fn reported_changes(reported: &Reported, read: &ReadChanges) -> (Vec<String>, Reported) {
     let watch = watch();
-    let (events, reported) = reported.news(&Facts {
+    let (events, reported) = reported.find_news(&Facts {
         watch: &watch,
         runs: &[],
         standing: None,
@@ -176,7 +176,7 @@ fn the_state_of_the_previous_release_is_read() {
 fn a_serving_alternative_is_reported_once_until_it_is_over() {
     let watch = watch();
     let news = |reported: &Reported, standing: &Standing| {
-        reported.news(&Facts {
+        reported.find_news(&Facts {
             watch: &watch,
             runs: &[],
             standing: Some(standing),

@@ -18,7 +18,7 @@ fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
     runs
 }
 
-fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> {
+fn reported_silences(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> {
     find_silences(&SilenceFacts {
         runs,
         silent_after: 3,
@@ -59,7 +59,9 @@ fn a_silence_ends_only_with_a_run_that_has_found_some() {
 }
 
 fn names(what: &str, found: &[u64]) -> Vec<String> {
-    judged(&runs(what, found), &[]).into_keys().collect()
+    reported_silences(&runs(what, found), &[])
+        .into_keys()
+        .collect()
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn pages_that_are_as_they_were_do_not_make_it_silent() {
         let outcomes = json!({"ok": 1, "not_modified": 9});
         run.counts.insert("outcomes".into(), outcomes);
     }
-    assert!(judged(&runs, &[]).is_empty());
+    assert!(reported_silences(&runs, &[]).is_empty());
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn a_run_without_pages_is_reported_immediately_and_alone() {
         run.counts.insert("fields".into(), json!(5));
     }
     runs[0].counts.insert("outcomes".into(), json!({}));
-    let silent = judged(&runs, &[]);
+    let silent = reported_silences(&runs, &[]);
     assert_eq!(silent.keys().collect::<Vec<_>>(), ["no_pages"]);
     let reported = &silent["no_pages"];
     assert!(
@@ -141,7 +143,10 @@ fn a_run_without_pages_is_reported_immediately_and_alone() {
     );
     assert!(reported.contains("the seeds are empty"), "{reported}");
     runs[0].how = Some(RunEnd::Interrupted);
-    assert!(judged(&runs, &[]).is_empty(), "it was broken off");
+    assert!(
+        reported_silences(&runs, &[]).is_empty(),
+        "it was broken off"
+    );
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn the_likely_reason_is_the_outcome_of_most_requests() {
         (json!({"blocked": 2, "timeout": 1}), "blocks"),
     ] {
         runs[0].counts.insert("outcomes".into(), outcomes);
-        let reported = &judged(&runs, &[])["no_pages"];
+        let reported = &reported_silences(&runs, &[])["no_pages"];
         assert!(reported.contains(reason), "{reported}");
     }
     let blocking = SiteTrouble {
@@ -168,7 +173,7 @@ fn the_likely_reason_is_the_outcome_of_most_requests() {
         sign: "cf-mitigated: challenge".into(),
         url: "https://a.example/".into(),
     };
-    let silent = judged(&runs, std::slice::from_ref(&blocking));
+    let silent = reported_silences(&runs, std::slice::from_ref(&blocking));
     assert!(
         silent["no_pages"].contains("a.example has been backing off since 2023-11-14"),
         "{silent:?}"
@@ -191,7 +196,7 @@ fn sites_are_reported_by_reason_and_few_are_named() {
     };
     let mut sites: Vec<SiteTrouble> = (0..10).map(|n| site(n, "dns")).collect();
     sites.push(site(10, "blocked"));
-    let silent = judged(&runs("pages", &[1]), &sites);
+    let silent = reported_silences(&runs("pages", &[1]), &sites);
     assert_eq!(
         silent.keys().collect::<Vec<_>>(),
         ["site_blocked", "site_dns"]
@@ -205,10 +210,10 @@ fn an_unfinished_run_is_reported() {
     let mut runs = runs("pages", &[5]);
     runs[0].how = Some(RunEnd::Window);
     runs[0].counts.insert("queued".into(), json!(77));
-    assert!(judged(&runs, &[])["not_finished"].contains("window with 77 pages left"));
+    assert!(reported_silences(&runs, &[])["not_finished"].contains("window with 77 pages left"));
     runs[0].how = Some(RunEnd::Failed);
     runs[0].why = Some("no such file".into());
-    assert!(judged(&runs, &[])["not_finished"].contains("has failed: no such file"));
+    assert!(reported_silences(&runs, &[])["not_finished"].contains("has failed: no such file"));
 }
 
 #[test]
@@ -224,7 +229,7 @@ fn an_alert_of_a_mapping_or_fewer_pages_are_likely_reasons() {
     };
     assert!(find_silences(&known)["no_fields"].contains("the layout changed for the mapping shop"));
     judged_runs[0].counts.insert("pages".into(), json!(2));
-    let reported = &judged(&judged_runs, &[])["no_fields"];
+    let reported = &reported_silences(&judged_runs, &[])["no_fields"];
     assert!(
         reported.contains("fetches 2 pages, usually 10"),
         "{reported}"

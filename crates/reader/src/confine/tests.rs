@@ -33,7 +33,7 @@ fn attempt(what: &str) -> io::Result<()> {
         assert!(words.take(2).eq(["2", "2"]), "{limits}");
         return Ok(());
     }
-    confine(&LIMITS)?;
+    confine_process(&LIMITS)?;
     perform(what, open)
 }
 

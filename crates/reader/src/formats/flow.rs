@@ -107,7 +107,7 @@ impl Frames {
 pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mut Metadata) {
     let mut element = String::new();
     let mut value = String::new();
-    let Ok(Some(part)) = package.part(name) else {
+    let Ok(Some(part)) = package.open_part(name) else {
         return;
     };
     let _: Result<(), Trouble> = xml::for_each_token(part, |token| {

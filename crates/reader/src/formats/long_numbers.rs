@@ -55,10 +55,10 @@ impl Sheets {
             return found;
         };
         let has_some = package
-            .part(part)
+            .open_part(part)
             .is_ok_and(|part| part.is_some_and(has_long_number));
         let again = has_some
-            .then(|| package.part(part).ok().flatten())
+            .then(|| package.open_part(part).ok().flatten())
             .flatten();
         let mut place = Place::default();
         // The numbers before a fault in the XML are kept.

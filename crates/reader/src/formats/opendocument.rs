@@ -44,7 +44,7 @@ fn read_sheets(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content
 fn read_text(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut hidden = HiddenStyles::default();
     let mut margins = Margins::default();
-    if let Some(part) = package.part("styles.xml")? {
+    if let Some(part) = package.open_part("styles.xml")? {
         xml::for_each_token(part, |token| {
             hidden.handle_token(&token);
             margins.handle_token(&token, &hidden, max_text_bytes)
@@ -72,7 +72,7 @@ fn for_each_token(
     package: &mut Package<'_>,
     mut each: impl FnMut(&Token<'_>) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    let part = package.part("content.xml")?;
+    let part = package.open_part("content.xml")?;
     let part = part.ok_or_else(|| Trouble::broken("content.xml is missing"))?;
     xml::for_each_token(part, |token| each(&token))
 }
@@ -143,7 +143,7 @@ impl HiddenStyles {
         }
     }
 
-    fn hides(&self, attributes: &Attributes<'_>) -> bool {
+    fn is_hidden(&self, attributes: &Attributes<'_>) -> bool {
         if attributes.get("display").as_deref() == Some("none") {
             return true;
         }
@@ -216,7 +216,7 @@ impl Story {
                 let is_aside = self.in_aside > 0
                     || ASIDES.contains(name)
                     || (*name == "title" && attributes.has_prefix("svg"))
-                    || hidden.hides(attributes);
+                    || hidden.is_hidden(attributes);
                 if is_aside {
                     self.in_aside += 1;
                 } else {

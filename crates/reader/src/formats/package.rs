@@ -60,7 +60,7 @@ impl<'b> Package<'b> {
         Ok(Package { archive })
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_part(&self, name: &str) -> bool {
         self.index_of(name).is_some()
     }
 
@@ -80,7 +80,7 @@ impl<'b> Package<'b> {
     }
 
     /// Opens a part, which is unpacked while it is read. `None` if no part has this name.
-    pub(super) fn part(&mut self, name: &str) -> Result<Option<Part<'_>>, Trouble> {
+    pub(super) fn open_part(&mut self, name: &str) -> Result<Option<Part<'_>>, Trouble> {
         let Some(index) = self.index_of(name) else {
             return Ok(None);
         };
@@ -105,7 +105,7 @@ impl<'b> Package<'b> {
             format!("{folder}/")
         };
         let mut relations = Vec::new();
-        let Some(part) = self.part(&format!("{folder}_rels/{file}.rels"))? else {
+        let Some(part) = self.open_part(&format!("{folder}_rels/{file}.rels"))? else {
             return Ok(relations);
         };
         xml::for_each_token(part, |token| {
@@ -130,11 +130,11 @@ impl<'b> Package<'b> {
     pub(super) fn text_part(&self, relations: &[Relation]) -> Option<String> {
         let named = relations
             .iter()
-            .find(|relation| relation.kind == "officeDocument" && self.has(&relation.target));
+            .find(|relation| relation.kind == "officeDocument" && self.has_part(&relation.target));
         match named {
             Some(relation) => Some(relation.target.clone()),
             None => {
-                let usual = TEXTS.into_iter().find(|name| self.has(name));
+                let usual = TEXTS.into_iter().find(|name| self.has_part(name));
                 usual.map(str::to_owned)
             }
         }
@@ -143,10 +143,10 @@ impl<'b> Package<'b> {
     /// The beginning of a part as text; empty if there is no such part.
     pub(super) fn small_part(&mut self, name: &str) -> Result<String, Trouble> {
         let mut bytes = Vec::new();
-        if let Some(part) = self.part(name)? {
+        if let Some(part) = self.open_part(name)? {
             part.take(MAX_SMALL_PART_BYTES)
                 .read_to_end(&mut bytes)
-                .map_err(trouble)?;
+                .map_err(to_trouble)?;
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -163,7 +163,7 @@ pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
         ("xl/workbook.xml", Kind::Xlsx),
     ];
     for (part, kind) in kinds {
-        if package.has(part) {
+        if package.has_part(part) {
             return Some(kind);
         }
     }
@@ -226,7 +226,7 @@ impl Read for Bounded<'_> {
 }
 
 /// The trouble that a read error in a part stands for.
-pub(super) fn trouble(error: io::Error) -> Trouble {
+pub(super) fn to_trouble(error: io::Error) -> Trouble {
     match error.kind() {
         io::ErrorKind::FileTooLarge => Trouble::TooLarge(format!(
             "a part of it unpacks to more than {MAX_PART_BYTES} bytes"

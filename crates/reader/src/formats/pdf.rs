@@ -62,7 +62,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
         let load = AssertUnwindSafe(|| {
-            let mut document = Document::load_mem(bytes).map_err(trouble)?;
+            let mut document = Document::load_mem(bytes).map_err(to_trouble)?;
             pdf_tree::repair_tree(&mut document);
             Ok(document)
         });
@@ -133,7 +133,7 @@ fn page_text(document: &Document, page: u32, max_text_bytes: u64) -> Option<Stri
     panic::catch_unwind(read).ok().flatten()
 }
 
-fn trouble(error: pdf_extract::Error) -> Trouble {
+fn to_trouble(error: pdf_extract::Error) -> Trouble {
     match error {
         pdf_extract::Error::Decryption(_) | pdf_extract::Error::InvalidPassword => {
             Trouble::Encrypted

@@ -28,7 +28,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     let mut reader = RtfReader {
         scanner: Scanner::new(bytes),
         outer: Vec::new(),
-        group: Group::outermost(),
+        group: Group::outermost_group(),
         code: code::ANSI,
         fonts: Fonts::default(),
         encoded: Vec::new(),

@@ -79,7 +79,7 @@ fn write_part(
 ) -> Result<(), Trouble> {
     // If a field had no end, it would hide all text after it. Then the part is read again, without relying on ends.
     for fields_end in [true, false] {
-        let Some(part) = package.part(name)? else {
+        let Some(part) = package.open_part(name)? else {
             return Ok(());
         };
         let mut story = Story::new(styles, writer.max_bytes(), fields_end);

@@ -49,7 +49,7 @@ pub(super) fn for_each_token(
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        match reader.read_event_into(&mut buffer).map_err(trouble)? {
+        match reader.read_event_into(&mut buffer).map_err(to_trouble)? {
             Event::Start(start) => {
                 each(Token::Begin(
                     start.local_name().as_ref(),
@@ -89,7 +89,7 @@ const PIECE_BYTES: usize = 8192;
 
 impl<R: BufRead> Utf8Reader<R> {
     fn new(mut part: R) -> Result<Utf8Reader<R>, Trouble> {
-        let head = part.fill_buf().map_err(package::trouble)?;
+        let head = part.fill_buf().map_err(package::to_trouble)?;
         let encoding = encoding_of(head);
         Ok(Utf8Reader {
             part,
@@ -154,9 +154,9 @@ fn character_of(entity: &BytesRef<'_>) -> Option<char> {
     }
 }
 
-fn trouble(error: quick_xml::Error) -> Trouble {
+fn to_trouble(error: quick_xml::Error) -> Trouble {
     match error {
-        quick_xml::Error::Io(error) => package::trouble(std::io::Error::from(error.kind())),
+        quick_xml::Error::Io(error) => package::to_trouble(std::io::Error::from(error.kind())),
         other => Trouble::broken(other),
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn return_if_machine_failure(
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
     let before = match cx.dispatch.site_if_unanswered(done) {
-        Some(site) => cx.frontier.site_states().standing(site)?,
+        Some(site) => cx.frontier.site_states().site_standing(site)?,
         None => SiteHealth::default(),
     };
     let judgement = cx.dispatch.record_attempt_of_machine(done, before, now_ms);
@@ -60,7 +60,7 @@ fn handle_offline(
     let sign = cx
         .dispatch
         .fleet
-        .offline(supervisor)
+        .offline_state(supervisor)
         .map(|found| found.sign.as_str());
     tracing::warn!(
         event = "machine_offline",

@@ -208,7 +208,7 @@ pub(super) fn remove_gone_supervisors(
     drains: &mut Drains,
     now_ms: i64,
 ) -> Result<(), FrontierError> {
-    for name in cx.dispatch.fleet.departed(now_ms) {
+    for name in cx.dispatch.fleet.departed_supervisors(now_ms) {
         tracing::info!(
             event = "supervisor_left",
             supervisor = name,
@@ -216,7 +216,7 @@ pub(super) fn remove_gone_supervisors(
         );
         remove_supervisor(cx, drains, &name, DrainEnd::Left, now_ms)?;
     }
-    for name in cx.dispatch.fleet.lost(now_ms) {
+    for name in cx.dispatch.fleet.lost_supervisors(now_ms) {
         cx.counters.supervisors_lost += 1;
         tracing::error!(
             event = "supervisor_lost",

@@ -77,7 +77,7 @@ impl Dispatch {
             None => {}
         }
         judgement.is_excused =
-            reach != ReachResult::Answered && self.fleet.offline(&name).is_some();
+            reach != ReachResult::Answered && self.fleet.offline_state(&name).is_some();
         judgement
     }
 

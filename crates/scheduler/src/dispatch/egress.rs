@@ -198,7 +198,7 @@ impl Offline {
 }
 
 impl Egress {
-    pub(super) fn offline(&self) -> Option<&Offline> {
+    pub(super) fn offline_state(&self) -> Option<&Offline> {
         self.offline.as_ref()
     }
 

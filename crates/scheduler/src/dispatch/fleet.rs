@@ -272,7 +272,7 @@ impl Fleet {
     }
 
     /// Supervisors that have said goodbye and whose last outcomes have arrived, or are overdue.
-    pub(crate) fn departed(&self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn departed_supervisors(&self, now_ms: i64) -> Vec<String> {
         let patience_ms = self.patience_ms();
         let has_left = |supervisor: &Supervisor| {
             let session = supervisor.session.as_ref();
@@ -282,7 +282,7 @@ impl Fleet {
     }
 
     /// Supervisors that have been silent for so long that none of their requests can still be in flight.
-    pub(crate) fn lost(&self, now_ms: i64) -> Vec<String> {
+    pub(crate) fn lost_supervisors(&self, now_ms: i64) -> Vec<String> {
         self.names_where(|supervisor| now_ms > supervisor.lost_at_ms(self.lease_ms))
     }
 

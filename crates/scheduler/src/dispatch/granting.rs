@@ -137,7 +137,9 @@ impl Dispatch {
         let lacks_browser = self.next_lane(id) == Lane::Browser
             && self.fleet.has_lane(Lane::Browser)
             && self.fleet.lane_of(owner) != Some(Lane::Browser);
-        lacks_browser || self.fleet.offline(owner).is_some() || self.fleet.gets_no_more_tasks(owner)
+        lacks_browser
+            || self.fleet.offline_state(owner).is_some()
+            || self.fleet.gets_no_more_tasks(owner)
     }
 
     fn next_with_credit(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
@@ -158,7 +160,7 @@ impl Dispatch {
     }
 
     fn make_grant(&mut self, id: SiteId, owner: String, room: u64, now_ms: i64) -> Option<Grant> {
-        let pace = match self.fleet.offline(&owner) {
+        let pace = match self.fleet.offline_state(&owner) {
             Some(_) => self.schedule.free_leases(id).min(1),
             None => self.schedule.free_leases(id),
         };
@@ -236,7 +238,7 @@ impl Dispatch {
 
     /// Whether a grant is for one of several probes, because neither this machine nor another reaches the web.
     fn is_probe(&self, grant: &Grant) -> bool {
-        let is_offline = self.fleet.offline(&grant.supervisor).is_some();
+        let is_offline = self.fleet.offline_state(&grant.supervisor).is_some();
         is_offline && !self.fleet.has_online_peer(&grant.supervisor)
     }
 }

@@ -130,7 +130,7 @@ impl ReadyQueue {
     }
 
     /// How many sites wait for credit in a lane.
-    pub(super) fn waiting(&self, lane: Lane) -> usize {
+    pub(super) fn waiting_sites(&self, lane: Lane) -> usize {
         self.waiting.get(&lane).copied().unwrap_or(0)
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let full = BTreeSet::from([Lane::Browser]);
         assert_eq!(ready.peek_next(&full, None), Some(SiteId(3)));
         assert_eq!(ready.peek_next(&BTreeSet::new(), None), Some(SiteId(2)));
-        assert_eq!(ready.waiting(Lane::Browser), 2);
+        assert_eq!(ready.waiting_sites(Lane::Browser), 2);
         assert_eq!(ready.last_waiting(Lane::Browser), Some(SiteId(1)));
     }
 

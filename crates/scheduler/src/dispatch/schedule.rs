@@ -417,7 +417,7 @@ impl Schedule {
         now_ms: i64,
     ) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
-        while self.ready.waiting(lane) > most
+        while self.ready.waiting_sites(lane) > most
             && let Some(id) = self.ready.last_waiting(lane)
             && let Some((_, mut clock)) = self.remove(id)
         {

@@ -57,7 +57,7 @@ fn hello(name: &str, session: u64) -> Hello {
     }
 }
 
-fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
+fn heartbeat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
     SupervisorHeartbeat {
         wall_ms: 0,
         session,
@@ -70,7 +70,7 @@ fn beat(session: u64, sent_ms: u64, room: u64) -> SupervisorHeartbeat {
 
 /// Sends a heartbeat of the first session that confirms no message. Returns whether it is in sync.
 fn send_heartbeat(dispatch: &mut Dispatch, name: &str, now_ms: i64) -> bool {
-    let heard = dispatch.on_heartbeat(&peer(name), &beat(1, 0, 1_000), now_ms);
+    let heard = dispatch.on_heartbeat(&peer(name), &heartbeat(1, 0, 1_000), now_ms);
     matches!(heard, HeartbeatReply::InSync { .. })
 }
 
@@ -120,7 +120,7 @@ fn turn(priority: u8) -> Turn {
     }
 }
 
-fn leased(task: TaskId, priority: u8) -> Leased {
+fn leased_task(task: TaskId, priority: u8) -> Leased {
     Leased {
         attrs: None,
         task,
@@ -150,6 +150,6 @@ fn batch(tasks: &[Leased], left: u64, next: Option<Turn>) -> LeaseBatch {
 fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-    dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
+    dispatch.record_grant(&grant, &batch(&[leased_task(task, 50)], 9, Some(turn(50))));
     Some((grant.supervisor, grant.site.0))
 }

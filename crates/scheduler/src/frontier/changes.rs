@@ -16,7 +16,7 @@ mod recording;
 mod tables;
 
 pub(super) use self::applied::forget_own;
-pub use self::applied::{Applied, applied, is_unused, note_applied};
+pub use self::applied::{Applied, is_unused, note_applied, read_applied};
 pub use self::applying::{apply_changes, apply_commits};
 pub(super) use self::recording::Recorder;
 pub use self::tables::shared_rows;

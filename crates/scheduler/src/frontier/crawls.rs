@@ -53,7 +53,7 @@ impl<'a> Crawls<'a> {
     }
 
     /// The crawls that have queued or leased tasks and are not on demand.
-    pub fn unfinished(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
+    pub fn unfinished_crawls(&mut self) -> Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("list the crawls", |cx| {
             write_counters(cx)?;
             let sql = "SELECT id FROM crawls WHERE queued + leased > 0

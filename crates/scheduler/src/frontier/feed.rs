@@ -389,7 +389,7 @@ impl FeedBatch<'_> {
         let refused = Refused {
             index,
             reason: refusal.reason(),
-            why: refusal.why(),
+            why: refusal.explain(),
         };
         self.tally.refused.push(refused);
     }

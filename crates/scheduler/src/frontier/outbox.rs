@@ -248,7 +248,7 @@ fn load_delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
 }
 
 /// Records the result of an attempt. After a failure all notifications for the target wait until `again_ms`.
-pub fn settle(
+pub fn record_attempt(
     db: &Connection,
     (id, target): (i64, &TargetKey),
     verdict: &Verdict,

@@ -69,7 +69,7 @@ impl CheckHistory {
             changes: 0,
             last_check_ms: None,
             last_change_ms: None,
-            rate: Rate::prior(class),
+            rate: Rate::prior_rate(class),
         };
         kept.update_slot();
         kept
@@ -83,7 +83,7 @@ impl CheckHistory {
     /// Sets the class of the page. The usual rate of the class matters only until the page's own rate is known.
     fn set_class(&mut self, class: PageClass) {
         if self.times_checked < 2 {
-            self.rate = Rate::prior(class);
+            self.rate = Rate::prior_rate(class);
         }
         self.class = class;
         self.update_slot();

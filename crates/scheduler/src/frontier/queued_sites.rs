@@ -69,7 +69,10 @@ impl Reports<'_> {
     }
 
     /// The crawls that have queued or leased tasks, the latest opened ones first.
-    pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+    pub fn unfinished_crawls(
+        &mut self,
+        most: usize,
+    ) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("list the crawls that go on", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished

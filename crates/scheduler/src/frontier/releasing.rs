@@ -259,7 +259,10 @@ impl Crawls<'_> {
     }
 
     /// The counts of the crawl's queued tasks and of their sites.
-    pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<QueuedCounts, FrontierError> {
+    pub fn queued_counts(
+        &mut self,
+        key: CrawlKey,
+    ) -> std::result::Result<QueuedCounts, FrontierError> {
         self.0.crawl(key)?;
         self.0.run("count what is queued", |cx| {
             let sql = "SELECT count(*) FROM (

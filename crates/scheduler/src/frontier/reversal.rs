@@ -13,7 +13,10 @@ use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
     /// The present standing of a site.
-    pub fn standing(&mut self, site: SiteId) -> std::result::Result<SiteHealth, FrontierError> {
+    pub fn site_standing(
+        &mut self,
+        site: SiteId,
+    ) -> std::result::Result<SiteHealth, FrontierError> {
         self.0.run("see how a site stands", |cx| {
             Ok(SiteHealth {
                 has_answered: has_answered(&cx.db, site)?,

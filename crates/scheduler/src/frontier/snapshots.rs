@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result};
 use webfill_urls::DroppedParameters;
 
-use super::changes::{Applied, applied, forget_own};
+use super::changes::{Applied, forget_own, read_applied};
 use super::{FILE_NAME, FrontierError, schema};
 use crate::seen::{SeenUrls, runs};
 
@@ -29,7 +29,7 @@ pub fn make_snapshot(state: &Path, copy: &Path) -> std::result::Result<Applied, 
         db.execute("VACUUM INTO ?1", [copy.display().to_string()])?;
         let db = Connection::open(copy)?;
         forget_own(&db)?;
-        applied(&db)
+        read_applied(&db)
     });
     copied.map_err(fault)
 }
@@ -39,7 +39,7 @@ pub fn read_snapshot_position(snapshot: &Path) -> std::result::Result<Applied, F
     let fault = |source| FrontierError::database("open the snapshot", snapshot, source);
     let db = open_snapshot(snapshot).map_err(fault)?;
     schema::check_format(&db, snapshot)?;
-    applied(&db).map_err(fault)
+    read_applied(&db).map_err(fault)
 }
 
 fn open_snapshot(snapshot: &Path) -> Result<Connection> {

@@ -129,7 +129,7 @@ impl Fixture {
 
     fn done(&mut self, task: &Leased, links: &[&str]) -> CompletionTally {
         self.report(&TaskDone {
-            links: owned(links),
+            links: to_strings(links),
             ..report(task)
         })
     }
@@ -199,7 +199,7 @@ fn report(task: &Leased) -> TaskDone {
     }
 }
 
-fn owned(texts: &[&str]) -> Vec<String> {
+fn to_strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()
 }
 
@@ -207,7 +207,7 @@ fn urls(tasks: &[Leased]) -> Vec<&str> {
     tasks.iter().map(|task| task.url.as_str()).collect()
 }
 
-fn skipped(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
+fn skipped_counts(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
     reasons.iter().copied().collect()
 }
 

@@ -21,7 +21,7 @@ pub struct UnsavedEnd {
 
 impl UnsavedCrawls<'_> {
     /// The crawls with notes, the oldest note first.
-    pub(crate) fn all(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+    pub(crate) fn unsaved_crawls(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
         self.0.run("look for crawls that are not saved", |cx| {
             let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
             let mut select = cx.db.prepare_cached(sql)?;

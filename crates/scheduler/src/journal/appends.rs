@@ -54,7 +54,7 @@ impl Appends {
     pub fn add(&mut self, changes: &[u8]) -> u64 {
         if changes.is_empty() {
             // Nothing is added, but earlier changes that the effects report may still be on their way.
-            return self.last();
+            return self.last_number();
         }
         let mut parts = changes.chunks(self.limits.part_bytes).peekable();
         while let Some(part) = parts.next() {
@@ -64,18 +64,18 @@ impl Appends {
             };
             self.push(content);
         }
-        self.last()
+        self.last_number()
     }
 
     /// Adds the record with which a tenure begins.
     pub fn add_begin(&mut self) -> u64 {
         self.push(Content::Begins);
-        self.last()
+        self.last_number()
     }
 
     fn push(&mut self, content: Content) {
         let record = Record {
-            number: self.last() + 1,
+            number: self.last_number() + 1,
             epoch: self.epoch,
             content,
         };
@@ -83,7 +83,7 @@ impl Appends {
         self.waiting.push_back(record);
     }
 
-    fn last(&self) -> u64 {
+    fn last_number(&self) -> u64 {
         self.appended + self.waiting.len() as u64
     }
 

@@ -145,7 +145,7 @@ impl Member {
         let is_awaited = |sent_ms: u64| now_ms < sent_ms + missed_after_ms;
         if !self.read_sent_ms.is_some_and(is_awaited) {
             self.read_sent_ms = Some(now_ms);
-            let after = self.reader.last();
+            let after = self.reader.last_number();
             self.requests.push(JournalRequest::Read { after });
         }
     }
@@ -246,7 +246,7 @@ impl Member {
         if self.appends.is_some() {
             return;
         }
-        let last = self.reader.last();
+        let last = self.reader.last_number();
         let MemberTerms {
             part_bytes,
             pending_bytes,
@@ -361,7 +361,7 @@ impl Member {
 
     /// The number of the last record that was read.
     pub fn last_read(&self) -> u64 {
-        self.reader.last()
+        self.reader.last_number()
     }
 
     /// Gives the lease up, so that another dispatcher takes it at once. Everything must be in the journal, and nothing

@@ -42,7 +42,7 @@ impl JournalReader {
     }
 
     /// The number of the last record that was read.
-    pub fn last(&self) -> u64 {
+    pub fn last_number(&self) -> u64 {
         self.last
     }
 

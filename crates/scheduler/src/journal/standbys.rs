@@ -81,14 +81,15 @@ impl AppendTimes {
 
 impl StandbysReport {
     /// The dispatchers that have reported lately.
-    pub fn present(&self) -> impl Iterator<Item = &StandbyReport> {
+    pub fn present_dispatchers(&self) -> impl Iterator<Item = &StandbyReport> {
         let standbys = self.standbys.iter();
         standbys.filter(|standby| standby.seen_ago_ms < PRESENT_MS)
     }
 
     /// The one that could continue first.
     pub fn least_behind(&self) -> Option<&StandbyReport> {
-        self.present().min_by_key(|standby| standby.behind_records)
+        self.present_dispatchers()
+            .min_by_key(|standby| standby.behind_records)
     }
 
     /// For `status`.

@@ -57,7 +57,7 @@ pub struct Rate {
 
 impl Rate {
     /// The estimate before the first check.
-    pub fn prior(class: PageClass) -> Rate {
+    pub fn prior_rate(class: PageClass) -> Rate {
         let (shape, exposure) = match class {
             PageClass::Listing => (1.0, 2.0),
             PageClass::Other => (0.6, 12.0),
@@ -155,7 +155,7 @@ mod tests {
         let never: Vec<(f64, bool)> = (1..9).map(|check| (f64::from(check), false)).collect();
         for class in [PageClass::Listing, PageClass::Other, PageClass::Document] {
             for checks in [&uneven[..], &nightly, &never] {
-                let prior = Rate::prior(class);
+                let prior = Rate::prior_rate(class);
                 let believed = checks.iter().fold(prior, |rate, (gap, changed)| {
                     rate.after_check(days(*gap), *changed)
                 });
@@ -173,7 +173,7 @@ mod tests {
     fn hostile_checks_leave_a_number() {
         for gap_ms in [i64::MIN, -1, 0, 1, i64::MAX] {
             for changed in [false, true] {
-                let mut rate = Rate::prior(PageClass::Other);
+                let mut rate = Rate::prior_rate(PageClass::Other);
                 for _ in 0..2_000 {
                     rate = rate.after_check(gap_ms, changed);
                 }

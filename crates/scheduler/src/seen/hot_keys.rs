@@ -27,7 +27,7 @@ impl HotKeys {
         let wanted = (keys as usize / 6 / SEGMENTS).next_power_of_two().min(most);
         for segment in &mut self.segments {
             if wanted > segment.count() || most < segment.count() {
-                *segment = resized(segment, wanted);
+                *segment = copy_with_lines(segment, wanted);
             }
         }
     }
@@ -68,7 +68,7 @@ fn push_front(line: &mut [u64; 8], key: u64) {
     line[0] = key;
 }
 
-fn resized(old: &CacheLines, lines: usize) -> CacheLines {
+fn copy_with_lines(old: &CacheLines, lines: usize) -> CacheLines {
     let mut new = CacheLines::new(lines);
     for line in old.words().chunks_exact(8) {
         let held = line.iter().rev().filter(|key| **key != 0);

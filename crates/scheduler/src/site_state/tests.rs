@@ -172,17 +172,17 @@ fn what_an_attempt_says() {
         (Outcome::DnsError, None, failed(BackoffReason::Dns, true)),
         (Outcome::Disallowed, None, AttemptSign::Nothing),
     ] {
-        let done = done(outcome, status, false);
+        let done = done_task(outcome, status, false);
         assert_eq!(AttemptSign::from_task(&done), sign, "{outcome} {status:?}");
     }
     for status in [403, 420, 500] {
-        let done = done(Outcome::HttpError, Some(status), true);
+        let done = done_task(Outcome::HttpError, Some(status), true);
         let busy = failed(BackoffReason::Busy, false);
         assert_eq!(AttemptSign::from_task(&done), busy, "{status} of a limiter");
     }
 }
 
-fn done(outcome: Outcome, status_code: Option<u16>, has_evidence: bool) -> TaskDone {
+fn done_task(outcome: Outcome, status_code: Option<u16>, has_evidence: bool) -> TaskDone {
     TaskDone {
         task: 1,
         delivery: Delivery {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     /// A body with a patience of 0.2 s that yields a piece every 0.01 s.
-    fn arriving(piece: &'static [u8]) -> ArrivingBody<Dripping> {
+    fn arriving_body(piece: &'static [u8]) -> ArrivingBody<Dripping> {
         let interval = tokio::time::interval(Duration::from_millis(10));
         ArrivingBody {
             patience: Duration::from_millis(200),
@@ -158,7 +158,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_byte_now_and_then_does_not_prolong_it() {
         let began = Instant::now();
-        let mut body = arriving(b".");
+        let mut body = arriving_body(b".");
         let refusal = loop {
             match body.next_piece().await {
                 Ok(piece) => assert!(piece.is_some()),
@@ -171,7 +171,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bytes_that_came_fast_before_give_no_credit() {
-        let mut body = arriving(&[b'.'; 1 << 20]);
+        let mut body = arriving_body(&[b'.'; 1 << 20]);
         for _ in 0..5 {
             assert!(body.next_piece().await.is_ok());
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_at_the_least_rate_is_read_for_as_long_as_it_comes() {
-        let mut body = arriving(&[b'.'; 4 * 4_096 / 100]);
+        let mut body = arriving_body(&[b'.'; 4 * 4_096 / 100]);
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(1) {
             assert!(body.next_piece().await.is_ok());
@@ -191,7 +191,7 @@ mod tests {
     /// The dispatcher needs time to make pieces durable, which must not count as the client's delay.
     #[tokio::test(start_paused = true)]
     async fn the_time_between_two_calls_does_not_count() {
-        let mut body = arriving(b".");
+        let mut body = arriving_body(b".");
         for _ in 0..5 {
             assert!(body.next_piece().await.is_ok());
             tokio::time::sleep(Duration::from_millis(60)).await;

@@ -85,7 +85,7 @@ pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosit
 
 /// The file for the next line: a new one each day, and whenever one is full.
 pub(super) fn next_place((day, number): FilePosition, is_full: bool) -> FilePosition {
-    let today = today();
+    let today = days_since_epoch();
     match is_full {
         _ if today > day => (today, 1),
         true => (day, number + 1),
@@ -95,7 +95,7 @@ pub(super) fn next_place((day, number): FilePosition, is_full: bool) -> FilePosi
 
 /// The file with which a log continues when it is opened: the newest of today, or a new one.
 pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
-    let today = today();
+    let today = days_since_epoch();
     let newest = files(folder, name)?.pop().map(|(place, _)| place);
     Ok(newest
         .filter(|(day, _)| *day >= today)
@@ -164,7 +164,7 @@ fn place_of(file: &str, name: &str) -> Option<FilePosition> {
     Some((day_from_date(year, month, day), number))
 }
 
-fn today() -> u64 {
+fn days_since_epoch() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs() / DAY_S
 }

@@ -78,9 +78,12 @@ impl Fault {
     /// The fault for one failed statement of a command.
     pub(super) fn from_statement_error(code: i32, message: &str) -> Fault {
         if is_transient(code, message) {
-            return Fault::Unavailable(quoted(message));
+            return Fault::Unavailable(shorten_to_line(message));
         }
-        Fault::InvalidEntry(format!("the server refuses it: {}", quoted(message)))
+        Fault::InvalidEntry(format!(
+            "the server refuses it: {}",
+            shorten_to_line(message)
+        ))
     }
 }
 
@@ -121,24 +124,24 @@ impl From<Error> for Fault {
             }
             ErrorKind::DnsResolve { message, .. } => Fault::Unavailable(format!(
                 "its address cannot be looked up: {}",
-                quoted(message)
+                shorten_to_line(message)
             )),
             ErrorKind::InvalidTlsConfig { message, .. } => Fault::Unusable(format!(
                 "TLS cannot be set up: {}; check tlsCAFile and tlsCertificateKeyFile",
-                quoted(message)
+                shorten_to_line(message)
             )),
             ErrorKind::IncompatibleServer { message, .. } => Fault::Unusable(format!(
                 "the server is too old or too new: {}",
-                quoted(message)
+                shorten_to_line(message)
             )),
-            kind => Fault::Unusable(quoted(&kind.to_string())),
+            kind => Fault::Unusable(shorten_to_line(&kind.to_string())),
         }
     }
 }
 
 fn classify_command_error(code: i32, message: &str) -> Fault {
     // The rest of the message repeats the command with all of its content.
-    let message = quoted(
+    let message = shorten_to_line(
         message
             .split(" to execute command")
             .next()
@@ -161,7 +164,7 @@ fn unknown_user_message(message: &str) -> String {
         "the server knows no such user, or the password is wrong: check user, password and \
          authSource in the URI; with a certificate, its subject must be a user in $external \
          ({})",
-        quoted(message)
+        shorten_to_line(message)
     )
 }
 
@@ -169,7 +172,7 @@ fn unknown_user_message(message: &str) -> String {
 fn classify_connection_error(message: &str) -> Fault {
     let has = |word: &str| message.contains(word);
     // The TLS library appends a link to its manual.
-    let reason = quoted(message.split(": https://").next().unwrap_or(message));
+    let reason = shorten_to_line(message.split(": https://").next().unwrap_or(message));
     if has("UnknownIssuer") || has("BadSignature") {
         return Fault::Unusable(format!(
             "the server's certificate is not from the authority in tlsCAFile: name the file of \
@@ -212,7 +215,7 @@ fn errors_by_server(message: &str) -> String {
 }
 
 /// The text on one line, truncated to [`QUOTED`] characters.
-fn quoted(text: &str) -> String {
+fn shorten_to_line(text: &str) -> String {
     let mut line: String = text
         .chars()
         .map(|letter| if letter.is_control() { ' ' } else { letter })

@@ -115,7 +115,7 @@ pub(super) async fn newest(db: &Db) -> Result<i64, Fault> {
 }
 
 /// The number of the oldest entry.
-pub(super) async fn oldest(db: &Db) -> Result<Option<i64>, Fault> {
+pub(super) async fn oldest_number(db: &Db) -> Result<Option<i64>, Fault> {
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
         let first = log.find_one(doc! {"_id": {"$gt": 0_i64}});

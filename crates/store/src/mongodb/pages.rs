@@ -63,7 +63,7 @@ pub(super) async fn save(
         .iter()
         .map(|Save { page, records }| match records.is_empty() {
             true => Leads::default(),
-            false => rules.leads(&page.url, page.mapping.as_deref(), &page.links),
+            false => rules.find_leads(&page.url, page.mapping.as_deref(), &page.links),
         })
         .collect();
     let mut requests = fill_requests(saves, &leads, &kept);

@@ -43,7 +43,7 @@ pub(super) async fn put(
         None => update(db, rereads, &mut answers).await?,
     }
     let there = pages_not_refetched(db, rereads).await?;
-    let leads = |one: &Reread| rules.leads(&one.url, one.mapping.as_deref(), &one.links);
+    let leads = |one: &Reread| rules.find_leads(&one.url, one.mapping.as_deref(), &one.links);
     let leads: Vec<Leads> = rereads.iter().map(leads).collect();
     let mut unlogged = Vec::new();
     let mut requests = Vec::new();
@@ -55,7 +55,7 @@ pub(super) async fn put(
             Some(Some(mark)) => unlogged.push((reread.page_id.as_str(), *mark)),
             Some(None) => {}
             None => {
-                *answer = RereadAnswer::overtaken();
+                *answer = RereadAnswer::overtaken_answer();
                 continue;
             }
         }

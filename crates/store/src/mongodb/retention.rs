@@ -91,7 +91,10 @@ async fn delete_entries(db: &Db) -> Result<(u64, bool), Fault> {
     let last = page_log::cut(db)
         .await?
         .min(page_log::newest(db).await? - 1);
-    let Some(first) = page_log::oldest(db).await?.filter(|first| *first <= last) else {
+    let Some(first) = page_log::oldest_number(db)
+        .await?
+        .filter(|first| *first <= last)
+    else {
         return Ok((0, false));
     };
     let to = last.min(first.saturating_add(ENTRIES - 1));

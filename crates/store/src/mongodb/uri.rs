@@ -68,7 +68,7 @@ impl MongoUri {
     }
 
     /// The servers, as the driver reads them, and the database.
-    pub fn place(&self) -> Option<DatabasePlace> {
+    pub fn database_place(&self) -> Option<DatabasePlace> {
         let hosts = match ConnectionString::parse(&self.text).ok()?.host_info {
             HostInfo::HostIdentifiers(hosts) => hosts.iter().map(host_and_port).collect(),
             HostInfo::DnsRecord(name) => BTreeSet::from([format!("srv {}", name.to_lowercase())]),

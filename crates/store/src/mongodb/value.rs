@@ -58,7 +58,7 @@ pub(super) fn document(object: &Map<String, Value>) -> Result<RawDocumentBuf, Fa
 
 /// Converts any value.
 pub(super) fn bson(value: &Value) -> Result<RawBson, Fault> {
-    nested(value, 1)
+    to_bson_at_depth(value, 1)
 }
 
 /// Converts a value, or `None` to null.
@@ -96,12 +96,12 @@ fn append(
     match value {
         // Appended directly, because through `RawBson` it would be copied twice.
         Value::String(text) => document.append(key, text.as_str()),
-        other => document.append(key, nested(other, depth)?),
+        other => document.append(key, to_bson_at_depth(other, depth)?),
     }
     Ok(())
 }
 
-fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
+fn to_bson_at_depth(value: &Value, depth: usize) -> Result<RawBson, Fault> {
     if depth > MAX_DEPTH {
         return Err(Fault::InvalidEntry(format!(
             "it is nested deeper than {MAX_DEPTH} levels"
@@ -117,7 +117,7 @@ fn nested(value: &Value, depth: usize) -> Result<RawBson, Fault> {
             for item in items {
                 match item {
                     Value::String(text) => array.push(text.as_str()),
-                    other => array.push(nested(other, depth + 1)?),
+                    other => array.push(to_bson_at_depth(other, depth + 1)?),
                 }
             }
             RawBson::Array(array)

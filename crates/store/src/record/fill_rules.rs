@@ -88,7 +88,7 @@ impl FillRules {
     }
 
     /// The links of a page that matter for records.
-    pub(crate) fn leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
+    pub(crate) fn find_leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
         Leads {
             forks: self.forks(links),
             further: self.further_pages(url, mapping, links),

@@ -63,7 +63,7 @@ pub(super) fn evidence_of(
     let MatchWeights {
         mut agrees,
         differs,
-    } = weigh(record, page);
+    } = match_weights(record, page);
     let is_match = is_match(record, page, rules);
     if is_match == Some(true) {
         agrees = agrees.max(SURE);
@@ -100,7 +100,7 @@ fn known_value<'r>(record: &'r StoredRecord, name: &str) -> Option<&'r Value> {
     has_value(value).then_some(value)
 }
 
-fn weigh(record: &StoredRecord, page: &PageValues<'_>) -> MatchWeights {
+fn match_weights(record: &StoredRecord, page: &PageValues<'_>) -> MatchWeights {
     let mut weights = MatchWeights::default();
     for (name, value) in page.fields {
         let Some(known) = known_value(record, name).filter(|_| has_value(value)) else {

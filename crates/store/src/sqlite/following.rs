@@ -91,21 +91,22 @@ impl FollowedFile {
 
     /// Reads what was committed since the last pass.
     pub fn read(&mut self) -> Result<FollowedChange, StoreError> {
-        self.try_read().map_err(|fault| self.refused(fault))
+        self.try_read().map_err(|fault| self.to_store_error(fault))
     }
 
     /// Writes what was read to the copy. It is on disk when this returns.
     pub fn write(&self, change: FollowedChange) -> Result<(), StoreError> {
-        self.try_write(change).map_err(|fault| self.refused(fault))
+        self.try_write(change)
+            .map_err(|fault| self.to_store_error(fault))
     }
 
-    fn refused(&self, fault: Fault) -> StoreError {
+    fn to_store_error(&self, fault: Fault) -> StoreError {
         store_error(&store_name(&self.source), fault)
     }
 
     fn try_read(&mut self) -> Result<FollowedChange, Fault> {
         for _ in 0..ATTEMPTS {
-            let header = read_header(&self.log()).map_err(unusable)?;
+            let header = read_header(&self.log()).map_err(unusable_file)?;
             let change = match (self.position, header) {
                 (Some(known), Some(header)) if known.header == header => self.read_frames(known),
                 (Some(known), Some(header)) => self.read_new_log(known, header),
@@ -114,8 +115,8 @@ impl FollowedFile {
                 }
                 _ => Ok(None),
             };
-            let change = change.map_err(unusable)?;
-            if read_header(&self.log()).map_err(unusable)? != header {
+            let change = change.map_err(unusable_file)?;
+            if read_header(&self.log()).map_err(unusable_file)? != header {
                 continue;
             }
             let Some((change, position)) = change else {
@@ -157,7 +158,7 @@ impl FollowedFile {
         };
         let (frames, position) = frames_after(&self.log(), begin)?;
         // Frames without a commit, even a half-written one, may have overwritten it, too.
-        let frame_bytes = FRAME_HEADER as u64 + u64::from(word(&header, 8));
+        let frame_bytes = FRAME_HEADER as u64 + u64::from(read_word(&header, 8));
         let is_whole = written_until(&self.log(), begin)? + frame_bytes <= known.offset;
         let log = [&header[..], &frames].concat();
         let change = FollowedChange::NewLog { end, log };
@@ -168,10 +169,10 @@ impl FollowedFile {
     fn copy_whole(&mut self) -> Result<FollowedChange, Fault> {
         let unfinished = with_ending(&self.copy, ".unfinished");
         for ending in ["", "-wal", "-shm"] {
-            remove_if_there(&with_ending(&unfinished, ending)).map_err(unusable)?;
+            remove_if_there(&with_ending(&unfinished, ending)).map_err(unusable_file)?;
         }
         // Opened first and closed last: SQLite's locks of this process end when it closes the file.
-        let mut file = File::open(&self.source).map_err(unusable)?;
+        let mut file = File::open(&self.source).map_err(unusable_file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(&self.source, flags)?;
         reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
@@ -179,18 +180,18 @@ impl FollowedFile {
         let mut options = File::options();
         options.write(true).create_new(true).mode(PRIVATE);
         let copied = options.open(&unfinished);
-        let mut copied = copied.map_err(unusable)?;
-        io::copy(&mut file, &mut copied).map_err(unusable)?;
-        let (log, position) = whole_log(&self.log()).map_err(unusable)?;
+        let mut copied = copied.map_err(unusable_file)?;
+        io::copy(&mut file, &mut copied).map_err(unusable_file)?;
+        let (log, position) = whole_log(&self.log()).map_err(unusable_file)?;
         drop(reader);
         drop(file);
         self.position = position;
         self.copied = state.filter(|_| position.is_none());
         if !log.is_empty() {
-            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable)?;
+            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable_file)?;
         }
         merge_log(&unfinished)?;
-        copied.sync_all().map_err(unusable)?;
+        copied.sync_all().map_err(unusable_file)?;
         Ok(FollowedChange::Whole {
             copy: unfinished,
             log,
@@ -201,27 +202,27 @@ impl FollowedFile {
         let log = with_ending(&self.copy, "-wal");
         match change {
             FollowedChange::Nothing => return Ok(()),
-            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable)?,
+            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable_file)?,
             FollowedChange::NewLog { end, log: new } => {
-                append(&log, &end).map_err(unusable)?;
+                append(&log, &end).map_err(unusable_file)?;
                 merge_log(&self.copy)?;
-                append(&log, &new).map_err(unusable)?;
+                append(&log, &new).map_err(unusable_file)?;
             }
             FollowedChange::Whole { copy, log: new } => {
                 // The former copy is of an earlier commit without its log, and that log would damage the new one.
-                remove_if_there(&log).map_err(unusable)?;
-                fs::rename(&copy, &self.copy).map_err(unusable)?;
-                append(&log, &new).map_err(unusable)?;
+                remove_if_there(&log).map_err(unusable_file)?;
+                fs::rename(&copy, &self.copy).map_err(unusable_file)?;
+                append(&log, &new).map_err(unusable_file)?;
             }
         }
         let folder = self.copy.parent().unwrap_or(Path::new("."));
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(unusable)
+        synced.map_err(unusable_file)
     }
 
     /// Merges the log of the copy into the file, so that the copy is one file.
     pub fn finish(&self) -> Result<(), StoreError> {
-        merge_log(&self.copy).map_err(|fault| self.refused(fault))
+        merge_log(&self.copy).map_err(|fault| self.to_store_error(fault))
     }
 }
 
@@ -239,7 +240,7 @@ fn read_header(log: &Path) -> io::Result<Option<Header>> {
 /// The position behind a header; `None`: it is not whole.
 fn first_position(header: Header) -> Option<LogPosition> {
     let checksum = checksum(&header, &header[..24], (0, 0));
-    let stored = (word(&header, 24), word(&header, 28));
+    let stored = (read_word(&header, 24), read_word(&header, 28));
     (checksum == stored).then_some(LogPosition {
         header,
         offset: LOG_HEADER as u64,
@@ -262,7 +263,7 @@ fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPositi
     for_each_frame(log, from, |frame, end| {
         frames.extend_from_slice(frame);
         // The size of the file after the commit; 0: there is no commit yet.
-        if word(frame, 4) != 0 {
+        if read_word(frame, 4) != 0 {
             committed = frames.len();
             position = end;
         }
@@ -287,7 +288,7 @@ fn for_each_frame(
     let header = from.header;
     let mut file = BufReader::new(File::open(log)?);
     file.seek(SeekFrom::Start(from.offset))?;
-    let page_bytes = word(&header, 8) as usize;
+    let page_bytes = read_word(&header, 8) as usize;
     let mut frame = vec![0; FRAME_HEADER + page_bytes];
     let mut position = from;
     loop {
@@ -297,7 +298,8 @@ fn for_each_frame(
         }
         let sum = checksum(&header, &frame[..8], position.checksum);
         let sum = checksum(&header, &frame[FRAME_HEADER..], sum);
-        let is_next = frame[8..16] == header[16..24] && sum == (word(&frame, 16), word(&frame, 20));
+        let is_next =
+            frame[8..16] == header[16..24] && sum == (read_word(&frame, 16), read_word(&frame, 20));
         if !is_next {
             return Ok(());
         }
@@ -307,13 +309,13 @@ fn for_each_frame(
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+fn read_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// SQLite's checksum of a log (file format, section 4.2), continued.
 fn checksum(header: &Header, bytes: &[u8], (mut first, mut second): (u32, u32)) -> (u32, u32) {
-    let read: fn([u8; 4]) -> u32 = match word(header, 0) == LITTLE_ENDIAN {
+    let read: fn([u8; 4]) -> u32 = match read_word(header, 0) == LITTLE_ENDIAN {
         true => u32::from_le_bytes,
         false => u32::from_be_bytes,
     };
@@ -357,7 +359,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-fn unusable(error: io::Error) -> Fault {
+fn unusable_file(error: io::Error) -> Fault {
     Fault::Unusable(format!("its copy: {error}"))
 }
 

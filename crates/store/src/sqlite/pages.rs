@@ -73,7 +73,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     }
     let leads = match save.records.is_empty() {
         true => Leads::default(),
-        false => rules.leads(
+        false => rules.find_leads(
             &save.page.url,
             save.page.mapping.as_deref(),
             &save.page.links,
@@ -246,7 +246,7 @@ pub(super) fn apply_to_record(
     let Some(page) = load(conn, &apply.page_id)? else {
         return Ok(None);
     };
-    let leads = rules.leads(&page.url, page.mapping.as_deref(), &page.links);
+    let leads = rules.find_leads(&page.url, page.mapping.as_deref(), &page.links);
     let values = PageValues {
         fields: &page.fields,
         url: &page.url,

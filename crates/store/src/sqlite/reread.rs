@@ -49,10 +49,10 @@ pub(super) fn apply_reread(
         false => is_not_refetched(conn, reread)?,
     };
     if !is_there {
-        return Ok(RereadAnswer::overtaken());
+        return Ok(RereadAnswer::overtaken_answer());
     }
     let mut answer = RereadAnswer::default();
-    let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
+    let leads = rules.find_leads(&reread.url, reread.mapping.as_deref(), &reread.links);
     let mut values = reread.values(&leads);
     values.is_of_other = records::is_url_of_any(conn, &reread.records, &reread.url)?;
     for record in &reread.records {
@@ -71,10 +71,10 @@ pub(super) fn preview_changes(
     trial: &Trial,
 ) -> Result<RereadAnswer, Fault> {
     if !is_not_refetched(conn, reread)? {
-        return Ok(RereadAnswer::overtaken());
+        return Ok(RereadAnswer::overtaken_answer());
     }
     let mut answer = RereadAnswer::default();
-    let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
+    let leads = rules.find_leads(&reread.url, reread.mapping.as_deref(), &reread.links);
     let mut values = reread.values(&leads);
     values.is_of_other = records::is_url_of_any(conn, &reread.records, &reread.url)?;
     let mut filled = Vec::new();

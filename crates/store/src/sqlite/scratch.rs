@@ -23,7 +23,7 @@ impl Scratch {
     }
 
     /// Reads from or writes to the database.
-    pub(super) fn with<R>(
+    pub(super) fn with_database<R>(
         &self,
         call: impl FnOnce(&Connection) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {

@@ -40,7 +40,7 @@ impl ValueChangeCounter {
     pub fn add(&self, changes: &[ValueChange]) -> Result<(), StoreError> {
         let sql = "INSERT INTO changed (record, field, was, now) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (record, field) DO UPDATE SET now = excluded.now";
-        self.scratch.with(|db| {
+        self.scratch.with_database(|db| {
             let mut insert = db.prepare_cached(sql)?;
             for change in changes {
                 let was = change.old.as_ref().filter(|old| has_value(old));
@@ -57,7 +57,7 @@ impl ValueChangeCounter {
         let of_records = "SELECT count(DISTINCT record) FROM changed WHERE was IS NOT now";
         let of_fields = "SELECT field, sum(was IS NULL), sum(was IS NOT NULL) FROM changed
             WHERE was IS NOT now GROUP BY field";
-        self.scratch.with(|db| {
+        self.scratch.with_database(|db| {
             let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
             let records = db.query_row(of_records, (), |row| number(row, 0))?;
             let mut find = db.prepare(of_fields)?;

@@ -21,26 +21,26 @@ impl Trial {
     /// The record as the trial has changed it; `None` if it has not.
     pub(crate) fn load(&self, key: &str) -> Result<Option<StoredRecord>, StoreError> {
         let sql = "SELECT record FROM records WHERE _id = ?1";
-        let text = self.0.with(|db| {
+        let text = self.0.with_database(|db| {
             let mut find = db.prepare_cached(sql)?;
             find.query_row([key], |row| row.get::<_, String>(0))
                 .optional()
         })?;
         let record = text.map(|text| serde_json::from_str(&text));
-        record.transpose().map_err(unreadable)
+        record.transpose().map_err(unreadable_record)
     }
 
     pub(crate) fn keep(&self, key: &str, record: &StoredRecord) -> Result<(), StoreError> {
-        let text = serde_json::to_string(record).map_err(unreadable)?;
+        let text = serde_json::to_string(record).map_err(unreadable_record)?;
         let sql = "INSERT OR REPLACE INTO records (_id, record) VALUES (?1, ?2)";
-        self.0.with(|db| {
+        self.0.with_database(|db| {
             let mut keep = db.prepare_cached(sql)?;
             keep.execute(params![key, text]).map(drop)
         })
     }
 }
 
-fn unreadable(error: serde_json::Error) -> StoreError {
+fn unreadable_record(error: serde_json::Error) -> StoreError {
     StoreError::Fatal {
         store: String::from("a temporary file"),
         reason: error.to_string(),

@@ -37,21 +37,21 @@ async fn read_all_bodies(clients: &Clients) -> Vec<Body> {
     }
 }
 
-async fn keep(clients: &Clients, changes: Vec<BodyChange>) {
+async fn apply_changes(clients: &Clients, changes: Vec<BodyChange>) {
     let dropped = clients.first.bodies.keep(changes, ENOUGH).await.unwrap();
     assert_eq!(dropped, Default::default());
 }
 
 pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
     assert_eq!(read_all_bodies(clients).await, []);
-    keep(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
+    apply_changes(clients, vec![BodyChange::Keep(body(1, 2, NOON_MS))]).await;
     // The later delivery wins, whatever the clocks say.
-    keep(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
+    apply_changes(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS + 9))]).await;
     assert_eq!(read_all_bodies(clients).await, [body(1, 2, NOON_MS)]);
-    keep(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;
+    apply_changes(clients, vec![BodyChange::Keep(body(1, 3, NOON_MS - 9))]).await;
     assert_eq!(read_all_bodies(clients).await, [body(1, 3, NOON_MS - 9)]);
     let others = (2..200).map(|number| BodyChange::Keep(body(number, 1, NOON_MS)));
-    keep(clients, others.collect()).await;
+    apply_changes(clients, others.collect()).await;
     let kept = read_all_bodies(clients).await;
     assert_eq!(kept.len(), 199);
     assert!(kept.is_sorted_by(|one, next| one.page_id < next.page_id));
@@ -63,27 +63,27 @@ pub(crate) async fn the_body_of_the_later_delivery_is_kept(clients: &Clients) {
 pub(crate) async fn a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_one(
     clients: &Clients,
 ) {
-    keep(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS))]).await;
+    apply_changes(clients, vec![BodyChange::Keep(body(1, 1, NOON_MS))]).await;
     let unchanged = |hash: &str, at_ms| BodyChange::Unchanged {
         page_id: id(1),
         content_hash: hash.to_owned(),
         at_ms,
     };
-    keep(clients, vec![unchanged("h1", NOON_MS + 50)]).await;
-    keep(clients, vec![unchanged("h1", NOON_MS + 20)]).await;
-    keep(clients, vec![unchanged("other", NOON_MS + 90)]).await;
+    apply_changes(clients, vec![unchanged("h1", NOON_MS + 50)]).await;
+    apply_changes(clients, vec![unchanged("h1", NOON_MS + 20)]).await;
+    apply_changes(clients, vec![unchanged("other", NOON_MS + 90)]).await;
     assert_eq!(read_all_bodies(clients).await, [body(1, 1, NOON_MS + 50)]);
     let forget = |at_ms| BodyChange::Forget {
         page_id: id(1),
         at_ms,
     };
-    keep(clients, vec![forget(NOON_MS + 40)]).await;
+    apply_changes(clients, vec![forget(NOON_MS + 40)]).await;
     assert_eq!(
         read_all_bodies(clients).await.len(),
         1,
         "it was fetched later"
     );
-    keep(clients, vec![forget(NOON_MS + 60)]).await;
+    apply_changes(clients, vec![forget(NOON_MS + 60)]).await;
     assert_eq!(read_all_bodies(clients).await, []);
 }
 
@@ -93,9 +93,9 @@ pub(crate) async fn of_too_many_bodies_the_oldest_go_in_the_end(clients: &Client
         ..body(number, 1, NOON_MS + i64::from(number))
     };
     let many = (0..100).map(|number| BodyChange::Keep(large(number)));
-    keep(clients, many.collect()).await;
+    apply_changes(clients, many.collect()).await;
     let small = (100..500).map(|number| BodyChange::Keep(body(number, 1, NOON_MS - 9)));
-    keep(clients, small.collect()).await;
+    apply_changes(clients, small.collect()).await;
     // Several calls are needed, because each drops a limited number.
     let mut dropped = 0;
     for number in 500..504 {

@@ -47,7 +47,7 @@ async fn save_batch(store: &dyn Store, numbers: impl Iterator<Item = usize>) {
     assert!(saved.iter().all(Result::is_ok), "{saved:?}");
 }
 
-fn everything() -> ExportFilter {
+fn filter_for_everything() -> ExportFilter {
     ExportFilter::default()
 }
 
@@ -87,22 +87,22 @@ pub(crate) async fn many_large_pages_are_found_one_after_another(clients: &Clien
     };
     assert_eq!(store.pages(ids, &mut each).await.unwrap(), 5);
     assert_eq!(bytes, 5 * body.len());
-    let (pages, _) = changes(store, &Cursor::start(), &everything()).await;
+    let (pages, _) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     assert_eq!(pages.len(), 5);
 }
 
 pub(crate) async fn changes_come_in_the_order_of_their_saves(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
-    let (nothing, start) = changes(first, &Cursor::start(), &everything()).await;
+    let (nothing, start) = changes(first, &Cursor::start(), &filter_for_everything()).await;
     assert!(nothing.is_empty());
     for number in 0..20 {
         let store = if number % 2 == 0 { first } else { second };
         save_batch(store, number..number + 1).await;
     }
-    let (pages, end) = changes(second, &start, &everything()).await;
+    let (pages, end) = changes(second, &start, &filter_for_everything()).await;
     let expected: Vec<String> = (0..20).map(url).collect();
     assert_eq!(urls(&pages), expected);
-    let (nothing, still) = changes(first, &end, &everything()).await;
+    let (nothing, still) = changes(first, &end, &filter_for_everything()).await;
     assert!(nothing.is_empty());
     assert_eq!(still, end);
 }
@@ -113,12 +113,13 @@ pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
     save_batch(store, 0..7).await;
     save_batch(store, 7..8).await;
     save_batch(store, 8..20).await;
-    let (pages, end) = changes(store, &Cursor::start(), &everything()).await;
+    let (pages, end) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     let all: BTreeSet<&str> = urls(&pages).into_iter().collect();
     assert_eq!((pages.len(), all.len()), (20, 20));
     for (number, (cursor, _)) in pages.iter().enumerate() {
         let cursor = cursor.to_string().parse().unwrap();
-        let (rest, backoff_end) = changes(&*clients.second.store, &cursor, &everything()).await;
+        let (rest, backoff_end) =
+            changes(&*clients.second.store, &cursor, &filter_for_everything()).await;
         assert_eq!(urls(&rest), urls(&pages[number + 1..]));
         assert_eq!(backoff_end, end);
     }
@@ -142,7 +143,7 @@ pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
     }
     let saved = store.save(batch).await;
     assert!(saved.iter().all(Result::is_ok));
-    let (_, end) = changes(store, &Cursor::start(), &everything()).await;
+    let (_, end) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     for (app, crawl, count) in [
         (Some("a"), None, 9),
         (None, Some("1"), 6),
@@ -152,7 +153,7 @@ pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
         let filter = ExportFilter {
             app_id: app.map(str::to_owned),
             crawl_id: crawl.map(str::to_owned),
-            ..everything()
+            ..filter_for_everything()
         };
         let (pages, filtered_end) = changes(store, &Cursor::start(), &filter).await;
         assert_eq!(pages.len(), count, "{filter:?}");
@@ -167,14 +168,14 @@ pub(crate) async fn changes_keep_to_their_filter(clients: &Clients) {
 pub(crate) async fn a_page_that_was_saved_anew_comes_anew(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..3).await;
-    let (_, end) = changes(store, &Cursor::start(), &everything()).await;
+    let (_, end) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     let again = Page {
         started_at_ms: NOON_MS + 1,
         delivery: Delivery::new(0, 2),
         ..page(&url(1))
     };
     save(store, again, &[]).await.unwrap();
-    let (pages, _) = changes(store, &end, &everything()).await;
+    let (pages, _) = changes(store, &end, &filter_for_everything()).await;
     assert_eq!(urls(&pages), [url(1)]);
     assert_eq!(pages[0].1["attempts"], 2);
 }
@@ -188,7 +189,7 @@ pub(crate) async fn a_stale_save_hides_no_page(clients: &Clients) {
         ..page(&url(1))
     };
     save(store, stale, &[]).await.unwrap();
-    let (pages, _) = changes(store, &Cursor::start(), &everything()).await;
+    let (pages, _) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     let seen: BTreeSet<&str> = urls(&pages).into_iter().collect();
     assert_eq!(seen.len(), 3);
     assert!(pages.iter().all(|(_, page)| page["attempts"] == 1));
@@ -197,7 +198,7 @@ pub(crate) async fn a_stale_save_hides_no_page(clients: &Clients) {
 pub(crate) async fn a_cursor_of_another_store_is_refused(clients: &Clients) {
     let store = &*clients.first.store;
     save_batch(store, 0..1).await;
-    let (_, end) = changes(store, &Cursor::start(), &everything()).await;
+    let (_, end) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     let end_text = end.to_string();
     let (name, _) = end_text.split_once('-').unwrap();
     let refused = [
@@ -206,13 +207,17 @@ pub(crate) async fn a_cursor_of_another_store_is_refused(clients: &Clients) {
     ];
     for (cursor, says) in refused {
         let cursor = cursor.parse().unwrap();
-        let everything = everything();
+        let everything = filter_for_everything();
         let mut taken = |_, _| Ok(());
         let read = store.changes(&cursor, &everything, &mut taken);
         let refusal = read.await.err().unwrap().to_string();
         assert!(refusal.contains(says), "{refusal}");
     }
-    assert_eq!(changes(store, &end, &everything()).await.1, end, "goes on");
+    assert_eq!(
+        changes(store, &end, &filter_for_everything()).await.1,
+        end,
+        "goes on"
+    );
 }
 
 pub(crate) async fn a_taker_that_fails_ends_the_reading(clients: &Clients) {
@@ -227,10 +232,12 @@ pub(crate) async fn a_taker_that_fails_ends_the_reading(clients: &Clients) {
         }
     };
     let start = Cursor::start();
-    let ended = store.changes(&start, &everything(), &mut each).await;
+    let ended = store
+        .changes(&start, &filter_for_everything(), &mut each)
+        .await;
     assert!(matches!(ended, Err(ExportError::Output(_))));
     assert_eq!(taken, 3);
-    let (pages, _) = changes(store, &Cursor::start(), &everything()).await;
+    let (pages, _) = changes(store, &Cursor::start(), &filter_for_everything()).await;
     assert_eq!(pages.len(), 600);
 }
 
@@ -274,7 +281,10 @@ pub(crate) async fn a_reader_misses_nothing_while_several_save(clients: &Clients
                 };
                 let after = cursor.parse().unwrap();
                 let store = &stores[turn % 2];
-                match store.changes(&after, &everything(), &mut each).await {
+                match store
+                    .changes(&after, &filter_for_everything(), &mut each)
+                    .await
+                {
                     Ok(_) if is_last => return seen,
                     Ok(end) => cursor = end.to_string(),
                     Err(ExportError::Output(_)) => cursor = reached,

@@ -45,7 +45,7 @@ fn url(number: usize) -> String {
 }
 
 /// A page of the list, given by its number, its entries, and the pages to which it leads.
-fn part(number: usize, works: &[&str], further: &[usize]) -> Page {
+fn list_page(number: usize, works: &[&str], further: &[usize]) -> Page {
     Page {
         links: further.iter().map(|number| url(*number)).collect(),
         depth: if number == 1 { 0 } else { 1 },
@@ -57,9 +57,9 @@ fn part(number: usize, works: &[&str], further: &[usize]) -> Page {
 /// Three pages, each of which leads to its neighbours.
 fn three_pages() -> [Page; 3] {
     [
-        part(1, &["a", "b"], &[2]),
-        part(2, &["c", "c"], &[1, 3]),
-        part(3, &["d", "a"], &[2]),
+        list_page(1, &["a", "b"], &[2]),
+        list_page(2, &["c", "c"], &[1, 3]),
+        list_page(3, &["d", "a"], &[2]),
     ]
 }
 
@@ -222,7 +222,10 @@ pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
         page.started_at_ms += i64::from(number) * 1_000;
         page
     };
-    let new = [part(1, &["n", "a"], &[2]), part(2, &["b", "c"], &[1])];
+    let new = [
+        list_page(1, &["n", "a"], &[2]),
+        list_page(2, &["b", "c"], &[1]),
+    ];
     for (number, pages, works) in [
         (2, &new[..1], json!(["a", "b", "c", "c", "d"])),
         (3, &new[..], json!(["n", "a", "b", "c"])),
@@ -258,7 +261,7 @@ pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));
     put_author(store, "r", json!({"works": null})).await;
-    for page in [part(7, &["x"], &[]), part(8, &["y"], &[])] {
+    for page in [list_page(7, &["x"], &[]), list_page(8, &["y"], &[])] {
         save(store, page, &["r"]).await.unwrap();
     }
     let kept = stored_record(store, "r").await;

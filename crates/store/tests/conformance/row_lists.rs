@@ -97,7 +97,7 @@ async fn judge_first_list(store: &Arc<dyn Store>) -> CheckedRows {
         .remove(0)
 }
 
-async fn things(store: &dyn Store) -> Vec<Value> {
+async fn all_records(store: &dyn Store) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut each = |row| {
         rows.push(row);
@@ -116,7 +116,7 @@ async fn things(store: &dyn Store) -> Vec<Value> {
 }
 
 async fn ids(store: &dyn Store) -> Vec<String> {
-    let mut things = things(store).await;
+    let mut things = all_records(store).await;
     things.retain(|row| row["row"]["gone"].is_null());
     let id = |row: &Value| row["record_id"].as_str().unwrap().to_owned();
     things.iter().map(id).collect()
@@ -139,7 +139,7 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
     assert_eq!((once.rows.gone, once.rows.newly_gone), (1, 1));
     assert_eq!((once.rows.seen, once.rows.unseen), (4, 0));
     assert_eq!(marked(store).await, [""; 0], "nothing is new");
-    let stored = things(&**store).await;
+    let stored = all_records(&**store).await;
     assert_eq!(stored.len(), 5);
     let gone = json!({"at": "2026-01-01T13:00:00.000Z", "list": FIRST});
     assert_eq!(stored[4]["row"]["gone"], gone);

@@ -28,7 +28,7 @@ fn history_count() -> u64 {
 struct Drawn(u64);
 
 impl Drawn {
-    fn below(&mut self, most: usize) -> usize {
+    fn number_below(&mut self, most: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -37,7 +37,7 @@ impl Drawn {
     }
 
     fn city(&mut self) -> Value {
-        json!(CITIES[self.below(CITIES.len())])
+        json!(CITIES[self.number_below(CITIES.len())])
     }
 }
 
@@ -121,10 +121,10 @@ async fn crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
 /// Reads the document, perhaps in another crawl, perhaps to refresh values from pages.
 async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
     let mut input = dataset.input();
-    match drawn.below(3) {
+    match drawn.number_below(3) {
         0 => {
             dataset.crawls += 1;
-            if drawn.below(2) == 0 && (dataset.users.is_none() || dataset.corrects) {
+            if drawn.number_below(2) == 0 && (dataset.users.is_none() || dataset.corrects) {
                 input.refresh.on_entry = vec![FIELD.to_owned()];
             }
         }
@@ -153,11 +153,11 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
     dataset
         .intended
         .extend(fields.iter().map(|field| field.value.clone()));
-    if drawn.below(4) == 0 {
+    if drawn.number_below(4) == 0 {
         return;
     }
     fields.iter().for_each(|field| dataset.write(field));
-    if drawn.below(4) > 0 {
+    if drawn.number_below(4) > 0 {
         store.confirm_written(&id, unwritten).await.unwrap();
         // If the server has not written a value because the user's was there, the value counts as written until the
         // document is read again.
@@ -185,14 +185,14 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
         let mut history = format!("history {number}:");
         read(&*clients.first.store, &mut dataset, &mut drawn, NOON_MS).await;
         for step in 0..STEPS {
-            let store = match drawn.below(2) {
+            let store = match drawn.number_below(2) {
                 0 => &*clients.first.store,
                 _ => &*clients.second.store,
             };
             let now_ms = NOON_MS + step as i64 * 60_000;
-            match drawn.below(4) {
+            match drawn.number_below(4) {
                 0 => {
-                    let value = match drawn.below(5) {
+                    let value = match drawn.number_below(5) {
                         0 => Value::Null,
                         _ => drawn.city(),
                     };
@@ -208,7 +208,8 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
                     dataset.check(Some(&stored), &history);
                 }
                 2 => {
-                    let mut page = page_with(PAGES[drawn.below(2)], json!({FIELD: drawn.city()}));
+                    let mut page =
+                        page_with(PAGES[drawn.number_below(2)], json!({FIELD: drawn.city()}));
                     page.started_at_ms = now_ms;
                     page.delivery.number = 1 + step as u32;
                     history += &format!(" page {}", page.fields[FIELD]);

@@ -6,7 +6,7 @@ use webfill_store::{ExportFilter, ExportKind, Page, Save};
 use webfill_test_mongod::Mongod;
 use webfill_test_needs::needs;
 
-use super::writer::{insist, open_store, page};
+use super::writer::{open_store, page, retry_until_accepted};
 
 /// A small tmpfs, unmounted on drop.
 struct SmallDisk(TempDir);
@@ -65,7 +65,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     mongod.kill();
     disk.run_mount(&["-o", "remount,size=400m"]);
     mongod.restart();
-    insist(|| store.save(vec![large(acknowledged)])).await;
+    retry_until_accepted(|| store.save(vec![large(acknowledged)])).await;
     let everything = ExportFilter::default();
     let rows = store
         .export(ExportKind::Pages, &everything, &mut |_| Ok(()))

@@ -3,7 +3,7 @@ use std::time::Instant;
 use webfill_test_mongod::{Mongod, ReplicaSet};
 use webfill_test_needs::needs;
 
-use super::writer::{PATIENCE, Writer, insist, open_store, put_crawl, save};
+use super::writer::{PATIENCE, Writer, open_store, put_crawl, retry_until_accepted, save};
 
 #[needs(mongod)]
 #[tokio::test]
@@ -78,5 +78,5 @@ async fn without_a_majority_nothing_is_acknowledged() {
     for member in (0..3).filter(|member| *member != primary) {
         set.members[member].restart();
     }
-    insist(|| store.save(vec![save(0)])).await;
+    retry_until_accepted(|| store.save(vec![save(0)])).await;
 }

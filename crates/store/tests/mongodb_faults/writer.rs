@@ -65,7 +65,7 @@ pub(crate) async fn put_crawl(store: &dyn Store) {
 }
 
 /// Repeats a call until its result is not a retryable error.
-pub(crate) async fn insist<R, F>(call: impl Fn() -> F) -> Vec<R>
+pub(crate) async fn retry_until_accepted<R, F>(call: impl Fn() -> F) -> Vec<R>
 where
     F: Future<Output = Vec<Result<R, StoreError>>>,
 {
@@ -164,8 +164,9 @@ async fn write_batch(store: &dyn Store, first: u64) {
     };
     let numbers = || first..first + BATCH;
     let crawl = crawl_id();
-    insist(|| store.put_records(&crawl, numbers().map(record).collect(), NOON_MS)).await;
-    let saved = insist(|| store.save(numbers().map(save).collect())).await;
+    retry_until_accepted(|| store.put_records(&crawl, numbers().map(record).collect(), NOON_MS))
+        .await;
+    let saved = retry_until_accepted(|| store.save(numbers().map(save).collect())).await;
     assert!(
         saved.iter().all(|saved| saved.resolved.len() == 1),
         "{saved:?}"

@@ -75,7 +75,7 @@ impl Leaf {
             }
         }
         Some(Leaf {
-            meaning: meaning(leaf),
+            meaning: meaning_of_leaf(leaf),
             physical: leaf.physical_type(),
             length: leaf.type_length(),
             present: leaf.max_def_level(),
@@ -185,7 +185,9 @@ impl Leaf {
 
     fn parse_decimal(&self, text: &str, scale: i32, digits: i32) -> Result<Owned, String> {
         let number = Decimal::from_plain_text(text).ok_or("the column holds numbers")?;
-        let shifted = number.shifted(scale.into()).filter(Decimal::is_integer);
+        let shifted = number
+            .times_power_of_ten(scale.into())
+            .filter(Decimal::is_integer);
         let shifted =
             shifted.ok_or_else(|| format!("the column has {scale} digits behind the point"))?;
         let value: i128 = shifted.plain().parse().map_err(|_| "it is out of range")?;
@@ -219,7 +221,7 @@ pub(super) enum Owned {
     Bytes(Vec<u8>),
 }
 
-fn meaning(leaf: &ColumnDescriptor) -> Meaning {
+fn meaning_of_leaf(leaf: &ColumnDescriptor) -> Meaning {
     let physical = leaf.physical_type();
     if let Some(logical) = leaf.logical_type_ref() {
         return match logical {

@@ -51,7 +51,8 @@ pub(super) struct StoredColumn {
 impl ParquetRows {
     pub(crate) fn open(path: &Path) -> std::result::Result<ParquetRows, TableError> {
         let file = File::open(path).map_err(|error| TableError::read(path, error))?;
-        let unreadable = |error| TableError::unreadable(path, format!("broken Parquet: {error}"));
+        let unreadable =
+            |error| TableError::unreadable_file(path, format!("broken Parquet: {error}"));
         let file = catch_panics(|| SerializedFileReader::new(file)).map_err(unreadable)?;
         let schema = file.metadata().file_metadata().schema_descr();
         let fields = schema.root_schema().get_fields();

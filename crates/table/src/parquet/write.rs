@@ -35,7 +35,7 @@ pub(crate) fn write(
 ) -> std::result::Result<WrittenTable, TableError> {
     let rows = ParquetRows::open(input)?;
     if rows.columns() != understanding.columns.as_slice() {
-        return Err(TableError::unreadable(
+        return Err(TableError::unreadable_file(
             input,
             "its columns are others than when it was read",
         ));
@@ -49,7 +49,7 @@ pub(crate) fn write(
     };
     let out = catch_panics(|| copy.run(input, out, change)).map_err(|error| match error {
         ParquetError::External(error) => unwritten(std::io::Error::other(error)),
-        other => TableError::unreadable(input, format!("broken Parquet: {other}")),
+        other => TableError::unreadable_file(input, format!("broken Parquet: {other}")),
     })?;
     out.persist().map_err(unwritten)?;
     Ok(copy.written)

@@ -54,7 +54,7 @@ impl Repeats {
     }
 
     /// A value that occurs in several rows.
-    pub(crate) fn repeated(&self) -> Option<&str> {
+    pub(crate) fn repeated_value(&self) -> Option<&str> {
         self.repeated.as_deref()
     }
 
@@ -74,11 +74,11 @@ mod tests {
         for number in 0..1_000_000 {
             repeats.note(&number.to_string());
         }
-        assert_eq!(repeats.repeated(), None);
+        assert_eq!(repeats.repeated_value(), None);
         assert!(repeats.hashes.len() <= KEPT_OF_COLUMN);
         for number in 0..1_000 {
             repeats.note(&(number * 991).to_string());
         }
-        assert!(repeats.repeated().is_some());
+        assert!(repeats.repeated_value().is_some());
     }
 }

@@ -53,7 +53,7 @@ impl SheetRows {
         sheet: Option<&str>,
         has_header: Option<bool>,
     ) -> Result<SheetRows, TableError> {
-        let unreadable = |reason: String| TableError::unreadable(path, reason);
+        let unreadable = |reason: String| TableError::unreadable_file(path, reason);
         let (sheet, _) = Package::open(path)?.sheet(sheet).map_err(unreadable)?;
         let (to, rows) = sync_channel(WAITING_ROWS);
         let (file, name) = (path.to_owned(), sheet.clone());
@@ -82,7 +82,7 @@ impl SheetRows {
         }
         rows.find_columns(has_header);
         match rows.columns.is_empty() {
-            true => Err(TableError::unreadable(
+            true => Err(TableError::unreadable_file(
                 path,
                 format!("the sheet `{:.40}` is empty", rows.sheet),
             )),

@@ -26,13 +26,13 @@ pub(crate) fn write(
 ) -> Result<WrittenTable, TableError> {
     let mut rows = SheetRows::open(input, Some(sheet), Some(has_header))?;
     if rows.columns() != understanding.columns.as_slice() {
-        return Err(TableError::unreadable(
+        return Err(TableError::unreadable_file(
             input,
             "its columns are others than when it was read",
         ));
     }
     let mut package = Package::open(input)?;
-    let unreadable = |reason: String| TableError::unreadable(input, reason);
+    let unreadable = |reason: String| TableError::unreadable_file(input, reason);
     let (_, part) = package.sheet(Some(sheet)).map_err(unreadable)?;
     let mut written = WrittenTable::default();
     let mut cells = NewCells::new();

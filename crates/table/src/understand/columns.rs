@@ -13,7 +13,7 @@ pub(super) struct Names<'a> {
 }
 
 fn key(name: &str) -> String {
-    webfill_values::trimmed(name).to_lowercase()
+    webfill_values::trim(name).to_lowercase()
 }
 
 impl<'a> Names<'a> {

@@ -24,7 +24,7 @@ impl Display for Understanding {
 
 impl Understanding {
     fn name_of(&self, column: usize) -> String {
-        let name = webfill_values::collapsed(&self.columns[column].name);
+        let name = webfill_values::collapse(&self.columns[column].name);
         match name.is_empty() {
             true => format!("column {}", column + 1),
             false => name.chars().take(40).collect(),
@@ -62,7 +62,7 @@ impl Understanding {
             let shape = &self.shapes[field.column];
             let markers: Vec<String> = shape
                 .gap_markers
-                .words()
+                .marker_texts()
                 .map(|word| format!("`{word}`"))
                 .collect();
             let counting = match markers.as_slice() {

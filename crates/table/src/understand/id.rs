@@ -98,7 +98,7 @@ fn why_not_an_id(sample: &Sample, shape: &Shape, column: usize) -> Option<String
     if super::gap_count(sample, column, shape) > 0 {
         return Some(String::from("has gaps"));
     }
-    if let Some(value) = sample.profiles[column].repeats.repeated() {
+    if let Some(value) = sample.profiles[column].repeats.repeated_value() {
         return Some(format!("holds `{value}` twice"));
     }
     let is_unfit = |cell: &Cell| match cell {

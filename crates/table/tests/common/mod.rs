@@ -24,7 +24,7 @@ impl Table {
 
     pub fn understand(&self) -> Understanding {
         let sample = Sample::read(&self.path).unwrap();
-        webfill_table::understand(&sample, &ColumnChoices::default()).unwrap()
+        webfill_table::infer_structure(&sample, &ColumnChoices::default()).unwrap()
     }
 
     pub fn output(&self) -> PathBuf {

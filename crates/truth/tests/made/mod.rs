@@ -123,7 +123,7 @@ pub fn make(plan: &Plan, seed: u64) -> Table {
                 let right = dice.f64() < accuracy;
                 let mut own = table.truth[of * plan.fields + field].clone();
                 if !right {
-                    own = spoil(plan, field, &own, &mut dice);
+                    own = spoil_values(plan, field, &own, &mut dice);
                 }
                 if let Some(original) = original
                     && let Some(copy) = &stated[original][row * plan.fields + field]
@@ -172,7 +172,7 @@ fn draw_truths(plan: &Plan, item: usize, dice: &mut fastrand::Rng) -> Vec<u32> {
 }
 
 /// Changes a value to another one. In a list, one value is lost, added or replaced.
-fn spoil(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) -> Vec<u32> {
+fn spoil_values(plan: &Plan, field: usize, values: &[u32], dice: &mut fastrand::Rng) -> Vec<u32> {
     let mut spoilt = values.to_vec();
     let change = if plan.several { dice.usize(..3) } else { 2 };
     if change != 1 && (change == 2 || spoilt.len() > 1) {
@@ -249,7 +249,7 @@ fn add_known_values(
         let field = item % plan.fields;
         let mut values = table.truth[item].clone();
         if dice.f64() < plan.wrong_known {
-            values = spoil(plan, field, &values, dice);
+            values = spoil_values(plan, field, &values, dice);
         }
         for value in values {
             let on_page = stated.iter().any(|states| {

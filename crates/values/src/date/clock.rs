@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::civil::Time;
 
-use super::names::{Meaning, meaning};
+use super::names::{Meaning, meaning_of_word};
 use super::zones;
 
 /// A time of day, perhaps with its offset from UTC in seconds.
@@ -202,7 +202,7 @@ fn take_zone(text: &str) -> Result<(Option<i32>, &str), InvalidTime> {
     let is_name = word.len() >= 2
         && word.starts_with(|c: char| c.is_ascii_uppercase())
         && word.bytes().all(|b| !b.is_ascii_lowercase())
-        && meaning(&word) == Meaning::default()
+        && meaning_of_word(&word) == Meaning::default()
         || word == "Z";
     if !is_offset && !is_name {
         return Ok((None, text));

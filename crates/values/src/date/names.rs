@@ -33,14 +33,14 @@ static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
 });
 
 /// The meaning of a word, in any letter case, with or without the full stop of an abbreviation.
-pub(super) fn meaning(word: &str) -> Meaning {
+pub(super) fn meaning_of_word(word: &str) -> Meaning {
     let lower = word.trim_end_matches('.').to_lowercase();
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
 }
 
 /// The number of the month that a word may name; 1 is January.
 pub fn month_named(word: &str) -> Option<i8> {
-    meaning(word).month
+    meaning_of_word(word).month
 }
 
 /// The names of months, or of weekdays, in lower case, except Chinese and Japanese ones.
@@ -120,7 +120,7 @@ pub fn with_english_names(text: &str, format: &str) -> String {
         rest = behind;
         let put = directives
             .peek()
-            .and_then(|directive| directive.english(meaning(word)));
+            .and_then(|directive| directive.english(meaning_of_word(word)));
         let Some(put) = put else {
             english.push_str(word);
             continue;

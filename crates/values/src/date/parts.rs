@@ -1,6 +1,6 @@
 //! Day, month and year in a text without a time of day.
 
-use super::names::{Meaning, meaning};
+use super::names::{Meaning, meaning_of_word};
 
 /// A date as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             let is_ordinal = matches!(tokens.last(), Some(Token::Number(_)))
                 && ORDINALS.contains(&lower.as_str())
                 && follows_digit(text, rest.len() + token.len());
-            let meaning = meaning(&lower);
+            let meaning = meaning_of_word(&lower);
             if !is_ordinal && (meaning != Meaning::default() || !FILLERS.contains(&lower.as_str()))
             {
                 tokens.push(Token::Word(lower, meaning));

@@ -83,7 +83,7 @@ impl AllowList {
     pub fn open(path: &Path) -> Result<AllowList, AllowListError> {
         let mut list = AllowList {
             path: path.to_owned(),
-            stamp: stamp(path),
+            stamp: file_stamp(path),
             entries: HashMap::new(),
             by_text: HashMap::new(),
         };
@@ -117,7 +117,7 @@ impl AllowList {
     /// Reads the file again if it has changed, and returns the changes. After an error the previous list stays in
     /// force, and the error is not returned again before the file's next change.
     pub fn refresh(&mut self) -> Result<Option<ListChange>, AllowListError> {
-        let now = stamp(&self.path);
+        let now = file_stamp(&self.path);
         if now == self.stamp {
             return Ok(None);
         }
@@ -154,7 +154,7 @@ impl AllowList {
     }
 }
 
-pub(super) fn stamp(path: &Path) -> Option<Stamp> {
+pub(super) fn file_stamp(path: &Path) -> Option<Stamp> {
     let file = std::fs::metadata(path).ok()?;
     Some(Stamp {
         inode: file.ino(),

@@ -40,7 +40,7 @@ impl SecretKey {
     }
 
     /// The secret in Z85, only for writing it to its file.
-    pub fn reveal(&self) -> String {
+    pub fn to_secret_text(&self) -> String {
         z85::encode(&self.0)
     }
 }
@@ -91,9 +91,9 @@ mod tests {
             secret: secret.clone(),
         };
         let shown = format!("{secret:?} {keys:?}");
-        assert!(!shown.contains(&secret.reveal()), "{shown}");
+        assert!(!shown.contains(&secret.to_secret_text()), "{shown}");
         assert!(!shown.contains("7, 7"), "{shown}");
-        let nearly = &secret.reveal()[1..];
+        let nearly = &secret.to_secret_text()[1..];
         let error = nearly.parse::<SecretKey>().unwrap_err();
         assert!(!format!("{error} {error:?}").contains(&nearly[..5]));
     }

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::allow_list::{Stamp, stamp};
+use super::allow_list::{Stamp, file_stamp};
 use super::{KeyError, PublicKey, read_key_file};
 
 /// The first and the longest pause before another key is tried; it doubles each time. The first is short, because the
@@ -70,7 +70,7 @@ impl TrustedKeys {
     }
 
     /// The key that the server must have at the next try.
-    pub fn current(&self) -> &TrustedKey {
+    pub fn current_key(&self) -> &TrustedKey {
         &self.current
     }
 
@@ -110,7 +110,7 @@ impl TrustedKeys {
     /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys are kept until
     /// there is another one.
     fn refresh(&mut self) {
-        let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
+        let now: Vec<Option<Stamp>> = self.files.iter().map(|file| file_stamp(file)).collect();
         if now == self.stamps {
             return;
         }
@@ -202,12 +202,12 @@ mod tests {
         let mut tried = Vec::new();
         for _ in 0..7 {
             let pause = trusted.switch_to_next_key().unwrap().as_millis();
-            tried.push((trusted.current().key, pause));
+            tried.push((trusted.current_key().key, pause));
         }
         let pauses = [100, 200, 400, 800, 1_600, 2_000, 2_000];
         let keys = [2, 1, 2, 1, 2, 1, 2].map(key);
         assert_eq!(tried, keys.into_iter().zip(pauses).collect::<Vec<_>>());
-        assert_eq!(trusted.current().file, "dispatcher-next.pub");
+        assert_eq!(trusted.current_key().file, "dispatcher-next.pub");
         assert!(trusted.note_admitted());
         assert!(!trusted.note_admitted(), "by the same one as before");
         assert_eq!(trusted.switch_to_next_key(), Some(FIRST_PAUSE));
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(trusted.switch_to_next_key(), None, "there is no other");
         folder.put("dispatcher-next.pub", key(2));
         assert!(trusted.switch_to_next_key().is_some());
-        assert_eq!(trusted.current().key, key(2));
+        assert_eq!(trusted.current_key().key, key(2));
         // The rotation ends: the next key replaces the present one.
         let [present, next] = &folder.files()[..] else {
             unreachable!()
@@ -230,7 +230,7 @@ mod tests {
         assert!(!trusted.drop_untrusted());
         fs::rename(next, present).unwrap();
         assert!(!trusted.drop_untrusted());
-        assert_eq!(trusted.current().file, "dispatcher.pub");
+        assert_eq!(trusted.current_key().file, "dispatcher.pub");
         assert_eq!(
             trusted.switch_to_next_key(),
             None,
@@ -239,13 +239,13 @@ mod tests {
         fs::remove_file(present).unwrap();
         assert_eq!(trusted.switch_to_next_key(), None);
         assert_eq!(
-            trusted.current().key,
+            trusted.current_key().key,
             key(2),
             "it stays while there is none"
         );
         folder.put("dispatcher.pub", key(3));
         assert!(trusted.drop_untrusted());
-        assert_eq!(trusted.current().key, key(3));
+        assert_eq!(trusted.current_key().key, key(3));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn new_key_pair() -> Result<KeyPair, CurveError> {
 
 /// The key pair of a secret key.
 pub fn key_pair_from_secret(secret: SecretKey) -> Result<KeyPair, CurveError> {
-    let mut text = secret.reveal().into_bytes();
+    let mut text = secret.to_secret_text().into_bytes();
     text.push(0);
     let mut public = [0u8; 41];
     // SAFETY: libzmq reads a C string and writes 40 characters and a NUL.
@@ -73,7 +73,7 @@ pub(super) fn set_server_keys(
 
 /// Makes a client socket that connects only to the owner of the trusted key whose turn it is.
 pub(super) fn set_client_keys(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
-    socket.set_curve_serverkey(keys.trusted.current().key.bytes())?;
+    socket.set_curve_serverkey(keys.trusted.current_key().key.bytes())?;
     socket.set_curve_publickey(keys.own.public.bytes())?;
     socket.set_curve_secretkey(keys.own.secret.bytes())
 }

@@ -77,7 +77,7 @@ impl OpenSocket {
                 if let Some(keys) = keys
                     && keys.note_admitted()
                 {
-                    log_admitted(self.spec.place.endpoint(), keys.current());
+                    log_admitted(self.spec.place.endpoint(), keys.current_key());
                 }
                 None
             }

@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn outgoing(peer: u8, frame: u8) -> OutgoingFrame {
+    fn outgoing_frame(peer: u8, frame: u8) -> OutgoingFrame {
         OutgoingFrame {
             peer: Some(vec![peer]),
             frame: vec![frame],
@@ -123,7 +123,7 @@ mod tests {
     fn a_peer_that_does_not_read_holds_up_nobody_else() {
         let mut waiting = OutgoingQueue::default();
         for (peer, frame) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
-            waiting.push(outgoing(peer, frame));
+            waiting.push(outgoing_frame(peer, frame));
         }
         let sent = RefCell::new(Vec::new());
         let reads = RefCell::new(false);
@@ -139,7 +139,7 @@ mod tests {
         assert!(waiting.is_empty(), "nothing else waits");
         *reads.borrow_mut() = true;
         while waiting.retry_at().is_some() {
-            waiting.push(outgoing(1, 5));
+            waiting.push(outgoing_frame(1, 5));
             std::thread::sleep(SHORTEST_PAUSE);
             waiting.send_all(true, send);
         }
@@ -150,7 +150,7 @@ mod tests {
     fn frames_of_other_sockets_wait_in_order() {
         let mut waiting = OutgoingQueue::default();
         for (peer, frame) in [(1, 1), (2, 2)] {
-            waiting.push(outgoing(peer, frame));
+            waiting.push(outgoing_frame(peer, frame));
         }
         waiting.send_all(false, |one| match one.frame[0] {
             1 => SendResult::NotYet,

@@ -110,7 +110,7 @@ pub fn clock() -> SiteClock {
     }
 }
 
-pub fn done() -> TaskDone {
+pub fn task_done() -> TaskDone {
     TaskDone {
         task: 61,
         delivery: delivery(62),
@@ -133,7 +133,7 @@ pub fn done() -> TaskDone {
     }
 }
 
-pub fn returned() -> TaskReturned {
+pub fn task_returned() -> TaskReturned {
     TaskReturned {
         task: 71,
         delivery: delivery(72),

@@ -22,7 +22,7 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
 /// Cards of other things, with values of the same kinds.
 fn other_things(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
-        let other = thing.other(by);
+        let other = thing.other_thing(by);
         format!(
             "<li class=\"card\"><a href=\"/thing/{}\"><h3>{}</h3></a><span class=\"price\">{}</span>\
              <span class=\"maker\">{}</span></li>",
@@ -48,7 +48,7 @@ pub fn items(values: &[String], before: &str, after: &str) -> String {
 
 /// A sentence that differs from page to page, and holds values of other things.
 pub fn prose(thing: &Thing) -> String {
-    let other = thing.other(9);
+    let other = thing.other_thing(9);
     format!(
         "<p>A {} that was made to last. Like the {} of {}, it is built by hand, and costs less than {}.</p>",
         thing

@@ -44,7 +44,7 @@ pub fn linked_data(thing: &mut Thing) -> (String, Values) {
 /// Microdata, with other things of the same kind within.
 pub fn microdata(thing: &mut Thing) -> (String, Values) {
     let others = (0..2).map(|by| {
-        let other = thing.other(by);
+        let other = thing.other_thing(by);
         format!(
             "<div itemprop=\"isRelatedTo\" itemscope itemtype=\"https://schema.org/Product\"><span itemprop=\"name\">{}\
              </span><meta itemprop=\"price\" content=\"{}\"></div>",
@@ -111,7 +111,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
 /// The data of the page as JSON, drawn by a script.
 pub fn data_script(thing: &mut Thing) -> (String, Values) {
     let others: Vec<_> = (0..2)
-        .map(|by| json!({"title": thing.other(by).name, "maker": {"label": thing.other(by).maker}}))
+        .map(|by| json!({"title": thing.other_thing(by).name, "maker": {"label": thing.other_thing(by).maker}}))
         .collect();
     let data = json!({
         "buildId": format!("b{}", thing.number * 7_919),

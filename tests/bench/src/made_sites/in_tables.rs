@@ -17,7 +17,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
         row("On sale since", &thing.english_date()),
     ];
     rows.extend(colour.iter().map(|colour| row("Colour", colour)));
-    let rows = thing.shuffled(rows);
+    let rows = thing.shuffle_rows(rows);
     let body = format!(
         "<h1>{}</h1>{}<table class=\"specs\">{rows}</table>",
         escape_html(&thing.name),
@@ -88,7 +88,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
         ),
         row("Versand:", "3 bis 5 Tage"),
     ];
-    let rows = thing.shuffled(rows);
+    let rows = thing.shuffle_rows(rows);
     let body = format!(
         "<h1 class=\"titel\">{}</h1><dl class=\"daten\">{rows}</dl>{}",
         escape_html(&thing.name),
@@ -122,7 +122,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
         )
     };
     let sale = match thing.chances(30) {
-        true => card("Was", &thing.other(3).english_price()),
+        true => card("Was", &thing.other_thing(3).english_price()),
         false => String::new(),
     };
     let body = format!(
@@ -160,9 +160,9 @@ pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
         list("People", &thing.people),
         list("Topics", &thing.tags),
         list("Made by", std::slice::from_ref(&thing.maker)),
-        list("Shops", &[thing.city.clone(), thing.other(5).city]),
+        list("Shops", &[thing.city.clone(), thing.other_thing(5).city]),
     ];
-    let rows = thing.shuffled(rows);
+    let rows = thing.shuffle_rows(rows);
     let body = format!(
         "<article><h2>{}</h2><ul class=\"tree\">{rows}</ul></article>",
         escape_html(&thing.name)

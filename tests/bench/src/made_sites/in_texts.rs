@@ -16,7 +16,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     if thing.chances(50) {
         rows.push(row("Note", "sold without batteries"));
     }
-    let rows = thing.shuffled(rows);
+    let rows = thing.shuffle_rows(rows);
     let body = format!(
         "<h1>{}</h1><ul class=\"facts\">{rows}</ul>{}",
         escape_html(&thing.name),
@@ -61,7 +61,7 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
 /// A German imprint: labels in bold, lines that end in `br`; some lines are missing.
 pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
     let fax = match thing.chances(50) {
-        true => format!("<b>Fax:</b> {}<br>", thing.other(2).phone),
+        true => format!("<b>Fax:</b> {}<br>", thing.other_thing(2).phone),
         false => String::new(),
     };
     let street = format!("Hauptstraße {}", thing.number * 3 + 1);
@@ -126,7 +126,7 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
     if thing.chances(50) {
         rows.push(row("Hint –", "hand wash only"));
     }
-    let rows = thing.shuffled(rows);
+    let rows = thing.shuffle_rows(rows);
     let body = format!(
         "<section id=\"thing\"><h1>Buy {} now</h1>{rows}</section>{}",
         escape_html(&thing.name),

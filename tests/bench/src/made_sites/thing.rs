@@ -106,7 +106,7 @@ impl Thing {
     }
 
     /// Another thing whose values are also on the page.
-    pub fn other(&self, by: usize) -> Thing {
+    pub fn other_thing(&self, by: usize) -> Thing {
         Thing::new("other", self.number * 31 + by)
     }
 
@@ -167,7 +167,7 @@ impl Thing {
         self.chance.u32(..100) < percent
     }
 
-    pub fn shuffled(&mut self, mut rows: Vec<String>) -> String {
+    pub fn shuffle_rows(&mut self, mut rows: Vec<String>) -> String {
         self.chance.shuffle(&mut rows);
         rows.concat()
     }

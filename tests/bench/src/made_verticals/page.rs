@@ -400,7 +400,7 @@ impl Template {
             .collect();
         html += &self.specs(&specs);
         html += "</div>";
-        html += &self.others(vertical, chance);
+        html += &self.other_things_html(vertical, chance);
         html += &format!(
             "<div id=foot><p>&copy; 2026 {}. All rights reserved.</p><a href=/terms>Terms</a></div></body></html>",
             self.site
@@ -422,7 +422,7 @@ impl Template {
         }
     }
 
-    fn written(&self, shown: &Shown, values: &[String]) -> String {
+    fn format_part(&self, shown: &Shown, values: &[String]) -> String {
         let property = self.property(shown);
         let several = matches!(shown.part.kind, Kind::SomeOf(_));
         let values: Vec<String> = values.iter().map(|value| escape_html(value)).collect();
@@ -443,7 +443,7 @@ impl Template {
 
     fn by_itself(&self, shown: &Shown, values: &[String]) -> String {
         let class = self.class(&shown.class);
-        let value = self.written(shown, values);
+        let value = self.format_part(shown, values);
         match shown.place {
             Place::Bare => format!("<div{class}>{value}</div>"),
             _ => format!("<p{class}><span>{}</span> {value}</p>", shown.label),
@@ -463,7 +463,7 @@ impl Template {
                     .map(|(shown, _)| format!("<th>{}</th>", shown.label));
                 let cells = specs
                     .iter()
-                    .map(|(shown, values)| format!("<td>{}</td>", self.written(shown, values)));
+                    .map(|(shown, values)| format!("<td>{}</td>", self.format_part(shown, values)));
                 return format!(
                     "<table><tr>{}</tr><tr>{}</tr></table>",
                     heads.collect::<String>(),
@@ -473,7 +473,7 @@ impl Template {
         };
         html += open;
         for (shown, values) in specs.iter().filter(|(_, values)| !values.is_empty()) {
-            let (label, value) = (&shown.label, self.written(shown, values));
+            let (label, value) = (&shown.label, self.format_part(shown, values));
             let class = self.class(&shown.class);
             html += &match self.block {
                 Block::TableHeads => format!("<tr><th>{label}</th><td{class}>{value}</td></tr>"),
@@ -517,7 +517,7 @@ impl Template {
     }
 
     /// Other things of the same kind, and what people say.
-    fn others(&self, vertical: &Vertical, chance: &mut Rng) -> String {
+    fn other_things_html(&self, vertical: &Vertical, chance: &mut Rng) -> String {
         let mut html = String::new();
         if self.related > 0 {
             html += "<div class=related><h3>You may also like</h3><ul>";

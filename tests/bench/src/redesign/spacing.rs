@@ -20,7 +20,7 @@ pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
             // Between two words a space is visible, so it stays one.
             true => "\n  ".to_owned(),
             false if is_joined && text.trim().chars().count() <= 30 => text.replace(' ', "\u{a0}"),
-            false if is_padded => pad(text),
+            false if is_padded => pad_at_spaces(text),
             false => continue,
         };
         tree.set_text(node, new);
@@ -28,7 +28,7 @@ pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
 }
 
 /// The text with more white space where it begins or ends with some.
-fn pad(text: &str) -> String {
+fn pad_at_spaces(text: &str) -> String {
     let begins = text.starts_with(char::is_whitespace);
     let ends = text.ends_with(char::is_whitespace);
     let (before, after) = (

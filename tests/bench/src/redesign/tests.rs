@@ -33,19 +33,19 @@ fn golden_pages() -> Vec<(String, Vec<String>)> {
 /// Every text in a value, with white space normalised.
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
-        Value::String(text) => vec![even(text)],
+        Value::String(text) => vec![collapse_spaces(text)],
         Value::Array(items) => items.iter().flat_map(texts_of).collect(),
         Value::Object(members) => members.values().flat_map(texts_of).collect(),
         _ => Vec::new(),
     }
 }
 
-fn even(text: &str) -> String {
+fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The text without white space, because between blocks there is none in visible text.
-fn solid(text: &str) -> String {
+fn without_spaces(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
@@ -53,14 +53,17 @@ fn solid(text: &str) -> String {
 fn the_values_stay_on_the_page() {
     let (mut judged, mut lost) = (0, Vec::new());
     for (html, values) in golden_pages() {
-        let before = solid(&visible_text(&html));
+        let before = without_spaces(&visible_text(&html));
         for seed in 0..20 {
             let redesign = Redesign::new(seed, 0.5);
-            let after = solid(&visible_text(&redesign.apply(&html)));
-            for value in values.iter().filter(|value| before.contains(&solid(value))) {
+            let after = without_spaces(&visible_text(&redesign.apply(&html)));
+            for value in values
+                .iter()
+                .filter(|value| before.contains(&without_spaces(value)))
+            {
                 judged += 1;
-                let new = solid(&redesign.value(value));
-                if !after.contains(&solid(value)) && !after.contains(&new) {
+                let new = without_spaces(&redesign.value(value));
+                if !after.contains(&without_spaces(value)) && !after.contains(&new) {
                     lost.push((seed, value.clone()));
                 }
             }
@@ -95,7 +98,7 @@ const PAGE: &str = r#"<!DOCTYPE html><html><head><title>Nine lives</title>
 <section class="about"><h2>Description</h2><p style="color: red">A long story.</p></section>
 <div class="side" align="right">Tel: 1</div></div></body></html>"#;
 
-fn all() -> [Change; 15] {
+fn all_changes() -> [Change; 15] {
     CHANGES.map(|(change, _)| change)
 }
 
@@ -111,7 +114,7 @@ fn each_kind_of_change_is_made_and_keeps_every_value() {
         "A long story.",
     ];
     let unchanged = Redesign::with_changes(0, &[]).apply(PAGE);
-    for change in all() {
+    for change in all_changes() {
         let mut pages: Vec<String> = Vec::new();
         for seed in 0..40 {
             let redesign = Redesign::with_changes(seed, &[change]);
@@ -176,7 +179,7 @@ fn hostile_pages_end_soon() {
     let started = Instant::now();
     for (number, page) in pages.iter().enumerate() {
         for seed in 0..2 {
-            let changed = Redesign::with_changes(seed, &all()).apply(page);
+            let changed = Redesign::with_changes(seed, &all_changes()).apply(page);
             assert!(changed.len() <= page.len() * 40 + 10_000, "page {number}");
         }
     }

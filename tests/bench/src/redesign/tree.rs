@@ -216,18 +216,18 @@ impl Tree {
     }
 
     /// All nodes in document order.
-    pub(super) fn all(&self) -> Vec<NodeId> {
+    pub(super) fn all_nodes(&self) -> Vec<NodeId> {
         self.subtree(ROOT)
     }
 
     pub(super) fn elements(&self) -> Vec<NodeId> {
-        let mut all = self.all();
+        let mut all = self.all_nodes();
         all.retain(|node| self.element(*node).is_some());
         all
     }
 
     pub(super) fn elements_of(&self, tag: &str) -> Vec<NodeId> {
-        let mut all = self.all();
+        let mut all = self.all_nodes();
         all.retain(|node| self.tag(*node) == tag);
         all
     }

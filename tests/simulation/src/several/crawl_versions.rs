@@ -164,7 +164,10 @@ impl Dispatcher {
         let Some(row) = self.crawl(crawl) else { return };
         self.repeat_stop(crawl, row.stopped, now_ms);
         let confirmed = self.memory.confirmed.entry(crawl).or_default().clone();
-        for other in self.others().filter(|other| !confirmed.contains(other)) {
+        for other in self
+            .other_dispatchers()
+            .filter(|other| !confirmed.contains(other))
+        {
             self.send_version(other, crawl);
         }
     }

@@ -146,7 +146,7 @@ impl Dispatcher {
         self.memory.letters.push((other, message));
     }
 
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn other_dispatchers(&self) -> impl Iterator<Item = usize> + use<> {
         let own = self.number;
         (0..DISPATCHERS).filter(move |other| *other != own)
     }
@@ -186,7 +186,7 @@ impl Dispatcher {
 
     /// Repeats unanswered messages, and advances crawls.
     pub(super) fn tick(&mut self, now_ms: i64) {
-        for other in self.others() {
+        for other in self.other_dispatchers() {
             self.send_links(other, now_ms);
         }
         for crawl in 0..self.plan.crawls.len() {

@@ -23,7 +23,7 @@ impl Dispatcher {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
             // Outcomes of an expired lease are ignored, as in the core.
-            let leased = self.db(|db| tables::leased(db, task, delivery));
+            let leased = self.db(|db| tables::find_leased_task(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
             let own: Vec<String> = done.links.extract_if(.., is_own).collect();
@@ -32,7 +32,7 @@ impl Dispatcher {
         }
         let taken = self.core().handle_outcomes(outcomes, now_ms);
         taken.expect("the database is healthy");
-        for other in self.others() {
+        for other in self.other_dispatchers() {
             self.send_links(other, now_ms);
         }
     }
@@ -100,7 +100,7 @@ impl Dispatcher {
     }
 
     pub(super) fn handle_links_confirmation(&mut self, from: usize, up_to: u64, now_ms: i64) {
-        let confirmed = self.db(|db| tables::confirm_links(db, from, up_to));
+        let confirmed = self.db(|db| tables::remove_confirmed_links(db, from, up_to));
         if confirmed > 0 {
             self.memory.outbox_len -= confirmed as u64;
             self.memory.again_ms.remove(&from);

@@ -109,7 +109,11 @@ pub(super) fn first_links(
 }
 
 /// Removes links up to this one, which a receiver has confirmed. Returns their number.
-pub(super) fn confirm_links(db: &Connection, receiver: usize, up_to: u64) -> Result<usize> {
+pub(super) fn remove_confirmed_links(
+    db: &Connection,
+    receiver: usize,
+    up_to: u64,
+) -> Result<usize> {
     let sql = "DELETE FROM outbox WHERE receiver = ?1 AND number <= ?2";
     let values = params![receiver as i64, up_to as i64];
     db.prepare_cached(sql)?.execute(values)
@@ -220,7 +224,7 @@ pub(super) fn put_share(
 }
 
 /// The key of the crawl and the depth of a task, if this lease of it is valid.
-pub(super) fn leased(
+pub(super) fn find_leased_task(
     db: &Connection,
     task: u64,
     delivery: webfill_wire::Delivery,

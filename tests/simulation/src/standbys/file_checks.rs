@@ -78,7 +78,7 @@ pub(crate) fn check_files(world: &mut World) {
         let Some(process) = &mut node.process else {
             continue;
         };
-        if process.core.is_some() && !process.is_at_end(journal.last()) {
+        if process.core.is_some() && !process.is_at_end(journal.last_number()) {
             // Some of its commits are not in the journal yet, or it does not know that it was replaced.
             continue;
         }

@@ -117,7 +117,7 @@ impl Journal {
     }
 
     /// The number of the last record.
-    pub(super) fn last(&self) -> u64 {
+    pub(super) fn last_number(&self) -> u64 {
         self.records
             .last_key_value()
             .map_or(0, |(number, _)| *number)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use webfill_scheduler::Core;
 use webfill_scheduler::effects::Committed;
-use webfill_scheduler::frontier::{Applied, applied, apply_commits, open_file};
+use webfill_scheduler::frontier::{Applied, apply_commits, open_file, read_applied};
 use webfill_scheduler::journal::{
     JournalAnswer, JournalRequest, Member, Progress, ReadCommit, Record,
 };
@@ -68,7 +68,7 @@ impl Node {
 
     pub(super) fn begin(&mut self, life: u32, plan: &StandbyPlan, now_ms: u64) {
         let file = open_file(self.folder.path()).expect("its file opens");
-        let Applied { number, epoch } = applied(&file).expect("it is a frontier");
+        let Applied { number, epoch } = read_applied(&file).expect("it is a frontier");
         self.process = Some(Process {
             life,
             ahead_ms: EPOCH_MS + self.clock_ahead_ms,

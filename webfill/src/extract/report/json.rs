@@ -37,7 +37,7 @@ impl Report {
 fn mapping_json((name, counts): (&String, &MappingCounts)) -> (String, Value) {
     let field = |(name, of): (&String, &FieldCounts)| {
         let counts = json!({
-            "filled": of.filled(),
+            "filled": of.filled_records(),
             "empty": of.empty + of.lost,
             "new": of.new,
             "changed": of.changed,

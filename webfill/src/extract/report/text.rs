@@ -59,7 +59,7 @@ impl Report {
         ];
         let row = |mapping: &str, field: &str, of: &FieldCounts| {
             let numbers = [
-                of.filled(),
+                of.filled_records(),
                 of.empty + of.lost,
                 of.new,
                 of.changed,
@@ -161,14 +161,14 @@ fn example_text(example: &Example) -> String {
         without_control_characters(&example.mapping),
         without_control_characters(&example.field),
     );
-    let (old, new) = (shown(&example.old), shown(&example.new));
+    let (old, new) = (format_value(&example.old), format_value(&example.new));
     format!(
         "{mapping}.{field}: {old} -> {new}  {}",
         without_control_characters(&example.url)
     )
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     let text = match value {
         Value::Null => return "-".to_owned(),
         value => without_control_characters(&value.to_string()),

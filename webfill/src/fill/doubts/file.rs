@@ -90,7 +90,7 @@ pub(super) fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
                 page: cell(4),
                 url: cell(6),
             },
-            answer: webfill_values::trimmed(&cell(8)).to_lowercase(),
+            answer: webfill_values::trim(&cell(8)).to_lowercase(),
         });
     }
     Ok(lines)

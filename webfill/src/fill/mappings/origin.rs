@@ -88,7 +88,7 @@ impl FieldOrigin {
 }
 
 pub(super) fn origin_file(project: &Project, name: &str) -> PathBuf {
-    project.learned().join(format!("{name}.json"))
+    project.learned_folder().join(format!("{name}.json"))
 }
 
 /// Reads the origin of a mapping. If it is missing or unreadable, the mapping counts as a person's.

@@ -15,7 +15,7 @@ pub struct Bars<'b> {
 
 impl Bars<'_> {
     pub fn html(&self, note: &str) -> String {
-        let least = self.least();
+        let least = self.precision_scale_start();
         let mut text = format!(
             "<section>\n<h2>{}</h2>\n<div class=\"bars\">\n<div class=\"row heads\"><span></span>\
              <span>filled</span><span>right, of held-out known values (from {least:.2} to 1)</span></div>\n",
@@ -45,7 +45,7 @@ impl Bars<'_> {
     }
 
     /// Where the scale of precision begins.
-    fn least(&self) -> f64 {
+    fn precision_scale_start(&self) -> f64 {
         let lows = self
             .rows
             .iter()

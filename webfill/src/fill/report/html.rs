@@ -38,7 +38,7 @@ pub fn shorten(text: &str) -> String {
 /// The words around a value, which is marked.
 pub fn excerpt(around: &str, value: &str) -> String {
     let (around, more) = cut(around);
-    let value = webfill_values::collapsed(value);
+    let value = webfill_values::collapse(value);
     let marked = match around.split_once(value.as_str()) {
         Some((before, after)) if !value.is_empty() => format!(
             "{}<mark>{}</mark>{}",

@@ -27,7 +27,7 @@ pub struct Field {
 
 impl Field {
     /// The values as the text of one cell.
-    pub fn joined(&self, values: &[String]) -> String {
+    pub fn join_values(&self, values: &[String]) -> String {
         values.join(self.separator.as_deref().unwrap_or("; "))
     }
 
@@ -49,20 +49,20 @@ impl Field {
     }
 
     /// Values for a cell, as `webfill_table` takes them.
-    pub(super) fn written(&self, values: &[String]) -> String {
+    pub(super) fn format_cell(&self, values: &[String]) -> String {
         match self.has_several() {
             true => serde_json::json!(values).to_string(),
-            false => self.joined(values),
+            false => self.join_values(values),
         }
     }
 
     /// The values of a cell.
-    pub fn parted(&self, cell: &str) -> Vec<String> {
+    pub fn split_cell(&self, cell: &str) -> Vec<String> {
         let parts: Vec<&str> = match &self.separator {
             Some(separator) => cell.split(separator.as_str()).collect(),
             None => vec![cell],
         };
-        let parts = parts.into_iter().map(webfill_values::trimmed);
+        let parts = parts.into_iter().map(webfill_values::trim);
         parts
             .filter(|part| !part.is_empty())
             .map(str::to_owned)
@@ -70,20 +70,20 @@ impl Field {
     }
 
     /// The values of a change in the form of the known ones, or why they cannot be converted.
-    pub(super) fn fitted(
+    pub(super) fn fit_values(
         &self,
         values: &[String],
         is_accepted: bool,
     ) -> Result<Vec<String>, String> {
         let fitted = values
             .iter()
-            .map(|value| self.style.fitted(value, is_accepted));
+            .map(|value| self.style.fit_value(value, is_accepted));
         fitted.collect()
     }
 
     /// Refuses values that a spreadsheet would run as formulas, unless known values are such texts. Pages are foreign.
     pub(super) fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
-        match self.style.is_foreign_formula(&self.joined(&values)) {
+        match self.style.is_foreign_formula(&self.join_values(&values)) {
             true => Err(String::from(
                 "a spreadsheet would run it as a formula, and no known value of the column begins so",
             )),
@@ -109,7 +109,9 @@ impl Field {
                 .filter_map(Cell::text)
                 .map(str::to_owned)
                 .collect(),
-            cell => cell.text().map_or_else(Vec::new, |text| self.parted(text)),
+            cell => cell
+                .text()
+                .map_or_else(Vec::new, |text| self.split_cell(text)),
         }
     }
 }

@@ -49,16 +49,21 @@ impl Table {
             if stands != change.old {
                 return None;
             }
-            let fitted = field.fitted(&change.values, change.is_accepted);
+            let fitted = field.fit_values(&change.values, change.is_accepted);
             let fitted = fitted.and_then(|values| match is_delimited {
                 true => field.without_formulas(values),
                 false => Ok(values),
             });
             let refusal = match fitted {
-                Ok(values) => return Some(field.written(&values)),
+                Ok(values) => return Some(field.format_cell(&values)),
                 Err(reason) => reason,
             };
-            reported.push((row, column, field.joined(&change.values), refusal.clone()));
+            reported.push((
+                row,
+                column,
+                field.join_values(&change.values),
+                refusal.clone(),
+            ));
             refused.insert((row, column), refusal);
             None
         };

@@ -40,7 +40,7 @@ impl Deref for Links {
 impl Links {
     /// The place of a link, which is added if it is new.
     pub(super) fn intern(&mut self, url: &Url, is_without_scheme: bool) -> u32 {
-        if let Some(place) = self.by_url.place(url.as_str(), &self.all) {
+        if let Some(place) = self.by_url.link_position(url.as_str(), &self.all) {
             return place;
         }
         let place = self.all.len() as u32;
@@ -85,8 +85,8 @@ impl Links {
     }
 
     /// Whether a URL is a link of a row.
-    pub fn has(&self, url: &str) -> bool {
-        self.by_url.place(url, &self.all).is_some()
+    pub fn is_link_of_row(&self, url: &str) -> bool {
+        self.by_url.link_position(url, &self.all).is_some()
     }
 
     /// The URLs of links, by their places.
@@ -124,7 +124,7 @@ struct LinkIndex {
 }
 
 impl LinkIndex {
-    fn place(&self, url: &str, links: &[Link]) -> Option<u32> {
+    fn link_position(&self, url: &str, links: &[Link]) -> Option<u32> {
         let place = *self.places.get(&self.hashes.hash_one(url))?;
         match links[place as usize].url == url {
             true => Some(place),

@@ -78,7 +78,7 @@ impl Style {
 
     /// The same value in this style, or why it has none. If a person has accepted it, only what the column cannot hold
     /// is refused.
-    pub(super) fn fitted(&self, value: &str, is_accepted: bool) -> Result<String, String> {
+    pub(super) fn fit_value(&self, value: &str, is_accepted: bool) -> Result<String, String> {
         let value = form::fit_to_kind(value, self.form)?;
         let value = match self.is_in_utc {
             true => form::convert_to_utc(value)?,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use webfill_learn::FieldStatement;
 use webfill_service::Fault;
 use webfill_urls::canonical;
-use webfill_values::trimmed;
+use webfill_values::trim;
 
 use crate::cli::MappingLearnOptions;
 
@@ -67,7 +67,7 @@ fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>
             )));
         };
         *is_used = true;
-        triples.push((url.clone(), field.to_owned(), trimmed(value).to_owned()));
+        triples.push((url.clone(), field.to_owned(), trim(value).to_owned()));
     }
     check_used(flag, url.as_ref())?;
     Ok(triples)

@@ -203,7 +203,7 @@ fn keep_cases(
             ending: "html",
             extraction: &extraction,
         };
-        case.keep()?;
+        case.save_case()?;
         kept += 1;
     }
     Ok(kept)

@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// The position in [`ORDERS`] of the chosen order.
-    fn chosen(former: &str, orders: [&str; 3]) -> Result<usize, String> {
+    fn chosen_order(former: &str, orders: [&str; 3]) -> Result<usize, String> {
         let trials = Trials {
             former: read(former),
             orders: orders.map(read).into(),
@@ -171,26 +171,26 @@ mod tests {
 
     #[test]
     fn a_former_chain_that_reads_wrong_values_does_not_stay() {
-        assert_eq!(chosen("----", ["abcd", "abcd", "abcd"]), Ok(0));
-        assert_eq!(chosen("x---", ["abcd", "xbcd", "abcd"]), Ok(2));
+        assert_eq!(chosen_order("----", ["abcd", "abcd", "abcd"]), Ok(0));
+        assert_eq!(chosen_order("x---", ["abcd", "xbcd", "abcd"]), Ok(2));
     }
 
     #[test]
     fn a_chain_that_reads_no_more_rightly_is_refused() {
-        assert_eq!(chosen("ab--", ["abcd", "abcd", "ab--"]), Ok(0));
-        let why = chosen("ab--", ["abxx", "abxx", "abxx"]).unwrap_err();
+        assert_eq!(chosen_order("ab--", ["abcd", "abcd", "ab--"]), Ok(0));
+        let why = chosen_order("ab--", ["abxx", "abxx", "abxx"]).unwrap_err();
         assert!(
             why.contains("on 2 pages and wrongly on 2, the former ones on 2 and 0"),
             "{why}"
         );
         // One more page is right now, but two are wrong.
-        chosen("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
-        chosen("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
+        chosen_order("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
+        chosen_order("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
     }
 
     #[test]
     fn a_page_that_a_mapping_did_not_read_to_its_end_is_not_judged() {
-        assert_eq!(chosen("x--?", ["?bcd", "?bcd", "?bcd"]), Ok(0));
-        chosen("x---", ["????", "????", "????"]).unwrap_err();
+        assert_eq!(chosen_order("x--?", ["?bcd", "?bcd", "?bcd"]), Ok(0));
+        chosen_order("x---", ["????", "????", "????"]).unwrap_err();
     }
 }

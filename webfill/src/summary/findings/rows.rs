@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use webfill_store::{MappingCounts, RowFieldCounts, RowTotals};
 
 use super::{FIELDS_SHOWN, Findings, pages, round_share, share, write_more};
-use crate::summary::printing::printable;
+use crate::summary::printing::escape_and_shorten;
 
 impl Findings {
     /// The counts of this mapping and dataset in the previous crawl.
@@ -52,7 +52,7 @@ impl Findings {
                 text,
                 "  rows      {} of dataset {}, from {}: {}",
                 totals.rows,
-                printable(dataset),
+                escape_and_shorten(dataset),
                 pages(totals.pages),
                 describe_results(totals)
             );
@@ -60,7 +60,10 @@ impl Findings {
             let some_empty = |(_, field): &(&String, &RowFieldCounts)| field.filled < field.rows;
             let (empty, full): (Vec<_>, Vec<_>) = totals.fields.iter().partition(some_empty);
             if !full.is_empty() {
-                let full: Vec<_> = full.iter().map(|(name, _)| printable(name)).collect();
+                let full: Vec<_> = full
+                    .iter()
+                    .map(|(name, _)| escape_and_shorten(name))
+                    .collect();
                 let _ = writeln!(text, "            always filled: {}", full.join(", "));
             }
             for (name, field) in empty.iter().take(FIELDS_SHOWN) {
@@ -100,7 +103,7 @@ fn field_text(name: &str, field: &RowFieldCounts, share_before: Option<f64>) -> 
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let mut text = format!(
         "{}: {} filled, {} empty, {}",
-        printable(name),
+        escape_and_shorten(name),
         field.filled,
         field.rows.saturating_sub(field.filled),
         percent(share(field.filled, field.rows))

@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use super::*;
 use crate::blocks::SHORT_CHARACTERS;
 
-fn all() -> &'static [Signature] {
+fn all_signatures() -> &'static [Signature] {
     &Signatures::built_in().signatures
 }
 
 #[test]
 fn the_list_has_a_version_and_every_signature_an_id_of_its_own() {
     assert!(Signatures::built_in().version > 0);
-    let ids: HashSet<&str> = all().iter().map(|one| one.id.as_str()).collect();
-    assert_eq!(ids.len(), all().len());
+    let ids: HashSet<&str> = all_signatures().iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(ids.len(), all_signatures().len());
     for id in ids {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         assert!(id.chars().all(is_plain), "{id}");
@@ -22,7 +22,7 @@ fn the_list_has_a_version_and_every_signature_an_id_of_its_own() {
 
 #[test]
 fn every_signature_has_a_source_and_a_reason() {
-    for one in all() {
+    for one in all_signatures() {
         assert!(one.source.len() > 10 && one.why.len() > 10, "{}", one.id);
         assert_eq!(one.sample, format!("blocked/{}.http", one.id));
     }
@@ -30,7 +30,7 @@ fn every_signature_has_a_source_and_a_reason() {
 
 #[test]
 fn texts_compared_in_lower_case_are_in_lower_case() {
-    for one in all() {
+    for one in all_signatures() {
         let header = one.when.header.iter().map(|header| &header.name);
         for text in header.chain(&one.when.titles).chain(&one.when.words) {
             assert_eq!(*text, text.to_lowercase(), "{}", one.id);
@@ -47,7 +47,7 @@ fn texts_compared_in_lower_case_are_in_lower_case() {
 /// If no condition were cheap, the whole text of every healthy page would be searched.
 #[test]
 fn a_signature_that_fits_served_pages_has_a_condition_that_is_cheap_on_them() {
-    for one in all() {
+    for one in all_signatures() {
         let when = &one.when;
         let only_refused = !when.statuses.is_empty() && !when.statuses.contains(&200);
         let is_cheap = only_refused
@@ -60,13 +60,16 @@ fn a_signature_that_fits_served_pages_has_a_condition_that_is_cheap_on_them() {
                 .is_some_and(|limit| limit <= SHORT_CHARACTERS);
         assert!(is_cheap, "{}", one.id);
     }
-    let markers = all().iter().map(|one| one.when.markers.len());
+    let markers = all_signatures().iter().map(|one| one.when.markers.len());
     assert!(markers.sum::<usize>() <= 4);
 }
 
 #[test]
 fn a_structural_signature_asks_for_a_short_page() {
-    for one in all().iter().filter(|one| one.grade == Grade::Structural) {
+    for one in all_signatures()
+        .iter()
+        .filter(|one| one.grade == Grade::Structural)
+    {
         assert!(one.when.shows_below.is_some(), "{}", one.id);
     }
 }

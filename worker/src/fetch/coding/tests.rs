@@ -51,7 +51,7 @@ fn coding_header(value: &str) -> HeaderMap {
 }
 
 /// Decodes a body sent in pieces of `piece` bytes; `None` if it cannot be decoded.
-fn decoded(headers: &HeaderMap, sent: &[u8], piece: usize) -> Option<Vec<u8>> {
+fn decode_in_pieces(headers: &HeaderMap, sent: &[u8], piece: usize) -> Option<Vec<u8>> {
     let mut decoder = match Decoder::new(codings(headers).ok()?) {
         Some(decoder) => decoder,
         None => return Some(sent.to_vec()),
@@ -172,7 +172,7 @@ fn bodies_are_decoded_in_whatever_pieces_they_come() {
         ("no coding", "identity", HTML.to_vec()),
     ] {
         for piece in [1, 2, 3, 7, 100_000] {
-            let body = decoded(&coding_header(value), &sent, piece);
+            let body = decode_in_pieces(&coding_header(value), &sent, piece);
             assert_eq!(body.as_deref(), Some(HTML), "{name}, in pieces of {piece}");
         }
     }
@@ -182,7 +182,7 @@ fn bodies_are_decoded_in_whatever_pieces_they_come() {
 fn an_empty_body_is_empty_in_every_coding() {
     for value in ["gzip", "deflate", "br", "zstd", "gzip, gzip"] {
         assert_eq!(
-            decoded(&coding_header(value), b"", 1).as_deref(),
+            decode_in_pieces(&coding_header(value), b"", 1).as_deref(),
             Some(&b""[..])
         );
     }
@@ -205,19 +205,22 @@ fn a_body_that_is_cut_or_broken_is_no_page() {
         let headers = coding_header(value);
         for length in 1..whole.len() {
             let is_whole_member = value == "gzip" && length == gzip(HTML).len();
-            let cut = decoded(&headers, &whole[..length], 5);
+            let cut = decode_in_pieces(&headers, &whole[..length], 5);
             assert!(
                 cut.is_none() || is_whole_member,
                 "{value}, {length} bytes: {cut:?}"
             );
         }
-        let plain = decoded(&headers, HTML, 5);
+        let plain = decode_in_pieces(&headers, HTML, 5);
         assert_eq!(plain, None, "{value} is said of plain text");
     }
     let mut wrong_sum = gzip(HTML);
     let at = wrong_sum.len() - 8;
     wrong_sum[at] ^= 1;
-    assert_eq!(decoded(&coding_header("gzip"), &wrong_sum, 5), None);
+    assert_eq!(
+        decode_in_pieces(&coding_header("gzip"), &wrong_sum, 5),
+        None
+    );
 }
 
 #[test]
@@ -241,5 +244,8 @@ fn windows_beyond_those_of_the_standards_are_refused() {
     encoder.window_log(ZSTD_WINDOW_LOG + 2).unwrap();
     encoder.write_all(&vec![7; 40 << 20]).unwrap();
     let sent = encoder.finish().unwrap();
-    assert_eq!(decoded(&coding_header("zstd"), &sent, 100_000), None);
+    assert_eq!(
+        decode_in_pieces(&coding_header("zstd"), &sent, 100_000),
+        None
+    );
 }

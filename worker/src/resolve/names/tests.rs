@@ -40,7 +40,7 @@ fn bench(limit: Duration) -> Bench {
 }
 
 impl Bench {
-    fn asked(&self) -> usize {
+    fn count_lookups(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }
@@ -56,7 +56,7 @@ async fn concurrent_requests_for_a_name_share_one_lookup() {
     let asks = || bench.names.addresses("slow.example");
     let (first, second, third) = tokio::join!(asks(), asks(), asks());
     assert!(first.is_ok() && second.is_ok() && third.is_ok());
-    assert_eq!(bench.asked(), 1);
+    assert_eq!(bench.count_lookups(), 1);
 }
 
 #[tokio::test]
@@ -69,10 +69,10 @@ async fn addresses_are_kept_while_they_are_held_and_asked_for_again_afterwards()
         let _second = bench.names.hold("a.example");
         drop(held);
         bench.names.addresses("a.example").await.unwrap();
-        assert_eq!(bench.asked(), 1);
+        assert_eq!(bench.count_lookups(), 1);
     }
     bench.names.addresses("a.example").await.unwrap();
-    assert_eq!(bench.asked(), 2);
+    assert_eq!(bench.count_lookups(), 2);
 }
 
 #[tokio::test]
@@ -82,10 +82,10 @@ async fn a_missing_name_is_not_asked_for_again_until_it_is_forgotten() {
         let missing = bench.names.addresses("missing.example").await.unwrap_err();
         assert!(matches!(*missing, LookupError::NotFound), "{missing}");
     }
-    assert_eq!(bench.asked(), 1);
+    assert_eq!(bench.count_lookups(), 1);
     bench.names.forget_site("missing.example");
     bench.names.addresses("missing.example").await.unwrap_err();
-    assert_eq!(bench.asked(), 2);
+    assert_eq!(bench.count_lookups(), 2);
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_lookup_without_an_answer_ends_at_its_limit_and_is_not_repeated() {
         // The thread of the old lookup is still taken, so a new lookup joins the old one.
         bench.names.forget_site("dead.example");
     }
-    assert_eq!(bench.asked(), 1);
+    assert_eq!(bench.count_lookups(), 1);
     bench.names.addresses("alive.example").await.unwrap();
 }
 
@@ -113,7 +113,7 @@ async fn names_without_an_answer_delay_no_other() {
     for dead in dead {
         assert!(dead.await.unwrap().is_err());
     }
-    assert_eq!(bench.asked(), 100);
+    assert_eq!(bench.count_lookups(), 100);
     bench.names.addresses("alive.example").await.unwrap();
 }
 
@@ -128,7 +128,7 @@ async fn a_lookup_that_nobody_waits_for_is_not_started() {
         })
         .collect();
     let begun = async {
-        while bench.asked() < 448 {
+        while bench.count_lookups() < 448 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -7,12 +7,15 @@ use super::tokens;
 
 /// The tokens in a notation of their own, which shows where each begins: `<name key=[value] />`.
 fn read(page: &str, content: Content, element: &str) -> String {
-    tokens(page, content, element).iter().map(written).collect()
+    tokens(page, content, element)
+        .iter()
+        .map(format_token)
+        .collect()
 }
 
-fn written(token: &Token) -> String {
+fn format_token(token: &Token) -> String {
     match token {
-        Token::TagToken(tag) => written_tag(tag),
+        Token::TagToken(tag) => format_tag(tag),
         Token::DoctypeToken(doctype) => {
             let part = |part: &Option<_>| part.as_deref().unwrap_or("none").to_owned();
             format!(
@@ -31,7 +34,7 @@ fn written(token: &Token) -> String {
     }
 }
 
-fn written_tag(tag: &Tag) -> String {
+fn format_tag(tag: &Tag) -> String {
     let attributes: String = tag
         .attrs
         .iter()

@@ -42,14 +42,14 @@ fn replace_all(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     output
 }
 
-fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
+fn bytes_up_to(bytes: &[u8], word: &str) -> Vec<u8> {
     bytes[..find_bytes(bytes, word.as_bytes(), 0).unwrap()].to_vec()
 }
 
 /// The name of each kind of damage, with the damaged bytes.
 fn damaged_documents() -> Vec<(&'static str, Vec<u8>)> {
     let sound = sound_document();
-    let without_table = upto(&sound, "xref\n");
+    let without_table = bytes_up_to(&sound, "xref\n");
     vec![
         ("nothing", sound.clone()),
         ("bytes before", [&b"junk\n"[..], &sound].concat()),
@@ -92,10 +92,10 @@ fn damaged_documents() -> Vec<(&'static str, Vec<u8>)> {
             "no catalog",
             replace_all(&sound, "/Type/Catalog", "/Type/Dog"),
         ),
-        ("no end", upto(&sound, "%%EOF")),
+        ("no end", bytes_up_to(&sound, "%%EOF")),
         (
             "one line",
-            replace_all(&upto(&sound, "xref\n"), "\nendobj\n", " endobj "),
+            replace_all(&bytes_up_to(&sound, "xref\n"), "\nendobj\n", " endobj "),
         ),
     ]
 }

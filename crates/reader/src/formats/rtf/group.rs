@@ -89,7 +89,7 @@ impl Destination {
 
 impl Group {
     /// The state outside of all groups.
-    pub(super) fn outermost() -> Group {
+    pub(super) fn outermost_group() -> Group {
         Group {
             here: Destination::Text,
             replaced: Destination::Nothing,

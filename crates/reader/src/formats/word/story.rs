@@ -133,10 +133,10 @@ impl Story<'_> {
                 self.place.has_no_end = false;
             }
             "pPr" => self.place.in_paragraph_properties = true,
-            "pStyle" => self.place.is_hidden = self.styles.hides(&value()),
+            "pStyle" => self.place.is_hidden = self.styles.hides_text(&value()),
             "r" => self.place.run = Run::default(),
             "rStyle" if !properties => {
-                self.place.run.has_hidden_style = self.styles.hides(&value());
+                self.place.run.has_hidden_style = self.styles.hides_text(&value());
             }
             "vanish" if !properties => self.place.run.hides = Some(on),
             "rFonts" if !properties => {

@@ -27,7 +27,7 @@ impl HiddenStyles {
     pub(super) fn read(package: &mut Package<'_>, name: &str) -> HiddenStyles {
         let mut styles = BTreeMap::new();
         let mut here: Option<(String, Style)> = None;
-        let Ok(Some(part)) = package.part(name) else {
+        let Ok(Some(part)) = package.open_part(name) else {
             return HiddenStyles::default();
         };
         // Faults in the styles do not stop the text from being read.
@@ -49,7 +49,7 @@ impl HiddenStyles {
         HiddenStyles(styles)
     }
 
-    pub(super) fn hides(&self, id: &str) -> bool {
+    pub(super) fn hides_text(&self, id: &str) -> bool {
         let mut style = self.0.get(id);
         for _ in 0..MAX_STEPS {
             let Some(known) = style else { break };

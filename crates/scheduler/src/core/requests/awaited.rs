@@ -22,7 +22,7 @@ pub(super) fn why_crawl_waits(
     let wall_ms = cx.wall_ms(now_ms);
     let state = cx.crawls.state(&mut cx.frontier, crawl, true, wall_ms)?;
     let is_running = state == CrawlState::Running;
-    if !is_running || cx.frontier.crawls().pending(crawl)?.total == 0 {
+    if !is_running || cx.frontier.crawls().queued_counts(crawl)?.total == 0 {
         return Ok(None);
     }
     let lane = cx.frontier.reports().unserved_lane_of(crawl)?;

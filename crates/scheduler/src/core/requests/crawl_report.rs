@@ -25,7 +25,7 @@ pub(super) fn report_on_crawl(
     most_sites: usize,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let pending = cx.frontier.crawls().pending(crawl)?;
+    let pending = cx.frontier.crawls().queued_counts(crawl)?;
     let mut report = json!({
         "total_domains": pending.sites.count,
         "low_priority": pending.low_priority,

@@ -152,7 +152,7 @@ impl ReportCache {
         {
             return Ok(reports.clone());
         }
-        let crawls = cx.frontier.reports().unfinished(MOST_UNFINISHED)?;
+        let crawls = cx.frontier.reports().unfinished_crawls(MOST_UNFINISHED)?;
         let mut oldest = crawl_report::oldest_leases(cx, &crawls);
         let most_sites = MOST_SITES / crawls.len().max(1);
         let mut reports = Vec::with_capacity(crawls.len());

@@ -86,9 +86,9 @@ pub(super) fn fleet_status(
 /// The connected supervisors, for operators.
 pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
     let rows = cx.dispatch.fleet.connected_lanes().map(|(name, lane)| {
-        let offline = cx.dispatch.fleet.offline(name);
+        let offline = cx.dispatch.fleet.offline_state(name);
         let presence = cx.dispatch.fleet.presence(name, now_ms);
-        let particulars = cx.dispatch.fleet.particulars(name);
+        let particulars = cx.dispatch.fleet.supervisor_details(name);
         let mut row = json!({
             "id": name,
             "lane": lane,

@@ -97,7 +97,7 @@ impl Fixture {
     }
 
     /// Runs one turn of the loop.
-    fn turn(&mut self) {
+    fn run_turn(&mut self) {
         let now_ms = self.now_ms;
         let core = self.core();
         core.on_tick(now_ms).unwrap();
@@ -118,7 +118,7 @@ impl Fixture {
             .unwrap();
         // A long list is fed in pieces.
         while self.core().advance_feeds(now_ms).unwrap() {}
-        self.turn();
+        self.run_turn();
         self.action_answer(number)
     }
 
@@ -137,7 +137,7 @@ impl Fixture {
         answer
     }
 
-    fn refused(&mut self, question: &Value) -> String {
+    fn ask_and_expect_refusal(&mut self, question: &Value) -> String {
         let answer = self.ask(question).expect("the answer does not wait");
         let path = answer["error"]["path"].as_str();
         path.unwrap_or_else(|| panic!("{question} was accepted: {answer}"))
@@ -159,7 +159,7 @@ impl Fixture {
         notifications.collect()
     }
 
-    fn say(&mut self, message: SupervisorToDispatcher) {
+    fn handle_message(&mut self, message: SupervisorToDispatcher) {
         let caller = Caller {
             peer: b"s".to_vec(),
             version: self.version,
@@ -168,7 +168,7 @@ impl Fixture {
         self.core()
             .handle_supervisor_message(&caller, message, now_ms)
             .unwrap();
-        self.turn();
+        self.run_turn();
     }
 
     fn join(&mut self) {
@@ -180,7 +180,7 @@ impl Fixture {
             tasks: 1_000,
             url_bytes: 1 << 20,
         };
-        self.say(SupervisorToDispatcher::Hello(Hello {
+        self.handle_message(SupervisorToDispatcher::Hello(Hello {
             supervisor: "s".into(),
             instance: 1,
             session,
@@ -196,7 +196,7 @@ impl Fixture {
     /// Sends a heartbeat that confirms this many messages. Returns whether the lease was renewed.
     fn send_heartbeat(&mut self, received: u64) -> bool {
         let before = self.outgoing.len();
-        self.say(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
+        self.handle_message(SupervisorToDispatcher::Heartbeat(SupervisorHeartbeat {
             // The supervisor's clock is a minute ahead.
             wall_ms: self.now_ms + 60_000,
             session: 1,
@@ -219,7 +219,7 @@ impl Fixture {
             tasks,
             url_bytes: 1 << 40,
         };
-        self.say(SupervisorToDispatcher::Credit { session: 1, credit });
+        self.handle_message(SupervisorToDispatcher::Credit { session: 1, credit });
     }
 
     /// The tasks that were handed out since the test last took them.
@@ -258,17 +258,17 @@ impl Fixture {
         change(&mut outcomes);
         let now_ms = self.now_ms;
         self.core().handle_outcomes(outcomes, now_ms).unwrap();
-        self.turn();
+        self.run_turn();
     }
 
     fn restart(&mut self) {
         self.core = None;
         self.core = Some(open(&self.dir, self.now_ms));
-        self.turn();
+        self.run_turn();
     }
 }
 
-fn done(task: &Task, links: &[&str]) -> TaskDone {
+fn done_task(task: &Task, links: &[&str]) -> TaskDone {
     TaskDone {
         task: task.task,
         delivery: task.delivery,
@@ -286,7 +286,7 @@ fn done(task: &Task, links: &[&str]) -> TaskDone {
     }
 }
 
-fn unstarted(task: &Task) -> TaskReturned {
+fn unstarted_task(task: &Task) -> TaskReturned {
     TaskReturned {
         task: task.task,
         delivery: task.delivery,

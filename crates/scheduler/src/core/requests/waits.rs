@@ -415,7 +415,7 @@ fn describe_end(held: &WaitingGroup, now_ms: i64) -> String {
 mod tests {
     use super::*;
 
-    fn held(by: WaitReason, sites: u64, first_ms: i64, last_ms: i64) -> WaitingGroup {
+    fn waiting_group(by: WaitReason, sites: u64, first_ms: i64, last_ms: i64) -> WaitingGroup {
         WaitingGroup {
             by,
             sites,
@@ -431,11 +431,11 @@ mod tests {
     fn what_sites_wait_for_is_said_with_numbers() {
         let said = |held: WaitingGroup| describe_waiting_group(&held, true, 1_000);
         assert_eq!(
-            said(held(WaitReason::Delay, 12, 4_000, 901_000)),
+            said(waiting_group(WaitReason::Delay, 12, 4_000, 901_000)),
             "12 sites wait for their delay, such as a.org: the first for 3 s, the last for 15 min"
         );
         assert_eq!(
-            said(held(
+            said(waiting_group(
                 WaitReason::Backoff(BackoffReason::Blocked),
                 1,
                 10_801_000,
@@ -445,7 +445,7 @@ mod tests {
         );
         let forever = UNTIL_WOKEN_MS;
         assert_eq!(
-            said(held(
+            said(waiting_group(
                 WaitReason::Backoff(BackoffReason::Blocked),
                 2,
                 5_000,
@@ -454,15 +454,15 @@ mod tests {
             "2 sites are backing off, each because it blocks, such as a.org: the first for 4 s, some until resumed manually"
         );
         assert_eq!(
-            said(held(WaitReason::Turn, 1, 0, 0)),
+            said(waiting_group(WaitReason::Turn, 1, 0, 0)),
             "1 site is ready and waits for its turn (a.org)"
         );
         assert_eq!(
-            said(held(WaitReason::Limit, 2, 0, 0)),
+            said(waiting_group(WaitReason::Limit, 2, 0, 0)),
             "2 sites have reached their limit of pages, such as a.org: 20 of 20 pages (--limit): \
              `webfill site a.org --limit N` allows N further pages"
         );
-        let part = describe_waiting_group(&held(WaitReason::Leased, 3, 0, 0), false, 0);
+        let part = describe_waiting_group(&waiting_group(WaitReason::Leased, 3, 0, 0), false, 0);
         assert_eq!(
             part,
             "3 sites of those checked have a task in flight, such as a.org"

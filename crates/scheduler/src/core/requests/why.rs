@@ -192,7 +192,7 @@ fn explain_unknown(
         Err(refusal) => format!(
             "never queued: out of scope, `{}`: {}",
             refusal.reason(),
-            refusal.why()
+            refusal.explain()
         ),
         Ok(_) => format!(
             "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \

@@ -61,7 +61,10 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
     assert_eq!(failures.tasks, [0, 1, 2, 3, 4]);
     let sites: Vec<_> = (0..5).map(|site| (SiteId(site), standing(true))).collect();
     assert_eq!(failures.sites, sites);
-    assert_eq!(egress.offline().map(|found| found.since_ms), Some(NOW));
+    assert_eq!(
+        egress.offline_state().map(|found| found.since_ms),
+        Some(NOW)
+    );
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
         note(&mut egress, 60, ReachResult::Answered, false, now_ms),
         Some(EgressChange::Opened)
     );
-    assert_eq!(egress.offline(), None);
+    assert_eq!(egress.offline_state(), None);
     assert_eq!(egress.probe_at_ms(), None);
 }
 

@@ -28,7 +28,7 @@ impl Fleet {
         }
     }
 
-    pub(crate) fn particulars(&self, name: &str) -> Option<&SupervisorDetails> {
+    pub(crate) fn supervisor_details(&self, name: &str) -> Option<&SupervisorDetails> {
         self.supervisors.get(name).map(|found| &found.particulars)
     }
 }

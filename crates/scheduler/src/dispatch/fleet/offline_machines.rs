@@ -14,7 +14,7 @@ impl Fleet {
         let Some(supervisor) = self.supervisors.get(name) else {
             return AvailableCredit::default();
         };
-        let most = match supervisor.egress.offline() {
+        let most = match supervisor.egress.offline_state() {
             None => u64::MAX,
             Some(_) => self.free_probes(name, now_ms) as u64,
         };
@@ -42,8 +42,8 @@ impl Fleet {
         let mut connected = self.supervisors.values().filter(|one| one.lane().is_some());
         connected
             .next()
-            .is_some_and(|one| one.egress.offline().is_some())
-            && connected.all(|one| one.egress.offline().is_some())
+            .is_some_and(|one| one.egress.offline_state().is_some())
+            && connected.all(|one| one.egress.offline_state().is_some())
     }
 
     /// Notes an attempt of a supervisor.
@@ -70,14 +70,14 @@ impl Fleet {
     }
 
     /// Since when and why a supervisor is offline.
-    pub(crate) fn offline(&self, name: &str) -> Option<&Offline> {
-        self.supervisors.get(name)?.egress.offline()
+    pub(crate) fn offline_state(&self, name: &str) -> Option<&Offline> {
+        self.supervisors.get(name)?.egress.offline_state()
     }
 
     /// The connected supervisors of a lane that are offline.
     pub(in crate::dispatch) fn offline_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline().is_some())
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline_state().is_some())
             .map(|(name, _)| name)
     }
 
@@ -90,7 +90,7 @@ impl Fleet {
     /// The connected supervisors of a lane that reach the web.
     pub(in crate::dispatch) fn online_in(&self, lane: Lane) -> impl Iterator<Item = &String> {
         let all = self.supervisors.iter();
-        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline().is_none())
+        all.filter(move |(_, one)| one.lane() == Some(lane) && one.egress.offline_state().is_none())
             .map(|(name, _)| name)
     }
 
@@ -98,7 +98,7 @@ impl Fleet {
     pub(crate) fn longest_outage_if_all_offline(&self) -> Option<&Offline> {
         let mut longest: Option<&Offline> = None;
         for (name, _) in self.connected_lanes() {
-            let offline = self.offline(name)?;
+            let offline = self.offline_state(name)?;
             if longest.is_none_or(|found| offline.since_ms < found.since_ms) {
                 longest = Some(offline);
             }

@@ -1,11 +1,11 @@
 use super::*;
 
 impl Groups {
-    pub(in crate::dispatch) fn leased(&self) -> u32 {
+    pub(in crate::dispatch) fn leased_tasks(&self) -> u32 {
         self.groups.values().map(|state| state.leased).sum()
     }
 
-    pub(in crate::dispatch) fn waiting(&self) -> usize {
+    pub(in crate::dispatch) fn waiting_groups(&self) -> usize {
         self.waiting
     }
 }
@@ -37,6 +37,6 @@ fn groups_that_bound_nothing_any_more_are_dropped() {
         "{}",
         groups.groups.len()
     );
-    assert_eq!(groups.leased(), 1);
+    assert_eq!(groups.leased_tasks(), 1);
     assert!(groups.calls.is_empty());
 }

@@ -11,7 +11,7 @@ fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
         assert!(granted.len() < 100, "again and again: {granted:?}");
         granted.push(grant.site.0);
         let tasks = match grant.site.0 < empty {
-            true => vec![leased(grant.site.0 as u64 * 100, 50)],
+            true => vec![leased_task(grant.site.0 as u64 * 100, 50)],
             false => Vec::new(),
         };
         dispatch.record_grant(&grant, &batch(&tasks, 9, grant.turn));
@@ -154,7 +154,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     for id in 1..=3 {
         let grant = dispatch.next_grant(NOW).unwrap();
         assert_eq!(grant.site, SiteId(id));
-        dispatch.record_grant(&grant, &batch(&[leased(id as u64 * 100, 50)], 0, None));
+        dispatch.record_grant(&grant, &batch(&[leased_task(id as u64 * 100, 50)], 0, None));
     }
 }
 

@@ -43,7 +43,7 @@ fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(i64, i64)> {
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let ids = (0..grant.tasks as u64).map(|n| grant.site.0 as u64 * 100 + n);
-        let tasks: Vec<Leased> = ids.map(|id| leased(id, 50)).collect();
+        let tasks: Vec<Leased> = ids.map(|id| leased_task(id, 50)).collect();
         dispatch.record_grant(&grant, &batch(&tasks, 9, Some(turn(50))));
         handed_out.push((grant.site.0, grant.start_ms));
     }
@@ -72,7 +72,7 @@ fn no_more_tasks_of_a_group_are_leased_than_may_be_in_flight() {
     for id in 3..=5 {
         end(&mut dispatch, id, NOW);
     }
-    assert_eq!(dispatch.schedule.groups.leased(), 0);
+    assert_eq!(dispatch.schedule.groups.leased_tasks(), 0);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 4);
-    assert_eq!(dispatch.schedule.groups.waiting(), 4_996);
+    assert_eq!(dispatch.schedule.groups.waiting_groups(), 4_996);
     for start in 1..=4 {
         let at_ms = dispatch.schedule.next_ready_ms().unwrap();
         assert_eq!(at_ms, NOW + start * 100);
@@ -279,7 +279,10 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
                 .next_ready(&Default::default(), None, at_ms),
             Some(SiteId(4 + start))
         );
-        assert_eq!(dispatch.schedule.groups.waiting(), 4_996 - start as usize);
+        assert_eq!(
+            dispatch.schedule.groups.waiting_groups(),
+            4_996 - start as usize
+        );
         assert_eq!(hand_out_all(&mut dispatch, at_ms).len(), 1);
     }
     assert_eq!(

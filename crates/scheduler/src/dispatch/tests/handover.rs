@@ -26,11 +26,11 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
         NOW + 15_000,
         "it may have been fetched just now"
     );
-    dispatch.on_heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 4_000);
+    dispatch.on_heartbeat(&peer("a"), &heartbeat(3, 0, 10), NOW + 4_000);
     let grant = dispatch.next_grant(NOW + 15_000 - LOOKAHEAD_MS);
     // The supervisor has not been heard for so long that it gets no tasks.
     assert_eq!(grant, None);
-    dispatch.on_heartbeat(&peer("a"), &beat(3, 0, 10), NOW + 14_700);
+    dispatch.on_heartbeat(&peer("a"), &heartbeat(3, 0, 10), NOW + 14_700);
     let grant = dispatch.next_grant(NOW + 14_700).unwrap();
     assert_eq!(grant.last_request_ago_ms, Some(14_700));
 }
@@ -58,9 +58,9 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
     assert!(keep_lease_until(&mut dispatch, "b", hand_over));
-    assert!(dispatch.fleet.lost(hand_over).is_empty());
+    assert!(dispatch.fleet.lost_supervisors(hand_over).is_empty());
     let later = hand_over + 2_000;
-    assert_eq!(dispatch.fleet.lost(later), ["a"]);
+    assert_eq!(dispatch.fleet.lost_supervisors(later), ["a"]);
     let leases = dispatch.remove_supervisor("a");
     dispatch.return_lease(
         leases[0].0,
@@ -74,7 +74,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
 }
 
 /// A dispatch as after a restart: supervisor `a` is known, and held task 7 of site 1.
-fn restarted() -> Dispatch {
+fn restarted_dispatch() -> Dispatch {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     let kept = SavedSupervisor {
         name: "a".into(),
@@ -96,7 +96,7 @@ fn restarted() -> Dispatch {
 
 #[test]
 fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
-    let mut dispatch = restarted();
+    let mut dispatch = restarted_dispatch();
     join(&mut dispatch, "b", 10);
     dispatch.schedule.add(site(2, 0, Some("a")));
     assert!(hand_out(&mut dispatch, NOW).is_none());
@@ -118,9 +118,9 @@ fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
 
 #[test]
 fn after_a_restart_an_owner_that_stays_away_is_lost_in_the_end() {
-    let mut dispatch = restarted();
+    let mut dispatch = restarted_dispatch();
     let later = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64 + 2_000;
-    assert_eq!(dispatch.fleet.lost(later), ["a"]);
+    assert_eq!(dispatch.fleet.lost_supervisors(later), ["a"]);
     assert_eq!(dispatch.remove_supervisor("a").len(), 1);
 }
 
@@ -136,7 +136,7 @@ fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
             silent_ms,
         };
         dispatch.restore(vec![kept], Vec::new(), Vec::new(), NOW);
-        if dispatch.fleet.lost(NOW) == ["a"] {
+        if dispatch.fleet.lost_supervisors(NOW) == ["a"] {
             return;
         }
         silent_ms = dispatch.fleet.awaited_silences(NOW + 500)[0].1;

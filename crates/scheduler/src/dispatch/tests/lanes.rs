@@ -18,7 +18,7 @@ fn scripts_site(id: i64, owner: Option<&str>) -> SiteDue {
     }
 }
 
-fn mixed(http: u64, browser: u64) -> Dispatch {
+fn dispatch_with_both_lanes(http: u64, browser: u64) -> Dispatch {
     let mut dispatch = dispatch(&[("h", http)]);
     join_lane(&mut dispatch, "b", Lane::Browser, browser);
     dispatch
@@ -27,7 +27,7 @@ fn mixed(http: u64, browser: u64) -> Dispatch {
 /// Hands out the next task. Returns its supervisor and site. `next` is the site's next turn.
 fn give(dispatch: &mut Dispatch, task: TaskId, next: Turn) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(NOW)?;
-    dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(next)));
+    dispatch.record_grant(&grant, &batch(&[leased_task(task, 50)], 9, Some(next)));
     Some((grant.supervisor, grant.site.0))
 }
 
@@ -37,7 +37,7 @@ fn end(dispatch: &mut Dispatch, task: TaskId) {
 
 #[test]
 fn new_sites_go_to_their_lanes() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     for id in [1, 3] {
         dispatch.schedule.add(site(id, 0, None));
         dispatch.schedule.add(scripts_site(id + 1, None));
@@ -51,7 +51,7 @@ fn new_sites_go_to_their_lanes() {
 
 #[test]
 fn a_grant_names_the_lane_of_its_supervisor() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     dispatch.schedule.add(scripts_site(1, None));
     assert_eq!(dispatch.next_grant(NOW).unwrap().lane, Lane::Browser);
     dispatch.schedule.add(site(2, 0, None));
@@ -60,7 +60,7 @@ fn a_grant_names_the_lane_of_its_supervisor() {
 
 #[test]
 fn a_site_stays_with_an_owner_that_has_browsers_without_needing_them() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     dispatch.schedule.add(site(1, 0, Some("b")));
     assert_eq!(give(&mut dispatch, 1, turn(50)), Some(("b".into(), 1)));
 }
@@ -78,7 +78,7 @@ fn supervisors_with_browsers_get_all_new_sites_if_there_are_no_others() {
 
 #[test]
 fn sites_that_waited_for_a_lane_go_to_the_other_when_the_first_is_gone() {
-    let mut dispatch = mixed(0, 9);
+    let mut dispatch = dispatch_with_both_lanes(0, 9);
     dispatch.schedule.add(site(1, 0, None));
     assert_eq!(dispatch.next_grant(NOW), None, "those without are full");
     dispatch.remove_supervisor("h");
@@ -87,7 +87,7 @@ fn sites_that_waited_for_a_lane_go_to_the_other_when_the_first_is_gone() {
 
 #[test]
 fn a_site_changes_its_owner_when_none_of_its_tasks_is_leased() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
     fast.clock.last_start_ms = Some(NOW - 5_000);
@@ -117,7 +117,7 @@ fn a_site_changes_its_owner_when_none_of_its_tasks_is_leased() {
 
 #[test]
 fn a_site_that_awaits_a_new_owner_stays_for_a_higher_priority() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
     dispatch.schedule.add(fast);
@@ -133,7 +133,7 @@ fn a_site_that_awaits_a_new_owner_stays_for_a_higher_priority() {
 
 #[test]
 fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     let mut fast = site(1, 0, Some("h"));
     fast.clock.delay_ms = Some(0);
     dispatch.schedule.add(fast);
@@ -152,7 +152,7 @@ fn leases_without_browsers_are_recalled_for_a_higher_priority_that_needs_one() {
 #[test]
 fn a_lane_without_credit_does_not_delay_the_other() {
     for (http, browser, site_of_other) in [(9, 0, 3), (0, 9, 2)] {
-        let mut dispatch = mixed(http, browser);
+        let mut dispatch = dispatch_with_both_lanes(http, browser);
         let mut urgent = scripts_site(2, None);
         urgent.next = Some(scripts(90));
         dispatch.schedule.add(urgent);
@@ -167,7 +167,7 @@ fn a_lane_without_credit_does_not_delay_the_other() {
 
 #[test]
 fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
-    let mut dispatch = mixed(9, 0);
+    let mut dispatch = dispatch_with_both_lanes(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
         dispatch.schedule.add(SiteDue {
             next: Some(scripts(priority)),
@@ -185,7 +185,7 @@ fn sites_that_wait_for_a_lane_get_its_credit_by_priority() {
 
 #[test]
 fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
-    let mut dispatch = mixed(9, 0);
+    let mut dispatch = dispatch_with_both_lanes(9, 0);
     for (id, priority) in [(1, 50), (2, 70), (3, 60)] {
         dispatch.schedule.add(SiteDue {
             next: Some(scripts(priority)),
@@ -205,7 +205,7 @@ fn sites_that_wait_for_a_browser_leave_half_of_the_window_to_others() {
 
 #[test]
 fn a_supervisor_that_comes_back_without_browsers_keeps_only_sites_that_need_none() {
-    let mut dispatch = mixed(9, 9);
+    let mut dispatch = dispatch_with_both_lanes(9, 9);
     dispatch.schedule.add(scripts_site(1, None));
     assert_eq!(give(&mut dispatch, 1, scripts(50)), Some(("b".into(), 1)));
     end(&mut dispatch, 1);

@@ -40,7 +40,10 @@ impl Warm {
         self.dispatch
             .fleet
             .begin_leaving(&peer(name), 1, 0, self.now_ms);
-        assert_eq!(self.dispatch.fleet.departed(self.now_ms), [name]);
+        assert_eq!(
+            self.dispatch.fleet.departed_supervisors(self.now_ms),
+            [name]
+        );
         assert_eq!(self.dispatch.remove_supervisor(name), []);
         self.names.retain(|other| other != name);
     }
@@ -51,7 +54,7 @@ impl Warm {
             for _ in 0..DELAY_MS / 5_000 {
                 self.now_ms += 5_000;
                 for name in &self.names {
-                    let beat = beat(1, 0, 1_000_000);
+                    let beat = heartbeat(1, 0, 1_000_000);
                     self.dispatch.on_heartbeat(&peer(name), &beat, self.now_ms);
                 }
             }

@@ -14,7 +14,7 @@ const WELL: SiteHealth = SiteHealth {
 };
 
 /// The outcome of a task that got no answer.
-fn unanswered(task: TaskId) -> TaskDone {
+fn unanswered_task(task: TaskId) -> TaskDone {
     TaskDone {
         outcome: Outcome::NetworkError,
         evidence: Some(Evidence {
@@ -23,11 +23,11 @@ fn unanswered(task: TaskId) -> TaskDone {
             sign: "no route".into(),
             no_route: true,
         }),
-        ..answered(task)
+        ..answered_task(task)
     }
 }
 
-fn answered(task: TaskId) -> TaskDone {
+fn answered_task(task: TaskId) -> TaskDone {
     TaskDone {
         task,
         delivery: Delivery::new(0, 1),
@@ -50,7 +50,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
     let mut handed_out = Vec::new();
     while let Some(grant) = dispatch.next_grant(now_ms) {
         let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
-        dispatch.record_grant(&grant, &batch(&[leased(task, 50)], 9, Some(turn(50))));
+        dispatch.record_grant(&grant, &batch(&[leased_task(task, 50)], 9, Some(turn(50))));
         handed_out.push((task, grant.supervisor));
     }
     handed_out
@@ -58,7 +58,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
 
 /// Ends a task that got no answer, and queues it again. Returns the judgement.
 fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> MachineFindings {
-    let judgement = dispatch.record_attempt_of_machine(&unanswered(task), WELL, now_ms);
+    let judgement = dispatch.record_attempt_of_machine(&unanswered_task(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());
     dispatch.return_lease(task, Some(turn(50)), request, now_ms);
     judgement
@@ -73,7 +73,7 @@ fn the_sites_of_a_machine_that_is_offline_go_to_another() {
         .partition(|(_, name)| name == "a");
     assert_eq!((of_a.len(), of_b.len()), (6, 6));
     for (task, _) in &of_b {
-        dispatch.record_attempt_of_machine(&answered(*task), WELL, NOW);
+        dispatch.record_attempt_of_machine(&answered_task(*task), WELL, NOW);
         dispatch.end_lease(*task, SiteClock::default(), NOW);
     }
     for (task, _) in &of_a[..4] {
@@ -83,7 +83,7 @@ fn the_sites_of_a_machine_that_is_offline_go_to_another() {
     assert!(last.is_excused);
     let (name, failures) = last.offline.expect("five sites that were well");
     assert_eq!((name.as_str(), failures.tasks.len()), ("a", 5));
-    assert!(dispatch.fleet.offline("a").is_some());
+    assert!(dispatch.fleet.offline_state("a").is_some());
 
     let again = hand_out_all(&mut dispatch, NOW + 1);
     assert_eq!(again.len(), 11, "all but the one that is still with a");
@@ -124,7 +124,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     let now_ms = dispatch.fleet.next_probe_ms().expect("a round comes");
     assert!(keep_lease_until(&mut dispatch, "a", now_ms));
     let (task, _) = hand_out_all(&mut dispatch, now_ms).remove(0);
-    let judgement = dispatch.record_attempt_of_machine(&answered(task), WELL, now_ms);
+    let judgement = dispatch.record_attempt_of_machine(&answered_task(task), WELL, now_ms);
     assert_eq!(judgement.opened.as_deref(), Some("a"));
     dispatch.end_lease(task, SiteClock::default(), now_ms);
     assert!(
@@ -144,7 +144,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
             false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
         }
     }
-    assert!(dispatch.fleet.offline("a").is_some());
+    assert!(dispatch.fleet.offline_state("a").is_some());
     for (task, _) in hand_out_all(&mut dispatch, NOW + 1) {
         dispatch.end_lease(task, SiteClock::default(), NOW + 1);
     }

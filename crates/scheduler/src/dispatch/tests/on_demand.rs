@@ -58,7 +58,7 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
     dispatch.wake(woken(38, 90));
     let mut urgent = Vec::new();
     while let Some(grant) = dispatch.next_grant(NOW) {
-        let task = leased(1_000 + grant.site.0 as u64, 90);
+        let task = leased_task(1_000 + grant.site.0 as u64, 90);
         dispatch.record_grant(&grant, &batch(&[task], 9, Some(turn(90))));
         urgent.push(grant.site.0);
     }
@@ -116,7 +116,7 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
         Some(5_000),
         "the worker keeps what robots.txt says"
     );
-    dispatch.record_grant(&grant, &batch(&[leased(7, 50)], 9, Some(turn(50))));
+    dispatch.record_grant(&grant, &batch(&[leased_task(7, 50)], 9, Some(turn(50))));
     dispatch.return_lease(7, Some(turn(50)), LastRequest::None, NOW);
 
     known.rule.block_until_ms = Some(NOW + 60_000);

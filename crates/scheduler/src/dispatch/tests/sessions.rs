@@ -35,7 +35,7 @@ fn lost_messages_are_noticed_in_both_directions() {
         let beat = SupervisorHeartbeat {
             received,
             outcomes_sent,
-            ..beat(1, 0, 10)
+            ..heartbeat(1, 0, 10)
         };
         let mut in_step = |at_ms| {
             let heard = dispatch.on_heartbeat(&peer("a"), &beat, NOW + at_ms);
@@ -73,7 +73,7 @@ fn an_unknown_session_is_asked_to_say_hello() {
     assert!(send_heartbeat(&mut dispatch, "a", NOW));
     assert!(!send_heartbeat(&mut dispatch, "stranger", NOW));
     assert_eq!(
-        dispatch.on_heartbeat(&peer("a"), &beat(7, 0, 1), NOW),
+        dispatch.on_heartbeat(&peer("a"), &heartbeat(7, 0, 1), NOW),
         HeartbeatReply::OutOfSync
     );
 }
@@ -83,9 +83,12 @@ fn a_supervisor_has_left_when_its_last_outcomes_have_arrived() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.fleet.begin_leaving(&peer("a"), 1, 2, NOW);
     dispatch.fleet.record_outcomes("a", 1, 2, 3);
-    assert!(dispatch.fleet.departed(NOW).is_empty(), "one is missing");
+    assert!(
+        dispatch.fleet.departed_supervisors(NOW).is_empty(),
+        "one is missing"
+    );
     dispatch.fleet.record_outcomes("a", 1, 1, 4);
-    assert_eq!(dispatch.fleet.departed(NOW), ["a"]);
+    assert_eq!(dispatch.fleet.departed_supervisors(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!send_heartbeat(&mut dispatch, "a", NOW));
 }

@@ -27,7 +27,7 @@ pub struct Applied {
 }
 
 /// How far a file has applied the journal.
-pub fn applied(db: &Connection) -> Result<Applied> {
+pub fn read_applied(db: &Connection) -> Result<Applied> {
     let number = |name: &str| -> Result<u64> {
         let sql = "SELECT value FROM meta WHERE name = ?1";
         let value: Option<i64> = db.query_row(sql, [name], |row| row.get(0)).optional()?;

@@ -10,7 +10,7 @@ use crate::journal::ReadCommit;
 /// one in which the changes were made: it must be dropped, and made anew from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     let changed: Vec<ChangedTable> =
-        postcard::from_bytes(changes).map_err(|error| unequal(error.to_string()))?;
+        postcard::from_bytes(changes).map_err(|error| unequal_files_error(error.to_string()))?;
     // Rows are deleted before others are inserted, so that no value that must be unique is there twice.
     for table in &changed {
         table.delete(db)?;
@@ -66,7 +66,10 @@ impl ChangedTable {
             );
             let all = key.iter().chain(values.iter().map(|(_, value)| value));
             if db.prepare_cached(&sql)?.execute(params_from_iter(all))? != 1 {
-                return Err(unequal(format!("{} has no row {key:?}", self.name)));
+                return Err(unequal_files_error(format!(
+                    "{} has no row {key:?}",
+                    self.name
+                )));
             }
         }
         Ok(())
@@ -90,7 +93,7 @@ impl ChangedTable {
     }
 }
 
-fn unequal(reason: String) -> rusqlite::Error {
+fn unequal_files_error(reason: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(reason.into())
 }
 

@@ -65,13 +65,13 @@ impl Table {
     }
 
     /// All columns, as a set of bits.
-    fn all(&self) -> i64 {
+    fn all_columns(&self) -> i64 {
         (1 << self.columns.len()) - 1
     }
 
     pub(super) fn triggers(&self, number: usize) -> String {
         let name = &self.name;
-        let all = self.all().to_string();
+        let all = self.all_columns().to_string();
         let note = |row: &str, columns: &str| {
             let mut keys: Vec<String> = self
                 .key
@@ -171,7 +171,7 @@ impl Table {
         let key = || key.iter().map(|value| Cell::of(value.into())).collect();
         Ok(Some(match values {
             None => ChangedRow::Gone { key: key() },
-            Some(values) if changed == self.all() => ChangedRow::Whole { values },
+            Some(values) if changed == self.all_columns() => ChangedRow::Whole { values },
             Some(values) => {
                 let with_places = values.into_iter().enumerate();
                 let differing = with_places.filter(|(at, _)| (changed >> order[*at]) & 1 == 1);

@@ -40,7 +40,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     assert_eq!(due_now(&db, 10), ["notification 1", "notification 4"]);
     let first = list_due(&db, 10, 1, |_| false).unwrap().remove(0).1;
     let failed = Verdict::Failed("it answers 500".into());
-    settle(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
+    record_attempt(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
     assert_eq!(due_now(&db, 11), ["notification 4"]);
     assert_eq!(next_due_ms(&db).unwrap(), Some(4));
     put_one(&db, "a", 5);
@@ -67,7 +67,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         .remove(0)
         .1;
     assert_eq!(again.key, first.key, "the same key at each try");
-    settle(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
+    record_attempt(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
     assert_eq!(due_now(&db, 30), ["notification 2", "notification 4"]);
     let (waiting, shown) = load_for_watch(&db, "w", 10).unwrap();
     assert_eq!(waiting, 3);
@@ -75,7 +75,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     assert_eq!(shown[3]["tries"], 2);
     let second = again.id + 1;
     for _ in 0..TRIES_IN_ORDER {
-        settle(&db, (second, &key("a")), &failed, (30, 30)).unwrap();
+        record_attempt(&db, (second, &key("a")), &failed, (30, 30)).unwrap();
     }
     assert_eq!(
         due_now(&db, 30),
@@ -113,7 +113,7 @@ fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
     assert_eq!(bodies().0, 40 - dropped);
     assert!(dropped > 0 && bodies().1 <= MOST_BYTES);
     for one in list_due(&db, 100, 1, |_| false).unwrap() {
-        settle(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
+        record_attempt(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
     }
     assert_eq!(bodies().0, 39 - dropped);
     delete_watch(&db, "w").unwrap();

@@ -27,7 +27,7 @@ fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
 }
 
 /// A turn of the dispatcher: releases crawls that may continue, and leases everything that may be leased.
-fn turn(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
+fn release_and_lease(fixture: &mut Fixture, now_ms: i64) -> Vec<Leased> {
     fixture
         .frontier
         .releases()
@@ -53,7 +53,7 @@ fn max_pages_holds_after_a_restart_too() {
     };
     let mut fixture = limited_fixture(limits.clone());
     fixture.feed(&URLS);
-    let tasks = turn(&mut fixture, 0);
+    let tasks = release_and_lease(&mut fixture, 0);
     assert_eq!(tasks.len(), 2);
     let back = fixture
         .frontier
@@ -61,10 +61,10 @@ fn max_pages_holds_after_a_restart_too() {
         .return_task(tasks[0].task, tasks[0].delivery, false, 0);
     assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
     fixture.done(&tasks[1], &[]);
-    let again = turn(&mut fixture, 0);
+    let again = release_and_lease(&mut fixture, 0);
     assert_eq!(again.len(), 1, "what came back was no page");
     fixture.done(&again[0], &[]);
-    assert!(turn(&mut fixture, 0).is_empty());
+    assert!(release_and_lease(&mut fixture, 0).is_empty());
     fixture.assert_conserved();
 
     let Fixture {
@@ -80,8 +80,16 @@ fn max_pages_holds_after_a_restart_too() {
         spec,
         crawl,
     };
-    assert!(turn(&mut fixture, 0).is_empty());
-    assert_eq!(fixture.frontier.crawls().pending(crawl).unwrap().total, 2);
+    assert!(release_and_lease(&mut fixture, 0).is_empty());
+    assert_eq!(
+        fixture
+            .frontier
+            .crawls()
+            .queued_counts(crawl)
+            .unwrap()
+            .total,
+        2
+    );
 }
 
 #[test]
@@ -91,14 +99,18 @@ fn pages_go_out_at_their_rate() {
         ..ApplicationLimits::default()
     });
     fixture.feed(&URLS);
-    assert_eq!(turn(&mut fixture, 1_000).len(), 1, "one at least");
-    assert!(turn(&mut fixture, 1_001).is_empty());
+    assert_eq!(
+        release_and_lease(&mut fixture, 1_000).len(),
+        1,
+        "one at least"
+    );
+    assert!(release_and_lease(&mut fixture, 1_001).is_empty());
     let next_ms = fixture.frontier.next_allowance_ms().expect("it waits");
     assert!((1_500..=1_510).contains(&next_ms), "{next_ms}");
-    assert_eq!(turn(&mut fixture, next_ms).len(), 1);
+    assert_eq!(release_and_lease(&mut fixture, next_ms).len(), 1);
     let mut times = vec![next_ms];
     while let Some(at_ms) = fixture.frontier.next_allowance_ms() {
-        if !turn(&mut fixture, at_ms).is_empty() {
+        if !release_and_lease(&mut fixture, at_ms).is_empty() {
             times.push(at_ms);
         }
     }
@@ -121,7 +133,7 @@ fn max_sites_holds_and_leaves_other_applications_alone() {
         .open(&CrawlSpec::new("other", "crawl"))
         .unwrap();
     fixture.feed(&URLS);
-    let tasks = turn(&mut fixture, 0);
+    let tasks = release_and_lease(&mut fixture, 0);
     let of_limited: Vec<Leased> = tasks
         .iter()
         .filter(|task| task.crawl == limited)
@@ -129,7 +141,7 @@ fn max_sites_holds_and_leaves_other_applications_alone() {
         .collect();
     assert_eq!((of_limited.len(), tasks.len()), (1, 5));
     fixture.done(&of_limited[0], &[]);
-    let next = turn(&mut fixture, 0);
+    let next = release_and_lease(&mut fixture, 0);
     assert_eq!(next.len(), 1);
     assert_ne!(next[0].url, of_limited[0].url);
     fixture.assert_conserved();

@@ -2,7 +2,7 @@ use super::retrying::{fixture_that_retries, is_retried_after_timeout};
 use super::*;
 use crate::frontier::{HeldBy, HeldSites, HeldSitesScope};
 
-fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
+fn held_sites(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
     let of_crawl = HeldSitesScope::Crawl(fixture.crawl);
     let of_crawl = fixture
         .frontier
@@ -32,7 +32,7 @@ fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
 fn sites_that_hold_tasks_back_are_reported_by_their_reason() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/", "http://b.org/", "http://c.org/"]);
-    assert_eq!(held(&mut fixture, 0), []);
+    assert_eq!(held_sites(&mut fixture, 0), []);
     let limit = SiteRule {
         pages_left: Some(0),
         ..SiteRule::default()
@@ -52,8 +52,8 @@ fn sites_that_hold_tasks_back_are_reported_by_their_reason() {
     };
     let limits = by(HeldBy::Limit, 2, "b.org");
     let blocked = by(HeldBy::BlockUntil, 1, "a.org");
-    assert_eq!(held(&mut fixture, 999), [limits.clone(), blocked]);
-    assert_eq!(held(&mut fixture, 1_000), [limits]);
+    assert_eq!(held_sites(&mut fixture, 999), [limits.clone(), blocked]);
+    assert_eq!(held_sites(&mut fixture, 1_000), [limits]);
 }
 
 #[test]
@@ -61,9 +61,9 @@ fn tasks_that_are_tried_again_later_hold_their_site() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
-    assert_eq!(held(&mut fixture, 0), [], "leased, not queued");
+    assert_eq!(held_sites(&mut fixture, 0), [], "leased, not queued");
     assert!(is_retried_after_timeout(&mut fixture, &task, 1_000));
-    let reported = held(&mut fixture, 1_000);
+    let reported = held_sites(&mut fixture, 1_000);
     assert_eq!(
         (reported.len(), reported[0].by),
         (1, HeldBy::Retries),
@@ -74,5 +74,5 @@ fn tasks_that_are_tried_again_later_hold_their_site() {
         .tasks()
         .requeue_due_retries(11_000)
         .unwrap();
-    assert_eq!(held(&mut fixture, 11_000), []);
+    assert_eq!(held_sites(&mut fixture, 11_000), []);
 }

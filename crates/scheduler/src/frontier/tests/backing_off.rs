@@ -20,7 +20,7 @@ fn table() -> BackoffTable {
     }
 }
 
-pub(super) fn unreachable(task: &Leased) -> TaskDone {
+pub(super) fn unreachable_task(task: &Leased) -> TaskDone {
     TaskDone {
         outcome: Outcome::RobotsUnreachable,
         status_code: None,
@@ -59,7 +59,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
     let task = fixture.lease_all_at(0).remove(0);
     assert!(completes_with_backoff(
         &mut fixture,
-        &unreachable(&task),
+        &unreachable_task(&task),
         500
     ));
     fixture.assert_conserved();
@@ -113,7 +113,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
         if task.url == "http://a.org/1" {
             assert!(completes_with_backoff(
                 &mut fixture,
-                &unreachable(&task),
+                &unreachable_task(&task),
                 500
             ));
         }
@@ -146,7 +146,7 @@ fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
     let task = fixture.lease_all_at(0).remove(0);
     assert!(completes_with_backoff(
         &mut fixture,
-        &unreachable(&task),
+        &unreachable_task(&task),
         500
     ));
     fixture.frontier.note_time(2_000).unwrap();
@@ -169,7 +169,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
         let task = fixture.lease_all_at(now_ms).remove(0);
         assert!(completes_with_backoff(
             &mut fixture,
-            &unreachable(&task),
+            &unreachable_task(&task),
             now_ms
         ));
         assert_eq!(backoff_until(&mut fixture), Some(until_ms));
@@ -194,7 +194,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     }
     assert!(probe.unreachable.is_none());
     assert!(
-        !completes_with_backoff(&mut fixture, &unreachable(&probe), now_ms),
+        !completes_with_backoff(&mut fixture, &unreachable_task(&probe), now_ms),
         "given up"
     );
     fixture.feed(&["http://a.org/3"]);
@@ -203,7 +203,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     assert_eq!(ended[0].unreachable, Some(Outcome::RobotsUnreachable));
     let done = TaskDone {
         evidence: None,
-        ..unreachable(&ended[0])
+        ..unreachable_task(&ended[0])
     };
     fixture.report_at(&done, now_ms);
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 2)]);
@@ -222,7 +222,11 @@ fn an_answer_after_a_rest_opens_the_site() {
     let mut tasks = fixture.lease_all_at(0);
     let other = tasks.pop().unwrap();
     let task = tasks.pop().unwrap_or_else(|| other.clone());
-    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable_task(&task),
+        0
+    ));
     let probe = fixture.lease_all_at(1_000).remove(0);
     fixture.report_at(&report(&probe), 1_000);
     assert_eq!(backoff_until(&mut fixture), None);
@@ -256,7 +260,7 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
     give_back(&mut fixture, &tasks[0]);
     assert!(completes_with_backoff(
         &mut fixture,
-        &unreachable(&tasks[1]),
+        &unreachable_task(&tasks[1]),
         0
     ));
     let probes = fixture.lease_all_at(1_000);
@@ -269,7 +273,11 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all_at(0);
     for task in &tasks {
-        assert!(completes_with_backoff(&mut fixture, &unreachable(task), 0));
+        assert!(completes_with_backoff(
+            &mut fixture,
+            &unreachable_task(task),
+            0
+        ));
     }
     let crawl = fixture.crawl;
     assert_eq!(
@@ -318,7 +326,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     for (now_ms, is_last) in [(0, false), (1_000, false), (11_000, true)] {
         let task = fixture.lease_all_at(now_ms).remove(0);
         assert_eq!(
-            completes_with_backoff(&mut fixture, &unreachable(&task), now_ms),
+            completes_with_backoff(&mut fixture, &unreachable_task(&task), now_ms),
             !is_last
         );
     }
@@ -339,14 +347,14 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     let task = fixture.lease_all_at(12_000).remove(0);
     assert_eq!(task.unreachable, None);
     assert!(
-        completes_with_backoff(&mut fixture, &unreachable(&task), 12_000),
+        completes_with_backoff(&mut fixture, &unreachable_task(&task), 12_000),
         "from the first backoff on"
     );
     fixture.assert_conserved();
 }
 
 /// The notes of sites whose states have to be saved, each with the site's phase.
-fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
+fn unsaved_phases(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
     let unsaved = fixture.frontier.site_states().list_unsaved(0, 9).unwrap();
     let phase = |one: UnsavedState| {
         assert_eq!(one.report.name, "a.org");
@@ -363,11 +371,15 @@ fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
 fn a_changed_state_is_unsaved_until_the_store_has_it() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/1"]);
-    assert_eq!(unsaved(&mut fixture), []);
+    assert_eq!(unsaved_phases(&mut fixture), []);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable_task(&task),
+        0
+    ));
     let backing_off = |until_ms| Phase::BackingOff { until_ms };
-    assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
+    assert_eq!(unsaved_phases(&mut fixture), [(1, backing_off(1_000))]);
 
     // The state changes again while the store writes.
     fixture
@@ -380,13 +392,13 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
         .site_states()
         .delete_notes_up_to(1)
         .unwrap();
-    assert_eq!(unsaved(&mut fixture), [(2, backing_off(500))]);
+    assert_eq!(unsaved_phases(&mut fixture), [(2, backing_off(500))]);
     fixture
         .frontier
         .site_states()
         .delete_notes_up_to(2)
         .unwrap();
-    assert_eq!(unsaved(&mut fixture), []);
+    assert_eq!(unsaved_phases(&mut fixture), []);
 
     let task = fixture.lease_all_at(500).remove(0);
     fixture
@@ -394,11 +406,15 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
         .tasks()
         .complete(&report(&task), 600)
         .unwrap();
-    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)]);
+    assert_eq!(unsaved_phases(&mut fixture), [(3, Phase::Open)]);
     fixture.frontier.note_time(700).unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(700);
-    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)], "over a restart");
+    assert_eq!(
+        unsaved_phases(&mut fixture),
+        [(3, Phase::Open)],
+        "over a restart"
+    );
 }
 
 #[test]
@@ -406,7 +422,11 @@ fn all_states_are_saved_again_after_a_start() {
     let mut fixture = fixture_with_backoffs(table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(&mut fixture, &unreachable(&task), 0));
+    assert!(completes_with_backoff(
+        &mut fixture,
+        &unreachable_task(&task),
+        0
+    ));
     fixture
         .frontier
         .site_states()
@@ -416,7 +436,10 @@ fn all_states_are_saved_again_after_a_start() {
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(100);
     let until_ms = 1_000;
-    assert_eq!(unsaved(&mut fixture), [(2, Phase::BackingOff { until_ms })]);
+    assert_eq!(
+        unsaved_phases(&mut fixture),
+        [(2, Phase::BackingOff { until_ms })]
+    );
 }
 
 /// Pages served before a site blocked are queued again, and a restart in between loses none of them.

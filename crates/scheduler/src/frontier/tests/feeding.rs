@@ -12,7 +12,7 @@ fn new_urls_are_queued_and_the_others_counted_by_reason() {
         "http://www.a.org/2",
     ]);
     assert_eq!(tally.accepted, 2);
-    let expected = skipped(&[
+    let expected = skipped_counts(&[
         (Reason::Duplicate, 1),
         (Reason::UnsupportedScheme, 1),
         (Reason::OutOfDomain, 1),
@@ -62,14 +62,14 @@ fn links_go_one_level_deeper_and_ten_priorities_lower() {
     );
     let tally = fixture.done(&seed, &["/next", "http://a.org/", "tel:1"]);
     assert_eq!(tally.links.accepted, 1);
-    let expected = skipped(&[(Reason::Duplicate, 1), (Reason::UnsupportedScheme, 1)]);
+    let expected = skipped_counts(&[(Reason::Duplicate, 1), (Reason::UnsupportedScheme, 1)]);
     assert_eq!(tally.links.skipped, expected);
     let link = fixture.lease_one();
     assert_eq!(link.url, "http://a.org/next");
     assert_eq!((link.depth, link.priority), (1, 40));
     assert_eq!(link.parent.as_deref(), Some("http://a.org/"));
     let tally = fixture.done(&link, &["/deeper", "/deeper"]);
-    assert_eq!(tally.links.skipped, skipped(&[(Reason::TooDeep, 2)]));
+    assert_eq!(tally.links.skipped, skipped_counts(&[(Reason::TooDeep, 2)]));
     let status = fixture.status();
     assert_eq!(
         (status.pages, status.fields, status.links, status.bytes),
@@ -93,9 +93,9 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
         };
         let tally = fixture.report(&redirected);
         let refused = if hop == 6 {
-            skipped(&[(Reason::TooDeep, 1)])
+            skipped_counts(&[(Reason::TooDeep, 1)])
         } else {
-            skipped(&[])
+            skipped_counts(&[])
         };
         assert_eq!(tally.links.skipped, refused, "hop {hop}");
     }
@@ -114,7 +114,7 @@ fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
     assert_eq!(tally.accepted, 1);
     assert_eq!(
         tally.skipped,
-        skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
+        skipped_counts(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
     );
     fixture.assert_conserved();
 }
@@ -185,7 +185,7 @@ fn excluded_sites_are_refused() {
     fixture.crawl = fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let tally = fixture.feed(&["http://www.big.com/", "http://other.com/"]);
     assert_eq!(tally.accepted, 1);
-    assert_eq!(tally.skipped, skipped(&[(Reason::ExcludedSite, 1)]));
+    assert_eq!(tally.skipped, skipped_counts(&[(Reason::ExcludedSite, 1)]));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_link_in_any_spelling_is_a_duplicate_of_what_was_taken() {
     ];
     let tally = fixture.done(&task, &spellings).links;
     assert_eq!(tally.accepted, 0);
-    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 3)]));
+    assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 3)]));
     fixture.assert_conserved();
 }
 
@@ -283,5 +283,5 @@ fn what_was_taken_stays_a_duplicate_when_its_site_is_excluded_later() {
     let links = ["http://big.com/", "http://big.com/new"];
     let tally = fixture.done(&task, &links).links;
     let expected = [(Reason::Duplicate, 1), (Reason::ExcludedSite, 1)];
-    assert_eq!(tally.skipped, skipped(&expected));
+    assert_eq!(tally.skipped, skipped_counts(&expected));
 }

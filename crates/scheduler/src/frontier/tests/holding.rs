@@ -45,7 +45,11 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
             .is_empty()
     );
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
-    let pending = fixture.frontier.crawls().pending(fixture.crawl).unwrap();
+    let pending = fixture
+        .frontier
+        .crawls()
+        .queued_counts(fixture.crawl)
+        .unwrap();
     assert_eq!((pending.total, pending.sites.count), (3, 1));
 
     fixture.frontier.commit().unwrap();
@@ -151,7 +155,11 @@ fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
 fn pending_counts_priorities_and_sites() {
     let mut fixture = fixture();
     assert_eq!(
-        fixture.frontier.crawls().pending(fixture.crawl).unwrap(),
+        fixture
+            .frontier
+            .crawls()
+            .queued_counts(fixture.crawl)
+            .unwrap(),
         QueuedCounts::default()
     );
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
@@ -168,7 +176,11 @@ fn pending_counts_priorities_and_sites() {
         .tasks()
         .feed(fixture.crawl, &[candidate], 0)
         .unwrap();
-    let pending = fixture.frontier.crawls().pending(fixture.crawl).unwrap();
+    let pending = fixture
+        .frontier
+        .crawls()
+        .queued_counts(fixture.crawl)
+        .unwrap();
     let priorities = (pending.low_priority, pending.high_priority);
     assert_eq!(
         (pending.total, pending.sites.count, priorities),
@@ -180,7 +192,7 @@ fn pending_counts_priorities_and_sites() {
         fixture
             .frontier
             .crawls()
-            .pending(fixture.crawl)
+            .queued_counts(fixture.crawl)
             .unwrap()
             .total,
         0

@@ -124,7 +124,7 @@ fn an_outcome_counts_once() {
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
     let mut wrong = report(&task);
-    wrong.links = owned(&["/a"]);
+    wrong.links = to_strings(&["/a"]);
     let Delivery { epoch, number } = task.delivery;
     // The second delivery is of a copy of this frontier that was started at another time.
     for delivery in [
@@ -252,7 +252,7 @@ fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
     // Tasks that were handed out before the stop still count, but their links are not followed.
     let tally = fixture.report_at(
         &TaskDone {
-            links: owned(&["/3"]),
+            links: to_strings(&["/3"]),
             ..report(&held)
         },
         2_000,

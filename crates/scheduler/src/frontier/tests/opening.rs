@@ -239,10 +239,17 @@ fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
             .max_depth,
         1
     );
-    assert!(fixture.frontier.crawls().unfinished().unwrap().is_empty());
+    assert!(
+        fixture
+            .frontier
+            .crawls()
+            .unfinished_crawls()
+            .unwrap()
+            .is_empty()
+    );
     fixture.feed(&["http://a.org/new"]);
     assert_eq!(
-        fixture.frontier.crawls().unfinished().unwrap(),
+        fixture.frontier.crawls().unfinished_crawls().unwrap(),
         [fixture.crawl]
     );
     let page = fixture.lease_one();

@@ -16,7 +16,12 @@ fn fixture() -> Fixture {
     fixture_of(config, |spec| spec.retry = true)
 }
 
-fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms: u32) -> TaskDone {
+fn failed_task(
+    task: &Leased,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    next_in_ms: u32,
+) -> TaskDone {
     TaskDone {
         outcome,
         status_code,
@@ -65,7 +70,7 @@ fn fail_until_ended(
                     },
                     None => {
                         at_s.push(now_s);
-                        failed(&task, outcome, status_code, next_in_ms)
+                        failed_task(&task, outcome, status_code, next_in_ms)
                     }
                 };
                 fixture.frontier.tasks().complete(&done, now_ms).unwrap();
@@ -194,7 +199,9 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                 for task in batch.tasks {
                     assert!(task.unreachable.is_none() || task.url.contains("gone"));
                     let done = match task.url.contains("gone") {
-                        true => failed(&task, task.unreachable.unwrap_or(outcome), None, 1_000),
+                        true => {
+                            failed_task(&task, task.unreachable.unwrap_or(outcome), None, 1_000)
+                        }
                         false => report(&task),
                     };
                     has_answered |= done.outcome == Outcome::Ok;
@@ -230,7 +237,7 @@ fn a_block_lasts_over_the_next_command() {
                 .unwrap();
             for task in batch.tasks {
                 tried += usize::from(task.unreachable.is_none());
-                let done = failed(&task, Outcome::Blocked, None, 1_000);
+                let done = failed_task(&task, Outcome::Blocked, None, 1_000);
                 fixture.frontier.tasks().complete(&done, now_ms).unwrap();
             }
             fixture

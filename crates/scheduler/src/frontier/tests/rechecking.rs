@@ -24,7 +24,7 @@ fn check_all(fixture: &mut Fixture, links: &[&str], now_ms: i64) -> usize {
         }
         for task in tasks {
             let found = TaskDone {
-                links: owned(links),
+                links: to_strings(links),
                 ..report(&task)
             };
             fixture.report_at(&found, now_ms);

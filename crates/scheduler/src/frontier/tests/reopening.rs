@@ -4,7 +4,7 @@ use webfill_wire::Delivery;
 
 use super::*;
 
-fn failed(task: &Leased) -> TaskDone {
+fn failed_task(task: &Leased) -> TaskDone {
     TaskDone {
         outcome: Outcome::HttpError,
         status_code: Some(500),
@@ -18,7 +18,7 @@ fn feed_and_fail(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec<
     fixture.feed_for(urls, records, 0);
     let tasks = fixture.lease_all();
     for task in &tasks {
-        fixture.report(&failed(task));
+        fixture.report(&failed_task(task));
     }
     tasks.iter().map(|task| task.task).collect()
 }
@@ -192,7 +192,7 @@ fn of_two_tasks_of_a_refreshed_url_only_the_later_is_queued_again() {
         1
     );
     let later = fixture.lease_one();
-    fixture.report(&failed(&later));
+    fixture.report(&failed_task(&later));
     tasks.push(later.task);
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.lease_one().task, later.task);

@@ -93,7 +93,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         .unwrap();
     assert_eq!(one, [other]);
     assert_eq!(
-        fixture.frontier.reports().unfinished(10).unwrap(),
+        fixture.frontier.reports().unfinished_crawls(10).unwrap(),
         [other, fixture.crawl]
     );
 }

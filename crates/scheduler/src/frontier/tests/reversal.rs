@@ -1,7 +1,7 @@
 use super::*;
 use crate::site_state::Phase;
 
-fn failed(task: &Leased, outcome: Outcome) -> TaskDone {
+fn failed_task(task: &Leased, outcome: Outcome) -> TaskDone {
     TaskDone {
         outcome,
         status_code: None,
@@ -19,7 +19,7 @@ fn site_of(fixture: &mut Fixture, name: &str) -> SiteId {
         .id
 }
 
-fn phase(fixture: &mut Fixture, name: &str) -> Option<Phase> {
+fn phase_of_site(fixture: &mut Fixture, name: &str) -> Option<Phase> {
     let report = fixture
         .frontier
         .site_states()
@@ -36,13 +36,13 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let tasks = fixture.lease_all();
     let a = site_of(&mut fixture, "a.org");
     let b = site_of(&mut fixture, "b.org");
-    let before = fixture.frontier.site_states().standing(a).unwrap();
+    let before = fixture.frontier.site_states().site_standing(a).unwrap();
     assert_eq!(before, SiteHealth::default());
     // One task ends; the site of the other one backs off.
     let ended = fixture
         .frontier
         .tasks()
-        .complete(&failed(&tasks[0], Outcome::Timeout), 0);
+        .complete(&failed_task(&tasks[0], Outcome::Timeout), 0);
     assert!(matches!(
         ended.unwrap(),
         Completion::Counted(_) | Completion::WillRetry
@@ -50,13 +50,13 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let backoff = fixture
         .frontier
         .tasks()
-        .complete(&failed(&tasks[1], Outcome::DnsError), 0);
+        .complete(&failed_task(&tasks[1], Outcome::DnsError), 0);
     assert!(matches!(backoff.unwrap(), Completion::SiteBackoffs(_)));
     assert!(
         fixture
             .frontier
             .site_states()
-            .standing(b)
+            .site_standing(b)
             .unwrap()
             .is_in_trouble
     );
@@ -69,8 +69,8 @@ fn failures_that_were_a_machines_leave_no_trace() {
         .undo_failures(&ids, &[(a, before), (b, before)], 100)
         .unwrap();
     fixture.assert_conserved();
-    assert_eq!(phase(&mut fixture, "a.org"), None);
-    assert_eq!(phase(&mut fixture, "b.org"), None);
+    assert_eq!(phase_of_site(&mut fixture, "a.org"), None);
+    assert_eq!(phase_of_site(&mut fixture, "b.org"), None);
     let status = fixture.status();
     assert_eq!((status.done, status.queued), (0, 2));
     let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
@@ -87,10 +87,10 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
     fixture
         .frontier
         .tasks()
-        .complete(&failed(&task, Outcome::DnsError), 0)
+        .complete(&failed_task(&task, Outcome::DnsError), 0)
         .unwrap();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.site_states().standing(site).unwrap();
+    let before = fixture.frontier.site_states().site_standing(site).unwrap();
     assert!(before.is_in_trouble && !before.has_answered && !before.is_healthy());
     fixture
         .frontier
@@ -98,7 +98,7 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
         .undo_failures(&[task.task], &[(site, before)], 100)
         .unwrap();
     assert_eq!(
-        phase(&mut fixture, "a.org"),
+        phase_of_site(&mut fixture, "a.org"),
         Some(Phase::BackingOff { until_ms: 100 })
     );
     assert_eq!(fixture.frontier.sites().admit_due(100, 9).unwrap().len(), 1);
@@ -111,7 +111,7 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.site_states().standing(site).unwrap();
+    let before = fixture.frontier.site_states().site_standing(site).unwrap();
     fixture
         .frontier
         .tasks()

@@ -33,7 +33,7 @@ fn a_record_that_comes_while_the_url_is_queued_shares_its_fetch() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
     let tally = fixture.feed_for(&["http://a.org/"], &["bob"], 0);
-    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 1)]));
+    assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 1)]));
     assert!(tally.backfills.is_empty());
     assert_eq!(fixture.lease_one().records, ["ada", "bob"]);
     fixture.assert_conserved();
@@ -169,18 +169,18 @@ fn links_are_followed_for_unresolved_records_only() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada", "bob"], 0);
     let page = fixture.lease_one();
-    let resolved = owned(&["ada"]);
+    let resolved = to_strings(&["ada"]);
     let both = TaskDone {
-        links: owned(&["/more"]),
+        links: to_strings(&["/more"]),
         resolved,
         ..report(&page)
     };
     assert_eq!(fixture.report(&both).links.accepted, 1);
     let more = fixture.lease_one();
     assert_eq!(more.records, ["bob"]);
-    let resolved = owned(&["bob"]);
+    let resolved = to_strings(&["bob"]);
     let last = TaskDone {
-        links: owned(&["/even-more"]),
+        links: to_strings(&["/even-more"]),
         resolved,
         ..report(&more)
     };
@@ -239,7 +239,7 @@ fn a_stopped_page_is_fetched_for_a_further_record_that_wants_it() {
     let tally = fixture.feed_for(&["http://a.org/"], &["bob", "eve"], 0);
     assert!(tally.backfills.is_empty(), "no page is stored: {tally:?}");
     assert_eq!((tally.accepted, tally.requeued), (0, 1));
-    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 1)]));
+    assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 1)]));
     assert_eq!((fixture.status().queued, fixture.status().done), (1, 0));
     assert_eq!(fixture.outcomes(), []);
     fixture.assert_conserved();
@@ -314,7 +314,7 @@ fn a_page_that_is_queued_again_counts_once_for_its_site() {
     assert_eq!((tally.accepted, tally.requeued), (1, 1));
     assert_eq!(
         tally.skipped,
-        skipped(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
+        skipped_counts(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
     );
     assert_eq!(fixture.status().sites, 1);
     fixture.assert_conserved();

@@ -21,11 +21,11 @@ fn urls(tasks: &[Leased]) -> Vec<&str> {
 fn the_robots_txt_of_each_seeds_origin_is_queued_once() {
     let mut fixture = with_sitemaps();
     let tally = fixture.feed(&["http://a.org/p1", "http://a.org/p2", "https://a.org/p3"]);
-    assert_eq!((tally.accepted, tally.skipped), (5, skipped(&[])));
+    assert_eq!((tally.accepted, tally.skipped), (5, skipped_counts(&[])));
     let tally = fixture.feed(&["http://a.org/p4", "http://b.org/p", "http://a.org/other"]);
     assert_eq!(tally.accepted, 1);
     let refused = [(Reason::OutOfDomain, 1), (Reason::DeniedPattern, 1)];
-    assert_eq!(tally.skipped, skipped(&refused));
+    assert_eq!(tally.skipped, skipped_counts(&refused));
     let tasks = fixture.lease_all();
     let robots = urls(&tasks)
         .into_iter()
@@ -49,7 +49,7 @@ fn what_is_listed_stays_at_its_depth_and_sitemaps_need_only_their_domain() {
         (LinkKind::Listed, "http://a.org/other"),
         (LinkKind::Link, "http://a.org/p3"),
     ]
-    .map(|(kind, url)| kind.mark(url))
+    .map(|(kind, url)| kind.mark_url(url))
     .into();
     let tasks = fixture.lease_all();
     assert_eq!(urls(&tasks), ["http://a.org/p1", "http://a.org/robots.txt"]);
@@ -62,7 +62,7 @@ fn what_is_listed_stays_at_its_depth_and_sitemaps_need_only_their_domain() {
         (Reason::DeniedPattern, 1),
         (Reason::TooDeep, 1),
     ];
-    assert_eq!(counted.links.skipped, skipped(&refused));
+    assert_eq!(counted.links.skipped, skipped_counts(&refused));
     fixture.done(&tasks[0], &[]);
     let tasks = fixture.lease_all();
     assert_eq!(urls(&tasks), ["http://a.org/map.zip", "http://a.org/p2"]);
@@ -79,7 +79,7 @@ fn sitemaps_below_each_other_end() {
     let mut steps = 0;
     while let Some(task) = tasks.pop() {
         steps += 1;
-        let next = LinkKind::Sitemap.mark(&format!("http://a.org/map{steps}"));
+        let next = LinkKind::Sitemap.mark_url(&format!("http://a.org/map{steps}"));
         fixture.done(&task, &[&next]);
         tasks = fixture.lease_all();
     }
@@ -91,7 +91,7 @@ fn what_was_listed_is_judged_as_such_after_the_crawl_has_ceased_to_ask() {
     let mut fixture = fixture_with(|spec| spec.max_depth = 1);
     assert_eq!(fixture.feed(&["http://a.org/p"]).accepted, 1);
     let task = fixture.lease_one();
-    fixture.done(&task, &[&LinkKind::Listed.mark("http://a.org/p2")]);
+    fixture.done(&task, &[&LinkKind::Listed.mark_url("http://a.org/p2")]);
     let listed = fixture.lease_one();
     assert_eq!((&*listed.url, listed.depth), ("http://a.org/p2", 0));
 }
@@ -102,8 +102,8 @@ fn what_is_listed_does_not_end_with_the_records_of_its_seed() {
     fixture.feed_for(&["http://a.org/p1"], &["people/1"], 0);
     let tasks = fixture.lease_all();
     let links = [
-        LinkKind::Link.mark("http://a.org/p2"),
-        LinkKind::Sitemap.mark("http://a.org/feed"),
+        LinkKind::Link.mark_url("http://a.org/p2"),
+        LinkKind::Sitemap.mark_url("http://a.org/feed"),
     ];
     let counted = fixture.report(&TaskDone {
         links: links.into(),
@@ -124,11 +124,17 @@ fn a_sites_budget_does_not_keep_its_sitemaps_from_being_looked_for() {
         spec.domain_max_pages = Some(1);
     });
     let tally = fixture.feed(&["http://a.org/", "http://a.org/2"]);
-    assert_eq!(tally.skipped, skipped(&[(Reason::Budget, 1)]));
+    assert_eq!(tally.skipped, skipped_counts(&[(Reason::Budget, 1)]));
     let tasks = fixture.lease_all();
     assert_eq!(urls(&tasks), ["http://a.org/", "http://a.org/robots.txt"]);
-    let counted = fixture.done(&tasks[1], &[&LinkKind::Sitemap.mark("http://a.org/map")]);
-    assert_eq!(counted.links.skipped, skipped(&[(Reason::Budget, 1)]));
+    let counted = fixture.done(
+        &tasks[1],
+        &[&LinkKind::Sitemap.mark_url("http://a.org/map")],
+    );
+    assert_eq!(
+        counted.links.skipped,
+        skipped_counts(&[(Reason::Budget, 1)])
+    );
     fixture.assert_conserved();
 }
 
@@ -144,16 +150,22 @@ fn where_a_sitemap_redirects_to_is_judged_as_a_sitemap() {
         ..report(task)
     };
     // A sitemap whose URL could be that of a page, but which robots.txt names.
-    fixture.done(robots, &[&LinkKind::Sitemap.mark("http://a.org/pages.xml")]);
+    fixture.done(
+        robots,
+        &[&LinkKind::Sitemap.mark_url("http://a.org/pages.xml")],
+    );
     let sitemap = fixture.lease_one();
     fixture.report(&moved(&sitemap, "/map.gz"));
     let sitemap = fixture.lease_one();
     assert_eq!(sitemap.url, "http://a.org/map.gz");
     let refused = fixture.report(&moved(&sitemap, "http://b.org/map"));
-    assert_eq!(refused.links.skipped, skipped(&[(Reason::OutOfDomain, 1)]));
+    assert_eq!(
+        refused.links.skipped,
+        skipped_counts(&[(Reason::OutOfDomain, 1)])
+    );
     let refused = fixture.report(&moved(page, "/other"));
     assert_eq!(
         refused.links.skipped,
-        skipped(&[(Reason::DeniedPattern, 1)])
+        skipped_counts(&[(Reason::DeniedPattern, 1)])
     );
 }

@@ -32,7 +32,7 @@ impl Night<'_> {
         let found = report(task);
         match (task.url == LIST, self.missing.contains(&path)) {
             (true, _) => TaskDone {
-                links: owned(self.links),
+                links: to_strings(self.links),
                 ..found
             },
             (false, true) => TaskDone {

@@ -1,6 +1,6 @@
 //! The tasks of an unreachable site are handed out, whatever else is queued there.
 
-use super::backing_off::{completes_with_backoff, fixture_with_backoffs, unreachable};
+use super::backing_off::{completes_with_backoff, fixture_with_backoffs, unreachable_task};
 use super::*;
 use crate::backoff_table::BackoffTable;
 
@@ -22,7 +22,7 @@ fn make_unreachable(fixture: &mut Fixture) {
         let mut tasks = lease(fixture, now_ms).tasks;
         let task = tasks.remove(0);
         assert_eq!(
-            completes_with_backoff(fixture, &unreachable(&task), now_ms),
+            completes_with_backoff(fixture, &unreachable_task(&task), now_ms),
             backoffs_after
         );
         for left in tasks {
@@ -125,7 +125,7 @@ fn older_tasks_end_behind_newer_ones_of_any_priority() {
             // These outcomes say nothing about the site, which backs off by now.
             let done = TaskDone {
                 evidence: None,
-                ..unreachable(task)
+                ..unreachable_task(task)
             };
             fixture.report_at(&done, UNREACHABLE_MS);
         }
@@ -267,7 +267,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
         .unwrap();
     let done = TaskDone {
         evidence: None,
-        ..unreachable(&batch.tasks[0])
+        ..unreachable_task(&batch.tasks[0])
     };
     fixture.report_at(&done, UNREACHABLE_MS);
     // A task that was given back before it ended is queued, and is requested now.
@@ -285,7 +285,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     );
     assert!(completes_with_backoff(
         &mut fixture,
-        &unreachable(&batch.tasks[0]),
+        &unreachable_task(&batch.tasks[0]),
         UNREACHABLE_MS
     ));
     fixture.assert_conserved();
@@ -311,7 +311,11 @@ fn fail_four_probes(fixture: &mut Fixture) -> Vec<CrawlKey> {
         };
         let probe = batch.tasks.first().expect("a probe");
         crawls.push(probe.crawl);
-        assert!(completes_with_backoff(fixture, &unreachable(probe), now_ms));
+        assert!(completes_with_backoff(
+            fixture,
+            &unreachable_task(probe),
+            now_ms
+        ));
         now_ms += 1_000;
     }
     crawls

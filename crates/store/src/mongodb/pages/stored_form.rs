@@ -152,7 +152,7 @@ impl StoredPage {
                 .get("depth")
                 .and_then(Value::as_u64)
                 .map(|depth| depth as u16),
-            leads: rules.leads(&url, mapping.as_deref(), &links),
+            leads: rules.find_leads(&url, mapping.as_deref(), &links),
             links,
             records: match members.get("records") {
                 Some(Value::Array(all)) => all.iter().cloned().filter_map(into_text).collect(),

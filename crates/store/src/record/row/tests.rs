@@ -22,7 +22,7 @@ fn fields(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn known() -> StoredRecord {
+fn known_record() -> StoredRecord {
     let mut record = StoredRecord::default();
     let first = fields(json!({"item": "a", "stars": 4, "note": null}));
     assert!(record.put_row(
@@ -34,7 +34,7 @@ fn known() -> StoredRecord {
 
 #[test]
 fn a_new_row_has_its_values_and_null_for_missing_ones() {
-    let record = known();
+    let record = known_record();
     assert_eq!(
         Value::Object(record.fields.clone()),
         json!({"item": "a", "stars": 4, "note": null})
@@ -46,7 +46,7 @@ fn a_new_row_has_its_values_and_null_for_missing_ones() {
 
 #[test]
 fn the_same_row_again_changes_nothing_and_an_older_one_neither() {
-    let mut record = known();
+    let mut record = known_record();
     let same = fields(json!({"item": "a", "stars": 4, "note": null}));
     assert!(!record.put_row(
         &row(&same, "http://a.org/?page=1", AT_MS),
@@ -57,12 +57,12 @@ fn the_same_row_again_changes_nothing_and_an_older_one_neither() {
         &row(&other, "http://a.org/?page=1", AT_MS - 1),
         &FillRules::default()
     ));
-    assert_eq!(record, known());
+    assert_eq!(record, known_record());
 }
 
 #[test]
 fn a_later_fetch_replaces_values_of_the_mapping_wherever_the_row_is_now() {
-    let mut record = known();
+    let mut record = known_record();
     let later = fields(json!({"item": "a", "stars": 5, "note": "good"}));
     assert!(record.put_row(
         &row(&later, "http://a.org/?page=2", AT_MS + 1),
@@ -117,7 +117,7 @@ fn values_that_another_version_does_not_find_on_the_same_fetch_are_taken_back() 
 
 #[test]
 fn values_of_the_user_and_of_better_mappings_stay() {
-    let mut record = known();
+    let mut record = known_record();
     record.fields.insert("note".into(), "mine".into());
     let rules = FillRules {
         order: MappingOrder(vec!["detail".into(), "list".into()]),
@@ -136,7 +136,7 @@ fn values_of_the_user_and_of_better_mappings_stay() {
 const LIST: &str = "http://a.org/";
 const OTHER: &str = "http://a.org/other";
 
-fn see(record: &mut StoredRecord, list: Option<&str>, at_ms: i64) {
+fn put_seen_row(record: &mut StoredRecord, list: Option<&str>, at_ms: i64) {
     let fields = fields(json!({"item": "a"}));
     let row = RowValues {
         list,
@@ -148,8 +148,8 @@ fn see(record: &mut StoredRecord, list: Option<&str>, at_ms: i64) {
 #[test]
 fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
     let mut record = StoredRecord::default();
-    see(&mut record, Some(LIST), AT_MS);
-    see(&mut record, Some(OTHER), AT_MS + 1);
+    put_seen_row(&mut record, Some(LIST), AT_MS);
+    put_seen_row(&mut record, Some(OTHER), AT_MS + 1);
     assert_eq!(
         record.note_row_missing_from_list(LIST, AT_MS),
         RowLoss::Nothing,
@@ -172,12 +172,12 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
     assert_eq!(record.gone_from().unwrap().list, OTHER);
     assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
     // These pages were saved late.
-    see(&mut record, Some(OTHER), AT_MS + 9);
+    put_seen_row(&mut record, Some(OTHER), AT_MS + 9);
     assert!(record.gone_from().is_some());
     let mut held_elsewhere = record.clone();
-    see(&mut held_elsewhere, Some(LIST), AT_MS + 9);
+    put_seen_row(&mut held_elsewhere, Some(LIST), AT_MS + 9);
     assert_eq!(held_elsewhere.gone_from(), None);
-    see(&mut record, Some(OTHER), AT_MS + 10);
+    put_seen_row(&mut record, Some(OTHER), AT_MS + 10);
     assert_eq!(record.gone_from(), None);
     assert_eq!(record.held_by(OTHER).unwrap().since, iso_time(AT_MS + 10));
 }
@@ -185,13 +185,13 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
 #[test]
 fn a_row_that_was_seen_elsewhere_since_is_not_gone() {
     let mut record = StoredRecord::default();
-    see(&mut record, Some(LIST), AT_MS);
-    see(&mut record, None, AT_MS + 10);
+    put_seen_row(&mut record, Some(LIST), AT_MS);
+    put_seen_row(&mut record, None, AT_MS + 10);
     assert_eq!(
         record.note_row_missing_from_list(LIST, AT_MS + 11),
         RowLoss::Nothing
     );
-    see(&mut record, Some(LIST), AT_MS + 12);
+    put_seen_row(&mut record, Some(LIST), AT_MS + 12);
     assert_eq!(
         record.note_row_missing_from_list(LIST, AT_MS + 13),
         RowLoss::Row
@@ -201,8 +201,8 @@ fn a_row_that_was_seen_elsewhere_since_is_not_gone() {
 #[test]
 fn an_older_snapshot_counts_for_its_list() {
     let mut record = StoredRecord::default();
-    see(&mut record, Some(LIST), AT_MS + 1);
-    see(&mut record, Some(OTHER), AT_MS);
+    put_seen_row(&mut record, Some(LIST), AT_MS + 1);
+    put_seen_row(&mut record, Some(OTHER), AT_MS);
     assert_eq!(
         record.note_row_missing_from_list(LIST, AT_MS + 10),
         RowLoss::List
@@ -216,7 +216,7 @@ fn a_row_of_too_many_lists_is_never_gone() {
         .map(|list| format!("{LIST}{list}"))
         .collect();
     for list in &lists {
-        see(&mut record, Some(list), AT_MS);
+        put_seen_row(&mut record, Some(list), AT_MS);
     }
     for list in &lists {
         assert_ne!(

@@ -46,7 +46,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     // The last moments of processes are not representative of their needs.
     let middle = samples.len() / 2;
     let (first, second) = samples.split_at(middle);
-    let (first, second) = (most(first), most(second));
+    let (first, second) = (largest(first), largest(second));
     println!(
         "  {:.0} s; the worker's peak: {first:.1} MiB PSS in the first half, {second:.1} in the second",
         crawled.cost.elapsed.as_secs_f64()
@@ -75,6 +75,6 @@ fn seeds(port: u16, sites: usize) -> Vec<String> {
         .collect()
 }
 
-fn most(samples: &[f64]) -> f64 {
+fn largest(samples: &[f64]) -> f64 {
     samples.iter().copied().fold(0.0, f64::max)
 }

@@ -30,7 +30,7 @@ impl Pages for Slow {
         self.0.answer(host, path)
     }
 
-    fn hold(&self) -> Duration {
+    fn hold_time(&self) -> Duration {
         HOLD
     }
 }

@@ -23,7 +23,7 @@ pub trait Pages: Send + Sync + 'static {
     fn answer(&self, host: &str, path: &str) -> Option<Answer>;
 
     /// How long a request is held before it is answered.
-    fn hold(&self) -> Duration {
+    fn hold_time(&self) -> Duration {
         Duration::ZERO
     }
 }
@@ -142,7 +142,7 @@ async fn converse(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>)
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push_back(arrival);
-        let hold = pages.hold();
+        let hold = pages.hold_time();
         if !hold.is_zero() {
             tokio::time::sleep(hold).await;
         }

@@ -104,13 +104,13 @@ impl Truth {
 
 impl Catalogue {
     /// Four sites in four layouts, with this many pages each.
-    pub fn made(pages: usize) -> Catalogue {
+    pub fn made_catalogue(pages: usize) -> Catalogue {
         let sites = LAYOUTS.map(|layout| made_site(layout, pages));
         let pages = sites.into_iter().flat_map(|site| site.pages);
         Catalogue {
             name: "made".to_owned(),
             fields: FIELDS.map(str::to_owned).to_vec(),
-            things: pages.map(|page| Thing::made(&page)).collect(),
+            things: pages.map(|page| Thing::made_thing(&page)).collect(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Thing {
         }
     }
 
-    fn made(page: &LabelledPage) -> Thing {
+    fn made_thing(page: &LabelledPage) -> Thing {
         let truth = FIELDS.map(|field| {
             let values = page.truth.get(field);
             let value = values.and_then(|values| values.first());

@@ -204,7 +204,7 @@ fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>,
     let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
     for line in text.lines() {
         let line: Value = serde_json::from_str(line)?;
-        let row = place(line["id"].as_str().unwrap_or_default())?;
+        let row = row_index(line["id"].as_str().unwrap_or_default())?;
         let column = line["column"].as_str().unwrap_or_default().to_owned();
         lines.entry((row, column)).or_default().push(line);
     }
@@ -224,7 +224,10 @@ fn read_doubts(table: &Table, folder: &Path) -> Result<Cells, Failure> {
     let mut cells = Cells::new();
     for row in read_records(&folder.join("books.doubts.csv"))? {
         let field = table.fields.iter().position(|field| *field == row[2]);
-        cells.insert((place(&row[1])?, field.ok_or("a doubt of another column")?));
+        cells.insert((
+            row_index(&row[1])?,
+            field.ok_or("a doubt of another column")?,
+        ));
     }
     Ok(cells)
 }
@@ -238,7 +241,7 @@ fn fetched_rows(folder: &Path) -> Result<BTreeSet<usize>, Failure> {
 }
 
 /// The place of the row with an id.
-fn place(id: &str) -> Result<usize, Failure> {
+fn row_index(id: &str) -> Result<usize, Failure> {
     let number = id.strip_prefix('t').ok_or("an id of another form")?;
     Ok(number.parse()?)
 }

@@ -137,7 +137,7 @@ fn main() -> Result<ExitCode, Failure> {
 
 /// Tables of four sites with the same number of rows each.
 fn measure_many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
-    let catalogue = Catalogue::made(size.pick(1_000, 100));
+    let catalogue = Catalogue::made_catalogue(size.pick(1_000, 100));
     let address = web::serve(catalogue.things.iter())?;
     let mut verdicts = measure_usual(&catalogue, folder, &address)?;
     for draw in [&SPARSE, &DIRTY] {

@@ -29,7 +29,7 @@ impl Web {
             url(if nearby {
                 self.nearby()
             } else {
-                self.anywhere()
+                self.draw_any_url()
             })
         }));
         links
@@ -40,7 +40,7 @@ impl Web {
         url(self.known - 1)
     }
 
-    fn anywhere(&mut self) -> u64 {
+    fn draw_any_url(&mut self) -> u64 {
         self.rng.u64(..self.known)
     }
 

@@ -42,7 +42,7 @@ fn main() -> Result<ExitCode, Failure> {
         begun.elapsed().as_secs_f64(),
         plan.urls,
         plan.urls / state::URLS_OF_SITE,
-        made.leased(),
+        made.leased_tasks(),
         made.done,
         state::disk_bytes(dir.path())? as f64 / plan.urls as f64,
     );

@@ -32,7 +32,7 @@ pub struct MadeState {
 }
 
 impl MadeState {
-    pub fn leased(&self) -> usize {
+    pub fn leased_tasks(&self) -> usize {
         self.held.iter().map(Vec::len).sum()
     }
 }
@@ -126,7 +126,7 @@ fn fetch_pages(
             let has_failed = nth % FAILED == 0;
             frontier
                 .tasks()
-                .complete(&done(&task, has_failed), now_ms)?;
+                .complete(&done_task(&task, has_failed), now_ms)?;
             made.done += u64::from(!has_failed);
         }
         let delay_ms = (nth % FAILED != 0).then_some(15_000);
@@ -178,7 +178,7 @@ fn give_back_site(
     Ok(frontier.sites().evict(site.id, &clock)?)
 }
 
-fn done(task: &Leased, has_failed: bool) -> TaskDone {
+fn done_task(task: &Leased, has_failed: bool) -> TaskDone {
     TaskDone {
         task: task.task,
         delivery: task.delivery,

@@ -21,7 +21,7 @@ impl PageHistory {
             nth,
             is_listing: class == PageClass::Listing,
             checked: None,
-            rate: Rate::prior(class),
+            rate: Rate::prior_rate(class),
             nutch: 1.0,
             storm: 1.0,
         }
@@ -49,7 +49,7 @@ impl PageHistory {
     }
 
     /// When the page is due if it is checked at this interval; both are in days.
-    fn due(&self, interval: f64) -> f64 {
+    fn due_day(&self, interval: f64) -> f64 {
         self.checked
             .map_or(f64::MIN, |checked| f64::from(checked) + interval)
     }
@@ -84,9 +84,9 @@ impl Order {
     pub fn choose(self, pages: &[&PageHistory], night: u32, budget: usize) -> Vec<usize> {
         let now = f64::from(night);
         let mut keys: Vec<(f64, usize)> = match self {
-            Order::OldestFirst => keys(pages, |page| page.due(0.0)),
-            Order::Nutch => keys(pages, |page| page.due(page.nutch)),
-            Order::StormCrawler => keys(pages, |page| page.due(page.storm)),
+            Order::OldestFirst => keys(pages, |page| page.due_day(0.0)),
+            Order::Nutch => keys(pages, |page| page.due_day(page.nutch)),
+            Order::StormCrawler => keys(pages, |page| page.due_day(page.storm)),
             Order::Webfill => {
                 let plan = plan(pages, night, budget);
                 keys(pages, |page| key(&plan, page) as f64)

@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-fn gone(number: u64) -> String {
+fn gone_page_line(number: u64) -> String {
     format!("gone: http://a.org/{number}")
 }
 
@@ -70,10 +70,13 @@ fn a_digest_reports_each_change_since_the_subscription_once() {
     let mut world = world_with_watch("digest", &["changes"]);
     world.change(2);
     assert!(world.tick(1_000).is_empty(), "the run has not ended");
-    assert_eq!(world.run_once(1, 2_000), [gone(3), gone(4)]);
+    assert_eq!(
+        world.run_once(1, 2_000),
+        [gone_page_line(3), gone_page_line(4)]
+    );
     assert_eq!(world.run_once(2, 10_000), [""; 0]);
     world.change(1);
-    assert_eq!(world.run_once(3, 20_000), [gone(5)]);
+    assert_eq!(world.run_once(3, 20_000), [gone_page_line(5)]);
     let runs = world.show()["runs"].clone();
     assert_eq!(runs[0]["counts"]["changes"], json!({"changed": 5}));
     assert_eq!(runs[0]["counts"]["documents"], 0);
@@ -84,7 +87,7 @@ fn immediate_notifications_do_not_wait_for_the_end_of_a_run() {
     let mut world = world_with_watch("at_once", &["changes"]);
     world.change(1);
     let reported = world.tick(1_000);
-    assert_eq!(world.deliver(reported, 1_500), [gone(3)]);
+    assert_eq!(world.deliver(reported, 1_500), [gone_page_line(3)]);
     assert!(world.tick(2_000).is_empty());
     assert_eq!(world.run_once(1, 3_000), [""; 0]);
 }
@@ -100,7 +103,11 @@ fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
         assert!(world.tick(6_000).is_empty(), "{when}");
         world.store = store;
         let reported = world.tick(7_000);
-        assert_eq!(world.deliver(reported, 7_500), [gone(3)], "{when}");
+        assert_eq!(
+            world.deliver(reported, 7_500),
+            [gone_page_line(3)],
+            "{when}"
+        );
         let mut world = world.kill(8_000);
         assert!(world.tick(9_000).is_empty(), "{when}");
     }
@@ -125,7 +132,7 @@ fn a_run_with_checks_judged_late_is_reported_without_them_and_they_follow() {
     world.store = store;
     world.change(1);
     let reported = world.tick(61_000);
-    assert_eq!(world.deliver(reported, 61_500), [gone(3)]);
+    assert_eq!(world.deliver(reported, 61_500), [gone_page_line(3)]);
 }
 
 #[test]
@@ -141,7 +148,7 @@ fn a_dispatcher_that_dies_before_it_has_reported_reports_after_its_start() {
     let reported = world.tick(5_000);
     let reported = world.deliver(reported, 5_500);
     assert!(reported[0].starts_with("run 1: failed"), "{reported:?}");
-    assert_eq!(reported[1], gone(3), "{reported:?}");
+    assert_eq!(reported[1], gone_page_line(3), "{reported:?}");
     assert_eq!(reported.len(), 2);
 }
 
@@ -154,7 +161,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
     assert!(world.tick(6_000).is_empty());
     assert_eq!(world.run_once(2, 10_000), [""; 0]);
     world.change(1);
-    assert_eq!(world.run_once(3, 20_000), [gone(4)]);
+    assert_eq!(world.run_once(3, 20_000), [gone_page_line(4)]);
     // The watch has no interest in changes in between, so the changes of that time are not reported.
     world.ask(watch("digest", &["runs"]), 30_000);
     world.change(1);
@@ -166,7 +173,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
 
 #[test]
 fn more_changes_than_a_notification_holds_come_in_several() {
-    let expected: Vec<String> = (3..=1_002).map(gone).collect();
+    let expected: Vec<String> = (3..=1_002).map(gone_page_line).collect();
     for when in ["digest", "at_once"] {
         let mut world = world_with_watch(when, &["changes"]);
         world.change(1_000);
@@ -195,7 +202,10 @@ fn a_page_that_changes_between_question_and_answer_is_reported_soon() {
         let notifications = world.tick(second * 1_000);
         reported.extend(world.deliver(notifications, second * 1_000 + 500));
     }
-    assert_eq!(reported, [gone(3), gone(4), gone(5)]);
+    assert_eq!(
+        reported,
+        [gone_page_line(3), gone_page_line(4), gone_page_line(5)]
+    );
 }
 
 #[test]
@@ -216,7 +226,7 @@ fn changes_while_the_store_is_away_are_reported_to_a_subscriber() {
         reported.extend(world.tick(4_500));
         let mut lines = world.deliver(reported, 5_000);
         lines.extend(world.run_once(1, 6_000));
-        assert_eq!(lines, [gone(3)], "{when}");
+        assert_eq!(lines, [gone_page_line(3)], "{when}");
     }
 }
 
@@ -233,6 +243,6 @@ fn the_rest_of_a_digest_is_reported_after_a_crash() {
         let notifications = world.tick(second * 1_000);
         reported.extend(world.deliver(notifications, second * 1_000 + 500));
     }
-    let expected: Vec<String> = (3..=1_002).map(gone).collect();
+    let expected: Vec<String> = (3..=1_002).map(gone_page_line).collect();
     assert_eq!(reported, expected);
 }

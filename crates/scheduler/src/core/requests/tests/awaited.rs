@@ -27,7 +27,7 @@ fn an_application_counts_crawls_whose_requests_are_leased() {
         json!({"total": 0, "low_priority": null, "high_priority": null, "leased": 1})
     );
     assert_eq!(info.get("waiting_for"), None, "{info}");
-    fixture.report(|outcomes| outcomes.done.push(done(&task, &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&task, &[])));
     let info = fixture.accept(&about_app());
     assert_eq!(
         (&info["total_crawlids"], &info["leased"]),
@@ -56,7 +56,7 @@ fn info_says_why_something_pending_does_not_move() {
     let limit = "a higher limit of a.org: 1 of 1 pages (--limit): \
                  `webfill site a.org --limit N` allows N further pages";
     waits(&mut fixture, Some(limit));
-    fixture.report(|outcomes| outcomes.done.push(done(&task, &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&task, &[])));
     waits(&mut fixture, Some(limit));
 
     let until = NOW_MS / 1_000 + 60;

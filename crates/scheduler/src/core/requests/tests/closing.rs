@@ -22,8 +22,12 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
     let stopped = fixture.asked;
     let recalls = fixture.recalls();
     fixture.report(|outcomes| {
-        outcomes.done.push(done(&of_c1[0], &["http://a.org/link"]));
-        outcomes.returned.extend(of_c1[2..].iter().map(unstarted));
+        outcomes
+            .done
+            .push(done_task(&of_c1[0], &["http://a.org/link"]));
+        outcomes
+            .returned
+            .extend(of_c1[2..].iter().map(unstarted_task));
         outcomes.recalled = recalls;
     });
     let answer = fixture.action_answer(stopped).expect("all has come back");
@@ -41,7 +45,7 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
         (&info["state"], &info["total_pending"]),
         (&json!("stopped"), &json!(0))
     );
-    fixture.report(|outcomes| outcomes.done.push(done(&of_c1[1], &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&of_c1[1], &[])));
     assert!(
         fixture.tasks().is_empty(),
         "nothing starts after the answer"
@@ -57,14 +61,14 @@ fn a_second_stop_gets_the_same_answer() {
     fixture.join();
     let tasks = fixture.tasks();
     fixture.now_ms += 1_000;
-    fixture.turn();
+    fixture.run_turn();
     assert_eq!(fixture.ask(&action("stop")), None);
     let first = fixture.asked;
     assert_eq!(fixture.ask(&action("stop")), None);
     let second = fixture.asked;
     let recalls = fixture.recalls();
     fixture.report(|outcomes| {
-        outcomes.returned.extend(tasks.iter().map(unstarted));
+        outcomes.returned.extend(tasks.iter().map(unstarted_task));
         outcomes.recalled = recalls;
     });
     let answer = fixture.action_answer(first).unwrap();
@@ -77,7 +81,7 @@ fn a_second_stop_gets_the_same_answer() {
         .collect();
     assert_eq!(names, ["stop", "stop", "expired"]);
     assert_eq!(
-        fixture.refused(&request(json!({"expires": expires + 9}))),
+        fixture.ask_and_expect_refusal(&request(json!({"expires": expires + 9}))),
         "$.crawlid"
     );
 }
@@ -88,7 +92,7 @@ const LEASE_MS: i64 = 11_000;
 /// Whether the answer leaves exactly `wait_ms` from now, and not earlier.
 fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
     fixture.now_ms += wait_ms - 1;
-    fixture.turn();
+    fixture.run_turn();
     let now_ms = fixture.now_ms;
     let is_early = fixture.action_answer(number).is_some();
     assert_eq!(
@@ -97,7 +101,7 @@ fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
         "it checks then"
     );
     fixture.now_ms += 1;
-    fixture.turn();
+    fixture.run_turn();
     !is_early && fixture.action_answer(number).is_some()
 }
 
@@ -165,12 +169,18 @@ fn a_supervisor_from_before_a_restart_is_waited_for() {
 #[test]
 fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
     let mut fixture = fixture();
-    assert_eq!(fixture.refused(&action("stop")), "$.crawlid");
+    assert_eq!(fixture.ask_and_expect_refusal(&action("stop")), "$.crawlid");
     fixture.accept(&request(json!({})));
     assert_eq!(fixture.accept(&action("stop"))["total_purged"], 1);
     fixture.restart();
-    assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
-    assert_eq!(fixture.refused(&action("resume")), "$.crawlid");
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&request(json!({}))),
+        "$.crawlid"
+    );
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&action("resume")),
+        "$.crawlid"
+    );
     assert_eq!(
         fixture.accept(&action("stop"))["total_purged"],
         0,
@@ -187,17 +197,20 @@ fn an_expired_crawl_is_purged_and_its_application_notified() {
     let info = fixture.accept(&json!({"action": "info", "appid": "app"}));
     assert_eq!(info["crawlids"]["c1"]["expires"], expires);
     fixture.now_ms += 9_999;
-    fixture.turn();
+    fixture.run_turn();
     fixture.notifications();
     let now_ms = fixture.now_ms;
     assert_eq!(fixture.core().next_tick_ms().max(now_ms + 1), now_ms + 1);
     fixture.now_ms += 1;
-    fixture.turn();
+    fixture.run_turn();
     let notification = json!({
         "action": "expired", "total_expired": 4, "crawlid": "c1", "spiderid": "link", "appid": "app",
     });
     assert_eq!(fixture.notifications(), [notification]);
-    assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&request(json!({}))),
+        "$.crawlid"
+    );
     let later = request(json!({"expires": expires + 60, "url": "http://b.org/"}));
     assert_eq!(fixture.accept(&later), json!({"accepted": 1}));
     fixture.join();
@@ -219,7 +232,7 @@ fn closing_a_crawl_continues_after_a_restart() {
     core.cx.frontier.crawls().stop(crawl).unwrap();
     let _ = core.commit(NOW_MS).unwrap();
     fixture.restart();
-    fixture.turn();
+    fixture.run_turn();
     let info = fixture.accept(&action("info"));
     assert_eq!(
         (&info["total_pending"], &info["outcomes"]["stopped"]),

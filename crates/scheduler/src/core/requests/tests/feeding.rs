@@ -33,11 +33,18 @@ fn a_list_with_one_refused_crawl_changes_nothing() {
         request(json!({"crawlid": "c2", "url": "http://b.org/"})),
         request(json!({})),
     ]);
-    assert_eq!(fixture.refused(&list), "$[2].crawlid");
-    assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
+    assert_eq!(fixture.ask_and_expect_refusal(&list), "$[2].crawlid");
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&request(json!({}))),
+        "$.crawlid"
+    );
     let mut info = action("info");
     info["crawlid"] = json!("c2");
-    assert_eq!(fixture.refused(&info), "$.crawlid", "no such crawl");
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&info),
+        "$.crawlid",
+        "no such crawl"
+    );
 }
 
 #[test]
@@ -84,7 +91,11 @@ fn the_highest_priority_goes_out_first_and_links_have_ten_less() {
         .map(|task| (&*task.url, task.priority))
         .collect();
     assert_eq!(first, [("http://a.org/high", 90), ("http://a.org/low", 20)]);
-    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &["http://a.org/link"])));
+    fixture.report(|outcomes| {
+        outcomes
+            .done
+            .push(done_task(&tasks[0], &["http://a.org/link"]))
+    });
     let links = fixture.tasks();
     assert_eq!(
         (&*links[0].url, links[0].priority),
@@ -107,7 +118,7 @@ fn attributes_go_with_their_url_and_with_what_follows_from_it() {
     assert_eq!(attrs, [Some(r#"{"n":1}"#), Some(r#"{"n":2}"#), None]);
     fixture.report(|outcomes| {
         let links = ["http://a.org/3", "http://a.org/4"];
-        outcomes.done.push(done(&tasks[0], &links));
+        outcomes.done.push(done_task(&tasks[0], &links));
     });
     let links = fixture.tasks();
     assert_eq!(links.len(), 1, "the other one is known");

@@ -10,7 +10,7 @@ fn scripts(change: Value) -> Value {
     request
 }
 
-fn about(action: &str, crawl: &str) -> Value {
+fn action_on_crawl(action: &str, crawl: &str) -> Value {
     json!({"action": action, "appid": "app", "crawlid": crawl})
 }
 
@@ -39,26 +39,28 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
     fixture.accept(&request(json!({"url": "http://a.org/plain"})));
     let plain = fixture.tasks();
     assert_eq!(urls(&plain), ["http://a.org/plain"]);
-    fixture.report(|outcomes| outcomes.done.push(done(&plain[0], &[])));
-    let info = fixture.accept(&about("info", "scripts"));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&plain[0], &[])));
+    let info = fixture.accept(&action_on_crawl("info", "scripts"));
     assert_eq!(info["waiting_for"], "a supervisor of lane browser");
     assert_eq!(
         (&info["spiderid"], &info["state"]),
         (&json!("browser"), &json!("running"))
     );
     assert_eq!(
-        fixture.accept(&about("info", "c1")).get("waiting_for"),
+        fixture
+            .accept(&action_on_crawl("info", "c1"))
+            .get("waiting_for"),
         None
     );
 
     fixture.join_as(Lane::Browser, 2);
-    fixture.turn();
+    fixture.run_turn();
     assert_eq!(
         sent_crawls(&fixture),
         [("scripts".to_owned(), Lane::Browser)]
     );
     assert_eq!(urls(&fixture.tasks()), ["http://a.org/"]);
-    let info = fixture.accept(&about("info", "scripts"));
+    let info = fixture.accept(&action_on_crawl("info", "scripts"));
     assert_eq!(info.get("waiting_for"), None);
     let status = fixture.accept(&json!({"action": "status"}));
     let supervisor = &status["supervisors"][0];
@@ -91,7 +93,7 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     fixture.report(|outcomes| {
         outcomes.done.push(webfill_wire::TaskDone {
             outcome: webfill_wire::Outcome::Disallowed,
-            ..done(&tasks[0], &[])
+            ..done_task(&tasks[0], &[])
         });
     });
     let (brought, before_page) = reported(&mut fixture);
@@ -101,7 +103,7 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let before = before_page;
     fixture.accept(&request(json!({"url": "http://a.org/"})));
     let tasks = fixture.tasks();
-    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     let (brought, after) = reported(&mut fixture);
     assert_eq!(brought, 1);
     let more = |key: &str| after[key].as_u64().unwrap() - before[key].as_u64().unwrap();
@@ -128,24 +130,24 @@ fn a_clock_that_differs_is_shown() {
 fn a_crawl_is_held_again_when_the_last_browser_has_left() {
     let mut fixture = fixture();
     fixture.join_as(Lane::Browser, 1);
-    fixture.say(SupervisorToDispatcher::Goodbye {
+    fixture.handle_message(SupervisorToDispatcher::Goodbye {
         session: 1,
         outcomes_sent: 0,
     });
     fixture.accept(&scripts(json!({})));
     fixture.join_as(Lane::Http, 2);
     assert!(fixture.tasks().is_empty());
-    let info = fixture.accept(&about("info", "scripts"));
+    let info = fixture.accept(&action_on_crawl("info", "scripts"));
     assert_eq!(info["waiting_for"], "a supervisor of lane browser");
-    fixture.accept(&about("resume", "scripts"));
-    fixture.turn();
+    fixture.accept(&action_on_crawl("resume", "scripts"));
+    fixture.run_turn();
     assert!(fixture.tasks().is_empty(), "it was not paused");
     fixture.restart();
     fixture.join_as(Lane::Http, 3);
-    fixture.turn();
+    fixture.run_turn();
     assert!(fixture.tasks().is_empty(), "also after a restart");
     fixture.join_as(Lane::Browser, 4);
-    fixture.turn();
+    fixture.run_turn();
     assert_eq!(fixture.tasks().len(), 1);
 }
 
@@ -167,7 +169,7 @@ fn a_later_request_changes_the_lane_and_workers_hear_of_it() {
     plain["spiderid"] = "link".into();
     fixture.accept(&plain);
     assert_eq!(sent_crawls(&fixture), [("scripts".to_owned(), Lane::Http)]);
-    let info = fixture.accept(&about("info", "scripts"));
+    let info = fixture.accept(&action_on_crawl("info", "scripts"));
     assert_eq!(info["spiderid"], "link");
 }
 
@@ -184,16 +186,19 @@ fn an_answer_has_the_crawls_own_spider_or_the_named_one() {
     };
     for named in [None, Some("link"), Some("browser")] {
         for action in ["info", "pause", "resume"] {
-            let question = about(action, "scripts");
+            let question = action_on_crawl(action, "scripts");
             assert_eq!(spider(&mut fixture, question, named), "browser", "{action}");
         }
-        assert_eq!(spider(&mut fixture, about("info", "c1"), named), "link");
+        assert_eq!(
+            spider(&mut fixture, action_on_crawl("info", "c1"), named),
+            "link"
+        );
         let backfill = json!({"action": "info", "appid": "app"});
         let answered = spider(&mut fixture, backfill, named);
         assert_eq!(answered, named.unwrap_or("link"));
     }
     assert_eq!(
-        spider(&mut fixture, about("stop", "scripts"), None),
+        spider(&mut fixture, action_on_crawl("stop", "scripts"), None),
         "browser"
     );
 }
@@ -204,7 +209,7 @@ fn an_expired_crawl_is_reported_with_its_own_spider() {
     let expires = fixture.now_ms / 1_000 + 10;
     fixture.accept(&scripts(json!({"expires": expires})));
     fixture.now_ms += 10_001;
-    fixture.turn();
+    fixture.run_turn();
     let notifications = fixture.notifications();
     assert_eq!(notifications[0]["action"], "expired");
     assert_eq!(notifications[0]["spiderid"], "browser");

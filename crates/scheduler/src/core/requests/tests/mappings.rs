@@ -18,7 +18,7 @@ fn mappings(version: &str) -> Mappings {
 }
 
 /// The messages to supervisors since the test last took them.
-fn sent(fixture: &mut Fixture) -> Vec<DispatcherToSupervisor> {
+fn take_messages_to_supervisors(fixture: &mut Fixture) -> Vec<DispatcherToSupervisor> {
     let outgoing = std::mem::take(&mut fixture.outgoing);
     let sent = outgoing.into_iter().filter_map(|message| match message {
         OutgoingMessage::ToSupervisor(_, message) => Some(message),
@@ -55,7 +55,7 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>
     let now_ms = fixture.now_ms;
     let ended = ReloadResult { asked, found };
     fixture.core().finish_reload(ended, now_ms);
-    fixture.turn();
+    fixture.run_turn();
 }
 
 #[test]
@@ -63,22 +63,26 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
     fixture.join();
-    let reported = sent(&mut fixture);
+    let reported = take_messages_to_supervisors(&mut fixture);
     assert!(
         matches!(&reported[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings == "a"),
         "{reported:?}"
     );
     fixture.join();
-    assert_eq!(sent(&mut fixture), []);
-    fixture.say(ask("older"));
-    assert_eq!(sent(&mut fixture), [], "it is not in force");
-    fixture.say(ask("a"));
+    assert_eq!(take_messages_to_supervisors(&mut fixture), []);
+    fixture.handle_message(ask("older"));
+    assert_eq!(
+        take_messages_to_supervisors(&mut fixture),
+        [],
+        "it is not in force"
+    );
+    fixture.handle_message(ask("a"));
     let expected = DispatcherToSupervisor::Mappings {
         session: 1,
         version: "a".into(),
         sources: mappings("a").sources,
     };
-    assert_eq!(sent(&mut fixture), [expected]);
+    assert_eq!(take_messages_to_supervisors(&mut fixture), [expected]);
 }
 
 #[test]
@@ -86,15 +90,15 @@ fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
     fixture.join();
-    sent(&mut fixture);
+    take_messages_to_supervisors(&mut fixture);
     reload(&mut fixture, Err(webfill_service::Fault::usage("a fault")));
     reload(&mut fixture, Ok(mappings("a")));
-    assert_eq!(sent(&mut fixture), []);
+    assert_eq!(take_messages_to_supervisors(&mut fixture), []);
     reload(&mut fixture, Ok(mappings("b")));
     let changed = DispatcherToSupervisor::MappingsChanged {
         session: 1,
         number: 1,
         mappings: "b".into(),
     };
-    assert_eq!(sent(&mut fixture), [changed]);
+    assert_eq!(take_messages_to_supervisors(&mut fixture), [changed]);
 }

@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn nothing_is_due_in_an_empty_dispatcher_and_what_is_queued_ages() {
     let mut fixture = fixture();
-    fixture.turn();
+    fixture.run_turn();
     let due_after = |fixture: &mut Fixture, ms: i64| {
         fixture.now_ms += ms;
-        fixture.turn();
+        fixture.run_turn();
         let now_ms = fixture.now_ms;
         fixture.core().metrics(now_ms).oldest_due_ms
     };

@@ -11,11 +11,11 @@ fn retry(outcomes: &[&str]) -> Value {
     retry
 }
 
-fn failed(task: &Task) -> TaskDone {
+fn failed_task(task: &Task) -> TaskDone {
     TaskDone {
         outcome: Outcome::HttpError,
         status_code: Some(500),
-        ..done(task, &[])
+        ..done_task(task, &[])
     }
 }
 
@@ -35,10 +35,10 @@ fn fail_all(fixture: &mut Fixture, n: usize) {
     let mut failures = 0;
     for _ in 0..n {
         fixture.now_ms += 10;
-        fixture.turn();
+        fixture.run_turn();
         let tasks = fixture.tasks();
         failures += tasks.len();
-        fixture.report(|outcomes| outcomes.done.extend(tasks.iter().map(failed)));
+        fixture.report(|outcomes| outcomes.done.extend(tasks.iter().map(failed_task)));
         if failures == n {
             return;
         }
@@ -58,7 +58,7 @@ fn many_tasks_are_queued_in_slices_and_the_answer_comes_after_the_last() {
     let info = fixture.accept(&action("info"));
     assert_eq!(info["state"], "running", "{info}");
     assert!(!fixture.tasks().is_empty(), "they are handed out meanwhile");
-    fixture.turn();
+    fixture.run_turn();
     let answer = fixture.action_answer(asked).expect("three slices");
     assert_eq!(answer["total_requeued"], MANY, "{answer}");
     assert_eq!(
@@ -74,7 +74,7 @@ fn the_same_request_joins_the_one_under_way_and_a_later_one_finds_nothing() {
     assert_eq!(fixture.ask(&retry(&["http_error"])), None);
     assert_eq!(fixture.ask(&retry(&["http_error"])), None);
     let (first, second) = (fixture.asked - 1, fixture.asked);
-    fixture.turn();
+    fixture.run_turn();
     let answer = fixture.action_answer(first);
     assert!(answer.is_some());
     assert_eq!(fixture.action_answer(second), answer);
@@ -94,7 +94,7 @@ fn a_restart_in_the_middle_leaves_whole_slices_and_the_rest_is_queued_when_asked
     assert_eq!(queued + left, MANY as u64, "{info}");
     let asked = fixture.ask(&retry(&["http_error", "timeout"]));
     let number = fixture.asked;
-    fixture.turn();
+    fixture.run_turn();
     let answer = asked.or_else(|| fixture.action_answer(number)).unwrap();
     assert_eq!(answer["total_requeued"], left, "{answer}");
 }
@@ -122,7 +122,10 @@ fn a_stop_ends_the_queueing() {
         "{:?}",
         fixture.audited
     );
-    assert_eq!(fixture.refused(&retry(&["http_error"])), "$.crawlid");
+    assert_eq!(
+        fixture.ask_and_expect_refusal(&retry(&["http_error"])),
+        "$.crawlid"
+    );
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn other_outcomes_statuses_and_crawls_are_left_alone() {
     narrow["site"] = json!("s1.org");
     assert_eq!(fixture.accept(&narrow)["total_requeued"], 1);
     narrow["site"] = json!("www.s1.org");
-    assert_eq!(fixture.refused(&narrow), "$.site");
+    assert_eq!(fixture.ask_and_expect_refusal(&narrow), "$.site");
     narrow["site"] = json!("never-seen.org");
     assert_eq!(fixture.accept(&narrow)["total_requeued"], 0);
     fixture.accept(&request(json!({"crawlid": "c2"})));
@@ -144,5 +147,5 @@ fn other_outcomes_statuses_and_crawls_are_left_alone() {
     other["crawlid"] = json!("c2");
     assert_eq!(fixture.accept(&other)["total_requeued"], 0);
     other["crawlid"] = json!("c3");
-    assert_eq!(fixture.refused(&other), "$.crawlid");
+    assert_eq!(fixture.ask_and_expect_refusal(&other), "$.crawlid");
 }

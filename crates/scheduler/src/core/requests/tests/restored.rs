@@ -62,7 +62,7 @@ fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() 
     let turns = |fixture: &mut Fixture, seconds: u32| {
         for _ in 0..seconds {
             fixture.now_ms += 1_000;
-            fixture.turn();
+            fixture.run_turn();
         }
     };
     turns(&mut fixture, 15);

@@ -14,7 +14,7 @@ fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
     let paused = fixture.asked;
     let recalls = fixture.recalls();
     fixture.report(|outcomes| {
-        outcomes.returned.extend(tasks.iter().map(unstarted));
+        outcomes.returned.extend(tasks.iter().map(unstarted_task));
         outcomes.recalled = recalls;
     });
     let answer = fixture.action_answer(paused).expect("all has come back");
@@ -32,7 +32,7 @@ fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
         (&answer["action"], &answer["state"]),
         (&json!("resume"), &json!("running"))
     );
-    fixture.turn();
+    fixture.run_turn();
     assert_eq!(fixture.tasks().len(), 4);
 }
 
@@ -58,10 +58,10 @@ fn a_site_rule_holds_until_the_site_is_forgotten() {
     let mut leased = nothing;
     leased["queued"] = 0.into();
     assert_eq!(fixture.accept(&ask), leased);
-    fixture.turn();
+    fixture.run_turn();
     assert_eq!(fixture.tasks().len(), 1);
     assert_eq!(
-        fixture.refused(&json!({"action": "site", "site": "www.a0.org"})),
+        fixture.ask_and_expect_refusal(&json!({"action": "site", "site": "www.a0.org"})),
         "$.site"
     );
 }
@@ -74,8 +74,8 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
     let tasks = fixture.tasks();
     let state = |fixture: &mut Fixture| {
         fixture.now_ms += 5_000;
-        fixture.turn();
-        fixture.turn();
+        fixture.run_turn();
+        fixture.run_turn();
         let store_writes = std::mem::take(&mut fixture.store_writes);
         let mut states = store_writes.iter().filter_map(|write| match write {
             StoreWrite::Crawl(write) => Some(write.crawl.state.as_str()),
@@ -84,7 +84,7 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
         states.next_back()
     };
     assert_eq!(state(&mut fixture), Some("running"));
-    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     assert_eq!(state(&mut fixture), Some("finished"));
     assert_eq!(state(&mut fixture), None, "nothing has changed");
     fixture.accept(&request(json!({"url": "http://a.org/more"})));
@@ -94,8 +94,8 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
 /// The crawls that are written within the next seconds: their notes, their states, and when they ended.
 fn take_written_crawls(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
     fixture.now_ms += 5_000;
-    fixture.turn();
-    fixture.turn();
+    fixture.run_turn();
+    fixture.run_turn();
     let writes = std::mem::take(&mut fixture.store_writes);
     let crawls = writes.into_iter().filter_map(|write| match write {
         StoreWrite::Crawl(write) => {
@@ -117,8 +117,8 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
             .iter()
             .all(|(note, ..)| note.is_none())
     );
-    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
-    fixture.turn();
+    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
+    fixture.run_turn();
     let ended_ms = Some(fixture.now_ms);
     // The dispatcher dies before it passes the end to the store, and again before the store has it.
     for _ in 0..2 {
@@ -134,13 +134,13 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     fixture.accept(&request(json!({"url": "http://a.org/more"})));
     fixture.join();
     let tasks = fixture.tasks();
-    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     let second = take_written_crawls(&mut fixture).last().unwrap().0.unwrap();
     fixture.core().on_crawl_saved(first).unwrap();
     fixture.restart();
     assert_eq!(take_written_crawls(&mut fixture).len(), 1);
     fixture.core().on_crawl_saved(second).unwrap();
-    fixture.turn();
+    fixture.run_turn();
     fixture.restart();
     assert_eq!(take_written_crawls(&mut fixture), []);
 }
@@ -205,7 +205,7 @@ fn a_supervisor_forgets_crawls_before_they_are_too_many() {
         fixture.report(|outcomes| {
             outcomes
                 .done
-                .extend(tasks.iter().map(|task| done(task, &[])))
+                .extend(tasks.iter().map(|task| done_task(task, &[])))
         });
     }
     assert!((10_000..10_100).contains(&most), "{most}");

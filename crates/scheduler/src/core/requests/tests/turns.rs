@@ -13,7 +13,7 @@ fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
     for _ in 0..5 {
         let now_ms = fixture.now_ms;
         assert!(handed_out.len() == 5 || fixture.core().next_tick_ms() <= now_ms);
-        fixture.turn();
+        fixture.run_turn();
         handed_out.push(fixture.tasks().len());
     }
     assert_eq!(handed_out, [1, 1, 1, 1, 1, 0]);
@@ -34,7 +34,7 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
         })
         .collect();
     for _ in 0..3 {
-        fixture.turn();
+        fixture.run_turn();
     }
     let answered = fixture.outgoing.iter().filter(|message| {
         matches!(message, OutgoingMessage::ToClient(_, answer) if answer["total_purged"] == 1)
