@@ -65,7 +65,7 @@ impl AuditLog {
                 continue;
             }
             sync |= !audited.is_summed();
-            self.add_line(&audited.line(1), audited.at_ms);
+            self.add_line(&audited.format_line(1), audited.at_ms);
         }
         self.write_lines(sync);
     }
@@ -117,7 +117,7 @@ impl AuditLog {
             lines += &format!("{entry}\n");
         }
         let sums = self.sums.iter();
-        let open: String = sums.map(|(sum, times)| sum.line(*times)).collect();
+        let open: String = sums.map(|(sum, times)| sum.format_line(*times)).collect();
         match self.file.write(lines.as_bytes(), open.as_bytes(), sync) {
             Ok(()) => {
                 self.unwritten.clear();

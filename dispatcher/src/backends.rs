@@ -56,9 +56,9 @@ impl Backends {
     pub(crate) async fn check_forever(self, store: Arc<dyn Store>, cache: Arc<dyn Cache>) {
         loop {
             let nobody = CrawlId::new(NOBODY, NOBODY);
-            let checked = check(store.get_crawl(&nobody)).await;
+            let checked = check_backend(store.get_crawl(&nobody)).await;
             self.lock().store = Some(checked);
-            let checked = check(cache.sites(vec![NOBODY.to_owned()], 0)).await;
+            let checked = check_backend(cache.sites(vec![NOBODY.to_owned()], 0)).await;
             self.lock().cache = Some(checked);
             tokio::time::sleep(EVERY).await;
         }
@@ -79,7 +79,7 @@ impl Backends {
     }
 }
 
-async fn check<T>(question: impl Future<Output = Result<T, StoreError>>) -> CheckResult {
+async fn check_backend<T>(question: impl Future<Output = Result<T, StoreError>>) -> CheckResult {
     let at = Instant::now();
     let fault = match tokio::time::timeout(PATIENCE, question).await {
         Ok(Ok(_)) => None,

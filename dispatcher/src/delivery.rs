@@ -33,7 +33,7 @@ impl Deliveries {
     pub(crate) fn deliver(&self, deliveries: Vec<Delivery>) {
         if let Some(courier) = &self.0 {
             let deliveries = deliveries.into_iter();
-            deliveries.for_each(|delivery| courier.deliver(delivery));
+            deliveries.for_each(|delivery| courier.enqueue(delivery));
         }
     }
 }

@@ -125,7 +125,7 @@ impl Feeder {
         match &mut self.child {
             None if over_for.is_some() => State::Ended,
             None if now < self.start_at => State::GoesOn,
-            None => match start(setup, run) {
+            None => match start_feeder_process(setup, run) {
                 Ok(child) => {
                     self.child = Some(child);
                     self.back_off.note_restart(now);
@@ -177,7 +177,7 @@ impl Feeder {
     }
 }
 
-fn start(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault> {
+fn start_feeder_process(setup: &FeederSetup, (watch, run): (&str, u64)) -> Result<Child, Fault> {
     let arguments = [
         "watch".to_owned(),
         "feed".to_owned(),

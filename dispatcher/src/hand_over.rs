@@ -32,7 +32,7 @@ pub fn hand_over(uri: &MongoUri) -> Result<String, Fault> {
                 "another dispatcher has just taken over: check `webfill status`, and run the same command again",
             ));
         }
-        await_next(&store, lease.epoch).await
+        await_successor(&store, lease.epoch).await
     })
 }
 
@@ -58,7 +58,7 @@ fn check_standby(survey: &Survey, lease: Lease) -> Result<(), Fault> {
 }
 
 /// Waits until a dispatcher of a later epoch serves.
-async fn await_next(store: &JournalStore, former: u64) -> Result<String, Fault> {
+async fn await_successor(store: &JournalStore, former: u64) -> Result<String, Fault> {
     let until = Instant::now() + WITHIN;
     while Instant::now() < until {
         let lease = store.lease().await.map_err(store_fault)?;

@@ -74,12 +74,12 @@ impl Health {
 
     /// The HTTP status and the body of the answer to `/healthz`.
     pub(crate) fn healthz(&self) -> (u16, Value) {
-        answer("ok", &self.faults())
+        probe_answer("ok", &self.faults())
     }
 
     /// The HTTP status and the body of the answer to `/readyz`.
     pub(crate) fn readyz(&self) -> (u16, Value) {
-        answer("ready", &self.not_ready_reasons())
+        probe_answer("ready", &self.not_ready_reasons())
     }
 
     /// Why the dispatcher takes no requests or hands out no tasks.
@@ -111,7 +111,7 @@ impl Health {
     }
 }
 
-fn answer(word: &str, faults: &[String]) -> (u16, Value) {
+fn probe_answer(word: &str, faults: &[String]) -> (u16, Value) {
     match faults {
         [] => (200, json!({word: true})),
         faults => (503, json!({word: false, "why": faults})),

@@ -24,7 +24,7 @@ use hyper::header::{ACCEPT, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use webfill_api::{Refusal, schema};
+use webfill_api::{Refusal, crawl_request_schema};
 use webfill_dashboard::{Dashboard, DashboardSetup};
 use webfill_scheduler::control::ControlRequest;
 use webfill_scheduler::requester::{Channel, SenderInfo};
@@ -147,7 +147,7 @@ impl HttpRequest {
             return unauthorised("expected a token, as `Authorization: Bearer TOKEN`");
         };
         let Some(bearer) = tokens.bearer(token) else {
-            self.note_wrong_token();
+            self.log_wrong_token();
             // Judged only after a wrong token, so that clients behind the same proxy as a guesser are still admitted.
             if self
                 .service
@@ -167,7 +167,7 @@ impl HttpRequest {
         Ok(())
     }
 
-    fn note_wrong_token(&self) {
+    fn log_wrong_token(&self) {
         let refusals = self.service.refusals.lock();
         let mut refusals = refusals.unwrap_or_else(PoisonError::into_inner);
         if refusals.record_if_new(&format!("token {}", self.from)) {
@@ -196,7 +196,7 @@ impl HttpRequest {
         match (request.method(), &*path) {
             (&Method::GET, "/healthz") => health_answer(self.service.health.healthz()),
             (&Method::GET, "/readyz") => health_answer(self.service.health.readyz()),
-            (&Method::GET, "/schema") => json_answer(200, schema()),
+            (&Method::GET, "/schema") => json_answer(200, crawl_request_schema()),
             _ if !self.service.health.is_frontier_open() => refusal_answer(
                 503,
                 "the frontier is being opened: try again in a few seconds",
@@ -228,7 +228,7 @@ impl HttpRequest {
                 self.permit = Some(permit);
                 Ok(())
             }
-            Err(refusal) => Err(Box::new(json_answer(503, refusal.answer()))),
+            Err(refusal) => Err(Box::new(json_answer(503, refusal.to_answer()))),
         }
     }
 
@@ -283,7 +283,7 @@ impl HttpRequest {
         };
         if members.get("action").is_some_and(|named| named != action) {
             let refusal = Refusal::new("$.action", format!("this address is for `{action}`"));
-            return json_answer(400, refusal.answer());
+            return json_answer(400, refusal.to_answer());
         }
         members.insert("action".into(), action.into());
         self.parse_and_answer_action(value).await
@@ -292,7 +292,7 @@ impl HttpRequest {
     async fn parse_and_answer_action(&self, action: Value) -> Answer {
         match webfill_api::parse_action(action) {
             Ok(action) => self.answer_request(ControlRequest::Act(action)).await,
-            Err(refusal) => json_answer(400, refusal.answer()),
+            Err(refusal) => json_answer(400, refusal.to_answer()),
         }
     }
 

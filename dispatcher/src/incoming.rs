@@ -20,9 +20,9 @@ pub(crate) fn apply_tasks_frame(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     let peer = arrived.peer.unwrap_or_default();
-    match handshake::read_from_supervisor(&arrived.frame) {
+    match handshake::decode_supervisor_frame(&arrived.frame) {
         Ok(SupervisorFrame::Message(_, SupervisorToDispatcher::Hello(hello)))
-            if is_impostor(core, &arrived.sender, &hello.supervisor) =>
+            if report_if_impostor(core, &arrived.sender, &hello.supervisor) =>
         {
             Ok(())
         }
@@ -37,12 +37,12 @@ pub(crate) fn apply_tasks_frame(
         }
         Ok(SupervisorFrame::Foreign(handshake)) => {
             record_foreign_version(core, &handshake);
-            let refusal = handshake::frame_of_refusal(handshake.hello.session);
+            let refusal = handshake::encode_refusal(handshake.hello.session);
             outbox.send_to(arrived.socket, &peer, refusal);
             Ok(())
         }
         Err(error) => {
-            record_unreadable_frame(core, &sender_of(&arrived.sender, &peer), &error);
+            record_unreadable_frame(core, &sender_name(&arrived.sender, &peer), &error);
             Ok(())
         }
     }
@@ -55,17 +55,17 @@ pub(crate) fn apply_outcomes(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     match codec::decode::<SupervisorOutcomes>(&arrived.frame) {
-        Ok(outcomes) if is_impostor(core, &arrived.sender, &outcomes.supervisor) => Ok(()),
+        Ok(outcomes) if report_if_impostor(core, &arrived.sender, &outcomes.supervisor) => Ok(()),
         Ok(outcomes) => core.handle_outcomes(outcomes, now_ms),
         Err(error) => {
-            record_unreadable_frame(core, &sender_of(&arrived.sender, &Peer::new()), &error);
+            record_unreadable_frame(core, &sender_name(&arrived.sender, &Peer::new()), &error);
             Ok(())
         }
     }
 }
 
 /// The name of the sender's key. Without keys: the identity of the connection.
-fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
+fn sender_name(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
     if let Some(entry) = sender {
         return entry.name.to_string();
     }
@@ -109,11 +109,11 @@ fn record_foreign_version(core: &mut Core, handshake: &Handshake) {
 }
 
 /// Whether a supervisor uses a name that its key does not allow. If so, that is reported.
-fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -> bool {
+fn report_if_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -> bool {
     let Some(name) = sender.as_ref().map(|entry| &*entry.name) else {
         return false;
     };
-    let is_impostor = !keys::may_be_called(name, supervisor);
+    let is_impostor = !keys::may_use_id(name, supervisor);
     if is_impostor
         && core
             .environment()

@@ -83,7 +83,7 @@ impl JournalConnection {
     }
 
     /// Reports about this dispatcher, and reads the state of the group.
-    pub(crate) fn survey(&self, own: DispatcherReport) {
+    pub(crate) fn report_and_survey(&self, own: DispatcherReport) {
         let _ = self.orders.send(Order::Survey(own));
     }
 
@@ -135,9 +135,9 @@ async fn carry_requests(
         let wake = Arc::clone(&wake);
         tokio::spawn(async move {
             let report = match order {
-                Order::Carry(request) => answer(&store, request).await,
-                Order::CutBefore(number) => return cut(&store, number).await,
-                Order::Survey(own) => Some(survey(&store, own).await),
+                Order::Carry(request) => carry_out_and_report(&store, request).await,
+                Order::CutBefore(number) => return cut_journal_before(&store, number).await,
+                Order::Survey(own) => Some(report_and_survey(&store, own).await),
             };
             let Some(report) = report else {
                 return;
@@ -149,7 +149,10 @@ async fn carry_requests(
     }
 }
 
-async fn answer(store: &JournalStore, request: JournalRequest) -> Option<JournalReport> {
+async fn carry_out_and_report(
+    store: &JournalStore,
+    request: JournalRequest,
+) -> Option<JournalReport> {
     match carry_out(store, request).await {
         Ok(answer) => answer.map(JournalReport::Answer),
         Err(error) if error.is_retry() => Some(JournalReport::Away(error.to_string())),
@@ -157,7 +160,7 @@ async fn answer(store: &JournalStore, request: JournalRequest) -> Option<Journal
     }
 }
 
-async fn survey(store: &JournalStore, own: DispatcherReport) -> JournalReport {
+async fn report_and_survey(store: &JournalStore, own: DispatcherReport) -> JournalReport {
     match store.survey(Some(own)).await {
         Ok(survey) => JournalReport::Surveyed(survey),
         Err(error) if error.is_retry() => JournalReport::NotSurveyed(error.to_string()),
@@ -165,7 +168,7 @@ async fn survey(store: &JournalStore, own: DispatcherReport) -> JournalReport {
     }
 }
 
-async fn cut(store: &JournalStore, number: u64) {
+async fn cut_journal_before(store: &JournalStore, number: u64) {
     // What is not removed now is removed with the next cut.
     if let Err(error) = store.cut_before(number).await {
         tracing::warn!(event = "journal_not_cut", %error, "old records of the journal are not removed");
@@ -213,7 +216,7 @@ async fn carry_out(
             }
         }
         JournalRequest::Free { epoch } => {
-            store.free_lease(epoch).await?;
+            store.release_lease(epoch).await?;
             return Ok(None);
         }
     }))

@@ -63,12 +63,12 @@ impl LocalNotifications {
             run: before.last_run,
             ..Reported::default()
         };
-        watch_reports::begin_reporting(&self.db, watch, &fresh, now_ms)
-            .and_then(|reported| self.begin_changes(watch, reported, before.last_change))
+        watch_reports::update_reporting(&self.db, watch, &fresh, now_ms)
+            .and_then(|reported| self.begin_reporting_changes(watch, reported, before.last_change))
             .map_err(outbox_fault)
     }
 
-    fn begin_changes(
+    fn begin_reporting_changes(
         &self,
         watch: &Watch,
         reported: BTreeMap<NotificationTime, Reported>,
@@ -158,10 +158,10 @@ impl LocalNotifications {
         while !give_up() && Instant::now() < until + UNDER_WAY {
             let mut has_more = false;
             if Instant::now() < until {
-                let due = attempts.take_due(&self.db, now_ms());
+                let due = attempts.take_due_deliveries(&self.db, now_ms());
                 let (due, next_ms) = due.map_err(outbox_fault)?;
                 due.into_iter()
-                    .for_each(|delivery| courier.deliver(delivery));
+                    .for_each(|delivery| courier.enqueue(delivery));
                 has_more = next_ms.is_some();
             }
             if attempts.is_empty() && !has_more {

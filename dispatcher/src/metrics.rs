@@ -88,7 +88,7 @@ impl Metrics {
     /// Starts to count the rows of the frontier in this state folder, which is open now.
     pub(crate) fn begin_counts(&mut self, state: &Path) -> Result<(), Fault> {
         let (asked, shared) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
-        let conditions = move || asked.conditions();
+        let conditions = move || asked.hold_conditions();
         let thread = counts::start(state, self.shared.clock, conditions, move |counts| {
             *lock(&shared.counts) = counts.clone();
         })?;
@@ -126,7 +126,7 @@ impl Metrics {
 
 impl Shared {
     /// The conditions that the loop published last; `None` before it has published any.
-    fn conditions(&self) -> Option<HoldConditions> {
+    fn hold_conditions(&self) -> Option<HoldConditions> {
         let published = lock(&self.loop_metrics).clone()?;
         let (is_store_away, _) = self.health.store_state();
         Some(HoldConditions {

@@ -234,7 +234,7 @@ fn parse_frame(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequ
         FrameContent::Unread(frame) => {
             let asked = control::parse_request(&frame, clock.wall_ms());
             if let Ok(ControlRequest::Feed { batch, .. }) = &asked {
-                bytes += frame.len() + batch.bytes();
+                bytes += frame.len() + batch.memory_bytes();
             }
             asked.and_then(|asked| check_origin(asked, &requester.client, is_private))
         }
@@ -268,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    fn client(peer: u8) -> Requester {
+    fn requester(peer: u8) -> Requester {
         Client::Socket(vec![peer].into()).into()
     }
 
@@ -285,7 +285,7 @@ mod tests {
         let (mut reader, requests) = reader(false);
         let long = format!("[{}]", " ".repeat(2 * SMALL_BYTES));
         for frame in [&b"rubbish"[..], long.as_bytes(), b"", b"[]"] {
-            reader.enqueue(client(1), frame.to_vec());
+            reader.enqueue(requester(1), frame.to_vec());
         }
         drop(reader);
         let read = requests.iter().map(|one| one.asked.is_ok());
@@ -312,22 +312,22 @@ mod tests {
         let request = r#"{"url": "http://a.org/", "appid": "a", "crawlid": "c"}"#;
         let list = format!("[{}]", vec![request; 100_000].join(","));
         for peer in 1..=3 {
-            reader.enqueue(client(peer), list.clone().into_bytes());
+            reader.enqueue(requester(peer), list.clone().into_bytes());
         }
         let first: Vec<ClientRequest> = requests.iter().take(2).collect();
-        reader.enqueue(client(4), b"[]".to_vec());
+        reader.enqueue(requester(4), b"[]".to_vec());
         let peer = |one: &ClientRequest| one.requester.client.clone();
-        assert_eq!(peer(&requests.recv().unwrap()), client(4).client);
+        assert_eq!(peer(&requests.recv().unwrap()), requester(4).client);
         assert!(requests.try_recv().is_err(), "the third list waits");
         drop(first);
-        assert_eq!(peer(&requests.recv().unwrap()), client(3).client);
+        assert_eq!(peer(&requests.recv().unwrap()), requester(3).client);
     }
 
     #[test]
     fn what_is_too_much_of_a_connection_is_refused_for_now() {
         let (mut reader, requests) = reader(false);
         for _ in 0..1_001 {
-            reader.enqueue(client(1), b"[]".to_vec());
+            reader.enqueue(requester(1), b"[]".to_vec());
         }
         let read: Vec<ClientRequest> = requests.iter().take(1_001).collect();
         let refusal = read.last().unwrap().asked.as_ref().unwrap_err();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use webfill_store::{
     CheckedRows, Crawl, CrawlId, CrawlState, GoneMarking, ListPass, Lists, Store, StoreError,
-    check_missing_rows,
+    check_and_mark_missing_rows,
 };
 
 /// The maximum number of crawls whose judged state is remembered.
@@ -67,7 +67,7 @@ impl ListChecker {
 
     /// Judges the next list. After an error, the crawl is judged from its beginning. Returns the note of a crawl
     /// whose last list was judged.
-    pub(crate) async fn judge_next(
+    pub(crate) async fn judge_next_list(
         &mut self,
         store: &Arc<dyn Store>,
     ) -> Result<Option<i64>, StoreError> {
@@ -100,7 +100,7 @@ async fn check_next_list(store: &dyn Store, lists: &mut Lists) -> Result<bool, S
     let Some(list) = lists.next().await? else {
         return Ok(false);
     };
-    let rows = check_missing_rows(store, &list, GoneMarking::Believed).await?;
+    let rows = check_and_mark_missing_rows(store, &list, GoneMarking::Believed).await?;
     log_rows(&list, &rows);
     Ok(true)
 }

@@ -39,7 +39,7 @@ use self::arriving::ArrivalHandler;
 use self::events::{Event, Inbox, event_sender};
 use self::followers::Followers;
 use self::journalled::JournalledCommits;
-use self::opening::{frontier_fault, log_admission_wait, open};
+use self::opening::{frontier_fault, log_admission_wait, open_core};
 use self::sockets::{TASKS, check_ports, socket_specs};
 use self::standing_by::{Turn, await_turn};
 use crate::audit::AuditLog;
@@ -113,7 +113,7 @@ pub fn run(
     )?;
     // The frontier is opened before the sockets, so that clients are answered as soon as they can connect.
     service_manager.notify_status("opens the frontier".to_owned());
-    let opens = || open(&setup, mappings, clock);
+    let opens = || open_core(&setup, mappings, clock);
     let core = match &journalled {
         Some(journalled) => journalled.keep_lease_during(opens),
         None => opens(),
@@ -277,11 +277,11 @@ impl Process {
                     self.core.audit_signal("end", self.clock.now_ms());
                     return self.end_without_supervisors();
                 }
-                self.core.drain();
+                self.core.start_drain();
             }
             self.request_signalled_reload();
             self.audit_list_changes();
-            self.core.environment().low_disk = self.disks.shortage().map(ToString::to_string);
+            self.core.environment().low_disk = self.disks.check_shortage().map(ToString::to_string);
             self.core.environment().store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
@@ -303,7 +303,7 @@ impl Process {
         self.begin_reloads(committed.reloads_asked);
         self.advance_feeders(committed.feeder_orders)?;
         self.deliveries.deliver(committed.deliveries);
-        self.read_changes(committed.changes_asked, now_ms)
+        self.request_changes(committed.changes_asked, now_ms)
     }
 
     /// Does due work and then hands out tasks, each for a limited time, and commits everything.
@@ -329,7 +329,7 @@ impl Process {
     }
 
     /// Passes the core's requests for changes to the thread that reads them.
-    fn read_changes(&mut self, asked: Vec<ChangesRequest>, now_ms: i64) -> Result<(), Fault> {
+    fn request_changes(&mut self, asked: Vec<ChangesRequest>, now_ms: i64) -> Result<(), Fault> {
         let Some(change_reader) = &self.change_reader else {
             return Ok(());
         };
@@ -425,7 +425,7 @@ impl Process {
         for message in committed.outgoing.drain(..) {
             match message {
                 OutgoingMessage::ToSupervisor(caller, message) => {
-                    let frame = codec::encode_in(caller.version, &message);
+                    let frame = codec::encode_in_version(caller.version, &message);
                     self.outbox.send_to(TASKS, &caller.peer, frame);
                 }
                 OutgoingMessage::ToClient(client, answer) => answers.push((client, answer)),
@@ -439,7 +439,7 @@ impl Process {
         let audited = std::mem::take(&mut committed.audited);
         self.answering.send(CommittedAnswers { audited, answers });
         for write in committed.store_writes.drain(..) {
-            self.store_writer.write(write);
+            self.store_writer.enqueue(write);
         }
     }
 }

@@ -52,7 +52,10 @@ pub(crate) struct SnapshotThread {
 
 impl SnapshotThread {
     /// Makes a snapshot of the file in a state folder.
-    pub(crate) fn make(setup: &JournalSetup, state: &Path) -> Result<SnapshotThread, Fault> {
+    pub(crate) fn start_making(
+        setup: &JournalSetup,
+        state: &Path,
+    ) -> Result<SnapshotThread, Fault> {
         let (maker, state) = (setup.instance, state.to_owned());
         SnapshotThread::start(setup, async move |store, moved| {
             make(&store, &state, maker, &moved).await
@@ -60,7 +63,7 @@ impl SnapshotThread {
     }
 
     /// Receives a snapshot into a file in a state folder.
-    pub(crate) fn receive(
+    pub(crate) fn start_receiving(
         setup: &JournalSetup,
         state: &Path,
         snapshot: Snapshot,
@@ -137,7 +140,7 @@ async fn send(
     (applied, maker): (Applied, u64),
     moved: &AtomicU64,
 ) -> Result<SnapshotEnd, Fault> {
-    let newest = repeat(|| store.newest_snapshot()).await?;
+    let newest = retry(|| store.newest_snapshot()).await?;
     if applied.number == 0 || newest.is_some_and(|newest| newest.number >= applied.number) {
         return Ok(SnapshotEnd::Made(None));
     }
@@ -153,7 +156,7 @@ async fn send(
         let packed = zstd::encode_all(&piece[..], COMPRESSION);
         let packed = packed.map_err(|error| file_fault(copy, &error))?;
         let id = (applied.number, maker);
-        repeat(|| store.put_snapshot_part(id, parts, packed.clone())).await?;
+        retry(|| store.put_snapshot_part(id, parts, packed.clone())).await?;
         parts += 1;
         bytes += read as u64;
         moved.store(bytes, Ordering::Relaxed);
@@ -165,7 +168,7 @@ async fn send(
         parts,
         bytes,
     };
-    let is_newest = repeat(|| store.finish_snapshot(snapshot)).await?;
+    let is_newest = retry(|| store.finish_snapshot(snapshot)).await?;
     Ok(SnapshotEnd::Made(is_newest.then_some(snapshot)))
 }
 
@@ -185,7 +188,7 @@ async fn receive(
     let mut file = options.open(path).map_err(fault)?;
     let mut bytes = 0;
     for part in 0..snapshot.parts {
-        let Some(packed) = repeat(|| store.snapshot_part(snapshot, part)).await? else {
+        let Some(packed) = retry(|| store.snapshot_part(snapshot, part)).await? else {
             return Ok(SnapshotEnd::Superseded);
         };
         let piece = zstd::decode_all(&packed[..]).map_err(fault)?;
@@ -209,7 +212,7 @@ async fn receive(
 }
 
 /// Runs a command again while the store does not answer.
-async fn repeat<R>(mut command: impl AsyncFnMut() -> Result<R, StoreError>) -> Result<R, Fault> {
+async fn retry<R>(mut command: impl AsyncFnMut() -> Result<R, StoreError>) -> Result<R, Fault> {
     for _ in 1..TRIES {
         match command().await {
             Err(error) if error.is_retry() => tokio::time::sleep(RETRY).await,

@@ -143,7 +143,7 @@ impl StoreWriter {
         states.len() > BEHIND
     }
 
-    pub fn write(&self, entry: StoreWrite) {
+    pub fn enqueue(&self, entry: StoreWrite) {
         let queued = match entry {
             StoreWrite::Crawl(write) => {
                 let id = write.crawl.id.clone();
@@ -179,7 +179,7 @@ async fn run_writer(
     let mut has_begun = access.fence.is_none();
     while let Some(entry) = queue.next(store, &health, &on_written).await {
         loop {
-            access.gate.wait().await;
+            access.gate.wait_until_open().await;
             let began = Instant::now();
             let answer = match has_begun {
                 true => access.write(&entry).await,
@@ -202,7 +202,7 @@ async fn run_writer(
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
-                Err(error) if error.is_entry() => {
+                Err(error) if error.is_entry_refusal() => {
                     log_refused(&entry, &error);
                     // The refused write is reported as written, so that later ones are not held up.
                     match &entry {
@@ -275,7 +275,7 @@ impl WriteQueue {
         loop {
             // A list is judged as a whole; a write that arrives meanwhile does not interrupt it.
             if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
-                if let Some(note) = self.check_list(store).await {
+                if let Some(note) = self.judge_next_list(store).await {
                     on_written(WriteResult::CrawlSaved { note });
                 }
                 continue;
@@ -309,8 +309,8 @@ impl WriteQueue {
     }
 
     /// Judges the next list. Returns the note of its crawl if that was the last one.
-    async fn check_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
-        match self.lists.judge_next(store).await {
+    async fn judge_next_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
+        match self.lists.judge_next_list(store).await {
             Ok(note) => note,
             Err(error) => {
                 tracing::warn!(event = "lists_not_judged", %error, "the lists of a crawl are not judged");

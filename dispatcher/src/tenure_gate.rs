@@ -30,7 +30,7 @@ impl TenureGate {
     }
 
     /// Waits until the gate is open.
-    pub(crate) async fn wait(&self) {
+    pub(crate) async fn wait_until_open(&self) {
         while boot_ms() >= self.0.load(Ordering::Relaxed) {
             tokio::time::sleep(CHECK_EVERY).await;
         }

@@ -35,12 +35,12 @@ impl WorkerSums {
         }
         if before.incarnation < counts.incarnation {
             let before = before.totals.clone();
-            self.add(&before);
+            self.add_to_dead(&before);
         }
         self.latest.insert(counts.worker_index, counts);
     }
 
-    fn add(&mut self, totals: &WorkerTotals) {
+    fn add_to_dead(&mut self, totals: &WorkerTotals) {
         let mut dead = std::mem::take(&mut self.dead);
         self.add_to(&mut dead, totals);
         self.dead = dead;
@@ -60,7 +60,7 @@ impl WorkerSums {
         self.latest.values().any(|counts| counts.is_store_away)
     }
 
-    fn counted_as<'m>(&self, mapping: &'m str) -> &'m str {
+    fn counter_name<'m>(&self, mapping: &'m str) -> &'m str {
         match self.mappings.contains(mapping) {
             true => mapping,
             false => OTHER_MAPPINGS,
@@ -77,13 +77,13 @@ impl WorkerSums {
         sum.queue.add(&more.queue);
         sum.save.add(&more.save);
         for (mapping, fields) in &more.fields {
-            let name = self.counted_as(mapping).to_owned();
+            let name = self.counter_name(mapping).to_owned();
             let FieldTotals { filled, empty } = sum.fields.entry(name).or_default();
             *filled = filled.saturating_add(fields.filled);
             *empty = empty.saturating_add(fields.empty);
         }
         for (mapping, rows) in &more.rows {
-            let name = self.counted_as(mapping).to_owned();
+            let name = self.counter_name(mapping).to_owned();
             sum.rows.entry(name).or_default().add(rows);
         }
     }

@@ -33,7 +33,7 @@ impl Following {
 
     /// Moves on to the next dispatcher if the current one has been silent for a quarter of a lease. So a supervisor has
     /// found the one that serves before its lease is over. Returns the next one.
-    pub(crate) fn next_if_silent(&mut self, lease_ms: u64, now_ms: u64) -> Option<usize> {
+    pub(crate) fn advance_if_silent(&mut self, lease_ms: u64, now_ms: u64) -> Option<usize> {
         let patience_ms = (lease_ms / 4).max(LEAST_PATIENCE_MS);
         if self.count < 2 || now_ms < self.heard_ms + patience_ms {
             return None;
@@ -51,14 +51,14 @@ mod tests {
     #[test]
     fn the_next_dispatcher_is_tried_once_the_current_one_is_silent() {
         let mut following = Following::new(3, 1_000);
-        assert_eq!(following.next_if_silent(20_000, 5_999), None);
+        assert_eq!(following.advance_if_silent(20_000, 5_999), None);
         following.note_heard(5_999);
-        assert_eq!(following.next_if_silent(20_000, 10_998), None);
-        assert_eq!(following.next_if_silent(20_000, 10_999), Some(1));
-        assert_eq!(following.next_if_silent(20_000, 11_000), None);
-        assert_eq!(following.next_if_silent(0, 12_999), Some(2));
-        assert_eq!(following.next_if_silent(0, 14_999), Some(0));
+        assert_eq!(following.advance_if_silent(20_000, 10_998), None);
+        assert_eq!(following.advance_if_silent(20_000, 10_999), Some(1));
+        assert_eq!(following.advance_if_silent(20_000, 11_000), None);
+        assert_eq!(following.advance_if_silent(0, 12_999), Some(2));
+        assert_eq!(following.advance_if_silent(0, 14_999), Some(0));
         let mut only_one = Following::new(1, 1_000);
-        assert_eq!(only_one.next_if_silent(0, 1_000_000), None);
+        assert_eq!(only_one.advance_if_silent(0, 1_000_000), None);
     }
 }

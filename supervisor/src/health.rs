@@ -44,7 +44,7 @@ impl Health {
     }
 
     /// Records that the loop runs. `holds`: why nothing is fetched.
-    pub(crate) fn note_turn(&self, holds: Option<String>) {
+    pub(crate) fn record_loop_state(&self, holds: Option<String>) {
         let noted = LoopState {
             at: Instant::now(),
             holds,
@@ -75,9 +75,9 @@ mod tests {
             (count(Probe::Health), count(Probe::Readiness))
         };
         assert_eq!(counts(Duration::ZERO), (0, 1), "it starts");
-        health.note_turn(Some("the dispatcher is silent".into()));
+        health.record_loop_state(Some("the dispatcher is silent".into()));
         assert_eq!(counts(Duration::ZERO), (0, 1));
-        health.note_turn(None);
+        health.record_loop_state(None);
         assert_eq!(counts(STUCK_AFTER), (0, 0));
         assert_eq!(counts(STUCK_AFTER * 2), (1, 1));
     }

@@ -188,7 +188,7 @@ impl State {
 
     fn add_to(&self, page: &mut Exposition) {
         self.add_processes_to(page);
-        let mut workers = page.gauge(
+        let mut workers = page.add_gauge(
             "webfill_workers",
             "Worker processes, by state: `ready`, `starting`, `dead`.",
         );
@@ -199,18 +199,18 @@ impl State {
         let starting = count(|worker| worker.pid.is_some() && !worker.is_ready);
         workers.add_series(&[("state", "starting")], starting);
         workers.add_series(&[("state", "dead")], count(|worker| worker.pid.is_none()));
-        page.counter(
+        page.add_counter(
             "webfill_worker_deaths_total",
             "Workers that have died and were restarted.",
         )
         .set_value(self.worker_deaths);
-        page.gauge(
+        page.add_gauge(
             "webfill_dispatcher_up",
             "1: the supervisor has a lease, so it may start requests.",
         )
         .set_value(u8::from(self.has_lease));
         add_disk_low(page, self.is_disk_low);
-        page.gauge(
+        page.add_gauge(
             "webfill_tasks_held",
             "Tasks with the supervisor and its workers.",
         )
@@ -226,7 +226,7 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
 }
 
 fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
-    let mut pages = page.counter(
+    let mut pages = page.add_counter(
         "webfill_pages_total",
         "Stored pages, by their outcome; attempts that the dispatcher retries count as well.",
     );
@@ -234,7 +234,7 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
         let count = totals.pages.get(outcome).copied().unwrap_or(0);
         pages.add_series(&[("outcome", outcome.as_str())], count);
     }
-    let mut answers = page.counter(
+    let mut answers = page.add_counter(
         "webfill_responses_total",
         "Answers to requests for pages, by the first digit of the status: `2xx`; `other`: above 5.",
     );
@@ -248,22 +248,22 @@ fn add_requests(page: &mut Exposition, totals: &WorkerTotals) {
         &[("class", "other")],
         others.map(|(_, count)| count).sum::<u64>(),
     );
-    page.counter(
+    page.add_counter(
         "webfill_fetched_bytes_total",
         "Bytes of pages' bodies, after decompression.",
     )
     .set_value(totals.fetched_bytes);
-    page.counter("webfill_robots_fetches_total", "Requests for robots.txt.")
+    page.add_counter("webfill_robots_fetches_total", "Requests for robots.txt.")
         .set_value(totals.robots);
 }
 
 fn add_durations(page: &mut Exposition, totals: &WorkerTotals) {
-    page.histogram(
+    page.add_histogram(
         "webfill_fetch_duration_seconds",
         "From the start of a request for a page to the end of its body; its count is the number of such requests.",
         &totals.fetch,
     );
-    page.histogram(
+    page.add_histogram(
         "webfill_queue_duration_seconds",
         "From the arrival of a task at its worker to its request: waits for robots.txt, the site's delay and a permit to fetch. Tasks without a request are not counted.",
         &totals.queue,
@@ -271,12 +271,12 @@ fn add_durations(page: &mut Exposition, totals: &WorkerTotals) {
 }
 
 fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
-    page.counter(
+    page.add_counter(
         "webfill_pages_unmatched_total",
         "Pages with the outcome `ok` that no mapping matches, without sitemaps: `unmatched` in the summary of a crawl and in `webfill info`.",
     )
     .set_value(totals.unmatched);
-    let mut fields = page.counter(
+    let mut fields = page.add_counter(
         "webfill_fields_total",
         "Fields that a mapping extracts from its pages with the outcome `ok`: `filled` or `empty`.",
     );
@@ -284,7 +284,7 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
         fields.add_series(&[("mapping", mapping), ("state", "filled")], counts.filled);
         fields.add_series(&[("mapping", mapping), ("state", "empty")], counts.empty);
     }
-    let mut rows = page.counter(
+    let mut rows = page.add_counter(
         "webfill_rows_total",
         "Rows of pages with the outcome `ok`: `stored`, `without_key`, or lost to another row with the `same_key`.",
     );
@@ -298,7 +298,7 @@ fn add_extraction(page: &mut Exposition, totals: &WorkerTotals) {
             rows.add_series(&[("mapping", mapping), ("state", state)], count);
         }
     }
-    let mut cut = page.counter(
+    let mut cut = page.add_counter(
         "webfill_pages_rows_cut_total",
         "Pages with rows that were left out at a bound.",
     );

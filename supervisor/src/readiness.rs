@@ -38,9 +38,9 @@ impl Readiness {
     }
 
     /// Prints `ready`, or a reason to wait that was not reported lately. `waits_for`: the present reason.
-    pub(crate) fn print_news(&mut self, waits_for: Option<String>) {
+    pub(crate) fn print_readiness(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
-        match self.find_news(waits_for, Instant::now()) {
+        match self.update_readiness(waits_for, Instant::now()) {
             News::Nothing => {}
             News::Ready => {
                 tracing::info!(event = "ready", "ready");
@@ -54,7 +54,7 @@ impl Readiness {
         }
     }
 
-    fn find_news(&mut self, waits_for: Option<&str>, now: Instant) -> News {
+    fn update_readiness(&mut self, waits_for: Option<&str>, now: Instant) -> News {
         match waits_for {
             _ if self.is_ready => News::Nothing,
             None => {
@@ -77,15 +77,15 @@ mod tests {
         let mut readiness = Readiness::new();
         let now = readiness.started;
         assert_eq!(
-            readiness.find_news(Some("a"), now),
+            readiness.update_readiness(Some("a"), now),
             News::Nothing,
             "too early"
         );
         let later = now + PATIENCE;
-        assert_eq!(readiness.find_news(Some("a"), later), News::Waiting);
-        assert_eq!(readiness.find_news(Some("a"), later), News::Nothing);
-        assert_eq!(readiness.find_news(Some("b"), later), News::Waiting);
-        assert_eq!(readiness.find_news(None, later), News::Ready);
-        assert_eq!(readiness.find_news(Some("c"), later), News::Nothing);
+        assert_eq!(readiness.update_readiness(Some("a"), later), News::Waiting);
+        assert_eq!(readiness.update_readiness(Some("a"), later), News::Nothing);
+        assert_eq!(readiness.update_readiness(Some("b"), later), News::Waiting);
+        assert_eq!(readiness.update_readiness(None, later), News::Ready);
+        assert_eq!(readiness.update_readiness(Some("c"), later), News::Nothing);
     }
 }

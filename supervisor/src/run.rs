@@ -77,7 +77,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     process.start_workers()?;
     process.send_due_messages();
     if process.setup.is_local {
-        process.readiness.print_news(None);
+        process.readiness.print_readiness(None);
     }
     loop {
         match arrived.recv_timeout(process.next_check_in()) {
@@ -188,11 +188,11 @@ impl Process {
 
     fn handle_dispatcher_message(&mut self, frame: &[u8], now_ms: u64) -> Result<(), CodecError> {
         self.following.note_heard(now_ms);
-        if let Some(refusal) = handshake::read_refusal(frame) {
+        if let Some(refusal) = handshake::decode_refusal(frame) {
             self.note_refusal(refusal);
             return Ok(());
         }
-        let (version, message) = codec::decode_versioned(frame)?;
+        let (version, message) = codec::decode_with_version(frame)?;
         self.version = version;
         self.refused = None;
         self.supervisor.handle_dispatcher_message(message, now_ms);
@@ -231,11 +231,11 @@ impl Process {
         for message in self.supervisor.take_outgoing() {
             match message {
                 OutgoingMessage::ToDispatcherNow(SupervisorToDispatcher::Hello(hello)) => {
-                    let frame = handshake::frame_of_hello(&hello);
+                    let frame = handshake::encode_hello(&hello);
                     self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcher(message) => {
-                    let frame = codec::encode_in(self.version, &message);
+                    let frame = codec::encode_in_version(self.version, &message);
                     self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
@@ -245,11 +245,11 @@ impl Process {
                         true => self.version,
                         false => OLDEST_VERSION,
                     };
-                    let frame = codec::encode_in(version, &message);
+                    let frame = codec::encode_in_version(version, &message);
                     self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::Outcomes(outcomes) => {
-                    let frame = codec::encode_in(self.version, &*outcomes);
+                    let frame = codec::encode_in_version(self.version, &*outcomes);
                     self.outbox.send(OUTCOMES, frame);
                 }
                 OutgoingMessage::ToWorker(worker_index, message) => {
@@ -276,7 +276,7 @@ impl Process {
         if signals::received_request() == SignalRequest::Stop {
             return Err(Fault::error("stopped immediately"));
         }
-        let low_disk = self.setup.disks.shortage().map(ToString::to_string);
+        let low_disk = self.setup.disks.check_shortage().map(ToString::to_string);
         self.read_claim();
         let lapsed = self.claim.lapse_reason(boot_ms());
         self.supervisor
@@ -284,7 +284,7 @@ impl Process {
         self.follow_next_if_silent()?;
         self.send_due_messages();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
-            self.readiness.print_news(self.waits_for());
+            self.readiness.print_readiness(self.wait_reason());
             if self.readiness.is_ready() {
                 self.service_manager.notify_ready();
             }
@@ -299,7 +299,7 @@ impl Process {
     /// sent again when the next one begins a session.
     fn follow_next_if_silent(&mut self) -> Result<(), Fault> {
         let lease_ms = self.supervisor.lease_ms();
-        let Some(next) = self.following.next_if_silent(lease_ms, boot_ms()) else {
+        let Some(next) = self.following.advance_if_silent(lease_ms, boot_ms()) else {
             return Ok(());
         };
         for spec in dispatcher_specs(&self.setup, &self.setup.dispatchers[next]) {

@@ -62,7 +62,7 @@ impl Session {
     }
 
     /// Sends the next heartbeat early.
-    pub(crate) fn send_soon(&mut self, now_ms: u64) {
+    pub(crate) fn schedule_early_heartbeat(&mut self, now_ms: u64) {
         if self.is_welcomed() {
             self.next_send_ms = self.next_send_ms.min(now_ms + EARLY_HEARTBEAT_MS);
         }
@@ -123,7 +123,7 @@ impl Session {
         self.lease_until_ms
     }
 
-    pub(crate) fn heartbeat(
+    pub(crate) fn next_heartbeat(
         &mut self,
         credit: Credit,
         now_ms: u64,
@@ -154,12 +154,12 @@ impl Session {
 
     /// Whether a recall with a higher number has arrived before the tasks message with this number. If so, the recall
     /// may include its tasks.
-    pub(crate) fn has_overtaken(&self, tasks: u64) -> bool {
+    pub(crate) fn has_later_recall(&self, tasks: u64) -> bool {
         tasks < self.recalled
     }
 
     /// Returns the number of the next outcomes message.
-    pub(crate) fn next_outcomes(&mut self) -> u64 {
+    pub(crate) fn next_outcomes_number(&mut self) -> u64 {
         self.outcomes_sent += 1;
         self.outcomes_sent
     }

@@ -97,7 +97,7 @@ impl Supervisor {
             crawls: HashMap::new(),
             site_scripts: HashMap::new(),
             mappings: Mappings::default(),
-            outcomes: no_outcomes(&terms.id),
+            outcomes: empty_outcomes(&terms.id),
             unacknowledged: UnacknowledgedOutcomes::default(),
             recalls: Recalls::default(),
             reported_credit: terms.limit,
@@ -216,7 +216,8 @@ impl Supervisor {
     /// Gives back the tasks in the scope that were not sent to a worker yet.
     fn return_waiting(&mut self, scope: &RecallScope) {
         for worker in &mut self.workers {
-            let is_in_scope = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
+            let is_in_scope =
+                |task: &mut Task| scope.contains_task(task.crawl, &task.site, task.priority);
             for task in worker.waiting.extract_if(.., is_in_scope) {
                 if self.queue.release(task.task, task.delivery) {
                     self.outcomes.returned.push(TaskReturned {
@@ -267,7 +268,7 @@ fn most_uncounted(terms: &Terms) -> u64 {
     u64::from(terms.workers) * MOST_LOOK_UPS as u64
 }
 
-fn no_outcomes(supervisor: &str) -> SupervisorOutcomes {
+fn empty_outcomes(supervisor: &str) -> SupervisorOutcomes {
     SupervisorOutcomes {
         supervisor: supervisor.to_owned(),
         session: 0,

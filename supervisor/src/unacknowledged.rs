@@ -23,19 +23,19 @@ pub(crate) struct UnacknowledgedOutcomes {
 
 impl UnacknowledgedOutcomes {
     pub(crate) fn add(&mut self, outcomes: &Arc<SupervisorOutcomes>) {
-        self.link_bytes += links::bytes_of(&outcomes.done);
+        self.link_bytes += links::total_link_bytes(&outcomes.done);
         self.sent.push_back(Arc::clone(outcomes));
     }
 
     /// Whether no more tasks may be requested until some outcomes are acknowledged.
-    pub(crate) fn are_too_long(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.link_bytes > MOST_LINK_BYTES
     }
 
     /// Drops the messages of this session up to and including `number`, which the dispatcher has made durable.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         while let Some(sent) = self.sent.pop_front_if(|sent| sent.number <= number) {
-            self.link_bytes -= links::bytes_of(&sent.done);
+            self.link_bytes -= links::total_link_bytes(&sent.done);
         }
     }
 

@@ -43,7 +43,7 @@ fn run_alone(store: Store, kind: Kind, fault: Fault) {
 }
 
 /// A fault once in a crawl, and once in a fleet.
-fn in_crawl_and_fleet(fault: Fault) -> [(Kind, Fault); 2] {
+fn crawl_and_fleet_rounds(fault: Fault) -> [(Kind, Fault); 2] {
     [(Kind::Crawl, fault), (Kind::Fleet, fault)]
 }
 
@@ -80,12 +80,12 @@ on_each_store! {
     a_second_supervisor_of_the_same_id_harms_nobody: [(Kind::Fleet, Fault::SameId(2_500))];
     a_second_dispatcher_on_the_same_state_is_refused: [(Kind::Fleet, Fault::SecondDispatcher)];
     the_wall_clock_may_jump_an_hour_forth_and_back needs libfaketime:
-        [in_crawl_and_fleet(Fault::Clock(1)), in_crawl_and_fleet(Fault::Clock(-1))].concat();
-    what_was_leased_and_not_sent_is_sent_again: in_crawl_and_fleet(Fault::KillAt(Point::AfterLease));
+        [crawl_and_fleet_rounds(Fault::Clock(1)), crawl_and_fleet_rounds(Fault::Clock(-1))].concat();
+    what_was_leased_and_not_sent_is_sent_again: crawl_and_fleet_rounds(Fault::KillAt(Point::AfterLease));
     a_site_in_trouble_loses_nothing:
         [Trouble::Fails(403), Trouble::Fails(503), Trouble::Blocks, Trouble::Resets]
             .map(|trouble| (Kind::Crawl, Fault::Site(trouble, 2_500)));
-    a_commit_that_was_cut_short_is_undone: in_crawl_and_fleet(Fault::KillAt(Point::DuringCommit));
+    a_commit_that_was_cut_short_is_undone: crawl_and_fleet_rounds(Fault::KillAt(Point::DuringCommit));
 }
 
 // These two moments are recognised by reading SQLite's file, so there is no test with MongoDB.
@@ -94,7 +94,7 @@ on_each_store! {
 fn what_was_fetched_and_not_saved_is_fetched_again() {
     run_each_alone(
         Store::Sqlite,
-        &in_crawl_and_fleet(Fault::KillAt(Point::BeforeSave)),
+        &crawl_and_fleet_rounds(Fault::KillAt(Point::BeforeSave)),
     );
 }
 
@@ -102,7 +102,7 @@ fn what_was_fetched_and_not_saved_is_fetched_again() {
 fn what_was_saved_and_not_acknowledged_is_not_stored_twice() {
     run_each_alone(
         Store::Sqlite,
-        &in_crawl_and_fleet(Fault::KillAt(Point::BeforeAck)),
+        &crawl_and_fleet_rounds(Fault::KillAt(Point::BeforeAck)),
     );
 }
 
@@ -112,7 +112,10 @@ fn a_machine_that_loses_its_way_out_costs_nothing() {
     run_isolated(
         "alone::a_machine_that_loses_its_way_out_costs_nothing",
         || {
-            run_each_alone(Store::Sqlite, &in_crawl_and_fleet(Fault::LosesWay(4_500)));
+            run_each_alone(
+                Store::Sqlite,
+                &crawl_and_fleet_rounds(Fault::LosesWay(4_500)),
+            );
         },
     );
 }

@@ -104,7 +104,7 @@ impl Crew {
         let (seeds, state) = (work.path("seeds.txt"), work.path("state"));
         let args: Vec<String> = work_args(work, store);
         let ways = Routes::open(web, 1);
-        let resolve = ways.resolve(0);
+        let resolve = ways.resolve_value(0);
         let (folder, own_clock) = (work.path("."), clock.clone());
         let retries = Rc::new(Cell::new(false));
         let retries_now = Rc::clone(&retries);
@@ -160,7 +160,7 @@ impl Crew {
         };
         let ways = Routes::open(web, SUPERVISORS);
         let resolve: Vec<String> = (0..SUPERVISORS)
-            .map(|number| ways.resolve(number))
+            .map(|number| ways.resolve_value(number))
             .collect();
         let supervisor = {
             let (store, clock) = (store.to_owned(), clock.clone());
@@ -217,19 +217,20 @@ impl Crew {
     /// seeds were accepted, and the dispatcher is asked.
     fn feed_or_check(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
-            let status = self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
+            let status =
+                self.send_command(&json!({"action": "crawl_status", "crawls": [crawl]}))?;
             return Some(status["finished"] == true);
         }
         let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
-        let opened = self.command(&json!({"action": "open_crawl", "spec": spec}))?;
+        let opened = self.send_command(&json!({"action": "open_crawl", "spec": spec}))?;
         let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
         // One seed is fed for each answer, so that feeding continues while faults happen.
         if let Some(root) = roots.get(fed_lines as usize) {
-            self.command(&json!({"action": "feed_seeds", "crawl": crawl,
+            self.send_command(&json!({"action": "feed_seeds", "crawl": crawl,
                 "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
             return Some(false);
         }
-        self.command(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
+        self.send_command(&json!({"action": "end_of_seeds", "crawl": crawl}))?;
         self.fed = Some(crawl.clone());
         Some(false)
     }
@@ -278,10 +279,12 @@ impl Crew {
     }
 
     /// The URLs of the tasks in the frontier that meet a condition.
-    fn urls(&self, condition: &str) -> BTreeSet<String> {
+    fn task_urls_where(&self, condition: &str) -> BTreeSet<String> {
         let read = || {
-            let db =
-                Connection::open_with_flags(self.frontier(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            let db = Connection::open_with_flags(
+                self.frontier_path(),
+                OpenFlags::SQLITE_OPEN_READ_ONLY,
+            )?;
             let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
             select.query_map([], |row| row.get(0))?.collect()
         };
@@ -292,11 +295,11 @@ impl Crew {
 
     /// The URLs of tasks that some process holds.
     pub(crate) fn held_urls(&self) -> BTreeSet<String> {
-        self.urls("state = 1")
+        self.task_urls_where("state = 1")
     }
 
     pub(crate) fn failed_urls(&self) -> BTreeSet<String> {
-        self.urls("state = 2 AND outcome NOT IN ('ok', 'disallowed')")
+        self.task_urls_where("state = 2 AND outcome NOT IN ('ok', 'disallowed')")
     }
 
     fn request(&self, request: &Value) -> Option<Value> {
@@ -305,7 +308,7 @@ impl Crew {
 
     /// Sends a request to the dispatcher like `webfill crawl`, on the socket that only processes of this user can
     /// reach.
-    fn command(&self, request: &Value) -> Option<Value> {
+    fn send_command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
         request_at(&format!("ipc://{}", socket.display()), request)
     }
@@ -346,12 +349,12 @@ impl Crew {
             .expect("our own folder");
     }
 
-    pub(crate) fn frontier(&self) -> PathBuf {
+    pub(crate) fn frontier_path(&self) -> PathBuf {
         self.state.join("dispatcher.db")
     }
 
     /// Kills all processes.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn kill_all(&mut self) {
         self.members.clear();
     }
 }

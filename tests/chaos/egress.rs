@@ -51,7 +51,7 @@ impl Routes {
     }
 
     /// The value of `--resolve` with which a machine finds every host at the machine's own address of the web.
-    pub(crate) fn resolve(&self, machine: usize) -> String {
+    pub(crate) fn resolve_value(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)
     }

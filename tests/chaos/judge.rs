@@ -24,7 +24,7 @@ pub(crate) struct Failures<'a> {
 
 impl Failures<'_> {
     /// Whether the causes explain that the task of a URL failed.
-    pub(crate) fn explain(&self, url: &str) -> bool {
+    pub(crate) fn can_explain(&self, url: &str) -> bool {
         let mut visits = self.visits.0.iter();
         if self.of_whole_hosts {
             let host = url.split('/').nth(2).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Failures<'_> {
     }
 }
 
-pub(crate) fn report(
+pub(crate) fn build_report(
     graph: &Graph,
     failures: &Failures<'_>,
     injected: &[Injected],
@@ -60,7 +60,7 @@ pub(crate) fn report(
     let mut wrong = Vec::new();
     for (host, delay) in &graph.delays {
         let of_host = visits.for_host(host);
-        wrong.extend(find_impolite(host, &of_host, *delay));
+        wrong.extend(find_impolite_requests(host, &of_host, *delay));
         wrong.extend(find_robots_violations(host, &of_host));
         report.robots += of_host.robots().len();
     }
@@ -74,7 +74,7 @@ pub(crate) fn report(
 }
 
 /// Finds requests of a site that overlap, and requests for pages closer than its delay.
-fn find_impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
+fn find_impolite_requests(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
     let overlaps = visits.overlaps();
     let mut wrong: Vec<String> = overlaps
         .iter()
@@ -326,7 +326,8 @@ mod tests {
     #[test]
     fn requests_that_are_too_close_or_overlap_are_seen() {
         let delay = Duration::from_millis(200);
-        let judged = |requests: &[_]| find_impolite("c0.example", &visits(requests), delay).len();
+        let judged =
+            |requests: &[_]| find_impolite_requests("c0.example", &visits(requests), delay).len();
         assert_eq!(
             judged(&[("/robots.txt", 0, 5), ("/", 6, 20), ("/a", 206, 210)]),
             0

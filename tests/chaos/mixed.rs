@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated_if_possible;
+use webfill_tests::isolation::run_isolated_if_possible;
 
 use crate::plan::{self, Kind};
 use crate::round::{self, Report, Round, Store};
@@ -91,7 +91,7 @@ fn number_from_env(name: &str) -> Option<u64> {
 fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
     let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
-        None => isolated_if_possible(name, hundreds_of_faults),
+        None => run_isolated_if_possible(name, hundreds_of_faults),
         // A MongoDB server that was started by others cannot be reached from an isolated network.
         Some(_) => hundreds_of_faults(),
     }

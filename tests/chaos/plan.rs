@@ -103,7 +103,7 @@ pub(crate) enum Kind {
 pub(crate) fn mixed_plan(kind: Kind, count: usize, rng: &mut Rng) -> Vec<PlannedFault> {
     let mut deal = || PlannedFault {
         wait_ms: rng.u64(300..=1_000),
-        fault: any_fault(kind, rng),
+        fault: draw_fault(kind, rng),
         pick: rng.usize(..1 << 16),
     };
     (0..count).map(|_| deal()).collect()
@@ -119,7 +119,7 @@ pub(crate) fn plan_of(fault: Fault, count: usize, wait_ms: u64) -> Vec<PlannedFa
     (0..count).map(planned).collect()
 }
 
-fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
+fn draw_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of one second: some pauses are shorter, but most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
@@ -141,7 +141,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         10 => Some(Fault::KillAt(
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
-        11..15 => Some(Fault::Site(any_trouble(rng), ms)),
+        11..15 => Some(Fault::Site(draw_trouble(rng), ms)),
         // This is longer than the loss takes to be noticed.
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
@@ -161,7 +161,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     }
 }
 
-fn any_trouble(rng: &mut Rng) -> Trouble {
+fn draw_trouble(rng: &mut Rng) -> Trouble {
     match rng.usize(..5) {
         0 => Trouble::Blocks,
         1 => Trouble::Resets,

@@ -28,7 +28,7 @@ pub(crate) fn kill_at(point: Point, crew: &Crew, store: &Path, log: &AccessLog) 
 /// Stops the supervisors until tasks are leased to them, and kills them before they read the tasks.
 fn kill_after_lease(crew: &Crew) -> bool {
     let supervisors = StoppedProcesses::stop_all_of(crew, "supervisor");
-    let leased = || query_number(&crew.frontier(), "SELECT sum(leased) FROM crawls");
+    let leased = || query_number(&crew.frontier_path(), "SELECT sum(leased) FROM crawls");
     let came = wait_for(|| leased().is_some_and(|leased| leased > 0));
     came && supervisors.kill()
 }
@@ -67,7 +67,7 @@ fn kill_before_ack(crew: &Crew, store: &Path) -> bool {
 
 /// Kills the dispatcher as soon as its write-ahead log changes.
 fn kill_during_commit(crew: &Crew) -> bool {
-    let wal = crew.frontier().with_extension("db-wal");
+    let wal = crew.frontier_path().with_extension("db-wal");
     let check = || {
         let data = std::fs::metadata(&wal).ok()?;
         Some((data.len(), data.modified().ok()?))

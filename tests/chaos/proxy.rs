@@ -68,7 +68,7 @@ impl Proxy {
         Proxy { shared }
     }
 
-    pub(crate) fn set(&self, weather: Weather) {
+    pub(crate) fn set_weather(&self, weather: Weather) {
         let now = self.shared.weather.lock();
         *now.expect("nobody panics while holding it") = weather;
     }
@@ -137,7 +137,7 @@ impl Pump {
             }
             let passed = match self.from.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(length) => self.pass(&buffer[..length], shared.weather()),
+                Ok(length) => self.forward(&buffer[..length], shared.weather()),
                 Err(error) if is_timeout(&error) => self.send_held(),
                 Err(_) => break,
             };
@@ -150,7 +150,7 @@ impl Pump {
         let _ = self.to.shutdown(Shutdown::Both);
     }
 
-    fn pass(&mut self, bytes: &[u8], weather: Weather) -> std::io::Result<()> {
+    fn forward(&mut self, bytes: &[u8], weather: Weather) -> std::io::Result<()> {
         if weather == Weather::Slow {
             std::thread::sleep(LATER);
         }

@@ -81,7 +81,7 @@ fn spoil_all(bytes: &mut [u8]) {
 }
 
 /// Spoils all but the header, which identifies the file.
-fn spoil_the_rest(bytes: &mut [u8]) {
+fn spoil_after_header(bytes: &mut [u8]) {
     bytes[100..].fill(0xA5);
 }
 
@@ -93,12 +93,12 @@ fn a_frontier_that_is_no_database_any_more_is_left_alone() {
 
 #[test]
 fn a_frontier_with_damaged_pages_is_left_alone() {
-    check_damaged_file("state/dispatcher.db", 17, spoil_the_rest);
+    check_damaged_file("state/dispatcher.db", 17, spoil_after_header);
 }
 
 #[test]
 fn a_store_with_damaged_pages_is_left_alone() {
-    check_damaged_file("store.db", 17, spoil_the_rest);
+    check_damaged_file("store.db", 17, spoil_after_header);
 }
 
 #[needs(namespaces)]
@@ -126,18 +126,18 @@ fn a_full_disk_for_logs_stops_no_crawl() {
 
 /// Serves a page that takes long in any worker: it is deep and wide, and its mapping compares each part with all
 /// others.
-fn serve_burner(web: &Web, work: &Workplace) -> String {
+fn serve_slow_page(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
     let (depth, width) = (100, 20_000);
     site.serve(
         "/",
         page("burner").html("<div>".repeat(depth) + &"<p>x</p>".repeat(width)),
     );
-    work.write_json("mappings/burner.json", &burning_mapping());
+    work.write_json("mappings/burner.json", &slow_mapping());
     site.url("/")
 }
 
-fn burning_mapping() -> Value {
+fn slow_mapping() -> Value {
     let expression = "count(//*//*//*//*[count(.//*) > count(preceding::*)])";
     let processors = json!([{"type": "xpath", "parameters": {"expression": expression}}]);
     json!({
@@ -152,7 +152,7 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     let web = Web::start();
     let work = Workplace::new();
     let urls = [
-        serve_burner(&web, &work),
+        serve_slow_page(&web, &work),
         small_site(&web, "a.example").url("/"),
     ];
     let run = crawl(&work, &web, &urls).env("WEBFILL_WORKER_PAGE_DEADLINE", "1");
@@ -176,7 +176,10 @@ fn kill_workers_during(url: &str, run: &mut Running, work: &Workplace) -> usize 
         let markers = files_under(&work.path("state"));
         let markers = markers.iter().filter(|file| {
             file.extension().is_some_and(|end| end == "crash-marker")
-                && task_in(file).and_then(|task| url_of(task, work)).as_deref() == Some(url)
+                && read_task_id(file)
+                    .and_then(|task| url_of_task(task, work))
+                    .as_deref()
+                    == Some(url)
         });
         for _ in markers {
             workers
@@ -193,13 +196,13 @@ fn kill_workers_during(url: &str, run: &mut Running, work: &Workplace) -> usize 
     deaths
 }
 
-fn task_in(file: &Path) -> Option<i64> {
+fn read_task_id(file: &Path) -> Option<i64> {
     let bytes = fs::read(file).ok()?;
     let task = u64::from_ne_bytes(bytes.try_into().ok()?);
     i64::try_from(task).ok()
 }
 
-fn url_of(task: i64, work: &Workplace) -> Option<String> {
+fn url_of_task(task: i64, work: &Workplace) -> Option<String> {
     let path = work.path("state/dispatcher.db");
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
     let sql = "SELECT url FROM tasks WHERE id = ?1";
@@ -210,7 +213,7 @@ fn url_of(task: i64, work: &Workplace) -> Option<String> {
 fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     let web = Web::start();
     let work = Workplace::new();
-    let killer = serve_burner(&web, &work);
+    let killer = serve_slow_page(&web, &work);
     let urls = [killer.clone(), small_site(&web, "a.example").url("/")];
     let mut run = crawl(&work, &web, &urls)
         .env("WEBFILL_WORKER_PAGE_DEADLINE", "60")

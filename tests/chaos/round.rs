@@ -125,7 +125,7 @@ pub(crate) fn run(round: &Round) -> Report {
     };
     scene.inject_plan(&round.plan);
     scene.finish();
-    scene.crew.end();
+    scene.crew.kill_all();
     let graph = &scene.graph;
     let pages = pages_of(&work, database.as_ref());
     let failures = Failures {
@@ -133,10 +133,10 @@ pub(crate) fn run(round: &Round) -> Report {
         without_route: &scene.urls_without_route(),
         of_whole_hosts: round.gives_up,
     };
-    let mut report = judge::report(graph, &failures, &scene.injected, &pages);
+    let mut report = judge::build_report(graph, &failures, &scene.injected, &pages);
     report.without_route = egress::urls_without_route(&scene.crew.folder).len();
     report.wrong.append(&mut scene.wrong);
-    let frontier = judge::check_frontier(&scene.crew.frontier(), graph);
+    let frontier = judge::check_frontier(&scene.crew.frontier_path(), graph);
     report.wrong.extend(frontier);
     report.elapsed = started.elapsed();
     if !report.wrong.is_empty() {
@@ -166,7 +166,7 @@ impl Scene {
         let mut last = Instant::now();
         loop {
             let finished = self.crew.restart_dead(&self.graph.roots);
-            self.note_held();
+            self.note_held_tasks();
             self.undo_due_faults(Instant::now());
             if finished {
                 break;
@@ -207,7 +207,7 @@ impl Scene {
             without_route: &self.urls_without_route(),
             of_whole_hosts: self.gives_up,
         };
-        for url in failed.iter().filter(|url| !failures.explain(url)) {
+        for url in failed.iter().filter(|url| !failures.can_explain(url)) {
             self.wrong
                 .push(format!("{url} failed, and neither its site nor a way did"));
         }
@@ -233,7 +233,7 @@ impl Scene {
     }
 
     /// Notes which tasks are held, while faults last.
-    fn note_held(&mut self) {
+    fn note_held_tasks(&mut self) {
         let now = Instant::now();
         if self.injected.iter().any(|fault| fault.until >= now) {
             let held = self.crew.held_urls();
@@ -285,14 +285,14 @@ impl Scene {
                 self.mends.push((until, PendingRepair::Remove(intruder)));
             }
             Fault::SecondDispatcher => {
-                let first = self.dispatchers();
+                let first = self.dispatcher_pids();
                 let second = self.crew.start_second_dispatcher();
                 self.mends
                     .push((until, PendingRepair::Refused(second, first)));
             }
             Fault::Clock(hours) => {
                 self.crew.set_clock(hours);
-                return wall_clock::library().is_some();
+                return wall_clock::library_path().is_some();
             }
             Fault::LosesWay(_) => match self.crew.ways.remove_route(pick) {
                 Some(machine) => self
@@ -326,14 +326,14 @@ impl Scene {
         Some(victim.pid)
     }
 
-    fn dispatchers(&self) -> Vec<u32> {
+    fn dispatcher_pids(&self) -> Vec<u32> {
         let found = self.crew.processes_of_role("dispatcher");
         found.iter().map(|process| process.pid).collect()
     }
 
     fn set_weather(&mut self, pick: usize, weather: Weather, until: Instant) {
         let number = pick % self.crew.proxies.len();
-        self.crew.proxies[number].set(weather);
+        self.crew.proxies[number].set_weather(weather);
         self.mends.push((until, PendingRepair::Fair(number)));
     }
 
@@ -349,7 +349,7 @@ impl Scene {
                 PendingRepair::Continue(pid) => {
                     webfill_tests::process::send_signal(pid, Signal::CONT)
                 }
-                PendingRepair::Fair(number) => self.crew.proxies[number].set(Weather::Fair),
+                PendingRepair::Fair(number) => self.crew.proxies[number].set_weather(Weather::Fair),
                 PendingRepair::Remove(intruder) => drop(intruder),
                 PendingRepair::Refused(second, first) => {
                     self.check_second_dispatcher(second, &first)
@@ -367,7 +367,7 @@ impl Scene {
 
     /// Checks that the second dispatcher was refused, if another one was running all the time.
     fn check_second_dispatcher(&mut self, mut second: Running, first: &[u32]) {
-        let lived = !first.is_empty() && self.dispatchers() == first;
+        let lived = !first.is_empty() && self.dispatcher_pids() == first;
         match second.exit_status() {
             Some(status) if lived && status.code() != Some(1) => {
                 let wrong = format!("a second dispatcher ended with {status}");

@@ -19,7 +19,7 @@ const SLACK: Duration = Duration::from_secs(1);
 /// Two public addresses of the isolated machine.
 const PUBLIC: [&str; 2] = ["93.184.216.34", "93.184.216.35"];
 
-fn ip(text: &str) -> IpAddr {
+fn parse_ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
@@ -30,7 +30,7 @@ fn serve_hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<
     for name in &names {
         let site = web.site(name);
         site.serve_otherwise(|_| page("T").into());
-        site.latency(latency);
+        site.set_latency(latency);
     }
     names
 }
@@ -51,7 +51,7 @@ fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>
 }
 
 /// The most requests that were in flight at a time.
-fn most_at_once(visits: &Visits) -> usize {
+fn max_in_flight(visits: &Visits) -> usize {
     let mut changes = Vec::new();
     for visit in &visits.0 {
         let ended_at = visit.ended_at.expect("the request has ended");
@@ -67,7 +67,7 @@ fn most_at_once(visits: &Visits) -> usize {
 }
 
 /// The time from the start of the first request to the start of the last.
-fn span(visits: &Visits) -> Duration {
+fn request_span(visits: &Visits) -> Duration {
     let starts = visits.0.iter().map(|visit| visit.started_at);
     let (first, last) = (starts.clone().min(), starts.max());
     let (first, last) = (first.expect("a request"), last.expect("a request"));
@@ -78,7 +78,7 @@ fn span(visits: &Visits) -> Duration {
 /// robots.txt may follow immediately.
 fn assert_spread(visits: &Visits, delay: Duration) {
     let least = delay * (visits.len() as u32 - 2) - SLACK;
-    let span = span(visits);
+    let span = request_span(visits);
     assert!(
         span >= least,
         "{} requests in {span:?}, not in {least:?}",
@@ -110,11 +110,11 @@ fn the_sites_of_one_address_share_its_bounds() {
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "4")
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 300);
+    assert_eq!(run.summary().outcome_count("ok"), 300);
     let visits = web.visits();
     assert_each_once(&visits, 300);
     assert_eq!(visits.len(), 600);
-    assert!(most_at_once(&visits) <= 4, "{}", most_at_once(&visits));
+    assert!(max_in_flight(&visits) <= 4, "{}", max_in_flight(&visits));
     assert_spread(&visits, 10 * MS);
 }
 
@@ -129,15 +129,15 @@ fn five_thousand_sites_of_one_address_are_asked_by_and_by() {
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "30")
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 5_000);
+    assert_eq!(run.summary().outcome_count("ok"), 5_000);
     let visits = web.visits();
     assert_each_once(&visits, 5_000);
-    assert!(most_at_once(&visits) <= 30, "{}", most_at_once(&visits));
+    assert!(max_in_flight(&visits) <= 30, "{}", max_in_flight(&visits));
 }
 
 #[test]
 fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
-    let webs = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|at| Web::start_on(ip(at)));
+    let webs = ["127.0.0.2", "127.0.0.3", "127.0.0.4"].map(|at| Web::start_on(parse_ip(at)));
     let work = Workplace::new();
     let mut run = work
         .plain_crawl()
@@ -156,10 +156,10 @@ fn the_sites_of_one_provider_share_its_bounds_wherever_they_are() {
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1")
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 12);
+    assert_eq!(run.summary().outcome_count("ok"), 12);
     let visits = Visits(webs.iter().flat_map(|web| web.visits().0).collect());
     assert_each_once(&visits, 12);
-    assert_eq!(most_at_once(&visits), 1);
+    assert_eq!(max_in_flight(&visits), 1);
     assert_spread(&visits, 200 * MS);
     assert_eq!(
         most_deliveries(&work),
@@ -176,8 +176,8 @@ fn loopback_is_only_limited_on_request() {
     let run = crawl_of_many(&work, &web, urls(&names))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 300);
-    assert!(most_at_once(&web.visits()) > 8);
+    assert_eq!(run.summary().outcome_count("ok"), 300);
+    assert!(max_in_flight(&web.visits()) > 8);
     assert_eq!(most_deliveries(&work), 1);
 }
 
@@ -188,10 +188,10 @@ fn public_addresses_are_bounded_by_default() {
         "address_bounds::public_addresses_are_bounded_by_default",
         || {
             add_address(PUBLIC[0]);
-            let web = Web::start_on(ip(PUBLIC[0]));
+            let web = Web::start_on(parse_ip(PUBLIC[0]));
             let names = serve_hosts(&web, 15, ".example", 20 * MS);
             let work = Workplace::new();
-            let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PUBLIC[0])]);
+            let _names = NameServer::start(&work.path(""), |_, _| vec![parse_ip(PUBLIC[0])]);
             let port = web.plain_address().port();
             let urls = names.iter().map(|name| format!("http://{name}:{port}/"));
             public_crawl(&work).args(urls).finish().expect_code(0);
@@ -210,11 +210,11 @@ fn a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same() {
         "address_bounds::a_name_that_leads_elsewhere_each_time_is_crawled_all_the_same",
         || {
             PUBLIC.iter().for_each(|address| add_address(address));
-            let web = Web::start_on(ip("0.0.0.0"));
+            let web = Web::start_on(parse_ip("0.0.0.0"));
             let names = serve_hosts(&web, 1, ".example", 20 * MS);
             let work = Workplace::new();
             let _names = NameServer::start(&work.path(""), |_, asked| {
-                vec![ip(PUBLIC[asked as usize % 2])]
+                vec![parse_ip(PUBLIC[asked as usize % 2])]
             });
             let port = web.plain_address().port();
             let urls = (0..4).map(|number| format!("http://{}:{port}/{number}", names[0]));

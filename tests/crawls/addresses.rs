@@ -40,10 +40,15 @@ fn loopback_is_refused_in_every_spelling() {
         .enumerate()
         .map(|(number, host)| format!("http://{host}:{port}/{number}"));
     let run = public_crawl(&work).args(urls).finish().expect_code(0);
-    assert_eq!(web.connections(), 0, "asked: {:?}", web.visits().paths());
+    assert_eq!(
+        web.connection_count(),
+        0,
+        "asked: {:?}",
+        web.visits().paths()
+    );
     let summary = run.summary();
     assert_eq!(
-        summary.outcome("unsafe_address"),
+        summary.outcome_count("unsafe_address"),
         spellings.len() as u64,
         "{}",
         summary.json
@@ -66,7 +71,7 @@ fn a_name_that_leads_to_loopback_is_refused() {
         work.stored().outcomes()["http://innocent.example/"],
         "unsafe_address"
     );
-    assert_eq!(web.connections(), 0);
+    assert_eq!(web.connection_count(), 0);
 }
 
 #[needs(namespaces)]
@@ -98,15 +103,15 @@ fn private_addresses_are_contacted_only_with_the_flag() {
             let careful = Workplace::new();
             let run = public_crawl(&careful).args(&urls).finish().expect_code(0);
             assert_eq!(
-                run.summary().outcome("unsafe_address"),
+                run.summary().outcome_count("unsafe_address"),
                 addresses.len() as u64
             );
-            assert_eq!(web.connections(), 0);
+            assert_eq!(web.connection_count(), 0);
 
             let reported = Workplace::new();
             let run = reported.crawl(&web).args(&urls).finish().expect_code(0);
             assert_eq!(
-                run.summary().outcome("ok"),
+                run.summary().outcome_count("ok"),
                 addresses.len() as u64,
                 "{:?}",
                 reported.stored().outcomes()
@@ -193,7 +198,7 @@ fn public_addresses_are_asked_only_with_a_contact() {
                 nameless.stored().outcomes()[&site.url("/")],
                 "unsafe_address"
             );
-            assert_eq!(web.connections(), 0);
+            assert_eq!(web.connection_count(), 0);
 
             let named = Workplace::new();
             public_crawl(&named)
@@ -233,7 +238,7 @@ fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.reason("invalid_url"), 2, "{}", summary.json);
+    assert_eq!(summary.skipped_count("invalid_url"), 2, "{}", summary.json);
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/linked")], "redirected", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/next")], "redirected", "{outcomes:?}");

@@ -14,7 +14,7 @@ use webfill_tests::site::{Page, Site, Visit, Web, document, page, script, status
 use webfill_tests::warc::{WarcRecord, read_archive, warc_files};
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, serve_wide_web};
 
 const HOST: &str = "kept.example";
 const MOST_BODY_BYTES: usize = 20_000;
@@ -76,7 +76,7 @@ fn answer_of<'a>(records: &'a [WarcRecord], url: &str) -> &'a WarcRecord {
 }
 
 /// The head of a request as the server read it.
-fn head_of(visit: &Visit) -> String {
+fn request_head(visit: &Visit) -> String {
     let headers = visit.headers.iter();
     let lines: String = headers
         .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -122,7 +122,7 @@ fn assert_requests_are_those_of_the_log(records: &[WarcRecord], web: &Web) {
         assert_eq!(concurrent, answer.field("WARC-Record-ID"));
         archived.push(request.head());
     }
-    let mut visited: Vec<String> = web.visits().0.iter().map(head_of).collect();
+    let mut visited: Vec<String> = web.visits().0.iter().map(request_head).collect();
     archived.sort();
     visited.sort();
     assert_eq!(archived, visited);
@@ -163,11 +163,11 @@ fn http_2_is_archived_as_http_1_1_under_its_own_name() {
     site.serve("/", page("Two").status(404));
     let work = Workplace::new();
     crawl(&work, &web)
-        .arg(site.https("/"))
+        .arg(site.https_url("/"))
         .finish()
         .expect_code(0);
     let records = read_archive(&work.path("archive"));
-    let answer = answer_of(&records, &site.https("/"));
+    let answer = answer_of(&records, &site.https_url("/"));
     assert_eq!(answer.field("WARC-Protocol"), Some("h2"));
     assert!(
         answer.head().starts_with("HTTP/1.1 404 \r\n"),
@@ -186,7 +186,7 @@ fn http_2_is_archived_as_http_1_1_under_its_own_name() {
 }
 
 /// A document that cannot be compressed. Its content depends on the length of the path.
-fn incompressible(path: &str) -> Page {
+fn incompressible_page(path: &str) -> Page {
     let mut random = fastrand::Rng::with_seed(path.len() as u64);
     let body: Vec<u8> = std::iter::repeat_with(|| random.u8(..))
         .take(19_000)
@@ -200,7 +200,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let site = web.site(HOST);
     site.serve_otherwise(|request| {
         // The path `/again/x` gets the same document as `/x`.
-        incompressible(request.path.trim_start_matches("/again")).into()
+        incompressible_page(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();
     let paths = (1..=60).map(|length| format!("/{}", "x".repeat(length)));
@@ -261,7 +261,7 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
         || {
             let web = Web::start();
             let site = web.site(HOST);
-            site.serve_otherwise(|request| incompressible(&request.path).into());
+            site.serve_otherwise(|request| incompressible_page(&request.path).into());
             let work = Workplace::new();
             let folder = work.path("archive");
             std::fs::create_dir(&folder).expect("it is new");
@@ -292,7 +292,7 @@ fn without_room_for_the_archive_the_crawl_ends_and_continues_later() {
 /// Crawls a web while its workers are killed, and returns the archive's folder.
 fn crawl_with_killed_workers(work: &Workplace) -> PathBuf {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let mut running = crawl(work, &web).args(&roots).start();
     for round in 1..=3 {
         web.log()

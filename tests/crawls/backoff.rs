@@ -50,7 +50,7 @@ fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
         .args(urls(&site, 40))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 40);
+    assert_eq!(run.summary().outcome_count("ok"), 40);
     assert_all_ok(&work, 40);
     let visits = site.visits();
     assert_eq!(visits.pages().len(), 40, "each page once");
@@ -75,12 +75,12 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
     let work = Workplace::new();
     let run = crawl(&work, &web)
         .arg("--config")
-        .arg(work.short_timeouts())
+        .arg(work.write_short_timeouts())
         .env("WEBFILL_BACKOFF_ROBOTS", "1,1,1")
         .args(urls(&site, 20))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_eq!(run.summary().outcome_count("ok"), 20);
     assert_all_ok(&work, 20);
     assert_eq!(site.visits().robots().len(), 2, "one in vain, one probe");
     assert_eq!(site.visits().pages().len(), 20, "each page once");
@@ -112,7 +112,7 @@ fn a_robots_txt_that_flaps_costs_no_url() {
         .args(&all)
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), all.len() as u64);
+    assert_eq!(run.summary().outcome_count("ok"), all.len() as u64);
     assert_all_ok(&work, all.len());
     for site in &sites {
         let (robots, fetched) = (site.visits().robots(), site.visits().pages());
@@ -136,7 +136,7 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
         .args(urls(&site, 20))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("robots_unreachable"), 20);
+    assert_eq!(run.summary().outcome_count("robots_unreachable"), 20);
     assert!(site.visits().pages().is_empty());
     assert_eq!(
         site.visits().robots().len(),
@@ -171,7 +171,7 @@ fn a_link_that_is_found_late_leaves_no_older_one_behind() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("robots_unreachable"), 1_501);
+    assert_eq!(summary.outcome_count("robots_unreachable"), 1_501);
     assert!(gone.visits().pages().is_empty());
 }
 
@@ -194,7 +194,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
         .args(urls(&site, 60))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 60);
+    assert_eq!(run.summary().outcome_count("ok"), 60);
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
     let visits = site.visits().pages();
@@ -227,7 +227,7 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
         .expect_code(0);
     let summary = run.summary();
     // The second backoff would exceed the patience.
-    let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
+    let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome_count(code));
     assert_eq!(counts, [30, 30, 0], "{}", summary.json);
     assert_eq!(summary.json["queued"], 0);
     assert_eq!(well.visits().pages().len(), 30);
@@ -256,7 +256,7 @@ fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried()
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("http_error"), 20, "{}", summary.json);
+    assert_eq!(summary.outcome_count("http_error"), 20, "{}", summary.json);
     assert_eq!(summary.json["queued"], 0, "{}", summary.json);
     let gaps = site.visits().pages().gaps();
     let least = [1, 2, 4].map(Duration::from_secs);
@@ -270,7 +270,7 @@ fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried()
         .args(["--retry", "http_error"])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_eq!(run.summary().outcome_count("ok"), 20);
     assert_all_ok(&work, 20);
     assert_eq!(site.visits().pages().len(), 4 + 20, "each page once");
 }
@@ -320,7 +320,14 @@ fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again
         "nothing is tried unasked"
     );
     let retried = again().args(["--retry", "blocked,http_error"]);
-    assert_eq!(retried.finish().expect_code(0).summary().outcome("ok"), 42);
+    assert_eq!(
+        retried
+            .finish()
+            .expect_code(0)
+            .summary()
+            .outcome_count("ok"),
+        42
+    );
 }
 
 #[test]

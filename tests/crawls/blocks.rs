@@ -120,7 +120,8 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
 
     // The backoff of the blocking sites would exceed the crawl's patience.
     let summary = run.summary();
-    let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
+    let counts =
+        ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome_count(code));
     assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
     assert_eq!(summary.json["backing_off"], 0);
     assert_eq!(summary.json["queued"], 0);
@@ -306,7 +307,7 @@ fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     let urls = (0..12).map(|n| site.url(&format!("/{}/{}", n / 3, n % 3)));
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
     let summary = run.summary();
-    let counts = ["redirected", "ok", "blocked"].map(|outcome| summary.outcome(outcome));
+    let counts = ["redirected", "ok", "blocked"].map(|outcome| summary.outcome_count(outcome));
     assert_eq!(counts, [12, 12, 0], "{}", summary.json);
 }
 
@@ -328,7 +329,12 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
         .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 5, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        5,
+        "{}",
+        run.summary().json
+    );
     for (site, path) in [(&site, "/1"), (&alone, "/")] {
         assert_eq!(site.visits().for_path(path).len(), 2, "{path}");
         assert_eq!(
@@ -385,7 +391,12 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     running.wait_until("the site backs off again", |_| blocks(2));
     wake();
     let run = running.finish().expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 1, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        1,
+        "{}",
+        run.summary().json
+    );
     assert_eq!(site.visits().pages().len(), 3);
 
     let unknown = Run::new(["site", "other.example", "--wake", "--state"]);
@@ -414,7 +425,7 @@ fn a_challenge_is_not_shown_to_the_browser() {
         .finish()
         .expect_code(0);
     assert_eq!(
-        run.summary().outcome("blocked"),
+        run.summary().outcome_count("blocked"),
         1,
         "{}",
         run.summary().json

@@ -72,7 +72,12 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
         .args(["--depth", "2", &site.url("/people/1")])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        3,
+        "{}",
+        run.summary().json
+    );
     let pages = work.stored().pages();
     for n in 1..=3 {
         let page = &pages[&site.url(&format!("/people/{n}"))];

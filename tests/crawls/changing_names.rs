@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 const PUBLIC: &str = "93.184.216.34";
 const PRIVATE: &str = "10.1.2.3";
 
-fn ip(text: &str) -> IpAddr {
+fn parse_ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
@@ -27,10 +27,10 @@ fn public_crawl(work: &Workplace) -> Run {
 }
 
 /// A web on the public address, and a listener at the same port of the private one.
-fn web_and_inside() -> (Web, TcpListener) {
+fn start_web_and_listener() -> (Web, TcpListener) {
     add_address(PUBLIC);
     add_address(PRIVATE);
-    let web = Web::start_on(ip(PUBLIC));
+    let web = Web::start_on(parse_ip(PUBLIC));
     let inside = TcpListener::bind((PRIVATE, web.plain_address().port())).expect("a free port");
     inside
         .set_nonblocking(true)
@@ -38,7 +38,7 @@ fn web_and_inside() -> (Web, TcpListener) {
     (web, inside)
 }
 
-fn assert_nobody_came(inside: &TcpListener) {
+fn assert_no_connection(inside: &TcpListener) {
     let came = inside.accept();
     let nobody = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
     assert!(came.as_ref().is_err_and(nobody), "{came:?}");
@@ -50,7 +50,7 @@ fn a_name_that_changes_its_address_never_leads_inside() {
     run_isolated(
         "changing_names::a_name_that_changes_its_address_never_leads_inside",
         || {
-            let (web, inside) = web_and_inside();
+            let (web, inside) = start_web_and_listener();
             let site = web.site("changing.example");
             // Connections are not kept alive, so each request looks up the name again.
             site.serve(
@@ -61,24 +61,28 @@ fn a_name_that_changes_its_address_never_leads_inside() {
             let work = Workplace::new();
             // robots.txt and the first page come from outside. After that, every second answer leads inside.
             let names = NameServer::start(&work.path(""), |_, asked| match asked {
-                0 | 1 => vec![ip(PUBLIC)],
-                odd if odd % 2 == 1 => vec![ip(PUBLIC)],
-                _ => vec![ip(PRIVATE)],
+                0 | 1 => vec![parse_ip(PUBLIC)],
+                odd if odd % 2 == 1 => vec![parse_ip(PUBLIC)],
+                _ => vec![parse_ip(PRIVATE)],
             });
             let port = web.plain_address().port();
             let urls = (0..8).map(|number| format!("http://changing.example:{port}/{number}"));
             let run = public_crawl(&work).args(urls).finish().expect_code(0);
             let summary = run.summary();
-            assert_nobody_came(&inside);
+            assert_no_connection(&inside);
             assert!(
                 names.answered_count() >= 8,
                 "asked {} times",
                 names.answered_count()
             );
-            assert!(summary.outcome("ok") >= 2, "{}", summary.json);
-            assert!(summary.outcome("unsafe_address") >= 2, "{}", summary.json);
+            assert!(summary.outcome_count("ok") >= 2, "{}", summary.json);
+            assert!(
+                summary.outcome_count("unsafe_address") >= 2,
+                "{}",
+                summary.json
+            );
             assert_eq!(
-                summary.outcome("ok") + summary.outcome("unsafe_address"),
+                summary.outcome_count("ok") + summary.outcome_count("unsafe_address"),
                 8,
                 "{}",
                 summary.json
@@ -93,15 +97,17 @@ fn of_a_name_with_both_addresses_only_the_public_one_is_connected_to() {
     run_isolated(
         "changing_names::of_a_name_with_both_addresses_only_the_public_one_is_connected_to",
         || {
-            let (web, inside) = web_and_inside();
+            let (web, inside) = start_web_and_listener();
             web.site("both.example")
                 .serve_otherwise(|_| page("T").into());
             let work = Workplace::new();
-            let _names = NameServer::start(&work.path(""), |_, _| vec![ip(PRIVATE), ip(PUBLIC)]);
+            let _names = NameServer::start(&work.path(""), |_, _| {
+                vec![parse_ip(PRIVATE), parse_ip(PUBLIC)]
+            });
             let url = format!("http://both.example:{}/", web.plain_address().port());
             public_crawl(&work).arg(&url).finish().expect_code(0);
             assert_eq!(work.stored().outcomes()[&url], "ok");
-            assert_nobody_came(&inside);
+            assert_no_connection(&inside);
         },
     );
 }
@@ -147,7 +153,7 @@ fn names_are_refused_for_every_form_of_a_closed_address() {
                     .strip_prefix("host-")
                     .and_then(|rest| rest.split('.').next());
                 let number: usize = number.and_then(|text| text.parse().ok()).expect("a number");
-                vec![ip(closed[number])]
+                vec![parse_ip(closed[number])]
             });
             let urls: Vec<String> = (0..closed.len())
                 .map(|number| format!("http://host-{number}.example:{port}/"))
@@ -157,7 +163,7 @@ fn names_are_refused_for_every_form_of_a_closed_address() {
             for (url, address) in urls.iter().zip(closed) {
                 assert_eq!(outcomes[url], "unsafe_address", "{address}");
             }
-            assert_eq!(web.connections(), 0);
+            assert_eq!(web.connection_count(), 0);
         },
     );
 }

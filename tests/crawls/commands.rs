@@ -331,5 +331,5 @@ fn no_workers_are_as_many_as_there_are_by_default() {
     site.serve("/", page("T"));
     let run = work.crawl(&web).replace_flag("--workers", "0");
     let done = run.arg(site.url("/")).finish().expect_code(0);
-    assert_eq!(done.summary().outcome("ok"), 1);
+    assert_eq!(done.summary().outcome_count("ok"), 1);
 }

@@ -20,7 +20,7 @@ const ETAG: &str = "W/\"one-gzip\"";
 const UNMARKED: &str = "W/\"one\"";
 
 /// Answers 304 to clients that know the page already.
-fn conditional(request: &Request, found: webfill_tests::site::Page) -> Reply {
+fn conditional_reply(request: &Request, found: webfill_tests::site::Page) -> Reply {
     let tags = request.header("if-none-match").unwrap_or_default();
     match tags.split(", ").any(|tag| tag == UNMARKED) && tags.contains(ETAG) {
         true => status(304).header("ETag", ETAG).into(),
@@ -40,10 +40,10 @@ impl Checks {
         let file = format!("sqlite:{}", work.path("store.db").display());
         let site = web.site("people.example");
         site.serve_with("/list", |request| {
-            conditional(request, page("List").mapped_link("/ada"))
+            conditional_reply(request, page("List").mapped_link("/ada"))
         });
         site.serve_with("/ada", |request| {
-            conditional(request, page("Ada").field("name", "Ada Byron"))
+            conditional_reply(request, page("Ada").field("name", "Ada Byron"))
         });
         let store = store.map_or(file, str::to_owned);
         Checks { web, work, store }
@@ -53,7 +53,7 @@ impl Checks {
         self.web.site("people.example")
     }
 
-    fn check(&self) -> Run {
+    fn check_run(&self) -> Run {
         let crawl = self
             .work
             .crawl(&self.web)
@@ -97,11 +97,11 @@ const KEPT: [&str; 9] = [
 
 fn unchanged_pages_keep_their_data(store: Option<&str>) {
     let checks = Checks::new(store);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     let first = checks.pages();
     assert_eq!(first[0]["fields"]["name"], "Ada Byron", "{first:?}");
     for check in 2..=3 {
-        checks.check().finish().expect_code(0);
+        checks.check_run().finish().expect_code(0);
         let again = checks.pages();
         assert_eq!(again.len(), 2);
         for (before, after) in first.iter().zip(&again) {
@@ -133,14 +133,14 @@ fn unchanged_pages_keep_their_data_in_mongodb() {
 #[test]
 fn a_page_that_has_changed_is_read() {
     let checks = Checks::new(None);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     checks.site().serve(
         "/ada",
         page("Ada")
             .field("name", "Ada King")
             .header("ETag", "\"two\""),
     );
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["fields"]["name"]),
@@ -163,11 +163,11 @@ fn a_page_that_has_changed_is_read() {
 #[test]
 fn records_are_filled_from_a_page_that_has_not_changed() {
     let checks = Checks::new(None);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     let record = json!({"id": "1", "urls": [ADA], "fields": {"name": null}});
     let seeds = checks.work.write_lines("people.jsonl", &[record]);
     checks
-        .check()
+        .check_run()
         .arg("--seeds")
         .arg(&seeds)
         .finish()
@@ -179,7 +179,7 @@ fn records_are_filled_from_a_page_that_has_not_changed() {
 #[test]
 fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapping() {
     let checks = Checks::new(None);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     let db = rusqlite::Connection::open(checks.work.path("store.db")).unwrap();
     let age = |days: i64| {
         let older = format!(
@@ -189,26 +189,26 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
         db.execute_batch(&older).unwrap();
     };
     age(29);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     assert_eq!(checks.count_requests("/ada"), (2, 1));
     age(2);
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     assert_eq!(checks.count_requests("/ada"), (3, 1), "31 days");
     assert_eq!(checks.pages()[0]["outcome"], "ok");
 
     let mapping = checks.work.path("mappings/profile.json");
     let text = std::fs::read_to_string(&mapping).unwrap();
     std::fs::write(&mapping, format!("{text}\n")).unwrap();
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     assert_eq!(
         checks.count_requests("/ada"),
         (4, 1),
         "the mapping has another version"
     );
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     assert_eq!(checks.count_requests("/ada"), (5, 2));
     checks
-        .check()
+        .check_run()
         .args(["--conditional", "false"])
         .finish()
         .expect_code(0);
@@ -237,7 +237,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
             _ => "",
         };
         db.execute_batch(rename).unwrap();
-        conditional(request, page("Ada").field("name", "Ada Byron"))
+        conditional_reply(request, page("Ada").field("name", "Ada Byron"))
     });
     check().finish().expect_code(0);
     assert!(checks.work.has_logged("stored_page_lost"));
@@ -261,7 +261,7 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     // No mapping matches this document. If one matched but was never applied, each fetch would have to be in full.
     let papers = checks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {
-        conditional(
+        conditional_reply(
             request,
             document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]),
         )
@@ -308,7 +308,7 @@ fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
 fn an_unrequested_304_is_an_error() {
     let checks = Checks::new(None);
     checks.site().serve("/ada", status(304));
-    checks.check().finish().expect_code(0);
+    checks.check_run().finish().expect_code(0);
     let ada = &checks.pages()[0];
     assert_eq!(
         (&ada["outcome"], &ada["status_code"]),
@@ -320,7 +320,7 @@ fn an_unrequested_304_is_an_error() {
 fn a_page_is_asked_for_without_conditions_in_another_language() {
     let checks = Checks::new(None);
     let in_language = |headers: &str| {
-        let check = checks.check().env("WEBFILL_FETCH_HEADERS", headers);
+        let check = checks.check_run().env("WEBFILL_FETCH_HEADERS", headers);
         check.finish().expect_code(0);
         checks.count_requests("/ada")
     };

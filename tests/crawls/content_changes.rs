@@ -236,7 +236,7 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
 }
 
 /// The reports about a page, oldest first.
-fn reported_of(watched: &Watched, path: &str) -> Vec<String> {
+fn reported_kinds(watched: &Watched, path: &str) -> Vec<String> {
     let url = format!("http://{}{path}", watched.host);
     let changes = watched.changes(&[]);
     let of_page = changes.iter().filter(|change| change["url"] == url);
@@ -268,11 +268,15 @@ fn an_unlinked_page_is_still_checked() {
     watched.run(&["/list"], &crawl);
     // A page that differs from its stored version is fetched twice.
     assert_eq!(since(), [1, 1, 2]);
-    assert_eq!(reported_of(&watched, "/table"), ["changed"], "on its night");
-    assert_eq!(reported_of(&watched, "/chair"), [""; 0]);
+    assert_eq!(
+        reported_kinds(&watched, "/table"),
+        ["changed"],
+        "on its night"
+    );
+    assert_eq!(reported_kinds(&watched, "/chair"), [""; 0]);
     watched.run(&["/list"], &crawl);
     assert_eq!(since(), [2, 2, 2], "what is still served has time");
-    assert_eq!(reported_of(&watched, "/chair"), ["gone"]);
+    assert_eq!(reported_kinds(&watched, "/chair"), ["gone"]);
     for _ in 0..3 {
         watched.run(&["/list"], &crawl);
     }
@@ -282,8 +286,8 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", text_page("A chair"));
     watched.run(&["/list"], &crawl);
     assert_eq!(since(), [6, 4, 3]);
-    assert_eq!(reported_of(&watched, "/chair"), ["gone", "back"]);
-    assert_eq!(reported_of(&watched, "/table"), ["changed"]);
+    assert_eq!(reported_kinds(&watched, "/chair"), ["gone", "back"]);
+    assert_eq!(reported_kinds(&watched, "/table"), ["changed"]);
 }
 
 #[test]
@@ -304,11 +308,11 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     watched.run(&["/list"], &crawl);
     assert_eq!(visits(), before + 1);
     watched.run(&["/list"], &crawl);
-    assert_eq!(reported_of(&watched, "/chair"), ["gone"]);
+    assert_eq!(reported_kinds(&watched, "/chair"), ["gone"]);
 }
 
 /// The time at which the crawler last judged a check of a page.
-fn judged_at(watched: &Watched, path: &str) -> String {
+fn last_check_time(watched: &Watched, path: &str) -> String {
     let sql = format!(
         "SELECT checked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
     );
@@ -325,14 +329,14 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     let missing = status(404).latency(Duration::from_millis(500));
     watched.site().serve("/chair", missing);
     let visits = || watched.web.visits().pages().for_path("/chair").len();
-    let (before, judged_before) = (visits(), judged_at(&watched, "/chair"));
+    let (before, judged_before) = (visits(), last_check_time(&watched, "/chair"));
     let mut running = watched.start(&["/chair"], &settings);
     running.wait_until("it asks for the page", |_| visits() > before);
     // The page is stored, but its outcome never leaves the supervisor.
     let supervisor = running.wait_for_role("supervisor", 1).remove(0);
     supervisor.signal(Signal::STOP);
     running.wait_until("the check is judged", |_| {
-        judged_at(&watched, "/chair") != judged_before
+        last_check_time(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);
     // The run continues by itself, or it is resumed.

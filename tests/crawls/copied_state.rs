@@ -24,7 +24,7 @@ impl Crawled {
     /// A crawl that was interrupted in the middle.
     fn interrupt_crawl() -> Crawled {
         let (work, web) = (Workplace::new(), Web::start());
-        let settings = work.short_timeouts();
+        let settings = work.write_short_timeouts();
         web.site("a.example")
             .serve_otherwise(|request| page(&request.path).into());
         let crawled = Crawled {
@@ -68,7 +68,7 @@ impl Crawled {
             .expect_code(0);
     }
 
-    fn copy(&self) {
+    fn copy_state(&self) {
         let elsewhere = self.work.path("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         let name = Path::new("dispatcher.db");
@@ -87,7 +87,7 @@ impl Crawled {
         let mut running = self.crawl("elsewhere").start();
         running.wait_for_stderr(reported);
         let finished = running.finish().expect_code(0);
-        assert_eq!(finished.summary().outcome("ok"), PAGES);
+        assert_eq!(finished.summary().outcome_count("ok"), PAGES);
         let first = self.web.visits().0[before].started_at;
         let waited = first.duration_since(began);
         assert!(waited >= WAIT, "visited after {waited:?}");
@@ -104,6 +104,6 @@ fn a_crawl_from_a_backup_waits_until_nothing_of_the_former_one_is_under_way() {
 #[test]
 fn a_crawl_from_a_copied_state_folder_waits_as_well() {
     let crawled = Crawled::interrupt_crawl();
-    crawled.copy();
+    crawled.copy_state();
     crawled.assert_continues_after_wait();
 }

@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, files_open_to_others, files_under};
 const ROWS: usize = 20;
 
 /// Writes a file with the ids 1 to 20, and serves a page with a name for each.
-fn dataset_of(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
+fn create_dataset(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site(&format!("{kind}.example"));
     let mut csv = String::from("id,url,name\n");
     for id in 1..=ROWS {
@@ -27,7 +27,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0"])
 }
 
-fn assert_right(work: &Workplace, dataset: &str, kind: &str) {
+fn assert_dataset_is_complete(work: &Workplace, dataset: &str, kind: &str) {
     let records = work.stored().records_of(dataset);
     assert_eq!(records.len(), ROWS, "{dataset}");
     for (id, record) in records {
@@ -66,8 +66,8 @@ fn no_file_of_the_state_folder_is_open_to_others() {
 fn two_files_with_the_same_ids_fill_their_own_records() {
     let (web, work) = (Web::start(), Workplace::new());
     let (people, firms) = (
-        dataset_of("people", &web, &work),
-        dataset_of("firms", &web, &work),
+        create_dataset("people", &web, &work),
+        create_dataset("firms", &web, &work),
     );
     let run = crawl(&work, &web).arg("--seeds").arg(people);
     let run = run.finish().expect_code(0);
@@ -75,8 +75,8 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
     let run = crawl(&work, &web).replace_flag("--crawl", "second");
     let run = run.arg("--seeds").arg(firms).finish().expect_code(0);
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
-    assert_right(&work, "people", "people");
-    assert_right(&work, "firms", "firms");
+    assert_dataset_is_complete(&work, "people", "people");
+    assert_dataset_is_complete(&work, "firms", "firms");
     let csv = export(&work, &["--format", "csv", "--dataset", "firms"]);
     assert_eq!(csv.lines().count(), 1 + ROWS);
     assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
@@ -86,7 +86,7 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
 #[test]
 fn crawls_that_name_one_dataset_share_its_records() {
     let (web, work) = (Web::start(), Workplace::new());
-    let people = dataset_of("people", &web, &work);
+    let people = create_dataset("people", &web, &work);
     let copy = work.write("copy.csv", std::fs::read(&people).unwrap());
     let seeds = |path| {
         let run = crawl(&work, &web).args(["--dataset", "mine"]);
@@ -98,13 +98,13 @@ fn crawls_that_name_one_dataset_share_its_records() {
         .finish()
         .expect_code(0);
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
-    assert_right(&work, "mine", "people");
+    assert_dataset_is_complete(&work, "mine", "people");
     assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
 }
 
 /// Interrupts a crawl of the people after some of them were found.
 fn interrupt_crawl(work: &Workplace, web: &Web, run: Run) {
-    let people = dataset_of("people", web, work);
+    let people = create_dataset("people", web, work);
     let running = run
         .replace_flag("--delay", "0.2")
         .arg("--seeds")
@@ -140,7 +140,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
     // Without seeds, no other file can be mistaken for them.
     let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
-    assert_right(&work, "mine", "people");
+    assert_dataset_is_complete(&work, "mine", "people");
     mine(people()).finish().expect_code(0);
     // A crawl that names another dataset gets all of its values from pages already fetched.
     let visits = web.visits().len();
@@ -148,7 +148,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
         .args(["--dataset", "other"])
         .finish()
         .expect_code(0);
-    assert_right(&work, "other", "people");
+    assert_dataset_is_complete(&work, "other", "people");
     assert_eq!(web.visits().len(), visits);
 }
 
@@ -170,14 +170,14 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
 #[test]
 fn a_pipe_has_a_dataset_which_is_reported() {
     let (web, work) = (Web::start(), Workplace::new());
-    let people = std::fs::read(dataset_of("people", &web, &work)).unwrap();
+    let people = std::fs::read(create_dataset("people", &web, &work)).unwrap();
     let run = crawl(&work, &web).args(["--seeds", "-"]).input(people);
     let run = run
         .replace_flag("--progress", "plain")
         .finish()
         .expect_code(0);
     assert!(run.stderr.contains("dataset `stdin`"), "{}", run.stderr);
-    assert_right(&work, "stdin", "people");
+    assert_dataset_is_complete(&work, "stdin", "people");
 }
 
 fn export(work: &Workplace, args: &[&str]) -> String {

@@ -29,7 +29,7 @@ fn reply(name: &str) -> Reply {
 }
 
 /// A public web with hosts of this kind, which serve a page at every path.
-fn web_of(kind: &str, hosts: usize) -> Web {
+fn start_web(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public_address());
     for number in 0..hosts {
@@ -62,7 +62,7 @@ fn crawl(work: &Workplace) -> Run {
 }
 
 /// The time between the first and the last page of each host, sorted.
-fn spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
+fn host_spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     let visits = web.visits().pages();
     let span = |number| {
         let of_host = visits.for_host(&host("healthy", number));
@@ -85,7 +85,7 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
     run_isolated(
         "dead_names::healthy_sites_keep_their_pace_beside_dead_names",
         || {
-            let web = web_of("healthy", HEALTHY);
+            let web = start_web("healthy", HEALTHY);
             let port = web.plain_address().port();
             let names_folder = Workplace::new();
             let _names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
@@ -98,9 +98,9 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
                 .finish()
                 .expect_code(0);
             let summary = run.summary();
-            assert_eq!(summary.outcome("ok"), (HEALTHY * PAGES) as u64);
-            assert_eq!(summary.outcome("dns_error"), 2 * DEAD as u64);
-            let spans = spans(&web, HEALTHY, PAGES);
+            assert_eq!(summary.outcome_count("ok"), (HEALTHY * PAGES) as u64);
+            assert_eq!(summary.outcome_count("dns_error"), 2 * DEAD as u64);
+            let spans = host_spans(&web, HEALTHY, PAGES);
             let bound = DELAY * (PAGES as u32 - 1);
             // A busy machine delays some hosts, and each page of the others a little.
             let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
@@ -116,15 +116,15 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
     run_isolated(
         "dead_names::a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page",
         || {
-            let web = web_of("slow", HOSTS);
+            let web = start_web("slow", HOSTS);
             let names_folder = Workplace::new();
             let names = NameServer::start_replying(&names_folder.path(""), |name, _| reply(name));
             let work = Workplace::new();
             let urls = urls("slow", HOSTS, 1, web.plain_address().port());
             let run = crawl(&work).args(urls).finish().expect_code(0);
-            assert_eq!(run.summary().outcome("ok"), HOSTS as u64);
+            assert_eq!(run.summary().outcome_count("ok"), HOSTS as u64);
             // One query for IPv4 addresses and one for IPv6 addresses.
-            assert_eq!(names.questions("slow-7.example"), 2);
+            assert_eq!(names.question_count("slow-7.example"), 2);
         },
     );
 }
@@ -152,7 +152,7 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
             // does not exist is looked up once more before that.
             let most = 2 * (2 + started.elapsed().as_secs() as usize / 60);
             for name in ["dead-0.example", "missing-0.example"] {
-                let questions = names.questions(name);
+                let questions = names.question_count(name);
                 assert!((2..=most).contains(&questions), "{name}: {questions}");
             }
         },
@@ -170,7 +170,7 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
             // The look-up of this name takes ten seconds.
             let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
             running.wait_until("the name is asked for", |_| {
-                names.questions("dead-0.example") > 0
+                names.question_count("dead-0.example") > 0
             });
             running.signal(Signal::INT);
             running.finish().expect_code(11);

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use webfill_tests::office::{
-    bomb, bomb_of_digits, docx, open_document, package, pdf, pdf_of, pdf_with_content, stream, xlsx,
+    bomb_of_blanks, bomb_of_digits, docx, open_document, package, pdf, pdf_of, pdf_with_content,
+    stream, xlsx,
 };
 use webfill_tests::run::Running;
 use webfill_tests::site::{Web, document};
@@ -20,7 +21,7 @@ const MEMORY_MIB: u64 = 128;
 const PROGRAM_MIB: u64 = 160;
 
 /// The path and the bytes of each document, and the statuses allowed for it.
-fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
+fn hostile_documents() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let page = |content| pdf_with_content("Hostile", content);
     let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
     let info = b"<< >>".to_vec();
@@ -47,7 +48,11 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         </table:table-cell></table:table-row></table:table>";
     let rtf = format!("{{\\rtf1 {}deep", "{".repeat(1_000_000));
     vec![
-        ("/inflates.pdf", page(bomb(1 << 30)), &["too_large"]),
+        (
+            "/inflates.pdf",
+            page(bomb_of_blanks(1 << 30)),
+            &["too_large"],
+        ),
         (
             "/digits.pdf",
             page(bomb_of_digits(300 << 20)),
@@ -79,7 +84,7 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
     let web = Web::start();
     let site = web.site(HOST);
     let (mut urls, mut expected) = (Vec::new(), Vec::new());
-    for (path, body, words) in hostile() {
+    for (path, body, words) in hostile_documents() {
         expected.push((path, words));
         site.serve(path, document("application/octet-stream", body));
         let after = format!("{path}.after.pdf");
@@ -101,7 +106,7 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
         .time_limit(Duration::from_secs(400))
         .args(&urls)
         .start();
-    let peak = peak_of_readers(&mut running);
+    let peak = measure_reader_peak(&mut running);
     running.finish().expect_code(0);
 
     assert!(peak > 0, "a reader was seen");
@@ -111,9 +116,9 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
         peak / MIB
     );
     for (path, words) in expected {
-        let stored = status_of(&work, &site.url(path));
+        let stored = document_status(&work, &site.url(path));
         assert!(words.contains(&stored.as_str()), "{path}: {stored}");
-        let after = status_of(&work, &site.url(&format!("{path}.after.pdf")));
+        let after = document_status(&work, &site.url(&format!("{path}.after.pdf")));
         assert_eq!(after, "text", "the document after {path}");
     }
 }
@@ -156,12 +161,12 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
         .arg(&url)
         .finish()
         .expect_code(0);
-    assert_eq!(status_of(&work, &url), "too_large");
+    assert_eq!(document_status(&work, &url), "too_large");
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 /// The status of a document. Prints the whole document, with its reason.
-fn status_of(work: &Workplace, url: &str) -> String {
+fn document_status(work: &Workplace, url: &str) -> String {
     let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
     let document: Value = serde_json::from_str(&work.stored().query_texts(&query)[0]).unwrap();
     println!("{url}: {document}");
@@ -170,7 +175,7 @@ fn status_of(work: &Workplace, url: &str) -> String {
 
 /// The most memory used by a reader while the crawl ran. Other processes of a run are identified by their environment.
 /// Readers have none, but they are children of workers.
-fn peak_of_readers(running: &mut Running) -> u64 {
+fn measure_reader_peak(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);
     while running.exit_status().is_none() && Instant::now() < deadline {

@@ -30,11 +30,11 @@ fn lines_of(kind: &str) -> Vec<String> {
 }
 
 fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
-    serde_json::from_value(test_mapping(work, name)["fields"]["lines"].clone()).expect("lines")
+    serde_json::from_value(run_mapping_test(work, name)["fields"]["lines"].clone()).expect("lines")
 }
 
 /// The output of `webfill mapping test` with a mapping that reads all lines.
-fn test_mapping(work: &Workplace, name: &str) -> Value {
+fn run_mapping_test(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
     let everywhere = json!({"type": "prefix", "pattern": "https://office.example/"});
@@ -175,7 +175,7 @@ fn no_character_of_a_pdf_is_made_up() {
         ];
         let work = Workplace::new();
         work.write("fonts.pdf", pdf_of(&objects));
-        let lines = test_mapping(&work, "fonts.pdf");
+        let lines = run_mapping_test(&work, "fonts.pdf");
         let text = lines["fields"]["lines"][0].as_str().unwrap_or_default();
         assert_eq!(text, expected, "{font}");
     }

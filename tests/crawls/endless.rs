@@ -20,7 +20,7 @@ fn deep_crawl(work: &Workplace, web: &Web) -> Run {
 }
 
 /// The number in a request's query, such as `?sid=7`.
-fn number(path: &str) -> u32 {
+fn parse_number(path: &str) -> u32 {
     let digits = path.rsplit('=').next().unwrap_or_default();
     digits.parse().unwrap_or(0)
 }
@@ -30,7 +30,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let web = Web::start();
     let session = web.site("session.example");
     session.serve_otherwise(|request| {
-        let sid = number(&request.path);
+        let sid = parse_number(&request.path);
         let links = format!(
             "<p>Welcome, {sid}</p><a href='/p?sid={}'>on</a> <a href='/q?sid={}'>on</a>",
             2 * sid + 1,
@@ -51,7 +51,11 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let summary = run.summary();
     let fetched = [&session, &folders].map(|site| site.visits().pages().len());
     assert!(fetched[0] < 60 && fetched[1] < 20, "{fetched:?}");
-    assert!(summary.reason("repeated_page") > 1, "{}", summary.json);
+    assert!(
+        summary.skipped_count("repeated_page") > 1,
+        "{}",
+        summary.json
+    );
     let repeating = &summary.json["repeating"];
     assert_eq!(repeating["sites"], 2, "{repeating}");
     let of_session = repeating["first"].as_array().and_then(|first| {
@@ -88,7 +92,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
 }
 
 /// How many pages of each host were fetched.
-fn fetched_of(web: &Web, rows: &[Row]) -> Vec<(&'static str, usize)> {
+fn count_fetched(web: &Web, rows: &[Row]) -> Vec<(&'static str, usize)> {
     let visits = web.visits().pages();
     let of = |(host, ..): &Row| {
         let name = format!("{host}.example");
@@ -106,7 +110,7 @@ fn traps_whose_pages_are_never_equal_are_slowed_down() {
         .args(serve(&web, &TRAPS))
         .args(["--max-time", "40s"])
         .finish();
-    let fetched = fetched_of(&web, &TRAPS);
+    let fetched = count_fetched(&web, &TRAPS);
     let endless: Vec<_> = fetched.iter().filter(|(_, pages)| *pages > 170).collect();
     assert!(endless.is_empty(), "{endless:?} of {fetched:?}");
     let summary = run.expect_code(0).summary();
@@ -121,13 +125,17 @@ fn honest_sites_that_resemble_traps_are_fetched_to_their_end() {
         .args(serve(&web, &SITES))
         .finish()
         .expect_code(0);
-    let fetched = fetched_of(&web, &SITES);
+    let fetched = count_fetched(&web, &SITES);
     let short: Vec<_> = fetched
         .iter()
         .filter(|(host, pages)| *host != "tree" && *pages < HONEST as usize - 1)
         .collect();
     assert!(short.is_empty(), "{short:?} of {fetched:?}");
-    assert_eq!(run.summary().reason("repeated_page"), 0, "{fetched:?}");
+    assert_eq!(
+        run.summary().skipped_count("repeated_page"),
+        0,
+        "{fetched:?}"
+    );
 }
 
 #[test]
@@ -135,7 +143,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
     let web = Web::start();
     let (list, strips) = (web.site("list.example"), web.site("strips.example"));
     list.serve_otherwise(|request| {
-        let at = number(&request.path);
+        let at = parse_number(&request.path);
         let items = format!("<p>Items {at} to {}</p>", at + 10);
         let next = format!("<a href='/list?page={}'>next</a>", at + 1);
         page("List")
@@ -144,7 +152,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
             .into()
     });
     strips.serve_otherwise(|request| {
-        let at = number(&request.path);
+        let at = parse_number(&request.path);
         let next = format!(
             "<img src='/{at}.png'><a href='/strip?n={}'>next</a>",
             at + 1
@@ -158,8 +166,13 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
         .args([list.url("/list?page=0"), strips.url("/strip?n=0")])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 82, "{}", run.summary().json);
-    assert_eq!(run.summary().reason("repeated_page"), 0);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        82,
+        "{}",
+        run.summary().json
+    );
+    assert_eq!(run.summary().skipped_count("repeated_page"), 0);
 }
 
 #[test]
@@ -259,7 +272,12 @@ fn a_route_in_a_fragment_is_refused_without_a_browser() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.reason("fragment_route"), 5, "{}", summary.json);
+    assert_eq!(
+        summary.skipped_count("fragment_route"),
+        5,
+        "{}",
+        summary.json
+    );
     assert_eq!(
         summary.records(),
         (2, 0),

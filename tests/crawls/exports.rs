@@ -221,7 +221,7 @@ struct Parquet {
     rows: Vec<Value>,
 }
 
-fn parquet(work: &Workplace, args: &[&str]) -> Parquet {
+fn export_parquet(work: &Workplace, args: &[&str]) -> Parquet {
     let file = work.path("export.parquet");
     let output = file.to_str().expect("a path of ours");
     let args = [args, &["--format", "parquet", "--output", output]].concat();
@@ -247,7 +247,7 @@ fn parquet(work: &Workplace, args: &[&str]) -> Parquet {
     Parquet { types, rows }
 }
 
-fn json_lines(work: &Workplace, what: &str) -> Vec<Value> {
+fn export_json_lines(work: &Workplace, what: &str) -> Vec<Value> {
     let lines = export(work, &[what]).stdout;
     lines
         .lines()
@@ -259,7 +259,7 @@ fn json_lines(work: &Workplace, what: &str) -> Vec<Value> {
 #[test]
 fn a_parquet_file_of_pages_has_their_types() {
     let work = crawl_three_profiles();
-    let file = parquet(&work, &["pages"]);
+    let file = export_parquet(&work, &["pages"]);
     for (column, kind) in [
         ("url", "string"),
         ("depth", "int64"),
@@ -269,7 +269,7 @@ fn a_parquet_file_of_pages_has_their_types() {
     ] {
         assert_eq!(file.types[column], kind, "{column}: {:?}", file.types);
     }
-    let pages = json_lines(&work, "pages");
+    let pages = export_json_lines(&work, "pages");
     assert_eq!(file.rows.len(), pages.len());
     for (row, page) in file.rows.iter().zip(&pages) {
         for column in [
@@ -315,7 +315,7 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
         .finish()
         .expect_code(0);
 
-    let file = parquet(&work, &["records", "--sources"]);
+    let file = export_parquet(&work, &["records", "--sources"]);
     let types = json!({
         "id": "string", "name": "string", "age": "int64", "score": "double", "alive": "bool",
         "tags": "list<element: string not null>", "fields.id": "string",
@@ -328,7 +328,7 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
     let [first, second] = file.rows.as_slice() else {
         panic!("{:?}", file.rows);
     };
-    let stored = json_lines(&work, "records");
+    let stored = export_json_lines(&work, "records");
     assert_eq!(first["name"], "Ada");
     assert_eq!((&first["age"], &first["score"]), (&json!(36), &json!(1.0)));
     assert_eq!(
@@ -398,8 +398,8 @@ fn no_number_of_a_table_loses_digits_on_its_way_through_the_store() {
             .map_or_else(|| value.to_string(), str::to_owned)
     };
 
-    let records = json_lines(&work, "records");
-    let rows = parquet(&work, &["records"]).rows;
+    let records = export_json_lines(&work, "records");
+    let rows = export_parquet(&work, &["records"]).rows;
     let csv = export(&work, &["records", "--format", "csv"]).stdout;
     for (id, (number, expected)) in NUMBERS.iter().enumerate() {
         let id = id.to_string();

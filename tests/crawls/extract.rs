@@ -52,10 +52,10 @@ impl Kept {
     fn new() -> Kept {
         let work = Workplace::new();
         let store = format!("sqlite:{}", work.path("store.db").display());
-        Kept::at(work, &store)
+        Kept::with_store(work, &store)
     }
 
-    fn at(work: Workplace, store: &str) -> Kept {
+    fn with_store(work: Workplace, store: &str) -> Kept {
         Kept {
             web: Web::start(),
             work,
@@ -84,7 +84,7 @@ impl Kept {
 
     /// The report of `webfill extract`.
     fn run_extract(&self, args: &[&str]) -> Value {
-        report(self.extract().args(args).arg("--json").finish())
+        parse_report(self.extract().args(args).arg("--json").finish())
     }
 
     fn export(&self, what: &str) -> String {
@@ -92,7 +92,7 @@ impl Kept {
         export.expect_code(0).stdout
     }
 
-    fn lines(&self, what: &str) -> Vec<Value> {
+    fn exported_lines(&self, what: &str) -> Vec<Value> {
         let text = self.export(what);
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -101,17 +101,17 @@ impl Kept {
 
     fn page(&self, path: &str) -> Value {
         let url = self.web.site(HOST).url(path);
-        let mut pages = self.lines("pages").into_iter();
+        let mut pages = self.exported_lines("pages").into_iter();
         pages.find(|page| page["url"] == url.as_str()).unwrap()
     }
 }
 
-fn report(run: Finished) -> Value {
+fn parse_report(run: Finished) -> Value {
     let text = run.expect_code(0).stdout;
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }
 
-fn ada(town: &str) -> Page {
+fn ada_page(town: &str) -> Page {
     page("Ada")
         .field("name", "Ada Byron")
         .field("location", "London")
@@ -121,7 +121,7 @@ fn ada(town: &str) -> Page {
 /// Crawls two people and changes the mapping. Then the stored bodies are read with it, first in a dry run.
 fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: &[&str]) {
     let site = kept.web.site(HOST);
-    site.serve("/ada", ada("Ockham"));
+    site.serve("/ada", ada_page("Ockham"));
     site.serve(
         "/bob",
         page("Bob").field("name", "Bob").field("location", "Rome"),
@@ -180,9 +180,9 @@ fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: 
     assert_eq!(page["outcome"], "ok");
     assert_ne!(
         Some(page["mapping_version"].clone()),
-        version_in(&before.0, &page["url"])
+        mapping_version_of(&before.0, &page["url"])
     );
-    let records = kept.lines("records");
+    let records = kept.exported_lines("records");
     let record = records
         .iter()
         .find(|record| record["record_id"] == "1")
@@ -200,7 +200,7 @@ fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: 
     assert_eq!(kept.web.visits().0.len(), visits, "nothing was requested");
 }
 
-fn version_in(pages: &str, url: &Value) -> Option<Value> {
+fn mapping_version_of(pages: &str, url: &Value) -> Option<Value> {
     let mut pages = pages
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -218,14 +218,14 @@ fn kept_bodies_are_read_again_without_a_request() {
 #[test]
 fn kept_bodies_are_read_again_out_of_mongodb() {
     let database = fresh_database();
-    let kept = Kept::at(Workplace::new(), database.uri());
+    let kept = Kept::with_store(Workplace::new(), database.uri());
     a_changed_mapping_is_tried_and_applied(&kept, &["--keep-bodies"], &[]);
 }
 
 #[test]
 fn changes_are_visible_to_readers_of_the_store() {
     let kept = Kept::new();
-    kept.web.site(HOST).serve("/ada", ada("Ockham"));
+    kept.web.site(HOST).serve("/ada", ada_page("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
     kept.crawl()
         .args(["--keep-bodies", &url])
@@ -302,7 +302,7 @@ fn a_page_has_the_body_of_its_last_fetch() {
 fn a_mapping_is_run_over_its_own_pages_alone() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
-    site.serve("/ada", ada("Ockham"));
+    site.serve("/ada", ada_page("Ockham"));
     site.serve("/other/1", page("Other").field("town", "Rome"));
     let mut other = profile_mapping();
     other["name"] = json!("other");
@@ -339,7 +339,7 @@ fn a_mapping_is_run_over_its_own_pages_alone() {
 #[test]
 fn a_crawl_without_bodies_is_reported() {
     let kept = Kept::new();
-    kept.web.site(HOST).serve("/ada", ada("Ockham"));
+    kept.web.site(HOST).serve("/ada", ada_page("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
     kept.crawl().arg(url).finish().expect_code(0);
     let reported = kept.extract().finish().expect_code(1);

@@ -13,7 +13,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 
 use crate::keyed_fleet::{Client, Fleet, start_serving};
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, serve_wide_web};
 
 /// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
@@ -38,11 +38,11 @@ struct Crawl {
 
 impl Crawl {
     /// A crawl of which some pages are already fetched.
-    fn under_way(supervisors: &[&str]) -> Crawl {
-        Crawl::with_lease(LEASE, supervisors)
+    fn start(supervisors: &[&str]) -> Crawl {
+        Crawl::start_with_lease(LEASE, supervisors)
     }
 
-    fn with_lease(lease: Duration, supervisors: &[&str]) -> Crawl {
+    fn start_with_lease(lease: Duration, supervisors: &[&str]) -> Crawl {
         let web = Web::start();
         let pages = serve_wide_web_with_delay(&web);
         let fleet = Fleet::new();
@@ -53,13 +53,13 @@ impl Crawl {
         let dispatcher = start_serving(with_lease_and_timeouts(fleet.dispatcher_run(), lease));
         let supervisors: Vec<Running> = supervisors
             .iter()
-            .map(|name| with_lease_and_timeouts(fleet.supervisor(&web, name), lease).start())
+            .map(|name| with_lease_and_timeouts(fleet.supervisor_run(&web, name), lease).start())
             .collect();
         for name in 0..supervisors.len() {
             fleet.wait_until_logged_times("supervisor_joined", name + 1);
         }
         let client = fleet.client("feeder");
-        let key = client.feed("fenced", &pages);
+        let key = client.open_crawl("fenced", &pages);
         // By now, two pages for each site have been requested on average. No process is stopped before, because a stop
         // could separate the check of the lease from the request that follows it.
         web.log().wait_until("the crawl is under way", |visits| {
@@ -98,7 +98,7 @@ impl Crawl {
         self.dispatcher.as_ref().expect("it runs").pid()
     }
 
-    fn worker_of_the_first(&self) -> u32 {
+    fn first_worker_pid(&self) -> u32 {
         self.supervisors[0]
             .processes_of_role("worker")
             .remove(0)
@@ -108,11 +108,14 @@ impl Crawl {
 
 /// Serves a wide web whose robots.txt files set a delay. Returns the URLs of its pages.
 fn serve_wide_web_with_delay(web: &Web) -> Vec<String> {
-    wide_web(web);
+    serve_wide_web(web);
     let mut pages = Vec::new();
     for number in 0..SITES {
         let site = web.site(&format!("w{number}.example"));
-        site.serve_robots(&format!("User-agent: *\nCrawl-delay: {}\n", seconds(DELAY)));
+        site.serve_robots(&format!(
+            "User-agent: *\nCrawl-delay: {}\n",
+            format_seconds(DELAY)
+        ));
         pages.push(site.url("/"));
         pages.extend((1..PAGES_PER_SITE).map(|page| site.url(&format!("/{page}"))));
     }
@@ -128,19 +131,19 @@ fn stop_for(pid: u32, time: Duration) {
 
 /// A run with this lease, with short requests, and without a delay other than that of robots.txt.
 fn with_lease_and_timeouts(run: Run, lease: Duration) -> Run {
-    run.env("WEBFILL_DISPATCHER_LEASE", seconds(lease))
+    run.env("WEBFILL_DISPATCHER_LEASE", format_seconds(lease))
         .env("WEBFILL_POLITENESS_DELAY", "0")
         .env("WEBFILL_FETCH_CONNECT_TIMEOUT", "0.5")
         .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "1.5")
 }
 
-fn seconds(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     time.as_secs_f64().to_string()
 }
 
 #[test]
 fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
-    let crawl = Crawl::under_way(&["a", "b"]);
+    let crawl = Crawl::start(&["a", "b"]);
     assert_eq!(HAND_OVER, LEASE + LONGEST_REQUEST + Duration::from_secs(1));
     let victim = crawl.supervisors[0].pid();
     stop_for(victim, HAND_OVER + 3 * DELAY);
@@ -152,8 +155,8 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
 
 #[test]
 fn a_supervisor_stopped_with_its_workers_does_no_harm_when_it_continues() {
-    let crawl = Crawl::under_way(&["a", "b"]);
-    let worker = crawl.worker_of_the_first();
+    let crawl = Crawl::start(&["a", "b"]);
+    let worker = crawl.first_worker_pid();
     send_signal(worker, Signal::STOP);
     stop_for(crawl.supervisors[0].pid(), HAND_OVER + 3 * DELAY);
     send_signal(worker, Signal::CONT);
@@ -164,14 +167,14 @@ fn a_supervisor_stopped_with_its_workers_does_no_harm_when_it_continues() {
 
 #[test]
 fn a_worker_that_wakes_up_after_its_lease_starts_nothing_under_it() {
-    let crawl = Crawl::under_way(&["a", "b"]);
-    stop_for(crawl.worker_of_the_first(), HAND_OVER);
+    let crawl = Crawl::start(&["a", "b"]);
+    stop_for(crawl.first_worker_pid(), HAND_OVER);
     crawl.finish(SITES);
 }
 
 #[test]
 fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
-    let crawl = Crawl::under_way(&["a", "b"]);
+    let crawl = Crawl::start(&["a", "b"]);
     let stopped_at = Instant::now();
     stop_for(crawl.dispatcher_pid(), HAND_OVER + 2 * DELAY);
     let went_on_at = Instant::now();
@@ -193,7 +196,7 @@ fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
 
 #[test]
 fn a_killed_supervisors_sites_go_to_the_other_and_no_delay_is_cut_short() {
-    let mut crawl = Crawl::under_way(&["a", "b"]);
+    let mut crawl = Crawl::start(&["a", "b"]);
     let killed = crawl.supervisors.remove(0);
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
@@ -203,12 +206,12 @@ fn a_killed_supervisors_sites_go_to_the_other_and_no_delay_is_cut_short() {
 
 #[test]
 fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
-    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
+    let mut crawl = Crawl::start_with_lease(LONG_LEASE, &["a"]);
     let killed = crawl.supervisors.remove(0);
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
     let again =
-        with_lease_and_timeouts(crawl.fleet.supervisor(&crawl.web, "a"), crawl.lease).start();
+        with_lease_and_timeouts(crawl.fleet.supervisor_run(&crawl.web, "a"), crawl.lease).start();
     crawl.supervisors.push(again);
     crawl.fleet.wait_until_logged_times("supervisor_joined", 2);
     assert_eq!(crawl.fleet.logged_lines("supervisor_lost").len(), 0);
@@ -217,7 +220,7 @@ fn a_killed_supervisor_that_comes_again_has_its_sites_at_once() {
 
 #[test]
 fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
-    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a", "b"]);
+    let mut crawl = Crawl::start_with_lease(LONG_LEASE, &["a", "b"]);
     let killed = crawl.dispatcher.take().expect("it runs");
     send_signal(killed.pid(), Signal::KILL);
     killed.finish();
@@ -230,7 +233,7 @@ fn a_restarted_dispatcher_continues_with_the_tasks_of_its_supervisors() {
 
 #[test]
 fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
-    let mut crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
+    let mut crawl = Crawl::start_with_lease(LONG_LEASE, &["a"]);
     let namesake = crawl.fleet.supervisor_elsewhere(&crawl.web, "a", "a2");
     let namesake = with_lease_and_timeouts(namesake, crawl.lease).start();
     crawl.fleet.wait_until_logged("name_taken", "\"a\"");
@@ -245,7 +248,7 @@ fn a_second_supervisor_of_the_same_name_waits_until_the_first_is_gone() {
 
 #[test]
 fn a_second_dispatcher_on_the_same_state_is_refused() {
-    let crawl = Crawl::with_lease(LONG_LEASE, &["a"]);
+    let crawl = Crawl::start_with_lease(LONG_LEASE, &["a"]);
     let second = crawl.fleet.dispatcher_run().finish().expect_code(1);
     let sentence = second.one_sentence();
     assert!(

@@ -124,7 +124,7 @@ fn a_crawl_fails_on_the_conditions_of_fail_on() {
 }
 
 /// A run without `--fail-on`.
-fn run_unattended(work: &Workplace, web: &Web) -> Run {
+fn unattended_run(work: &Workplace, web: &Web) -> Run {
     let store = format!("sqlite:{}", work.path("store.db").display());
     Run::new(["crawl", "--store", &store, "--allow-private-networks"])
         .arg("--state")
@@ -139,13 +139,13 @@ fn a_crawl_that_could_fetch_nothing_ends_in_1() {
     let web = Web::start();
     web.site("gone.example").serve("/", status(410));
     let work = Workplace::new();
-    let run = run_unattended(&work, &web)
+    let run = unattended_run(&work, &web)
         .arg("http://gone.example/")
         .finish();
     let reported = run.expect_code(1);
     let reason = "nothing fetched of 1 URLs: 1 http_error (--fail-on)";
     assert!(reported.stderr.contains(reason), "{}", reported.stderr);
-    let run = run_unattended(&work, &web).arg("http://gone.example/");
+    let run = unattended_run(&work, &web).arg("http://gone.example/");
     run.args(["--fail-on", "never"]).finish().expect_code(0);
 }
 
@@ -154,7 +154,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = work.write("seeds.jsonl", "{\"id\": 1}\n{\"urls\": 3}\n");
-    let run = run_unattended(&work, &web)
+    let run = unattended_run(&work, &web)
         .arg("--seeds")
         .arg(seeds)
         .finish();
@@ -173,7 +173,7 @@ fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let work = Workplace::new();
     let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";
     let seeds = work.write("seeds.jsonl", lines);
-    let run = run_unattended(&work, &web)
+    let run = unattended_run(&work, &web)
         .arg("--seeds")
         .arg(seeds)
         .finish();

@@ -11,10 +11,10 @@ use webfill_tests::run::{Finished, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::files_under;
 
-use crate::keyed_fleet::{Client, Fleet, secret_in};
+use crate::keyed_fleet::{Client, Fleet, read_secret};
 
 /// Creates sites of one page each. Returns the URLs.
-fn small_web(web: &Web, name: &str, sites: usize) -> Vec<String> {
+fn serve_small_sites(web: &Web, name: &str, sites: usize) -> Vec<String> {
     let sites = (0..sites).map(|number| {
         let site = web.site(&format!("{name}{number}.example"));
         site.serve("/", page("Hello").field("name", "Ada"));
@@ -35,14 +35,14 @@ fn drain(processes: Vec<Running>) -> Vec<Finished> {
 #[test]
 fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
     let web = Web::start();
-    let urls = small_web(&web, "keyed", 6);
+    let urls = serve_small_sites(&web, "keyed", 6);
     let fleet = Fleet::new();
     fleet.new_member("supervisor", "vm-01");
     fleet.new_member("client", "feeder");
-    let dispatcher = fleet.dispatcher();
-    let supervisor = fleet.supervisor(&web, "vm-01").start();
+    let dispatcher = fleet.start_dispatcher();
+    let supervisor = fleet.supervisor_run(&web, "vm-01").start();
     let client = fleet.client("feeder");
-    let crawl = client.feed("keyed", &urls);
+    let crawl = client.open_crawl("keyed", &urls);
     let status = client.wait_until_finished(&crawl);
     assert_eq!(status["outcomes"], json!({"ok": 6}), "{status}");
 
@@ -51,7 +51,7 @@ fn a_fleet_with_keys_crawls_and_its_secrets_are_nowhere_but_in_their_files() {
         "vm-01/supervisor.key",
         "feeder/client.key",
     ]
-    .map(|file| secret_in(&fleet.work.path(file)));
+    .map(|file| read_secret(&fleet.work.path(file)));
     let processes = [dispatcher.processes(), supervisor.processes()].concat();
     assert!(processes.len() >= 3, "a dispatcher, a supervisor, a worker");
     let mut seen: Vec<(String, Vec<u8>)> = Vec::new();
@@ -92,10 +92,10 @@ fn with_keys_a_fleet_speaks_beyond_its_machine() {
                 let fleet = Fleet::start_at(host);
                 fleet.new_member("supervisor", "vm-01");
                 fleet.new_member("client", "feeder");
-                let dispatcher = fleet.dispatcher();
-                let supervisor = fleet.supervisor(&web, "vm-01").start();
+                let dispatcher = fleet.start_dispatcher();
+                let supervisor = fleet.supervisor_run(&web, "vm-01").start();
                 let client = fleet.client("feeder");
-                let crawl = client.feed("far", &small_web(&web, "far", 2));
+                let crawl = client.open_crawl("far", &serve_small_sites(&web, "far", 2));
                 let status = client.wait_until_finished(&crawl);
                 assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
                 drain(vec![supervisor, dispatcher]);
@@ -125,9 +125,9 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         let path = fleet.work.write(&format!("nosy/{to}"), copy);
         fs::set_permissions(path, fs::Permissions::from_mode(0o400)).expect("our own");
     }
-    let _dispatcher = fleet.dispatcher();
+    let _dispatcher = fleet.start_dispatcher();
     let _refused = ["stranger", "misled", "nosy"].map(|who| {
-        let run = fleet.supervisor(&web, who);
+        let run = fleet.supervisor_run(&web, who);
         run.start()
     });
 
@@ -142,7 +142,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         (&json!(feeder.trim()), &json!("feeder"))
     );
     fleet.wait_until_logged("peer_refused", "it has not the public key of this process");
-    fleet.knock_without_keys();
+    fleet.connect_without_keys();
     for who in ["stranger", "misled", "nosy"] {
         let reported = fleet.wait_until_supervisor_logs(who, "not_admitted");
         assert!(
@@ -153,7 +153,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
         );
     }
     let client = fleet.client("feeder");
-    let crawl = client.feed("nobody", &small_web(&web, "waiting", 1));
+    let crawl = client.open_crawl("nobody", &serve_small_sites(&web, "waiting", 1));
     let status = client.status(&crawl);
     assert_eq!(
         (&status["supervisors"], &status["leased"]),
@@ -167,7 +167,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
 fn keys_on_one_side_only_are_reported_on_both() {
     let web = Web::start();
     let fleet = Fleet::new();
-    let _dispatcher = fleet.dispatcher();
+    let _dispatcher = fleet.start_dispatcher();
     let _plain = fleet.supervisor_without_keys(&web, "plain").start();
     let reported = fleet.wait_until_supervisor_logs("plain", "not_admitted");
     let why = reported["why"].as_str().expect("a reason");
@@ -178,20 +178,20 @@ fn keys_on_one_side_only_are_reported_on_both() {
 #[test]
 fn a_fleet_with_keys_outlives_its_dispatcher() {
     let web = Web::start();
-    let urls = small_web(&web, "outlives", 6);
+    let urls = serve_small_sites(&web, "outlives", 6);
     let fleet = Fleet::new();
     fleet.new_member("supervisor", "vm-01");
     fleet.new_member("client", "feeder");
-    let dispatcher = fleet.dispatcher();
-    let supervisor = fleet.supervisor(&web, "vm-01").start();
+    let dispatcher = fleet.start_dispatcher();
+    let supervisor = fleet.supervisor_run(&web, "vm-01").start();
     let client = fleet.client("feeder");
-    let first = client.feed("first", &urls[..3]);
+    let first = client.open_crawl("first", &urls[..3]);
     client.wait_until_finished(&first);
     dispatcher.signal(Signal::KILL);
     drop(dispatcher);
-    let dispatcher = fleet.dispatcher();
+    let dispatcher = fleet.start_dispatcher();
     let client = fleet.client("feeder");
-    let second = client.feed("second", &urls[3..]);
+    let second = client.open_crawl("second", &urls[3..]);
     let status = client.wait_until_finished(&second);
     assert_eq!(status["outcomes"], json!({"ok": 3}), "{status}");
     drain(vec![supervisor, dispatcher]);
@@ -203,13 +203,13 @@ fn a_key_that_is_added_while_all_runs_gets_in_without_a_restart() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     let key = fleet.new_keys("supervisor", "late");
-    let dispatcher = fleet.dispatcher();
+    let dispatcher = fleet.start_dispatcher();
     let client = fleet.client("feeder");
-    let crawl = client.feed("late", &small_web(&web, "late", 2));
-    let supervisor = fleet.supervisor(&web, "late").start();
+    let crawl = client.open_crawl("late", &serve_small_sites(&web, "late", 2));
+    let supervisor = fleet.supervisor_run(&web, "late").start();
     fleet.wait_until_logged("peer_refused", &key);
     fleet
-        .keys(&["add", "supervisor", "late", &key])
+        .run_keys(&["add", "supervisor", "late", &key])
         .expect_code(0);
     let status = client.wait_until_finished(&crawl);
     assert_eq!(status["outcomes"], json!({"ok": 2}), "{status}");
@@ -223,21 +223,21 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     fleet.new_member("client", "feeder");
     let key = fleet.new_member("supervisor", "old");
     fleet.new_member("supervisor", "new");
-    let dispatcher = fleet.dispatcher();
+    let dispatcher = fleet.start_dispatcher();
     let client = fleet.client("feeder");
-    let old = fleet.supervisor(&web, "old").start();
-    let first = client.feed("first", &small_web(&web, "first", 2));
+    let old = fleet.supervisor_run(&web, "old").start();
+    let first = client.open_crawl("first", &serve_small_sites(&web, "first", 2));
     client.wait_until_finished(&first);
     let before = web.visits().len();
 
-    fleet.keys(&["revoke", "old"]).expect_code(0);
+    fleet.run_keys(&["revoke", "old"]).expect_code(0);
     let logged = fleet.wait_until_logged("message_refused", &key);
     assert_eq!(logged["key"], json!(key));
-    let second = client.feed("second", &small_web(&web, "second", 3));
+    let second = client.open_crawl("second", &serve_small_sites(&web, "second", 3));
     // If its messages got through, it would count as alive, and would get every other new site.
     fleet.wait_until_supervisor_logs("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
-    let new = fleet.supervisor(&web, "new").start();
+    let new = fleet.supervisor_run(&web, "new").start();
     let status = client.wait_until_finished(&second);
     assert_eq!(status["outcomes"], json!({"ok": 3}), "{status}");
     drop(old);
@@ -249,12 +249,12 @@ fn a_revoked_client_is_not_answered_any_more() {
     let fleet = Fleet::new();
     fleet.new_member("client", "old");
     fleet.new_member("client", "new");
-    let _dispatcher = fleet.dispatcher();
+    let _dispatcher = fleet.start_dispatcher();
     let (old, new) = (fleet.client("old"), fleet.client("new"));
     let status = json!({"action": "status"});
     let supervisors = |client: &Client| client.request(&status)["supervisors"].clone();
     assert_eq!(supervisors(&old), json!([]));
-    fleet.keys(&["revoke", "old"]).expect_code(0);
+    fleet.run_keys(&["revoke", "old"]).expect_code(0);
     old.send(&status);
     fleet.wait_until_logged("message_refused", "client");
     assert_eq!(supervisors(&new), json!([]));
@@ -266,7 +266,7 @@ fn a_revoked_client_is_not_answered_any_more() {
 fn a_client_is_refused_requests_reserved_for_the_command() {
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
-    let dispatcher = fleet.dispatcher();
+    let dispatcher = fleet.start_dispatcher();
     let client = fleet.client("feeder");
     for asked in [
         json!({"action": "end", "crawls": []}),
@@ -291,7 +291,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     for name in ["vm-01", "swarm"] {
         fleet.new_member("supervisor", name);
     }
-    let dispatcher = fleet.dispatcher();
+    let dispatcher = fleet.start_dispatcher();
     let thief = fleet
         .supervisor_elsewhere(&web, "swarm", "thief")
         .replace_flag("--id", "vm-01")
@@ -303,11 +303,11 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
     );
     assert!(fleet.logged_lines("supervisor_joined").is_empty());
     let one_of_many = fleet
-        .supervisor(&web, "swarm")
+        .supervisor_run(&web, "swarm")
         .replace_flag("--id", "swarm:i-0abc");
     let one_of_many = one_of_many.start();
     let client = fleet.client("feeder");
-    let crawl = client.feed("swarm", &small_web(&web, "swarm", 2));
+    let crawl = client.open_crawl("swarm", &serve_small_sites(&web, "swarm", 2));
     client.wait_until_finished(&crawl);
     assert_eq!(
         fleet.logged_lines("supervisor_joined")[0]["supervisor"],

@@ -65,7 +65,7 @@ fn a_full_disk_ends_the_crawl_and_spoils_nothing() {
                 .filter(|file| file.extension().is_some_and(|kind| kind == "db"));
             for database in databases {
                 assert_eq!(
-                    integrity_elsewhere(database),
+                    check_integrity_of_copy(database),
                     "ok",
                     "{}",
                     database.display()
@@ -123,7 +123,7 @@ fn below_the_floor_a_crawl_waits_for_room_and_goes_on() {
 }
 
 /// The result of SQLite's integrity check on a copy on another disk: SQLite needs some room even to read.
-fn integrity_elsewhere(database: &Path) -> String {
+fn check_integrity_of_copy(database: &Path) -> String {
     let elsewhere = tempfile::tempdir().expect("a temporary folder");
     let copy = elsewhere.path().join("copy.db");
     std::fs::copy(database, &copy).expect("room elsewhere");

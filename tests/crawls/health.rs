@@ -17,7 +17,7 @@ const AFTER: usize = 60;
 const HOST: &str = "shop.example";
 
 /// The number in a path such as `/17`.
-fn number(path: &str) -> usize {
+fn parse_number(path: &str) -> usize {
     path.trim_start_matches('/').parse().unwrap_or_default()
 }
 
@@ -36,7 +36,7 @@ fn new_page(number: usize) -> Page {
 
 /// Serves old pages with the numbers below [`BEFORE`], and pages made by `other` with that number or a higher one.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
-    site.serve_otherwise(move |request| match number(&request.path) {
+    site.serve_otherwise(move |request| match parse_number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
         number => other(number).into(),
     });
@@ -64,7 +64,7 @@ fn report(store: &str) -> Value {
     serde_json::from_str(&output).expect("an object")
 }
 
-fn sqlite(work: &Workplace) -> String {
+fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
@@ -92,7 +92,7 @@ fn assert_layout_changed(report: &Value) {
         for page in pages {
             let url = page["url"].as_str().expect("a text");
             let path = url.strip_prefix("http://shop.example").expect(url);
-            assert_eq!(number(path) < BEFORE, has_name, "{when}: {url}");
+            assert_eq!(parse_number(path) < BEFORE, has_name, "{when}: {url}");
             assert_eq!(page["fields"].get("name").is_some(), has_name, "{page}");
         }
     }
@@ -107,7 +107,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     let alerts = &run.summary().json["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts}");
     assert_eq!(fields_of(&alerts[0]), ["location", "name"]);
-    let store = sqlite(&work);
+    let store = sqlite_uri(&work);
     assert_layout_changed(&report(&store));
     let output = health(&store, &["--fail-on-alert"]).expect_code(1).stdout;
     assert!(
@@ -151,7 +151,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
 }
 
 /// The number of samples in a SQLite store.
-fn samples(work: &Workplace) -> u64 {
+fn count_samples(work: &Workplace) -> u64 {
     let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
     let count = store.query_row("SELECT count(*) FROM samples", (), |row| {
         row.get::<_, i64>(0)
@@ -166,29 +166,29 @@ fn pages_for_repairs_go_with_old_pages_and_are_only_kept_if_wanted() {
     let work = Workplace::new();
     let refused = crawl(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
     refused.finish().expect_code(0);
-    assert_eq!(samples(&work), 0);
-    assert_layout_changed(&report(&sqlite(&work)));
+    assert_eq!(count_samples(&work), 0);
+    assert_layout_changed(&report(&sqlite_uri(&work)));
 
     let work = Workplace::new();
     let again = || crawl(&work, &web).args(["--refresh-after", "0s"]);
     again().finish().expect_code(0);
-    assert!(samples(&work) > 40, "{}", samples(&work));
-    let store = sqlite(&work);
+    assert!(count_samples(&work) > 40, "{}", count_samples(&work));
+    let store = sqlite_uri(&work);
     let prune = |age| Run::new(["prune", "--store", &store, "--json", "--older-than", age]);
     let pruned = |age| -> Value {
         let output = prune(age).finish().expect_code(0).stdout;
         serde_json::from_str(&output).expect("an object")
     };
     assert_eq!(pruned("1h")["total_samples"], 0);
-    let kept = samples(&work);
+    let kept = count_samples(&work);
     assert_eq!(pruned("0s")["total_samples"], kept);
-    assert_eq!(samples(&work), 0);
+    assert_eq!(count_samples(&work), 0);
 
     again().finish().expect_code(0);
-    assert!(samples(&work) > 0);
+    assert!(count_samples(&work) > 0);
     let unwanted = again().env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
     unwanted.finish().expect_code(0);
-    assert_eq!(samples(&work), 0, "what there is goes at the start");
+    assert_eq!(count_samples(&work), 0, "what there is goes at the start");
 }
 
 #[needs(mongod)]
@@ -238,7 +238,7 @@ fn blocked_pages_are_no_change_of_the_layout() {
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     let run = run.arg("--seeds").arg(seeds).finish().expect_code(0);
     assert_eq!(run.summary().outcomes()["blocked"] as usize, AFTER / 2);
-    let report = report(&sqlite(&work));
+    let report = report(&sqlite_uri(&work));
     assert_eq!(report["alerts"], 0, "{report:#}");
     let mapping = &report["mappings"][0];
     assert_eq!(mapping["past_alerts"], json!([]));
@@ -260,7 +260,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
         running.finish();
     }
     crawl(&work, &web).finish().expect_code(0);
-    assert_layout_changed(&report(&sqlite(&work)));
+    assert_layout_changed(&report(&sqlite_uri(&work)));
 }
 
 #[test]
@@ -279,14 +279,14 @@ fn known_values_that_pages_no_longer_have_raise_an_alert() {
     let seeds = work.write_lines("known.jsonl", &records);
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     run.arg("--seeds").arg(seeds).finish().expect_code(0);
-    let report = report(&sqlite(&work));
+    let report = report(&sqlite_uri(&work));
     assert_eq!(report["alerts"], 1, "{report:#}");
     let alert = &report["mappings"][0]["alert"];
     assert_eq!(fields_of(alert), ["name"]);
     assert_eq!(alert["fields"][0]["sign"], "wrong_values");
 }
 
-fn with_alternative(work: &Workplace) {
+fn write_alternative_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &profile_mapping_with_alternative());
 }
 
@@ -294,8 +294,8 @@ fn an_alternative_that_begins_to_serve_is_reported(store: Option<&str>) {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
-    with_alternative(&work);
-    let store = store.map_or_else(|| sqlite(&work), str::to_owned);
+    write_alternative_mapping(&work);
+    let store = store.map_or_else(|| sqlite_uri(&work), str::to_owned);
     let run = || crawl(&work, &web).replace_flag("--store", &store);
     let found = &run().finish().expect_code(0).summary().json["found"];
     assert_eq!(
@@ -355,19 +355,19 @@ fn an_alternative_that_begins_to_serve_is_reported_from_mongodb_as_well() {
 fn an_alternative_that_serves_every_third_page_from_the_start_is_not_reported() {
     let web = Web::start();
     web.site(HOST)
-        .serve_otherwise(|request| match number(&request.path) {
+        .serve_otherwise(|request| match parse_number(&request.path) {
             number if number % 3 == 0 => new_page(number).into(),
             number => old_page(number).into(),
         });
     let work = Workplace::new();
-    with_alternative(&work);
+    write_alternative_mapping(&work);
     let found = &crawl(&work, &web).finish().expect_code(0).summary().json["found"];
     assert_eq!(
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
         "{found:#}"
     );
     assert_eq!(found["warnings"], json!([]));
-    let report = report(&sqlite(&work));
+    let report = report(&sqlite_uri(&work));
     assert_eq!(report["mappings"][0]["warnings"], json!([]), "{report:#}");
     assert_eq!(report["mappings"][0]["pages"], json!(BEFORE + AFTER));
 }

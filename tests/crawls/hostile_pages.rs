@@ -40,7 +40,7 @@ fn every_hostile_page_ends_in_its_outcome() {
             let mut run = work
                 .crawl(&web)
                 .arg("--config")
-                .arg(work.short_timeouts())
+                .arg(work.write_short_timeouts())
                 .args(["--depth", "1"])
                 .arg("--seeds")
                 .arg(seeds)
@@ -48,10 +48,10 @@ fn every_hostile_page_ends_in_its_outcome() {
             let workers = run.wait_for_role("worker", 2);
             let peak = std::cell::Cell::new(0);
             run.wait_until("every hostile page was asked", |_| {
-                peak.set(peak.get().max(peak_of(&workers)));
+                peak.set(peak.get().max(peak_memory(&workers)));
                 web.visits().pages().hosts().len() > pages.len()
             });
-            peak.set(peak.get().max(peak_of(&workers)));
+            peak.set(peak.get().max(peak_memory(&workers)));
             let run = run.finish().expect_code(0);
 
             let stored = work.stored().pages();
@@ -94,7 +94,7 @@ fn every_hostile_page_ends_in_its_outcome() {
     );
 }
 
-fn peak_of(processes: &[webfill_tests::process::Process]) -> u64 {
+fn peak_memory(processes: &[webfill_tests::process::Process]) -> u64 {
     processes
         .iter()
         .map(|process| process.peak_bytes())
@@ -111,7 +111,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
     // If robots.txt is unavailable, pages are not requested.
     let urls = [closing.url("/"), resetting.url("/")];
     let run = work.crawl(&web).args(&urls).finish().expect_code(0);
-    assert_eq!(run.summary().outcome("robots_unreachable"), 2);
+    assert_eq!(run.summary().outcome_count("robots_unreachable"), 2);
     let unasked = work
         .crawl(&web)
         .replace_flag("--crawl", "without")
@@ -119,7 +119,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
         .args(&urls)
         .finish()
         .expect_code(0);
-    assert_eq!(unasked.summary().outcome("network_error"), 2);
+    assert_eq!(unasked.summary().outcome_count("network_error"), 2);
     assert_eq!(unasked.summary().pages(), 0);
 }
 
@@ -135,7 +135,7 @@ fn nobody_listening_is_an_outcome() {
         .args(["--ignore-robots", &format!("http://{address}/")])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("network_error"), 1);
+    assert_eq!(run.summary().outcome_count("network_error"), 1);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn two_hundred_thousand_links_are_judged_and_counted() {
     let summary = run.summary();
     assert!(summary.links() >= 1_000, "{}", summary.json);
     assert_eq!(
-        summary.reason("denied_pattern"),
+        summary.skipped_count("denied_pattern"),
         summary.links(),
         "{}",
         summary.json

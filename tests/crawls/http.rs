@@ -191,10 +191,10 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     let work = Workplace::new();
     let run = work
         .crawl(&web)
-        .args([site.https("/"), "https://www.three.example/".into()])
+        .args([site.https_url("/"), "https://www.three.example/".into()])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 3);
+    assert_eq!(run.summary().outcome_count("ok"), 3);
     let visits = web.visits();
     assert!(
         visits
@@ -224,7 +224,7 @@ fn long_heads_are_read_in_both_versions() {
                     page.header(&format!("x-{number}"), "v".repeat(bytes))
                 });
                 site.serve(&path, long);
-                site.https(&path)
+                site.https_url(&path)
             })
             .collect();
         let work = Workplace::new();
@@ -246,7 +246,7 @@ fn http_1_1_is_spoken_where_the_server_offers_nothing_else() {
     site.serve("/", page("one"));
     let work = Workplace::new();
     work.crawl(&web)
-        .arg(site.https("/"))
+        .arg(site.https_url("/"))
         .finish()
         .expect_code(0);
     assert_eq!(web.visits().pages().0[0].version, "HTTP/1.1");
@@ -276,7 +276,7 @@ fn bodies_of_other_types_are_not_read() {
     let urls = (0..types.len()).map(|number| site.url(&format!("/{number}")));
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(
-        run.summary().outcome("unsupported_type"),
+        run.summary().outcome_count("unsupported_type"),
         types.len() as u64
     );
     for visit in &web.visits().pages().0 {
@@ -311,7 +311,7 @@ fn json_xml_and_text_are_read() {
         .finish()
         .expect_code(0);
     assert_eq!(
-        run.summary().outcome("ok"),
+        run.summary().outcome_count("ok"),
         kinds.len() as u64,
         "{:?}",
         work.stored().outcomes()

@@ -8,7 +8,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, wide_web};
+use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, serve_wide_web};
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
     work.crawl(web).args(roots)
@@ -17,7 +17,7 @@ fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
 #[test]
 fn ctrl_c_drains_and_the_same_command_resumes() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let running = crawl(&work, &web, &roots)
         .replace_flag("--progress", "plain")
@@ -61,7 +61,7 @@ fn ctrl_c_drains_and_the_same_command_resumes() {
 #[test]
 fn a_crawl_is_resumed_only_with_its_original_scope() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     crawl(&work, &web, &roots)
         .args(["--max-pages", "9"])
@@ -81,9 +81,9 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
 #[test]
 fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     // This page keeps the drain waiting.
-    web.site("w0.example").latency(Duration::from_secs(20));
+    web.site("w0.example").set_latency(Duration::from_secs(20));
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     web.log().wait_until("the slow site is asked", |visits| {
@@ -99,7 +99,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
             let of_slow = visits.for_host("w0.example");
             of_slow.0.last().is_some_and(|visit| visit.cut_short)
         });
-    web.site("w0.example").latency(Duration::ZERO);
+    web.site("w0.example").set_latency(Duration::ZERO);
     crawl(&work, &web, &roots).finish().expect_code(0);
     assert_complete(&work);
 }
@@ -107,7 +107,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
 #[test]
 fn sigterm_drains_too() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let running = crawl(&work, &web, &roots).start();
     web.log()
@@ -120,7 +120,7 @@ fn sigterm_drains_too() {
 #[test]
 fn max_pages_stops_politely_and_can_be_continued() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let run = crawl(&work, &web, &roots)
         .args(["--max-pages", "12"])
@@ -139,7 +139,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
 #[test]
 fn max_time_stops_politely() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let run = work
         .crawl_without_delay(&web)

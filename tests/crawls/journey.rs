@@ -8,7 +8,7 @@ use webfill_tests::site::{Site, Web, page};
 use webfill_tests::workplace::Workplace;
 
 /// Serves a chain: `/0` links to `/1`, which links to `/2`, and so on.
-fn chain(site: &Site, length: u32) {
+fn serve_chain(site: &Site, length: u32) {
     for step in 0..length {
         let next = format!("/{}", step + 1);
         site.serve(
@@ -58,7 +58,11 @@ fn a_seed_becomes_a_stored_page_with_its_fields() {
     let summary = run.summary();
     assert_eq!(summary.crawl_id(), "test");
     assert_eq!(
-        (summary.pages(), summary.outcome("ok"), summary.tasks()),
+        (
+            summary.pages(),
+            summary.outcome_count("ok"),
+            summary.tasks()
+        ),
         (1, 1, 1)
     );
     assert_eq!(summary.fields(), 3);
@@ -70,7 +74,7 @@ fn a_seed_becomes_a_stored_page_with_its_fields() {
 fn links_are_followed_down_to_the_depth_and_no_further() {
     let web = Web::start();
     let site = web.site("chain.example");
-    chain(&site, 5);
+    serve_chain(&site, 5);
     let work = Workplace::new();
     let run = work
         .crawl(&web)
@@ -95,7 +99,7 @@ fn links_are_followed_down_to_the_depth_and_no_further() {
         pages["http://chain.example/2"].parent.as_deref(),
         Some("http://chain.example/1")
     );
-    assert_eq!(run.summary().outcome("ok"), 3);
+    assert_eq!(run.summary().outcome_count("ok"), 3);
     assert_eq!(web.visits().pages().len(), 3);
 }
 
@@ -103,7 +107,7 @@ fn links_are_followed_down_to_the_depth_and_no_further() {
 fn the_default_depth_is_one() {
     let web = Web::start();
     let site = web.site("chain.example");
-    chain(&site, 5);
+    serve_chain(&site, 5);
     let work = Workplace::new();
     work.crawl(&web).arg(site.url("/0")).finish().expect_code(0);
     assert_eq!(
@@ -232,7 +236,7 @@ fn every_link_ends_as_a_task_or_with_a_reason() {
         ("unsupported_scheme", 3),
     ] {
         assert!(
-            summary.reason(reason) >= least,
+            summary.skipped_count(reason) >= least,
             "{reason}: {:?}",
             summary.skipped()
         );
@@ -293,7 +297,11 @@ fn scope_flags_keep_the_crawl_where_it_belongs() {
     ];
     let skipped = summary.skipped();
     for (reason, count) in expected {
-        assert_eq!(summary.reason(reason), count, "{reason}: {skipped:?}");
+        assert_eq!(
+            summary.skipped_count(reason),
+            count,
+            "{reason}: {skipped:?}"
+        );
     }
     assert_eq!(web.visits().pages().len(), 3, "{:?}", web.visits().paths());
     assert!(web.visits().for_host("big.example").is_empty());
@@ -317,7 +325,7 @@ fn many_sites_are_crawled_side_by_side() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 120);
+    assert_eq!(run.summary().outcome_count("ok"), 120);
     let visits = web.visits();
     visits.assert_polite(Duration::from_millis(200));
     assert_eq!(visits.pages().len(), 120);

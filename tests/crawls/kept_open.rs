@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 const PAGES: usize = 6;
 
 /// Answers the first `times` requests by a script, and later ones by a page.
-fn fails_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
+fn serve_failing_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
     let asked = Arc::new(AtomicUsize::new(0));
     site.serve_with(path, move |_| -> Reply {
         match asked.fetch_add(1, Ordering::Relaxed) < times {
@@ -35,7 +35,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
         let site = web.site("closing.example");
         for number in 0..PAGES {
             // Each request is sent on the connection of the previous one, which has been closed.
-            fails_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
+            serve_failing_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
         let work = crawl(&web, &site, "0.2");
         let outcomes = work.stored().outcomes();
@@ -71,7 +71,7 @@ fn an_answer_that_the_request_has_come_too_late_is_none() {
     let late = script()
         .send("HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     for number in 0..PAGES {
-        fails_first(&site, &format!("/{number}"), 1, late.clone(), page("T"));
+        serve_failing_first(&site, &format!("/{number}"), 1, late.clone(), page("T"));
     }
     let outcomes = crawl(&web, &site, "0.2").stored().outcomes();
     assert!(
@@ -119,7 +119,7 @@ fn a_request_that_http_2_did_not_process_is_repeated_immediately_and_once() {
     let web = Web::start_tls(&["two.example"]);
     let site = web.site("two.example");
     for number in 0..PAGES {
-        fails_first(
+        serve_failing_first(
             &site,
             &format!("/{number}"),
             1,
@@ -127,17 +127,17 @@ fn a_request_that_http_2_did_not_process_is_repeated_immediately_and_once() {
             page("T"),
         );
     }
-    fails_first(&site, "/always", 100, script().refuse(), page("T"));
+    serve_failing_first(&site, "/always", 100, script().refuse(), page("T"));
     let work = Workplace::new();
-    let urls = (0..PAGES).map(|number| site.https(&format!("/{number}")));
-    let run = work.crawl(&web).args(urls).arg(site.https("/always"));
+    let urls = (0..PAGES).map(|number| site.https_url(&format!("/{number}")));
+    let run = work.crawl(&web).args(urls).arg(site.https_url("/always"));
     run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();
     for number in 0..PAGES {
-        assert_eq!(outcomes[&site.https(&format!("/{number}"))], "ok");
+        assert_eq!(outcomes[&site.https_url(&format!("/{number}"))], "ok");
         assert_eq!(site.visits().for_path(&format!("/{number}")).len(), 2);
     }
-    assert_eq!(outcomes[&site.https("/always")], "network_error");
+    assert_eq!(outcomes[&site.https_url("/always")], "network_error");
     let always = site.visits().for_path("/always");
     assert_eq!(always.len() % 2, 0, "each turn asks twice");
 }

@@ -38,12 +38,12 @@ impl Fleet {
             work: Workplace::new(),
             host: host.into(),
         };
-        fleet.keys(&["new", "dispatcher"]).expect_code(0);
+        fleet.run_keys(&["new", "dispatcher"]).expect_code(0);
         fleet
     }
 
     /// Runs `webfill keys ARGS...` on the dispatcher's machine.
-    pub(crate) fn keys(&self, args: &[&str]) -> Finished {
+    pub(crate) fn run_keys(&self, args: &[&str]) -> Finished {
         let folder = self.work.path("keys");
         Run::new(["keys"])
             .args(args)
@@ -67,12 +67,12 @@ impl Fleet {
     /// folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
-        self.keys(&["add", role, name, &key]).expect_code(0);
+        self.run_keys(&["add", role, name, &key]).expect_code(0);
         key
     }
 
     /// Starts the dispatcher and waits until it serves.
-    pub(crate) fn dispatcher(&self) -> Running {
+    pub(crate) fn start_dispatcher(&self) -> Running {
         start_serving(self.dispatcher_run())
     }
 
@@ -86,7 +86,7 @@ impl Fleet {
     }
 
     /// A supervisor that has not started yet, with the keys of a folder and its name as id.
-    pub(crate) fn supervisor(&self, web: &Web, folder: &str) -> Run {
+    pub(crate) fn supervisor_run(&self, web: &Web, folder: &str) -> Run {
         self.supervisor_without_keys(web, folder)
             .arg("--keys")
             .arg(self.work.path(folder))
@@ -94,8 +94,8 @@ impl Fleet {
 
     /// A supervisor with the keys of a folder and another state folder, as on another machine.
     pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
-        self.supervisor(web, folder)
-            .replace_flag("--state", self.state("supervisor", state))
+        self.supervisor_run(web, folder)
+            .replace_flag("--state", self.state_folder("supervisor", state))
     }
 
     pub(crate) fn supervisor_without_keys(&self, web: &Web, id: &str) -> Run {
@@ -110,7 +110,7 @@ impl Fleet {
     fn run_of_role(&self, role: &str, id: &str) -> Run {
         let store = format!("sqlite:{}", self.work.path("store.db").display());
         Run::new([role, "--store", &store, "--state"])
-            .arg(self.state(role, id))
+            .arg(self.state_folder(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
             // A fixed port would already be in use by another fleet of the test run.
             .env("WEBFILL_DISPATCHER_HTTP", "off")
@@ -118,7 +118,7 @@ impl Fleet {
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }
 
-    fn state(&self, role: &str, keys: &str) -> PathBuf {
+    fn state_folder(&self, role: &str, keys: &str) -> PathBuf {
         self.work.path(&format!("state/{role}-{keys}"))
     }
 
@@ -127,8 +127,8 @@ impl Fleet {
     }
 
     /// The lines that a process has logged so far. The last one may be incomplete.
-    fn log(&self, role: &str, keys: &str) -> Vec<Value> {
-        let files = files_under(&self.state(role, keys).join("logs"));
+    fn read_log(&self, role: &str, keys: &str) -> Vec<Value> {
+        let files = files_under(&self.state_folder(role, keys).join("logs"));
         let own = files.iter().filter(|file| {
             let name = file.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(role)) && !file.is_symlink()
@@ -140,7 +140,7 @@ impl Fleet {
     }
 
     fn events(&self, role: &str, keys: &str, event: &str) -> Vec<Value> {
-        let mut lines = self.log(role, keys);
+        let mut lines = self.read_log(role, keys);
         lines.retain(|line| line["event"] == event);
         lines
     }
@@ -177,7 +177,7 @@ impl Fleet {
 
     /// Connects to the tasks socket in plain text, again and again until the dispatcher has logged the attempt with its
     /// address. A connection may end before its address is read.
-    pub(crate) fn knock_without_keys(&self) {
+    pub(crate) fn connect_without_keys(&self) {
         let context = zmq::Context::new();
         wait_for("a peer without keys is logged with its address", || {
             let socket = context.socket(zmq::DEALER).expect("a socket");
@@ -259,7 +259,7 @@ impl Client {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    fn command(&self, request: &Value) -> Value {
+    fn send_command(&self, request: &Value) -> Value {
         self.private
             .send(&request.to_string(), 0)
             .expect("it waits");
@@ -268,22 +268,22 @@ impl Client {
     }
 
     /// Opens a crawl of these URLs; returns its key.
-    pub(crate) fn feed(&self, crawl_id: &str, urls: &[String]) -> Value {
+    pub(crate) fn open_crawl(&self, crawl_id: &str, urls: &[String]) -> Value {
         let spec = json!({"app_id": "test", "crawl_id": crawl_id, "max_depth": 1});
-        let opened = self.command(&json!({"action": "open_crawl", "spec": spec}));
+        let opened = self.send_command(&json!({"action": "open_crawl", "spec": spec}));
         let crawl = &opened["crawl"];
         assert!(crawl.is_number(), "{opened}");
         let seeds: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
-        let fed = self.command(
+        let fed = self.send_command(
             &json!({"action": "feed_seeds", "crawl": crawl, "seeds": seeds, "fed_lines": urls.len()}),
         );
         assert_eq!(fed["accepted"], urls.len(), "{fed}");
-        self.command(&json!({"action": "end_of_seeds", "crawl": crawl}));
+        self.send_command(&json!({"action": "end_of_seeds", "crawl": crawl}));
         crawl.clone()
     }
 
     pub(crate) fn status(&self, crawl: &Value) -> Value {
-        self.command(&json!({"action": "crawl_status", "crawls": [crawl]}))
+        self.send_command(&json!({"action": "crawl_status", "crawls": [crawl]}))
     }
 
     pub(crate) fn wait_until_finished(&self, crawl: &Value) -> Value {
@@ -301,7 +301,7 @@ pub(crate) fn start_serving(dispatcher: Run) -> Running {
 }
 
 /// The secret key in a file.
-pub(crate) fn secret_in(file: &Path) -> String {
+pub(crate) fn read_secret(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a key");
     let secret = text.trim().strip_prefix("secret ").expect("a secret");
     secret.to_owned()

@@ -8,7 +8,7 @@ use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
 
-use crate::keyed_fleet::{Fleet, secret_in};
+use crate::keyed_fleet::{Fleet, read_secret};
 
 #[test]
 fn without_keys_nothing_leaves_this_machine() {
@@ -54,7 +54,7 @@ fn faulty_keys_are_reported_before_anything_is_opened() {
         let run = dispatcher().finish().expect_code(2);
         let said = run.one_sentence();
         assert!(said.contains(text), "`{text}` is not in: {said}");
-        assert!(!said.contains(&secret_in(&secret)), "{said}");
+        assert!(!said.contains(&read_secret(&secret)), "{said}");
         assert!(!fleet.work.path(".webfill").exists(), "nothing was opened");
     };
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o440)).expect("our own");
@@ -76,14 +76,14 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
         file.permissions().mode() & 0o777
     };
     assert_eq!((mode("keys"), mode("keys/dispatcher.key")), (0o700, 0o400));
-    let secret = secret_in(&fleet.work.path("keys/dispatcher.key"));
-    let again = fleet.keys(&["new", "dispatcher"]).expect_code(2);
+    let secret = read_secret(&fleet.work.path("keys/dispatcher.key"));
+    let again = fleet.run_keys(&["new", "dispatcher"]).expect_code(2);
     assert!(again.one_sentence().contains("keys/dispatcher.key exists"));
-    assert_eq!(secret_in(&fleet.work.path("keys/dispatcher.key")), secret);
+    assert_eq!(read_secret(&fleet.work.path("keys/dispatcher.key")), secret);
 
     let one = fleet.new_member("supervisor", "vm-01");
     let two = fleet.new_member("client", "feeder");
-    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
+    let listed = fleet.run_keys(&["list"]).expect_code(0).stdout;
     let words: Vec<Vec<&str>> = listed
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -117,7 +117,7 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
         ),
     ];
     for (args, says) in mistakes {
-        let run = fleet.keys(args).expect_code(2);
+        let run = fleet.run_keys(args).expect_code(2);
         assert!(
             run.one_sentence().contains(says),
             "{args:?}: {}",
@@ -125,13 +125,13 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
         );
     }
     assert_eq!(
-        fleet.keys(&["list"]).expect_code(0).stdout,
+        fleet.run_keys(&["list"]).expect_code(0).stdout,
         listed,
         "nothing changed"
     );
-    fleet.keys(&["revoke", &two]).expect_code(0);
-    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
-    assert_eq!(fleet.keys(&["list"]).expect_code(0).stdout, "");
+    fleet.run_keys(&["revoke", &two]).expect_code(0);
+    fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
+    assert_eq!(fleet.run_keys(&["list"]).expect_code(0).stdout, "");
 }
 
 /// A key may begin with a hyphen, like an option. One in 85 does.
@@ -140,15 +140,15 @@ fn keys_that_begin_with_a_hyphen_are_taken_and_revoked() {
     let fleet = Fleet::new();
     let key = "-hV00".repeat(8);
     fleet
-        .keys(&["add", "client", "feeder", &key])
+        .run_keys(&["add", "client", "feeder", &key])
         .expect_code(0);
-    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
+    let listed = fleet.run_keys(&["list"]).expect_code(0).stdout;
     assert!(listed.contains(&key), "{listed}");
-    fleet.keys(&["revoke", &key]).expect_code(0);
-    assert_eq!(fleet.keys(&["list"]).expect_code(0).stdout, "");
+    fleet.run_keys(&["revoke", &key]).expect_code(0);
+    assert_eq!(fleet.run_keys(&["list"]).expect_code(0).stdout, "");
     fs::remove_file(fleet.work.path("keys/dispatcher.pub")).expect("the fleet's own");
     let trusting = ["new", "supervisor", "--dispatcher-key", &key];
-    fleet.keys(&trusting).expect_code(0);
+    fleet.run_keys(&trusting).expect_code(0);
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
             let (fleet, name) = (&fleet, format!("vm-{number}"));
             scope.spawn(move || {
                 fleet
-                    .keys(&["add", "supervisor", &name, key])
+                    .run_keys(&["add", "supervisor", &name, key])
                     .expect_code(0)
             });
         }
     });
-    let listed = fleet.keys(&["list"]).expect_code(0).stdout;
+    let listed = fleet.run_keys(&["list"]).expect_code(0).stdout;
     assert!(keys.iter().all(|key| listed.contains(key)), "{listed}");
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
@@ -187,9 +187,11 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     }
     let made = fleet.new_keys("supervisor", "vm-01");
     fleet
-        .keys(&["add", "supervisor", "vm-01", &made])
+        .run_keys(&["add", "supervisor", "vm-01", &made])
         .expect_code(0);
-    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
+    fleet
+        .run_keys(&["new", "dispatcher", "--next"])
+        .expect_code(0);
     for file in [
         "audit.log",
         "allowed",
@@ -198,13 +200,13 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     ] {
         assert_eq!(owner(file), nobody, "{file}");
     }
-    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
+    fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
     // Root must not write elsewhere on behalf of the folder's owner.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
     let refused = fleet
-        .keys(&["add", "supervisor", "vm-01", &made])
+        .run_keys(&["add", "supervisor", "vm-01", &made])
         .expect_code(2);
     assert!(
         refused.one_sentence().contains("audit.log"),
@@ -238,21 +240,23 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     }
     let made = fleet.new_keys("supervisor", "vm-01");
     fleet
-        .keys(&["add", "supervisor", "vm-01", &made])
+        .run_keys(&["add", "supervisor", "vm-01", &made])
         .expect_code(0);
-    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
+    fleet
+        .run_keys(&["new", "dispatcher", "--next"])
+        .expect_code(0);
     let files = ["audit.log", "allowed", "dispatcher-next.key"];
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
     // An existing log keeps its owner, whatever it is.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
-    fleet.keys(&["revoke", "vm-01"]).expect_code(0);
+    fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
 
     // If the dispatcher could not read its next key, it could not start.
     chown(keys.join("dispatcher-next.key"), Some(0), Some(0)).expect("we are root");
-    let refused = fleet.keys(&["rotate"]).expect_code(2);
+    let refused = fleet.run_keys(&["rotate"]).expect_code(2);
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
@@ -260,7 +264,7 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
-    fleet.keys(&["rotate"]).expect_code(0);
+    fleet.run_keys(&["rotate"]).expect_code(0);
     for file in ["dispatcher.key", "dispatcher.pub", "dispatcher-former.key"] {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
@@ -274,30 +278,38 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
 fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     let fleet = Fleet::new();
     let path = |name: &str| fleet.work.path(&format!("keys/{name}"));
-    let refused = fleet.keys(&["rotate"]).expect_code(2);
+    let refused = fleet.run_keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("--next"),
         "{}",
         refused.stderr
     );
-    let former = secret_in(&path("dispatcher.key"));
-    let next = fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
-    let (public, next) = (next.stdout, secret_in(&path("dispatcher-next.key")));
-    assert_eq!(secret_in(&path("dispatcher.key")), former, "it is in force");
-    let again = fleet.keys(&["new", "dispatcher", "--next"]).expect_code(2);
+    let former = read_secret(&path("dispatcher.key"));
+    let next = fleet
+        .run_keys(&["new", "dispatcher", "--next"])
+        .expect_code(0);
+    let (public, next) = (next.stdout, read_secret(&path("dispatcher-next.key")));
+    assert_eq!(
+        read_secret(&path("dispatcher.key")),
+        former,
+        "it is in force"
+    );
+    let again = fleet
+        .run_keys(&["new", "dispatcher", "--next"])
+        .expect_code(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
     // The public key of another pair is beside it.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
-    let refused = fleet.keys(&["rotate"]).expect_code(2);
+    let refused = fleet.run_keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("is not the public key"),
         "{}",
         refused.stderr
     );
     assert_eq!(
-        secret_in(&path("dispatcher.key")),
+        read_secret(&path("dispatcher.key")),
         former,
         "nothing has changed"
     );
@@ -307,9 +319,9 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     // The rotation was interrupted after the secret key was put in place, and is completed now.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
-    assert_eq!(fleet.keys(&["rotate"]).expect_code(0).stdout, public);
-    assert_eq!(secret_in(&path("dispatcher.key")), next);
-    assert_eq!(secret_in(&path("dispatcher-former.key")), former);
+    assert_eq!(fleet.run_keys(&["rotate"]).expect_code(0).stdout, public);
+    assert_eq!(read_secret(&path("dispatcher.key")), next);
+    assert_eq!(read_secret(&path("dispatcher-former.key")), former);
     assert_eq!(
         fs::read_to_string(path("dispatcher.pub")).expect("a key"),
         public
@@ -329,17 +341,19 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     assert!(audit.contains(r#""action":"keys_rotate""#), "{audit}");
 
     // The next rotation does not lose the former key.
-    fleet.keys(&["new", "dispatcher", "--next"]).expect_code(0);
-    let refused = fleet.keys(&["rotate"]).expect_code(2);
+    fleet
+        .run_keys(&["new", "dispatcher", "--next"])
+        .expect_code(0);
+    let refused = fleet.run_keys(&["rotate"]).expect_code(2);
     assert!(
         refused.one_sentence().contains("dispatcher-former.key"),
         "{}",
         refused.stderr
     );
-    assert_eq!(secret_in(&path("dispatcher.key")), next);
+    assert_eq!(read_secret(&path("dispatcher.key")), next);
     for name in ["dispatcher-former.key", "dispatcher-former.pub"] {
         fs::remove_file(path(name)).expect("our own");
     }
-    fleet.keys(&["rotate"]).expect_code(0);
-    assert_eq!(secret_in(&path("dispatcher-former.key")), next);
+    fleet.run_keys(&["rotate"]).expect_code(0);
+    assert_eq!(read_secret(&path("dispatcher-former.key")), next);
 }

@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{assert_complete, repeated_pages, wide_web};
+use crate::wide_web::{assert_complete, repeated_pages, serve_wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
 /// The most pages that are requested twice: those in flight at a kill, one per site, and as many again that a busy
@@ -29,7 +29,7 @@ fn assert_little_was_repeated(web: &Web, kills: usize) {
 #[test]
 fn a_killed_worker_is_replaced_and_its_tasks_are_done() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     web.log()
@@ -49,7 +49,7 @@ fn a_killed_worker_is_replaced_and_its_tasks_are_done() {
 #[test]
 fn every_worker_may_be_killed_again_and_again() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     for round in 1..=3 {
@@ -68,7 +68,7 @@ fn every_worker_may_be_killed_again_and_again() {
 /// Kills the processes of a role, or all, during a run. Waits until all have ended, and resumes.
 fn kill_and_resume(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let running = crawl(&work, &web, &roots).start();
     web.log()
@@ -109,18 +109,18 @@ fn all_processes_may_be_killed_at_once() {
 
 #[test]
 fn a_killed_dispatcher_loses_nothing() {
-    survives_the_death_of("dispatcher");
+    assert_survives_death_of("dispatcher");
 }
 
 #[test]
 fn a_killed_supervisor_loses_nothing() {
-    survives_the_death_of("supervisor");
+    assert_survives_death_of("supervisor");
 }
 
 /// Kills a process of a role. The run may continue by itself, or end so that the same command resumes it.
-fn survives_the_death_of(role: &str) {
+fn assert_survives_death_of(role: &str) {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     web.log()
@@ -138,7 +138,7 @@ fn survives_the_death_of(role: &str) {
 #[test]
 fn a_stopped_worker_delays_nothing_for_ever() {
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
     web.log()

@@ -43,7 +43,7 @@ fn goods_page(number: usize, has_all: bool) -> String {
 }
 
 /// A page of a story, as an article. It has the same fields as goods, but in other places.
-fn story(number: usize, has_all: bool) -> String {
+fn story_page(number: usize, has_all: bool) -> String {
     let facts = match has_all {
         true => format!(
             "<dl><dt>Name</dt><dd class=name>Story {number}</dd><dt>Price</dt><dd class=price>{number}.20</dd>\
@@ -176,7 +176,7 @@ impl Shop {
 fn goods_or_story(number: usize, has_all: bool) -> String {
     match number % 2 {
         0 => goods_page(number, has_all),
-        _ => story(number, has_all),
+        _ => story_page(number, has_all),
     }
 }
 
@@ -198,7 +198,7 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     // The last 22 of 46 pages are stories, which have no fields.
     let looks = |number: usize, _: bool| match number {
         0..24 => goods_page(number, true),
-        _ => story(number, false),
+        _ => story_page(number, false),
     };
     let shop = Shop::new(46, false, looks, |_| false);
     shop.run_night();
@@ -308,7 +308,7 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
 fn with_silent_after_1_the_first_night_without_fields_is_reported() {
     let looks = |number: usize, has_all: bool| match has_all {
         true => goods_page(number, true),
-        false => story(number, false),
+        false => story_page(number, false),
     };
     let mut shop = Shop::new(6, true, looks, |_| true);
     shop.more = json!({"silent_after": 1});

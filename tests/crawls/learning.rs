@@ -19,7 +19,7 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use self::made_site::{
-    HOST, PEOPLE, born, city, name, page_count, person_html, records, serve, url,
+    HOST, PEOPLE, birth_year, city, name, page_count, person_html, records, serve, url,
 };
 
 /// A workplace for `webfill`, with a mapping that matches none of its pages.
@@ -74,13 +74,14 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     assert_eq!(stored.len(), PEOPLE);
     for record in stored {
         let number: usize = record["record_id"].as_str().unwrap().parse().unwrap();
-        let fields = json!({"name": name(number), "born": born(number), "city": city(number)});
+        let fields =
+            json!({"name": name(number), "born": birth_year(number), "city": city(number)});
         assert_eq!(record["fields"], fields, "record {number}");
         assert_eq!(record["missing"], json!([]), "record {number}");
     }
 }
 
-fn report(run: &Finished) -> Value {
+fn parse_report(run: &Finished) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
 }
 
@@ -140,7 +141,7 @@ fn learned_from_a_folder_and_csv() {
         .args(["--format", "json"])
         .finish()
         .expect_code(0);
-    let reported = report(&reported);
+    let reported = parse_report(&reported);
     assert_eq!(
         reported["mappings"][0]["mapping"],
         serde_json::from_str::<Value>(&written).unwrap()
@@ -178,7 +179,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
         "--format",
         "json",
     ];
-    let reported = report(&learn(&work, &args).finish().expect_code(0));
+    let reported = parse_report(&learn(&work, &args).finish().expect_code(0));
     let mappings = reported["mappings"].as_array().unwrap();
     assert_eq!(mappings.len(), 2, "{reported}");
     for mapping in mappings {
@@ -362,7 +363,7 @@ fn a_wrong_value_among_many_does_not_mislead() {
         .args(["--format", "json"])
         .finish()
         .expect_code(0);
-    let fields = report(&reported)["mappings"][0]["fields"].clone();
+    let fields = parse_report(&reported)["mappings"][0]["fields"].clone();
     let named = fields
         .as_array()
         .unwrap()
@@ -384,8 +385,8 @@ fn a_wrong_value_among_many_does_not_mislead() {
         .args(["--url", &url(1)])
         .finish()
         .expect_code(0);
-    assert_eq!(report(&tried)["fields"]["name"], name(1));
-    assert_eq!(report(&tried)["fields"]["born"], born(1));
+    assert_eq!(parse_report(&tried)["fields"]["name"], name(1));
+    assert_eq!(parse_report(&tried)["fields"]["born"], birth_year(1));
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let urls = (0..10).map(|number| site.url(&format!("/{number}")));
     let run = patience::crawl(&work, &web, "10s").args(urls).finish();
     let run = run.expect_code(0);
-    assert_eq!(run.summary().outcome("http_error"), 10);
+    assert_eq!(run.summary().outcome_count("http_error"), 10);
     assert_eq!(site.visits().pages().len(), 1);
 }
 

@@ -16,7 +16,7 @@ use crate::keyed_fleet::{Client, Fleet, start_serving, wait_for};
 /// The address of the web that the machines lose.
 const WEB: &str = "10.88.0.1";
 
-fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
+fn serve_pages(web: &Web, sites: usize, pages: usize) -> Vec<String> {
     let site = |number: usize| {
         let site = web.site(&format!("m{number}.example"));
         site.serve_robots("");
@@ -29,7 +29,7 @@ fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
 }
 
 /// Backoffs that would outlast the test.
-fn with_backoffs(run: Run) -> Run {
+fn with_long_backoffs(run: Run) -> Run {
     let reasons = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
     let name = |reason| format!("WEBFILL_BACKOFF_{reason}");
     reasons
@@ -37,7 +37,7 @@ fn with_backoffs(run: Run) -> Run {
         .fold(run, |run, reason| run.env(&name(reason), "600,3600"))
 }
 
-fn assert_each_is_there(work: &Workplace, urls: &[String]) {
+fn assert_all_ok(work: &Workplace, urls: &[String]) {
     let stored = work.stored().pages();
     assert_eq!(stored.len(), urls.len());
     for (url, page) in stored {
@@ -68,12 +68,12 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
         || {
             add_address(WEB);
             let web = Web::start_on(WEB.parse().expect("an address"));
-            let urls = pages_of(&web, 100, 12);
+            let urls = serve_pages(&web, 100, 12);
             let work = Workplace::new();
-            let mut run = with_backoffs(work.crawl_without_delay(&web))
+            let mut run = with_long_backoffs(work.crawl_without_delay(&web))
                 .args(["--delay", "0.5"])
                 .arg("--config")
-                .arg(work.short_timeouts())
+                .arg(work.write_short_timeouts())
                 .args(&urls)
                 .start();
             web.log()
@@ -84,8 +84,8 @@ fn a_crawl_that_loses_its_way_out_pauses_and_continues() {
             assert!(asked < urls.len(), "it was too late: {asked} pages");
             add_address(WEB);
             let finished = run.finish().expect_code(0);
-            assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
-            assert_each_is_there(&work, &urls);
+            assert_eq!(finished.summary().outcome_count("ok"), urls.len() as u64);
+            assert_all_ok(&work, &urls);
             assert!(!logged_lines(&work, "machine_online").is_empty());
         },
     );
@@ -99,11 +99,11 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
         || {
             add_address(WEB);
             let web = Web::start_on(WEB.parse().expect("an address"));
-            let urls = pages_of(&web, 20, 2);
+            let urls = serve_pages(&web, 20, 2);
             remove_address(WEB);
             let work = Workplace::new();
             let crawl = || {
-                with_backoffs(work.crawl_without_delay(&web))
+                with_long_backoffs(work.crawl_without_delay(&web))
                     .args(["--delay", "0.1"])
                     .replace_flag("--summary", "human")
             };
@@ -121,7 +121,7 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
             }
             add_address(WEB);
             crawl().finish().expect_code(0);
-            assert_each_is_there(&work, &urls);
+            assert_all_ok(&work, &urls);
         },
     );
 }
@@ -140,19 +140,19 @@ struct TwoMachines {
 const ROUTE: &str = "10.88.0.0/16";
 
 impl TwoMachines {
-    fn under_way() -> TwoMachines {
+    fn start() -> TwoMachines {
         add_address(WEB);
         let network = Network::connect();
         network.add_route(ROUTE);
         let web = Web::start_on(WEB.parse().expect("an address"));
-        let urls = pages_of(&web, 200, 20);
+        let urls = serve_pages(&web, 200, 20);
         let fleet = Fleet::start_at(OUR_END);
         fleet.new_member("client", "feeder");
         let mut processes = vec![start_serving(fleet.dispatcher_run())];
         for name in ["near", "far"] {
             fleet.new_member("supervisor", name);
             let mut supervisor = fleet
-                .supervisor(&web, name)
+                .supervisor_run(&web, name)
                 .env("WEBFILL_POLITENESS_DELAY", "1");
             if name == "far" {
                 supervisor = supervisor.in_network(&network);
@@ -161,7 +161,7 @@ impl TwoMachines {
         }
         fleet.wait_until_logged_times("supervisor_joined", 2);
         let client = fleet.client("feeder");
-        let crawl = client.feed("two", &urls);
+        let crawl = client.open_crawl("two", &urls);
         web.log()
             .wait_until("it is under way", |visits| visits.pages().len() >= 250);
         TwoMachines {
@@ -176,7 +176,7 @@ impl TwoMachines {
     }
 
     fn far_machine_report(&self) -> Value {
-        supervisor(&self.client, "far")
+        supervisor_status(&self.client, "far")
     }
 
     fn finish(self) {
@@ -185,13 +185,13 @@ impl TwoMachines {
             process.signal(Signal::TERM);
             process.finish().expect_code(0);
         }
-        assert_each_is_there(&self.fleet.work, &self.urls);
+        assert_all_ok(&self.fleet.work, &self.urls);
         self.web.visits().assert_polite(Duration::from_millis(900));
     }
 }
 
 /// A supervisor as `status` shows it.
-fn supervisor(client: &Client, name: &str) -> Value {
+fn supervisor_status(client: &Client, name: &str) -> Value {
     let status = client.request(&json!({"action": "status"}));
     let all = status["supervisors"].as_array().expect("a list").clone();
     let found = all.into_iter().find(|one| one["id"] == name);
@@ -204,13 +204,13 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
     run_isolated(
         "machines::a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again",
         || {
-            let machines = TwoMachines::under_way();
+            let machines = TwoMachines::start();
             assert!(
                 machines.far_machine_report()["sites"].as_u64() > Some(50),
                 "{}",
                 machines.far_machine_report()
             );
-            machines.network.lose_route(ROUTE);
+            machines.network.remove_route(ROUTE);
             machines
                 .fleet
                 .wait_until_logged("machine_offline", "\"far\"");
@@ -249,18 +249,18 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
 #[test]
 fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
     let web = Web::start();
-    let urls = pages_of(&web, 60, 40);
+    let urls = serve_pages(&web, 60, 40);
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "first");
     fleet.new_member("supervisor", "late");
     let dispatcher = start_serving(fleet.dispatcher_run());
-    let first = fleet.supervisor(&web, "first").start();
+    let first = fleet.supervisor_run(&web, "first").start();
     let client = fleet.client("feeder");
-    let crawl = client.feed("shared", &urls);
+    let crawl = client.open_crawl("shared", &urls);
     web.log()
         .wait_until("it is under way", |visits| visits.pages().len() >= 120);
-    let late = fleet.supervisor(&web, "late").start();
+    let late = fleet.supervisor_run(&web, "late").start();
     wait_for("the sites are shared", || {
         let status = client.request(&json!({"action": "status"}));
         let sites = |number: usize| status["supervisors"][number]["sites"].as_u64();
@@ -271,6 +271,6 @@ fn a_machine_that_joins_late_gets_its_share_of_the_sites() {
         process.signal(Signal::TERM);
         process.finish().expect_code(0);
     }
-    assert_each_is_there(&fleet.work, &urls);
+    assert_all_ok(&fleet.work, &urls);
     web.visits().assert_polite(Duration::from_millis(45));
 }

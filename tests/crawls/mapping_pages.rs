@@ -23,7 +23,7 @@ fn try_pages(work: &Workplace, web: &Web, arguments: &[&str]) -> Run {
         .env("WEBFILL_POLITENESS_DELAY", "0.5")
 }
 
-fn try_pages_privately(work: &Workplace, web: &Web, arguments: &[&str]) -> Finished {
+fn try_private_pages(work: &Workplace, web: &Web, arguments: &[&str]) -> Finished {
     let run = try_pages(work, web, arguments).arg("--allow-private-networks");
     run.finish()
 }
@@ -38,7 +38,7 @@ fn serve_people(web: &Web) -> Site {
 }
 
 /// The paths that were requested from the site of these tests.
-fn asked_for(web: &Web) -> Vec<String> {
+fn requested_paths(web: &Web) -> Vec<String> {
     let visits = web.visits().for_host("people.example").paths();
     let path = |visit: &String| visit.replacen("people.example", "", 1);
     visits.iter().map(path).collect()
@@ -55,15 +55,15 @@ fn a_page_is_fetched_once_with_its_robots_txt_and_kept() {
     let site = serve_people(&web);
     let url = site.url("/ada");
     for _ in 0..2 {
-        let run = try_pages_privately(&work, &web, &[&url]).expect_code(0);
+        let run = try_private_pages(&work, &web, &[&url]).expect_code(0);
         let result: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(result["fields"]["name"], "Ada Lovelace");
-        assert_eq!(asked_for(&web), ["/robots.txt", "/ada"]);
+        assert_eq!(requested_paths(&web), ["/robots.txt", "/ada"]);
         assert!(run.stderr.contains("mappings/pages/"), "{}", run.stderr);
     }
-    try_pages_privately(&work, &web, &[&url, "--again"]).expect_code(0);
+    try_private_pages(&work, &web, &[&url, "--again"]).expect_code(0);
     let paths = ["/robots.txt", "/ada", "/robots.txt", "/ada"];
-    assert_eq!(asked_for(&web), paths);
+    assert_eq!(requested_paths(&web), paths);
     web.visits().assert_polite(Duration::from_millis(500));
     for visit in web.visits().0 {
         let agent = visit.header("user-agent").unwrap_or_default();
@@ -76,15 +76,15 @@ fn kept_pages_are_tried_as_a_folder_without_a_request() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = serve_people(&web);
     let (ada, bob) = (site.url("/ada"), site.url("/bob"));
-    let run = try_pages_privately(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect_code(0);
+    let run = try_private_pages(&work, &web, &[&ada, &bob, "--keep", "kept"]).expect_code(0);
     let name = json!({"filled": 1, "empty": 1, "share": 0.5, "empty_on": [bob]});
     assert_eq!(
         last_line(&run)["mappings"]["profile"]["fields"]["name"],
         name
     );
-    assert_eq!(asked_for(&web), ["/robots.txt", "/ada", "/bob"]);
+    assert_eq!(requested_paths(&web), ["/robots.txt", "/ada", "/bob"]);
     web.visits().assert_polite(Duration::from_millis(500));
-    let again = try_pages_privately(&work, &web, &["kept"]).expect_code(0);
+    let again = try_private_pages(&work, &web, &["kept"]).expect_code(0);
     assert_eq!(last_line(&again), last_line(&run));
     assert_eq!(web.visits().len(), 3);
 }
@@ -94,13 +94,13 @@ fn a_redirect_is_followed_and_its_target_names_the_page() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = serve_people(&web);
     let moved = site.url("/moved");
-    let run = try_pages_privately(&work, &web, &[&moved, &moved]).expect_code(0);
-    assert_eq!(asked_for(&web), ["/robots.txt", "/moved", "/ada"]);
+    let run = try_private_pages(&work, &web, &[&moved, &moved]).expect_code(0);
+    assert_eq!(requested_paths(&web), ["/robots.txt", "/moved", "/ada"]);
     web.visits().assert_polite(Duration::from_millis(500));
     let first: Value = serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first["url"], site.url("/ada").as_str());
-    try_pages_privately(&work, &web, &[&site.url("/ada")]).expect_code(0);
-    let kept = try_pages_privately(&work, &web, &["mappings/pages"]).expect_code(0);
+    try_private_pages(&work, &web, &[&site.url("/ada")]).expect_code(0);
+    let kept = try_private_pages(&work, &web, &["mappings/pages"]).expect_code(0);
     assert_eq!(last_line(&kept)["pages"], 1, "it is one page by two URLs");
 }
 
@@ -113,7 +113,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
         // Pages that fail count as requested as well.
-        try_pages_privately(&work, &web, &[&leading.url(path)]);
+        try_private_pages(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().for_host("people.example").pages().len(), 3);
     web.visits().assert_polite(Duration::from_millis(500));
@@ -128,14 +128,14 @@ fn forbidden_pages_are_refused_with_a_reason() {
         ("/private", "disallowed by the robots.txt of people.example"),
         ("/gone", "the server returned 404"),
     ] {
-        let run = try_pages_privately(&work, &web, &[&site.url(path)]).expect_code(1);
+        let run = try_private_pages(&work, &web, &[&site.url(path)]).expect_code(1);
         assert!(run.stderr.contains(reported), "{}", run.stderr);
     }
     assert_eq!(web.visits().for_path("/private").len(), 0);
     web.visits().assert_polite(Duration::from_millis(500));
     let closed = web.site("closed.example");
     closed.serve("/robots.txt", status(503));
-    let run = try_pages_privately(&work, &web, &[&closed.url("/")]).expect_code(1);
+    let run = try_private_pages(&work, &web, &[&closed.url("/")]).expect_code(1);
     assert!(
         run.stderr.contains("unavailable, nothing allowed"),
         "{}",
@@ -177,7 +177,7 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
         let output = run.expect_code(1).stderr;
         assert!(output.contains("`dispatcher.exclude_sites`"), "{output}");
     }
-    assert_eq!(asked_for(&web), [""; 0]);
+    assert_eq!(requested_paths(&web), [""; 0]);
 }
 
 /// Writes a mapping that reads the text of a document, and its metadata.
@@ -211,21 +211,21 @@ fn a_document_is_tried_as_a_crawl_reads_it() {
         output["fields"].clone()
     };
     let as_crawled = json!({"number": "4711", "title": "A paper"});
-    let saved = try_pages_privately(&work, &web, &["saved/paper.pdf"]).expect_code(0);
+    let saved = try_private_pages(&work, &web, &["saved/paper.pdf"]).expect_code(0);
     assert_eq!(fields(&saved), as_crawled);
     for _ in 0..2 {
-        let fetched = try_pages_privately(&work, &web, &[&url]).expect_code(0);
+        let fetched = try_private_pages(&work, &web, &[&url]).expect_code(0);
         assert_eq!(fields(&fetched), as_crawled);
-        assert_eq!(asked_for(&web), ["/robots.txt", "/paper"]);
+        assert_eq!(requested_paths(&web), ["/robots.txt", "/paper"]);
         assert!(fetched.stderr.contains(".pdf"), "{}", fetched.stderr);
     }
-    let traced = try_pages_privately(
+    let traced = try_private_pages(
         &work,
         &web,
         &["saved/paper.pdf", "--trace", "--format", "json"],
     );
     assert!(traced.expect_code(0).stdout.contains("4711"));
-    let several = last_line(&try_pages_privately(&work, &web, &["saved"]).expect_code(0));
+    let several = last_line(&try_private_pages(&work, &web, &["saved"]).expect_code(0));
     assert_eq!(
         several["mappings"]["papers"]["fields"]["number"]["filled"],
         2
@@ -242,7 +242,7 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
     write_papers_mapping(&work);
     work.write("torn.pdf", b"%PDF-1.4\nand nothing more");
     work.write("scan.pdf", pdf("A scan", ""));
-    let torn = try_pages_privately(&work, &web, &["torn.pdf"]).expect_code(1);
+    let torn = try_private_pages(&work, &web, &["torn.pdf"]).expect_code(1);
     assert!(
         torn.one_sentence().contains("torn.pdf: no mapping applies"),
         "{}",
@@ -253,7 +253,7 @@ fn a_document_without_a_mapping_is_reported_with_its_status() {
         "{}",
         torn.stderr
     );
-    let scan = try_pages_privately(&work, &web, &["scan.pdf"]).expect_code(0);
+    let scan = try_private_pages(&work, &web, &["scan.pdf"]).expect_code(0);
     assert!(
         scan.stderr.contains("no text in this document"),
         "{}",

@@ -36,7 +36,7 @@ fn write_ratings_mapping(work: &Workplace, stars: &str) -> String {
     file.display().to_string()
 }
 
-fn mapping(args: &[&str]) -> Finished {
+fn run_mapping(args: &[&str]) -> Finished {
     Run::new(["mapping"]).args(args).finish()
 }
 
@@ -49,13 +49,13 @@ fn mapping_test_shows_rows_as_json_and_as_a_table() {
     let work = Workplace::new();
     let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
-    let run = mapping(&["test", &file, &page, "--url", URL]).expect_code(0);
+    let run = run_mapping(&["test", &file, &page, "--url", URL]).expect_code(0);
     let row = |item: &str, stars: Value| json!({"item": item, "stars": stars, "user": null});
     assert_eq!(
         json_of(&run)["rows"],
         json!([{"dataset": "ratings", "rows": [row("/1", json!("4")), row("/2", json!(null)), row("/3", json!("1"))]}])
     );
-    let run = mapping(&["test", &file, &page, "--url", URL, "--format", "text"]).expect_code(0);
+    let run = run_mapping(&["test", &file, &page, "--url", URL, "--format", "text"]).expect_code(0);
     let table = "rows of ratings: 3 rows
 row  item  stars  user
   0  /1        4     -
@@ -72,7 +72,7 @@ fn a_trace_shows_the_chains_of_chosen_rows() {
     let page = work.write("page.html", PAGE).display().to_string();
     let traced = |more: &[&str]| {
         let trace = ["test", &file, &page, "--url", URL, "--trace"];
-        mapping(&[&trace, more].concat()).expect_code(0)
+        run_mapping(&[&trace, more].concat()).expect_code(0)
     };
     let positions = |run: &Finished| -> Vec<Value> {
         let rows = json_of(run)["rows"][0]["rows"].clone();
@@ -114,7 +114,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     let work = Workplace::new();
     let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
-    let run = mapping(&["save", &file, &page, "--url", URL, "--as", "two"]).expect_code(0);
+    let run = run_mapping(&["save", &file, &page, "--url", URL, "--as", "two"]).expect_code(0);
     assert!(
         run.stdout.contains("rows of ratings: 3 rows"),
         "{}",
@@ -126,7 +126,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
         case["rows"][0]["rows"][1],
         json!({"item": "/2", "stars": null, "user": null})
     );
-    let all = |expected: i32| mapping(&["test", "--all", &file]).expect_code(expected);
+    let all = |expected: i32| run_mapping(&["test", "--all", &file]).expect_code(expected);
     assert!(all(0).stdout.contains("1 golden case, all as expected"));
 
     write_ratings_mapping(&work, "a");
@@ -140,7 +140,7 @@ fn golden_cases_hold_rows_and_say_which_row_and_field_differ() {
     ] {
         assert!(output.contains(line), "{line}: {output}");
     }
-    let run = mapping(&["test", "--all", &file, "--format", "json"]).expect_code(1);
+    let run = run_mapping(&["test", "--all", &file, "--format", "json"]).expect_code(1);
     let differing = &json_of(&run)["differing"][0];
     assert_eq!(differing["rows"][0], "- ratings, row 0: stars: \"4\"");
     assert_eq!(differing["found"]["rows"][0]["rows"][0]["stars"], "Emma");
@@ -153,14 +153,14 @@ fn over_several_pages_it_counts_rows_and_missing_fields() {
     work.write("pages/a.html", PAGE);
     work.write("pages/b.html", "<h1>Bob</h1>");
     let pages = work.path("pages").display().to_string();
-    let run = mapping(&["test", &file, &pages]).expect_code(0);
+    let run = run_mapping(&["test", &file, &pages]).expect_code(0);
     let last: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
     let rows = &last["mappings"]["ratings"]["rows"][0];
     assert_eq!(rows["rows"], 3);
     assert_eq!(rows["pages_without"], 1);
     assert_eq!(rows["fields"]["stars"]["filled"], 2);
     assert_eq!(rows["fields"]["stars"]["empty"], 1);
-    let run = mapping(&["test", &file, &pages, "--format", "text"]).expect_code(0);
+    let run = run_mapping(&["test", &file, &pages, "--format", "text"]).expect_code(0);
     assert!(
         run.stdout.contains("rows of ratings: 3; none on "),
         "{}",
@@ -173,7 +173,7 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
     let work = Workplace::new();
     let file = write_ratings_mapping(&work, ".stars");
     let page = work.write("page.html", PAGE).display().to_string();
-    let asked = |field: &str| mapping(&["test", &file, &page, "--url", URL, "--field", field]);
+    let asked = |field: &str| run_mapping(&["test", &file, &page, "--url", URL, "--field", field]);
     assert_eq!(
         json_of(&asked("stars").expect_code(0))["rows"][0]["rows"][2]["stars"],
         "1"
@@ -200,12 +200,12 @@ fn check_lists(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
         let case = json!({"url": format!("https://listed.example/{number}"), "mapping": "listed"});
         work.write_json(&format!("listed/golden/listed/{number}.json"), &case);
     }
-    mapping(&["check", &file.display().to_string()])
+    run_mapping(&["check", &file.display().to_string()])
         .expect_code(0)
         .stdout
 }
 
-fn lists(selectors: &[(&str, &str)]) -> Value {
+fn list_fields(selectors: &[(&str, &str)]) -> Value {
     let field = |(name, selector): &(&str, &str)| json!({"name": name, "multiple": true, "processors": css(selector)});
     selectors.iter().map(field).collect()
 }
@@ -213,7 +213,7 @@ fn lists(selectors: &[(&str, &str)]) -> Value {
 #[test]
 fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
     let work = Workplace::new();
-    let fields = lists(&[
+    let fields = list_fields(&[
         ("items", "li.rating a::attr(href)"),
         ("stars", "li.rating .stars"),
     ]);
@@ -232,10 +232,10 @@ fn mapping_check_shows_the_rows_to_write_instead_of_lists_beside_each_other() {
         r#"{{"name": "listed", "url_patterns": [{{"type": "host", "pattern": "listed.example"}}], {rewrite}}}"#
     );
     let file = work.write("pasted.json", pasted).display().to_string();
-    let reported = mapping(&["check", &file]).expect_code(0).stdout;
+    let reported = run_mapping(&["check", &file]).expect_code(0).stdout;
     assert!(reported.contains("1 mapping, all good"), "{reported}");
     let page = work.write("page.html", PAGE).display().to_string();
-    let found = json_of(&mapping(&["test", &file, &page]).expect_code(0));
+    let found = json_of(&run_mapping(&["test", &file, &page]).expect_code(0));
     assert_eq!(
         found["rows"][0]["rows"][1],
         json!({"items": "/2", "stars": null})
@@ -251,7 +251,7 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     let work = Workplace::new();
     let page = "<div><section><h3>A</h3><p class=v>1</p></section><section><h3>B</h3></section>\
         <section><h3>C</h3><p class=v>3</p></section></div>";
-    let fields = lists(&[("names", "h3"), ("values", ".v")]);
+    let fields = list_fields(&[("names", "h3"), ("values", ".v")]);
     let reported = check_lists(&work, &fields, &[page]);
     assert!(
         reported.contains("fields names, values are lists of parts of the same entries"),
@@ -273,7 +273,7 @@ fn mapping_check_finds_parallel_lists_in_golden_cases() {
     };
     let pages = [honest(3, 3), honest(2, 4), honest(5, 1)];
     let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
-    let fields = lists(&[("tags", ".tags a"), ("authors", ".authors a")]);
+    let fields = list_fields(&[("tags", ".tags a"), ("authors", ".authors a")]);
     let reported = check_lists(&work, &fields, &pages);
     assert!(reported.contains("1 mapping, all good"), "{reported}");
 
@@ -294,7 +294,7 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
         <li class=rating><b class=stars>2</b><li class=rating><a href=/1>A</a></ul>";
     work.write("mine/golden/ratings/a.html", page);
     work.write_json("mine/golden/ratings/a.json", &json!({"url": URL}));
-    let output = mapping(&["check", &file]).expect_code(0).stdout;
+    let output = run_mapping(&["check", &file]).expect_code(0).stdout;
     for warning in [
         "1 mapping, 2 warnings",
         "rows of ratings: 1 of 3 rows of the golden cases have no item, which is in the key, and are not stored",
@@ -303,7 +303,7 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
         assert!(output.contains(warning), "{warning}: {output}");
     }
     work.write("mine/golden/ratings/a.html", "<p>nothing</p>");
-    let output = mapping(&["check", &file]).expect_code(0).stdout;
+    let output = run_mapping(&["check", &file]).expect_code(0).stdout;
     assert!(
         output.contains("rows of ratings: `select` finds nothing on any golden case"),
         "{output}"
@@ -337,7 +337,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     let case = json!({"url": "https://ratings.example/users/7"});
     work.write_json("mine/golden/all/a.json", &case);
     let folder = work.path("mine").display().to_string();
-    let check = || mapping(&["check", &folder]).expect_code(0).stdout;
+    let check = || run_mapping(&["check", &folder]).expect_code(0).stdout;
     let reported = check();
     let warning = "no link of the golden cases leads to a page that this mapping reads";
     assert!(reported.contains(warning), "{reported}");

@@ -32,7 +32,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 }
 
 /// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements, and one with attributes.
-fn kinds() -> Vec<Page> {
+fn large_pages() -> Vec<Page> {
     let html = "text/html; charset=utf-8";
     let text = large_page(&format!(
         "<p>{}</p>\n",
@@ -61,9 +61,9 @@ fn kinds() -> Vec<Page> {
 }
 
 /// A web of this many sites, each with one page of 8 MB, and their URLs.
-fn web_of(sites: usize) -> (Web, Vec<String>) {
+fn start_web(sites: usize) -> (Web, Vec<String>) {
     let web = Web::start();
-    let kinds = kinds();
+    let kinds = large_pages();
     let urls = (0..sites).map(|number| {
         let site = web.site(&format!("large-{number}.example"));
         site.serve("/", kinds[number % kinds.len()].clone());
@@ -85,7 +85,7 @@ fn crawl_of(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> Run
 }
 
 fn assert_all_ok(finished: &Finished, work: &Workplace, urls: &[String]) {
-    assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
+    assert_eq!(finished.summary().outcome_count("ok"), urls.len() as u64);
     assert_titles(work, urls);
 }
 
@@ -98,7 +98,7 @@ fn assert_titles(work: &Workplace, urls: &[String]) {
 }
 
 /// Runs to the end. Returns the most memory that any worker has used, in MiB, as recorded by the kernel.
-fn run_and_watch(run: Run) -> (Finished, u64) {
+fn run_and_measure_peak(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
     let deadline = Instant::now() + TIME_LIMIT;
@@ -113,10 +113,10 @@ fn run_and_watch(run: Run) -> (Finished, u64) {
 
 #[test]
 fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
-    let (web, urls) = web_of(128);
+    let (web, urls) = start_web(128);
     let work = Workplace::new();
     let settings = "[worker]\nconcurrency = 128\n[fetch]\ntotal_timeout = 300.0\n";
-    let (finished, peak_mib) = run_and_watch(crawl_of(&web, &work, &urls, settings));
+    let (finished, peak_mib) = run_and_measure_peak(crawl_of(&web, &work, &urls, settings));
     assert_all_ok(&finished, &work, &urls);
     assert!(
         web.visits()
@@ -175,10 +175,10 @@ const SMALL_MIB: u64 = 384;
 #[needs(memory_limit)]
 #[test]
 fn a_crawl_with_the_settings_for_512_mb_runs_on_such_a_machine() {
-    let (web, urls) = web_of(48);
+    let (web, urls) = start_web(48);
     let work = Workplace::new();
     let machine = MemoryLimit::with_mib(SMALL_MIB);
-    let run = crawl_of(&web, &work, &urls, SMALL).in_memory(&machine);
+    let run = crawl_of(&web, &work, &urls, SMALL).with_memory_limit(&machine);
     let finished = run.finish().expect_code(0);
     assert_all_ok(&finished, &work, &urls);
     assert_eq!(machine.killed_count(), 0);
@@ -187,22 +187,22 @@ fn a_crawl_with_the_settings_for_512_mb_runs_on_such_a_machine() {
 #[needs(memory_limit)]
 #[test]
 fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
-    let (web, urls) = web_of(48);
+    let (web, urls) = start_web(48);
     let fleet = Fleet::new();
     fleet.new_member("client", "feeder");
     fleet.new_member("supervisor", "small");
     let dispatcher = start_serving(fleet.dispatcher_run());
     let machine = MemoryLimit::with_mib(SMALL_MIB);
     let supervisor = fleet
-        .supervisor(&web, "small")
+        .supervisor_run(&web, "small")
         .replace_flag("--workers", "2")
         .arg("--config")
         .arg(fleet.work.write("small.toml", SMALL))
         .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "300")
-        .in_memory(&machine)
+        .with_memory_limit(&machine)
         .start();
     let client = fleet.client("feeder");
-    let crawl = client.feed("large", &urls);
+    let crawl = client.open_crawl("large", &urls);
     client.wait_until_finished(&crawl);
     for process in [supervisor, dispatcher] {
         process.signal(Signal::TERM);
@@ -217,7 +217,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
 #[test]
 fn a_machine_that_is_too_small_kills() {
     let machine = MemoryLimit::with_mib(1);
-    let run = Run::new(["--version"]).in_memory(&machine).finish();
+    let run = Run::new(["--version"]).with_memory_limit(&machine).finish();
     assert!(!run.status.success(), "{run:?}");
     assert!(machine.killed_count() > 0);
 }

@@ -15,7 +15,9 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::stored::StoredPage;
 use webfill_tests::workplace::Workplace;
 
-use crate::wide_web::{PAGES_PER_SITE, SITES, assert_pages_complete, repeated_pages, wide_web};
+use crate::wide_web::{
+    PAGES_PER_SITE, SITES, assert_pages_complete, repeated_pages, serve_wide_web,
+};
 
 const DELAY: Duration = Duration::from_millis(200);
 
@@ -150,7 +152,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
 fn an_interrupted_crawl_in_mongodb_is_resumed() {
     let database = fresh_database();
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let crawl = || -> Run {
         let crawl = work.crawl(&web).replace_flag("--store", database.uri());
@@ -180,7 +182,7 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
 fn mongodb_survives_the_death_of_every_process_of_a_crawl() {
     let database = fresh_database();
     let web = Web::start();
-    let roots = wide_web(&web);
+    let roots = serve_wide_web(&web);
     let work = Workplace::new();
     let crawl = || {
         let crawl = work.crawl(&web).replace_flag("--store", database.uri());

@@ -12,7 +12,7 @@ const IDS: i32 = 20;
 
 /// Inserts documents without a name and a location, and serves their pages. Each page has a name. Pages of people also
 /// have a location; pages of firms have none.
-fn insert(documents: &Documents, web: &Web, kind: &str) {
+fn insert_and_serve(documents: &Documents, web: &Web, kind: &str) {
     web.site(&format!("{kind}.example")).serve_otherwise({
         let kind = kind.to_owned();
         move |request| {
@@ -38,7 +38,7 @@ fn missing_values_are_never_taken_from_another_collection() {
     let (web, work) = (Web::start(), Workplace::new());
     let documents = Documents::open(database.uri());
     for kind in ["people", "firms"] {
-        insert(&documents, &web, kind);
+        insert_and_serve(&documents, &web, kind);
     }
     for (kind, resolved) in [("people", IDS as u64), ("firms", 0)] {
         let run = work

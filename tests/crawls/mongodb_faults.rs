@@ -40,11 +40,11 @@ struct Trouble {
 
 impl Trouble {
     fn with_store(store: String) -> Trouble {
-        Trouble::over_pages(store, page)
+        Trouble::with_pages(store, page)
     }
 
     /// Prepares a crawl of so many sites that only full buffers can stop it. `page` creates the page of a path.
-    fn over_pages(store: String, page: fn(&str) -> Page) -> Trouble {
+    fn with_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
             let site = web.site(&format!("t{number}.example"));
@@ -331,7 +331,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
             // The server's journal takes 100 MB of the disk, and the crawl writes twice as much as the rest holds.
             mount_small_disk(disk.path(), 150 << 10, false);
             let mut mongod = Mongod::start_in(disk.path());
-            let trouble = Trouble::over_pages(mongod.uri("trouble"), heavy_page);
+            let trouble = Trouble::with_pages(mongod.uri("trouble"), heavy_page);
             let running = trouble.start();
             trouble.wait_until_logged("store_away");
             trouble.assert_paused_by_full_buffers();
@@ -383,8 +383,8 @@ fn a_page_result_too_large_for_a_document_ends_its_task_alone() {
     // With less memory, the fields of the page would be cut.
     let run = run.env("WEBFILL_WORKER_MEMORY_MIB", "1024");
     let run = run.args(&urls).finish().expect_code(0);
-    assert_eq!(run.summary().outcome("extract_error"), 1);
-    assert_eq!(run.summary().outcome("ok"), 3);
+    assert_eq!(run.summary().outcome_count("extract_error"), 1);
+    assert_eq!(run.summary().outcome_count("ok"), 3);
     let pages = Documents::open(database.uri()).pages();
     for (url, page) in pages {
         let is_large = url.ends_with("/large");

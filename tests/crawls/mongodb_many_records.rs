@@ -33,7 +33,7 @@ fn count_named(people: &People) -> u64 {
         .map_or(0, |counted| counted["n"].as_u64().unwrap())
 }
 
-fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
+fn check_kill_and_resume(store: impl Fn(&People) -> Option<String>) {
     let people = People::new();
     const COUNT: i32 = 3_000;
     insert_people(&people, COUNT);
@@ -70,13 +70,13 @@ fn killed_and_resumed(store: impl Fn(&People) -> Option<String>) {
 #[needs(mongod)]
 #[test]
 fn a_killed_crawl_writes_the_rest_back_when_it_is_resumed() {
-    killed_and_resumed(|_| None);
+    check_kill_and_resume(|_| None);
 }
 
 #[needs(mongod)]
 #[test]
 fn a_killed_crawl_with_its_store_in_mongodb_writes_the_rest_back_when_it_is_resumed() {
-    killed_and_resumed(|people| Some(people.uri.clone()));
+    check_kill_and_resume(|people| Some(people.uri.clone()));
 }
 
 #[needs(mongod)]
@@ -133,11 +133,11 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
 fn a_dataset_that_goes_away_is_waited_for() {
     let mut mongod = Mongod::start();
     let uri = mongod.uri("people") + "&serverSelectionTimeoutMS=500";
-    let people = People::at(uri, None);
+    let people = People::create_in(uri, None);
     people
         .web
         .site("people.example")
-        .latency(Duration::from_millis(5));
+        .set_latency(Duration::from_millis(5));
     insert_people(&people, 2_000);
     let running = people.crawl_and_write_back().start();
     people
@@ -241,7 +241,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
         grown(few.dispatcher_mib, all.dispatcher_mib) < 25,
         "{few:?} {all:?}"
     );
-    assert_eq!(has_unnamed(&people), 0);
+    assert_eq!(count_unnamed(&people), 0);
 }
 
 const MILLION: i32 = 1_000_000;
@@ -266,7 +266,7 @@ fn a_million_records_are_read_and_the_few_open_ones_filled_in_bounded_memory() {
     let store = crawl().replace_flag("--store", &people.uri);
     let store = store.replace_flag("--crawl", "mongodb");
     assert_bounded("MongoDB", &measure_to_its_end(store));
-    assert_eq!(has_unnamed(&people), 0);
+    assert_eq!(count_unnamed(&people), 0);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_million_records_that_all_wait_for_their_pages_take_no_more_memory() {
     }
 }
 
-fn has_unnamed(people: &People) -> usize {
+fn count_unnamed(people: &People) -> usize {
     let unnamed = vec![doc! {"$match": {"name": null}}, doc! {"$limit": 1}];
     people.documents.aggregate("people", unnamed).len()
 }

@@ -22,7 +22,7 @@ struct Query {
 }
 
 /// Every query, by its heading.
-fn queries() -> BTreeMap<String, Query> {
+fn documented_queries() -> BTreeMap<String, Query> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).expect("the page is there");
     let mut queries = BTreeMap::new();
@@ -66,7 +66,7 @@ fn crawl_three_sites() -> (Database, Documents) {
     good.serve("/cleo", page("Cleo"));
     let slow = web.site("slow.example");
     slow.serve("/dan", page("Dan").field("location", "Delft"));
-    slow.latency(Duration::from_millis(700));
+    slow.set_latency(Duration::from_millis(700));
     let refusing = web.site("refusing.example");
     refusing.serve("/eve", status(403));
     refusing.serve("/fay", status(429).header("retry-after", "600"));
@@ -95,8 +95,8 @@ fn crawl_three_sites() -> (Database, Documents) {
 }
 
 /// The result of the query under this heading.
-fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
-    let query = queries().remove(heading);
+fn run_query(documents: &Documents, heading: &str) -> Vec<Value> {
+    let query = documented_queries().remove(heading);
     let query = query.unwrap_or_else(|| panic!("no query on {heading}"));
     documents.aggregate(&query.collection, query.pipeline)
 }
@@ -105,13 +105,13 @@ fn answer(documents: &Documents, heading: &str) -> Vec<Value> {
 #[test]
 fn the_documented_queries_describe_records_in_mongodb() {
     let (_database, documents) = crawl_three_sites();
-    let hours = answer(&documents, "Records resolved per hour");
+    let hours = run_query(&documents, "Records resolved per hour");
     assert_eq!(hours.len(), 1, "{hours:?}");
     assert_eq!(hours[0]["records"], 1);
     let hour = hours[0]["_id"]["$date"].as_str().expect("a date");
     assert!(hour.ends_with(":00:00Z"), "{hour}");
 
-    let missing = answer(&documents, "Missing fields by name");
+    let missing = run_query(&documents, "Missing fields by name");
     let expected = [
         json!({"_id": "location", "records": 5}),
         json!({"_id": "name", "records": 5}),
@@ -123,7 +123,7 @@ fn the_documented_queries_describe_records_in_mongodb() {
 #[test]
 fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
     let (_database, documents) = crawl_three_sites();
-    let outcomes = answer(&documents, "Outcomes per site");
+    let outcomes = run_query(&documents, "Outcomes per site");
     let expected = [
         json!({"_id": "good.example", "pages": 3, "outcomes": {"ok": 3}}),
         json!({"_id": "refusing.example", "pages": 3, "outcomes": {"http_error": 2, "ok": 1}}),
@@ -131,19 +131,19 @@ fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
     ];
     assert_eq!(outcomes, expected);
 
-    let slowest = answer(&documents, "Slowest sites");
+    let slowest = run_query(&documents, "Slowest sites");
     assert_eq!(slowest.len(), 3);
     assert_eq!(slowest[0]["_id"], "slow.example");
     assert!(slowest[0]["mean_ms"].as_f64() >= Some(700.0), "{slowest:?}");
     assert!(slowest[0]["longest_ms"].as_i64() >= Some(700));
 
-    let fill_rates = answer(&documents, "Fill rate per mapping and field");
+    let fill_rates = run_query(&documents, "Fill rate per mapping and field");
     let expected = [("location", 0.4), ("name", 0.4), ("title", 1.0)].map(|(field, rate)| {
         json!({"mapping": "profile", "field": field, "pages": 5, "fill_rate": rate})
     });
     assert_eq!(fill_rates, expected);
 
-    let refusing = answer(&documents, "Sites that block us");
+    let refusing = run_query(&documents, "Sites that block us");
     assert_eq!(refusing.len(), 1);
     let site = &refusing[0];
     assert_eq!(
@@ -152,7 +152,7 @@ fn the_documented_queries_describe_pages_and_sites_in_mongodb() {
     );
     assert!((site["share"].as_f64().expect("a share") - 2.0 / 3.0).abs() < 1e-9);
 
-    let waited_for = answer(&documents, "Waiting sites");
+    let waited_for = run_query(&documents, "Waiting sites");
     assert_eq!(waited_for.len(), 1, "{waited_for:?}");
     assert_eq!(waited_for[0]["_id"], "refusing.example");
 }
@@ -183,7 +183,7 @@ fn the_documented_query_lists_sites_that_back_off_until_they_recover_in_mongodb(
         .start();
     let documents = Documents::open(database.uri());
     let reported = || -> Vec<String> {
-        let rows = answer(&documents, "Sites that back off");
+        let rows = run_query(&documents, "Sites that back off");
         let text = |row: &Value| {
             let ends = row["until"]["$date"].is_string() && row["since"]["$date"].is_string();
             let [site, state, reason, code] =
@@ -212,7 +212,7 @@ fn the_documented_queries_describe_workers_in_mongodb() {
         }}}}],
     }]});
     assert_eq!(aged.get_i32("nModified").ok(), Some(1));
-    let workers = answer(&documents, "Tasks of the last minute per worker");
+    let workers = run_query(&documents, "Tasks of the last minute per worker");
     let tasks: i64 = workers
         .iter()
         .filter_map(|worker| worker["tasks"].as_i64())
@@ -231,7 +231,7 @@ fn the_documented_queries_describe_workers_in_mongodb() {
 fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
     let (_database, documents) = crawl_three_sites();
     let mut by_index = BTreeMap::new();
-    for (heading, query) in queries() {
+    for (heading, query) in documented_queries() {
         let explained = documents.run(doc! {
             "explain": {"aggregate": &query.collection, "pipeline": query.pipeline, "cursor": {}},
             "verbosity": "executionStats",

@@ -29,11 +29,11 @@ impl People {
     pub(crate) fn new() -> People {
         let database = fresh_database();
         let uri = database.uri().to_owned();
-        People::at(uri, Some(database))
+        People::create_in(uri, Some(database))
     }
 
     /// Creates the dataset in a database. Every page of `people.example` has a name and a location.
-    pub(crate) fn at(uri: String, database: Option<Database>) -> People {
+    pub(crate) fn create_in(uri: String, database: Option<Database>) -> People {
         let web = Web::start();
         web.site("people.example").serve_otherwise(|request| {
             let name = format!("Name of {}", request.path);
@@ -295,7 +295,7 @@ fn values_typed_into_the_dataset_meanwhile_are_kept() {
         "/",
         page("S").field("name", "Found").field("location", "Bonn"),
     );
-    slow.latency(Duration::from_secs(2));
+    slow.set_latency(Duration::from_secs(2));
     let missing = doc! {"_id": 1, "url": slow.url("/"), "name": null, "location": null};
     people.insert(vec![missing]);
     let running = people.crawl_and_write_back().start();
@@ -329,7 +329,7 @@ fn values_arrive_while_the_crawl_runs_and_better_ones_replace_them() {
     directory.serve("/", page("D").field("name", "A. L."));
     let site = people.web.site("official.example");
     site.serve("/", page("O").field("name", "Ada Lovelace"));
-    site.latency(Duration::from_secs(8));
+    site.set_latency(Duration::from_secs(8));
     let urls = [directory.url("/"), site.url("/")];
     let ada = doc! {"_id": 1, "urls": urls.to_vec(), "name": null, "location": null};
     people.insert(vec![ada]);

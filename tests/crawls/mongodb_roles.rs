@@ -50,7 +50,7 @@ impl Server {
         server
     }
 
-    fn with_certificates() -> Server {
+    fn start_with_certificates() -> Server {
         let certificates = Certificates::make();
         let [ca, both] = ["ca.pem", "both.pem"].map(|name| certificates.path(name));
         let tls = ["--auth", "--tlsMode", "requireTLS", "--tlsCAFile", &ca];
@@ -96,7 +96,7 @@ impl Server {
         let tls = format!(
             "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
             certificates.path("ca.pem"),
-            certificates.of_client(user)
+            certificates.client_certificate(user)
         );
         match user {
             "root" => {
@@ -138,7 +138,7 @@ struct Certificates(tempfile::TempDir);
 impl Certificates {
     fn make() -> Certificates {
         let certificates = Certificates(tempfile::tempdir().expect("a folder"));
-        certificates.run("make.sh", "localhost");
+        certificates.run_script("make.sh", "localhost");
         let [key, certificate] = ["server.key", "server.pem"]
             .map(|name| std::fs::read(certificates.path(name)).expect("it was just made"));
         let both = [key, certificate].concat();
@@ -146,15 +146,15 @@ impl Certificates {
         certificates
     }
 
-    fn of_client(&self, name: &str) -> String {
+    fn client_certificate(&self, name: &str) -> String {
         let path = self.path(&format!("{name}.pem"));
         if !std::path::Path::new(&path).exists() {
-            self.run("make-client.sh", name);
+            self.run_script("make-client.sh", name);
         }
         path
     }
 
-    fn run(&self, script: &str, name: &str) {
+    fn run_script(&self, script: &str, name: &str) {
         let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../certs");
         let mut command = std::process::Command::new(format!("{scripts}/{script}"));
         let run = command.arg(self.0.path()).arg(name).output();
@@ -194,7 +194,7 @@ fn refusals(fleet: &Fleet) -> Vec<String> {
         .collect()
 }
 
-fn end(running: Running) {
+fn terminate(running: Running) {
     running.signal(Signal::TERM);
     running.finish().expect_code(0);
 }
@@ -208,7 +208,7 @@ fn a_fleet_works_with_the_roles_that_are_shipped() {
 #[needs(mongod)]
 #[test]
 fn a_fleet_works_with_certificates_of_users_that_have_the_roles() {
-    a_fleet_works_at(&Server::with_certificates());
+    a_fleet_works_at(&Server::start_with_certificates());
 }
 
 fn a_fleet_works_at(server: &Server) {
@@ -227,7 +227,8 @@ fn a_fleet_works_at(server: &Server) {
         &server.uri("dispatcher"),
     ));
     let supervisor =
-        with_store_and_retention(fleet.supervisor(&web, "one"), &server.uri("supervisor")).start();
+        with_store_and_retention(fleet.supervisor_run(&web, "one"), &server.uri("supervisor"))
+            .start();
     fleet.wait_until_logged("supervisor_joined", "one");
     let client = fleet.client("feeder");
     for path in ["/", "/a", "/b"] {
@@ -245,8 +246,8 @@ fn a_fleet_works_at(server: &Server) {
         .finish()
         .expect_code(0);
     assert_eq!(exported.stdout.lines().count(), 3, "{}", exported.stdout);
-    end(supervisor);
-    end(dispatcher);
+    terminate(supervisor);
+    terminate(dispatcher);
     assert_eq!(refusals(&fleet), [""; 0]);
     server.assert_nothing_refused();
 }

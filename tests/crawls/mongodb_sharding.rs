@@ -27,7 +27,7 @@ const TO_EVERY_SHARD: [&str; 6] = [
 ];
 
 /// A server that logs each executed statement.
-fn noting_server() -> (Mongod, Documents) {
+fn start_logging_server() -> (Mongod, Documents) {
     let mongod = Mongod::start();
     let documents = Documents::open(&mongod.uri("webfill"));
     documents.run(doc! {"create": "system.profile", "capped": true, "size": 64 << 20});
@@ -101,7 +101,7 @@ fn names_keys(filter: &Value) -> bool {
 #[needs(mongod)]
 #[test]
 fn sharded_collections_are_written_by_their_key_and_only_the_key_is_unique() {
-    let (mongod, documents) = noting_server();
+    let (mongod, documents) = start_logging_server();
     crawl_twice(&mongod.uri("webfill"));
     let (mut written, mut asking_all) = (BTreeSet::new(), BTreeSet::new());
     for statement in documents.all_documents("system.profile") {

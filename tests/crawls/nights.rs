@@ -79,7 +79,7 @@ impl Watched {
     /// Runs one night. Its reports must be the true changes, plus those that the previous night still owes. A run may
     /// owe changes only if it was killed after its end was recorded.
     fn run_night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
-        let changes = self.regulator.next_night();
+        let changes = self.regulator.start_next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
         self.end_backoffs();
         let before = self.notifications_text().len();
@@ -212,7 +212,7 @@ impl Killer {
     }
 
     /// Kills all processes as soon as the end of their run is recorded.
-    fn strike_at_end(watched: &Watched, number: u32, running: &mut Running) {
+    fn kill_at_end(watched: &Watched, number: u32, running: &mut Running) {
         while running.exit_status().is_none() {
             if watched.has_ended(number) {
                 return kill(&running.processes());
@@ -232,7 +232,7 @@ impl Killer {
                 self.kill_one_or_all(&running);
             }
             if strikes_at_end {
-                Self::strike_at_end(watched, number, &mut running);
+                Self::kill_at_end(watched, number, &mut running);
             }
             let ended = running.finish();
             let run = watched.last_run().unwrap_or_default();

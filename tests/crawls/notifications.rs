@@ -64,7 +64,7 @@ impl Watched {
             .args(["--summary", "json"])
     }
 
-    fn lines(&self, file: &str) -> Vec<Value> {
+    fn read_lines(&self, file: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.work.path(file)).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -123,14 +123,14 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(delivered.events(), ["run_ended"]);
     assert!(is_genuine("secret", &delivered));
     assert!(!is_genuine("another", &delivered));
-    let reported = watched.lines("notified.jsonl");
+    let reported = watched.read_lines("notified.jsonl");
     assert_eq!(reported[0]["events"], delivered.json()["events"]);
     let heard: Value = serde_json::from_str(&fs::read_to_string(heard).unwrap()).unwrap();
     assert_eq!(heard["events"], delivered.json()["events"]);
-    assert!(watched.lines("silent.jsonl").is_empty(), "all is well");
+    assert!(watched.read_lines("silent.jsonl").is_empty(), "all is well");
     watched.run_once().finish().expect_code(0);
     assert_eq!(receiver.all_delivered().len(), 2, "each run once");
-    assert_eq!(watched.lines("notified.jsonl").len(), 2);
+    assert_eq!(watched.read_lines("notified.jsonl").len(), 2);
 }
 
 /// A watch with a run whose notification was not delivered, because the folder is missing.
@@ -152,7 +152,7 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
     waiting.wait_for_stderr("next run at");
     fs::create_dir(watched.work.path("later")).unwrap();
     waiting.wait_until("the notification is delivered", |_| {
-        !watched.lines("later/notified.jsonl").is_empty()
+        !watched.read_lines("later/notified.jsonl").is_empty()
     });
     waiting.signal(Signal::TERM);
     waiting.finish().expect_code(0);
@@ -163,7 +163,7 @@ fn undelivered_notifications_are_delivered_while_waiting_for_the_next_run() {
     );
     watched.run_once().finish().expect_code(0);
     assert_eq!(
-        watched.lines("later/notified.jsonl").len(),
+        watched.read_lines("later/notified.jsonl").len(),
         2,
         "each run once"
     );
@@ -174,7 +174,7 @@ fn undelivered_notifications_are_delivered_after_the_next_run() {
     let watched = watch_with_undelivered();
     fs::create_dir(watched.work.path("later")).unwrap();
     watched.run_once().finish().expect_code(0);
-    let reported = watched.lines("later/notified.jsonl");
+    let reported = watched.read_lines("later/notified.jsonl");
     let run = |reported: &Value| reported["events"][0]["detail"]["run"].as_u64();
     let mut runs: Vec<Option<u64>> = reported.iter().map(run).collect();
     runs.sort_unstable();
@@ -187,23 +187,30 @@ fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
     for _ in 0..3 {
         watched.run_once().finish().expect_code(0);
     }
-    assert!(watched.lines("notified.jsonl").is_empty(), "all is well");
+    assert!(
+        watched.read_lines("notified.jsonl").is_empty(),
+        "all is well"
+    );
     let site = watched.web.site("people.example");
     site.serve("/ada", page(""));
     for _ in 0..3 {
-        assert!(watched.lines("notified.jsonl").is_empty());
+        assert!(watched.read_lines("notified.jsonl").is_empty());
         watched.run_once().finish().expect_code(0);
     }
-    let reported = watched.lines("notified.jsonl");
+    let reported = watched.read_lines("notified.jsonl");
     assert_eq!(reported.len(), 1, "{reported:?}");
     let event = &reported[0]["events"][0];
     assert_eq!(event["event"], "silent");
     assert_eq!(event["detail"]["silence"], "no_fields", "{event}");
     watched.run_once().finish().expect_code(0);
-    assert_eq!(watched.lines("notified.jsonl").len(), 1, "reported once");
+    assert_eq!(
+        watched.read_lines("notified.jsonl").len(),
+        1,
+        "reported once"
+    );
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     watched.run_once().finish().expect_code(0);
-    let reported = watched.lines("notified.jsonl");
+    let reported = watched.read_lines("notified.jsonl");
     assert_eq!(
         reported[1]["events"][0]["event"], "sees_again",
         "{reported:?}"
@@ -226,7 +233,7 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_silent() {
         site.serve("/list", list);
         let run = watched.run_once().env("WEBFILL_DOCUMENTS_READ", "true");
         run.finish().expect_code(0);
-        let reported = watched.lines("notified.jsonl").into_iter();
+        let reported = watched.read_lines("notified.jsonl").into_iter();
         let events = reported
             .flat_map(|reported| reported["events"].as_array().cloned().unwrap_or_default());
         let name = |event: Value| format!("{} {}", event["event"], event["detail"]["silence"]);
@@ -257,7 +264,7 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
     (watched.more, watched.crawl) = (json!({"window": "3s"}), json!({"delay": 30}));
     watched.run_once().finish().expect_code(12);
     let reported = |notification: usize| -> Vec<String> {
-        let lines = watched.lines("notified.jsonl");
+        let lines = watched.read_lines("notified.jsonl");
         let events = lines[notification]["events"].as_array().cloned();
         let events = events.unwrap_or_default().into_iter();
         let silence = events.filter(|event| event["about"] == "silence");
@@ -277,7 +284,7 @@ fn a_window_that_is_too_short_and_a_site_that_blocks_are_reported() {
         .run_once()
         .env("WEBFILL_BACKOFF_BLOCKED", "600,600,600");
     run.finish().expect_code(12);
-    let lines = watched.lines("notified.jsonl");
+    let lines = watched.read_lines("notified.jsonl");
     let events = lines[1]["events"].to_string();
     assert!(events.contains("site_blocked"), "{events}");
     assert!(events.contains("people.example"), "{events}");
@@ -331,7 +338,7 @@ impl MailServer {
     }
 
     /// The first mail, and its SMTP envelope.
-    fn mail(&self) -> Option<(String, Value)> {
+    fn first_mail(&self) -> Option<(String, Value)> {
         let mail = fs::read_to_string(self.folder.path().join("0.eml")).ok()?;
         let envelope = fs::read_to_string(self.folder.path().join("0.json")).ok()?;
         Some((mail, serde_json::from_str(&envelope).unwrap()))
@@ -368,7 +375,7 @@ fn mail_is_handed_to_a_real_server_by_tls() {
                 .env("WEBFILL_NOTIFICATIONS_SMTP_PASSWORD_FILE", password);
         }
         let finished = run.finish().expect_code(0);
-        let (mail, envelope) = server.mail().expect(&finished.stderr);
+        let (mail, envelope) = server.first_mail().expect(&finished.stderr);
         assert_eq!(envelope["to"], json!(["editor@b.example"]));
         assert_eq!(envelope["from"], "webfill@b.example");
         assert_eq!(envelope["tls"], secrecy != "plain");

@@ -12,10 +12,10 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
 /// A site of ten slow pages, which take some seconds to crawl.
-fn slow_site(web: &Web) -> Vec<String> {
+fn serve_slow_site(web: &Web) -> Vec<String> {
     let site = web.site("slow.example");
     site.serve_otherwise(|request| page(&request.path).into());
-    site.latency(Duration::from_millis(500));
+    site.set_latency(Duration::from_millis(500));
     (0..10)
         .map(|number| site.url(&format!("/{number}")))
         .collect()
@@ -24,13 +24,13 @@ fn slow_site(web: &Web) -> Vec<String> {
 /// A crawl of these URLs with a state folder of this name.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
     let run = work.crawl(web).replace_flag("--store", store);
-    let run = run.arg("--config").arg(work.short_timeouts());
+    let run = run.arg("--config").arg(work.write_short_timeouts());
     run.replace_flag("--state", work.path(folder)).args(urls)
 }
 
 fn a_second_one_is_refused(work: &Workplace, store: &str) {
     let web = Web::start();
-    let urls = slow_site(&web);
+    let urls = serve_slow_site(&web);
     let mut first = crawl_from("state", work, &web, store, &urls).start();
     first.wait_until("the first page was asked", |_| {
         !web.visits().pages().hosts().is_empty()
@@ -64,7 +64,7 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
 
 fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
     let web = Web::start();
-    let urls = slow_site(&web);
+    let urls = serve_slow_site(&web);
     let mut first = crawl_from("state", work, &web, store, &urls).start();
     first.wait_until("the first page was asked", |_| {
         !web.visits().pages().hosts().is_empty()
@@ -74,17 +74,17 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
     let second = crawl_from("other", work, &web, store, &urls)
         .finish()
         .expect_code(0);
-    assert_eq!(second.summary().outcome("ok"), 10);
+    assert_eq!(second.summary().outcome_count("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
     // The folder of the killed process shows that it is dead, and no other process has taken over the crawl.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
         .expect_code(0);
-    assert_eq!(again.summary().outcome("ok"), 10);
+    assert_eq!(again.summary().outcome_count("ok"), 10);
 }
 
 /// A site of many pages, fetched one every 200 ms, for a crawl whose process is stopped.
-fn paced_site(web: &Web, pages: usize) -> Vec<String> {
+fn serve_paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
     site.serve_otherwise(|request| page(&request.path).into());
     (0..pages)
@@ -95,7 +95,7 @@ fn paced_site(web: &Web, pages: usize) -> Vec<String> {
 /// Starts a crawl and stops its own process, but not its children, after the first page. Then runs it from another
 /// folder to the end, and continues the stopped one.
 fn take_over_stopped_crawl(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
-    let store = sqlite(work);
+    let store = sqlite_uri(work);
     let from = |folder| {
         let run = crawl_from(folder, work, web, &store, urls);
         run.replace_flag("--config", &settings)
@@ -106,7 +106,7 @@ fn take_over_stopped_crawl(work: &Workplace, web: &Web, urls: &[String], setting
     });
     first.signal(Signal::STOP);
     let second = from("other").finish().expect_code(0);
-    assert_eq!(second.summary().outcome("ok"), urls.len() as u64);
+    assert_eq!(second.summary().outcome_count("ok"), urls.len() as u64);
     first.signal(Signal::CONT);
     let reported = first.finish().expect_code(1);
     assert!(
@@ -121,8 +121,8 @@ fn take_over_stopped_crawl(work: &Workplace, web: &Web, urls: &[String], setting
 #[test]
 fn the_children_of_a_stopped_crawl_visit_no_site_beside_its_successor() {
     let (work, web) = (Workplace::new(), Web::start());
-    let urls = paced_site(&web, 90);
-    take_over_stopped_crawl(&work, &web, &urls, work.short_timeouts());
+    let urls = serve_paced_site(&web, 90);
+    take_over_stopped_crawl(&work, &web, &urls, work.write_short_timeouts());
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
@@ -147,24 +147,24 @@ fn a_successor_waits_for_the_requests_that_are_under_way() {
 #[test]
 fn a_crawl_that_was_taken_over_does_not_end_as_finished() {
     let (work, web) = (Workplace::new(), Web::start());
-    let urls = paced_site(&web, 10);
-    take_over_stopped_crawl(&work, &web, &urls, work.short_timeouts());
+    let urls = serve_paced_site(&web, 10);
+    take_over_stopped_crawl(&work, &web, &urls, work.write_short_timeouts());
 }
 
-fn sqlite(work: &Workplace) -> String {
+fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
 #[test]
 fn a_second_crawl_on_the_same_file_is_refused() {
     let work = Workplace::new();
-    a_second_one_is_refused(&work, &sqlite(&work));
+    a_second_one_is_refused(&work, &sqlite_uri(&work));
 }
 
 #[test]
 fn a_killed_crawl_on_a_file_is_succeeded_from_another_folder() {
     let work = Workplace::new();
-    a_killed_one_is_succeeded(&work, &sqlite(&work));
+    a_killed_one_is_succeeded(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]

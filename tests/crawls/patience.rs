@@ -40,7 +40,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
         .arg("--config")
-        .arg(work.short_timeouts())
+        .arg(work.write_short_timeouts())
 }
 
 /// Answers that fail, each with the name of a host that gives it.
@@ -85,7 +85,7 @@ fn one_failure_ends_no_page() {
     let outcomes = work.stored().outcomes();
     let lost: Vec<_> = outcomes.iter().filter(|(_, code)| *code != "ok").collect();
     assert!(lost.is_empty(), "{lost:?}");
-    assert_eq!(run.summary().outcome("ok"), urls.len() as u64);
+    assert_eq!(run.summary().outcome_count("ok"), urls.len() as u64);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     assert!(robots.visits().robots().len() >= 3);
     assert_eq!(later.visits().robots().len(), 1, "it asks for an hour");
     let summary = run.summary();
-    assert_eq!(summary.outcome("ok"), 30);
+    assert_eq!(summary.outcome_count("ok"), 30);
     assert_eq!(
         (&summary.json["queued"], &summary.json["backing_off"]),
         (&0.into(), &0.into())
@@ -196,18 +196,18 @@ fn the_next_command_tries_a_dead_site_again() {
         .args(urls(0))
         .finish()
         .expect_code(0);
-    assert_eq!(first.summary().outcome("robots_unreachable"), 3);
+    assert_eq!(first.summary().outcome_count("robots_unreachable"), 3);
     is_well.store(1, Ordering::SeqCst);
     let second = crawl(&work, &web, "2s")
         .args(urls(3))
         .finish()
         .expect_code(0);
-    assert_eq!(second.summary().outcome("ok"), 3);
+    assert_eq!(second.summary().outcome_count("ok"), 3);
     let third = crawl(&work, &web, "2s")
         .args(["--retry", "robots_unreachable"])
         .finish()
         .expect_code(0);
-    assert_eq!(third.summary().outcome("ok"), 6);
+    assert_eq!(third.summary().outcome_count("ok"), 6);
 }
 
 #[test]
@@ -227,18 +227,18 @@ fn a_block_outlasts_a_command_and_is_named_by_retry() {
         .args(urls(0))
         .finish()
         .expect_code(0);
-    assert_eq!(first.summary().outcome("blocked"), 3);
+    assert_eq!(first.summary().outcome_count("blocked"), 3);
     let second = crawl(&work, &web, "2s")
         .args(urls(3))
         .finish()
         .expect_code(0);
-    assert_eq!(second.summary().outcome("blocked"), 6);
+    assert_eq!(second.summary().outcome_count("blocked"), 6);
     assert_eq!(asked.load(Ordering::SeqCst), 1, "the block lasts an hour");
     let third = crawl(&work, &web, "2s")
         .args(["--retry", "blocked"])
         .finish()
         .expect_code(0);
-    assert_eq!(third.summary().outcome("ok"), 6);
+    assert_eq!(third.summary().outcome_count("ok"), 6);
 }
 
 #[needs(namespaces)]
@@ -265,7 +265,7 @@ fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
                 "{outcomes:?}"
             );
             // Each look-up is one query for IPv4 addresses and one for IPv6 addresses.
-            assert_eq!(names.questions("gone.example"), 4);
+            assert_eq!(names.question_count("gone.example"), 4);
             assert!(started.elapsed() >= Duration::from_secs(5));
         },
     );
@@ -368,7 +368,7 @@ const WAYS: [(&str, &str); 10] = [
 ];
 
 /// Creates a site that is dead in this way. Returns a URL of it.
-fn dead_site(web: &Web, way: &str, host: &str) -> String {
+fn serve_dead_site(web: &Web, way: &str, host: &str) -> String {
     let site = web.site(host);
     if way == "no-robots" {
         site.serve("/robots.txt", status(500));
@@ -405,7 +405,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     for (way, outcome) in WAYS {
         for number in 0..10 {
             let host = format!("{way}-{number}.example");
-            let url = dead_site(&web, way, &host);
+            let url = serve_dead_site(&web, way, &host);
             let port = web.plain_address().port();
             match way {
                 "refuses" => refused.push(format!("{host}:80:127.0.0.1:1")),

@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 const MS: Duration = Duration::from_millis(1);
 
 /// Serves a root that links to this many leaves.
-fn star(site: &Site, leaves: u32) {
+fn serve_star(site: &Site, leaves: u32) {
     site.serve_otherwise(|_| page("leaf").into());
     let root = (0..leaves).fold(page("root"), |page, leaf| {
         page.mapped_link(&format!("/leaf/{leaf}"))
@@ -21,12 +21,12 @@ fn star(site: &Site, leaves: u32) {
 fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
     let web = Web::start();
     let slow = web.site("slow.example");
-    star(&slow, 6);
-    slow.latency(150 * MS);
-    star(&web.site("quick.example"), 6);
+    serve_star(&slow, 6);
+    slow.set_latency(150 * MS);
+    serve_star(&web.site("quick.example"), 6);
     // Subdomains are one site: they share its clock.
     for name in ["www.shared.example", "shared.example", "m.shared.example"] {
-        star(&web.site(name), 2);
+        serve_star(&web.site(name), 2);
     }
     let work = Workplace::new();
     let seeds = [
@@ -62,7 +62,7 @@ fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
 fn a_slow_answer_does_not_shorten_the_next_gap() {
     let web = Web::start();
     let site = web.site("drip.example");
-    star(&site, 3);
+    serve_star(&site, 3);
     let drip = script()
         .send("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>d")
         .pause(600 * MS)
@@ -82,7 +82,7 @@ fn a_slow_answer_does_not_shorten_the_next_gap() {
 fn the_delay_is_fifteen_seconds_unless_somebody_says_otherwise() {
     let web = Web::start();
     let site = web.site("default.example");
-    star(&site, 1);
+    serve_star(&site, 1);
     let work = Workplace::new();
     work.crawl_without_delay(&web)
         .arg(site.url("/"))
@@ -97,13 +97,13 @@ fn crawl_delay_wins_over_the_default_in_both_directions() {
     let web = Web::start();
     let slower = web.site("slower.example");
     slower.serve_robots("User-agent: *\nCrawl-delay: 0.75\n");
-    star(&slower, 3);
+    serve_star(&slower, 3);
     let faster = web.site("faster.example");
     faster.serve_robots("User-agent: *\nCrawl-delay: 0.1\n");
-    star(&faster, 3);
+    serve_star(&faster, 3);
     let named = web.site("named.example");
     named.serve_robots("User-agent: *\nCrawl-delay: 60\n\nUser-agent: webfill\nCrawl-delay: 0.5\n");
-    star(&named, 3);
+    serve_star(&named, 3);
     let work = Workplace::new();
     let urls = [slower.url("/"), faster.url("/"), named.url("/")];
     let run = work
@@ -123,16 +123,16 @@ fn a_long_crawl_delay_slows_the_site_and_drops_nothing() {
     let web = Web::start();
     let site = web.site("patient.example");
     site.serve_robots("User-agent: *\nCrawl-delay: 4\n");
-    star(&site, 2);
+    serve_star(&site, 2);
     let quick = web.site("quick.example");
-    star(&quick, 5);
+    serve_star(&quick, 5);
     let work = Workplace::new();
     let run = work
         .crawl(&web)
         .args([site.url("/"), quick.url("/")])
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 9);
+    assert_eq!(run.summary().outcome_count("ok"), 9);
     site.visits().assert_polite(4_000 * MS);
     let visits = web.visits();
     let position = |host: &str| visits.0.iter().rposition(|visit| visit.host == host);
@@ -159,8 +159,8 @@ fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
         urls.extend([site.url("/busy"), site.url("/next")]);
     }
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
-    assert_eq!(run.summary().outcome("http_error"), 2);
-    assert_eq!(run.summary().outcome("ok"), 2);
+    assert_eq!(run.summary().outcome_count("http_error"), 2);
+    assert_eq!(run.summary().outcome_count("ok"), 2);
     for (site, least) in [(&seconds, 2_000 * MS), (&date, 2_900 * MS)] {
         let visits = site.visits().pages();
         let busy = visits
@@ -235,8 +235,8 @@ fn a_short_retry_after_does_not_keep_the_pace() {
 fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
     let web = Web::start();
     let site = web.site("slow.example");
-    star(&site, 3);
-    site.latency(600 * MS);
+    serve_star(&site, 3);
+    site.set_latency(600 * MS);
     let work = Workplace::new();
     work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     let gaps = site.visits().pages().gaps();
@@ -248,7 +248,7 @@ fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
 fn requests_name_the_crawler_its_contact_and_nothing_else() {
     let web = Web::start();
     let site = web.site("who.example");
-    star(&site, 2);
+    serve_star(&site, 2);
     web.site("who.example")
         .serve("/leaf/0", page("c").header("set-cookie", "a=b; Path=/"));
     let work = Workplace::new();
@@ -283,14 +283,14 @@ fn requests_name_the_crawler_its_contact_and_nothing_else() {
 fn connections_are_reused_between_polite_requests() {
     let web = Web::start();
     let site = web.site("reuse.example");
-    star(&site, 5);
+    serve_star(&site, 5);
     let work = Workplace::new();
     work.crawl(&web).arg(site.url("/")).finish().expect_code(0);
     assert_eq!(web.visits().len(), 7);
     assert!(
-        web.connections() <= 3,
+        web.connection_count() <= 3,
         "{} connections for 7 requests",
-        web.connections()
+        web.connection_count()
     );
 }
 
@@ -299,8 +299,8 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     let sites = ["one.example", "two.example"];
     for name in sites {
         let site = web.site(name);
-        star(&site, 5);
-        site.latency(100 * MS);
+        serve_star(&site, 5);
+        site.set_latency(100 * MS);
     }
     let works = [Workplace::new(), Workplace::new()];
     let crawls = works.each_ref().map(|work| {

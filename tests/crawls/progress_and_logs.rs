@@ -111,7 +111,10 @@ fn the_summary_for_programs_is_one_json_object() {
     );
     assert_eq!(summary.pages(), 2, "the lost one got no response");
     assert_eq!(
-        (summary.outcome("ok"), summary.outcome("network_error")),
+        (
+            summary.outcome_count("ok"),
+            summary.outcome_count("network_error")
+        ),
         (2, 1)
     );
     assert!(

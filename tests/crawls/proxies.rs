@@ -42,7 +42,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
     assert_eq!(outcomes[&site.url("/inside")], "redirected");
     // The targets of the two redirects, in addition to the seeds.
     assert_eq!(
-        run.summary().outcome("unsafe_address"),
+        run.summary().outcome_count("unsafe_address"),
         refused.len() as u64 + 2,
         "{outcomes:?}"
     );
@@ -108,7 +108,7 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
         )
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 0);
+    assert_eq!(run.summary().outcome_count("ok"), 0);
     let logs = format!("{:?}", work.logs());
     assert!(!logs.contains(SECRET) && !run.stderr.contains(SECRET));
 
@@ -146,7 +146,7 @@ fn crawl_through_socks(scheme: &str) -> ProxyLog {
         .finish()
         .expect_code(0);
     assert_eq!(work.stored().outcomes()["http://public.example/"], "ok");
-    assert_eq!(run.summary().outcome("unsafe_address"), 2);
+    assert_eq!(run.summary().outcome_count("unsafe_address"), 2);
     assert!(!format!("{:?}", work.logs()).contains(SECRET));
     proxy.proxy_log()
 }

@@ -138,7 +138,7 @@ fn two_records_share_a_page_that_is_fetched_once() {
             .mapped_link("http://team.example/team"),
     );
     // The link to the shared page is found long after that page was fetched.
-    other.latency(std::time::Duration::from_secs(2));
+    other.set_latency(std::time::Duration::from_secs(2));
     let work = Workplace::new();
     let missing = || json!({"name": null, "location": null});
     let records = [
@@ -267,7 +267,7 @@ fn of_two_pages_that_disagree_the_first_mapping_wins_and_the_other_value_is_kept
     directory.serve("/ada", page("Ada").field("name", "A. Lovelace"));
     let official = web.site("official.example");
     official.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    official.latency(Duration::from_millis(500));
+    official.set_latency(Duration::from_millis(500));
     let work = Workplace::new();
     let mut mapping = profile_mapping();
     mapping["name"] = json!("official");

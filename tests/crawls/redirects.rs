@@ -31,7 +31,10 @@ fn a_target_is_fetched_as_a_task_of_its_own() {
         .expect_code(0);
     let summary = run.summary();
     assert_eq!(
-        (summary.outcome("redirected"), summary.outcome("ok")),
+        (
+            summary.outcome_count("redirected"),
+            summary.outcome_count("ok")
+        ),
         (6, 6),
         "{}",
         summary.json
@@ -71,9 +74,9 @@ fn loops_and_long_chains_end() {
     let urls = ["/self", "/ping", "/chain/1"].map(|path| site.url(path));
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("http_error"), 1, "the one to itself");
-    assert_eq!(summary.reason("duplicate"), 1, "{}", summary.json);
-    assert_eq!(summary.reason("too_deep"), 1, "{}", summary.json);
+    assert_eq!(summary.outcome_count("http_error"), 1, "the one to itself");
+    assert_eq!(summary.skipped_count("duplicate"), 1, "{}", summary.json);
+    assert_eq!(summary.skipped_count("too_deep"), 1, "{}", summary.json);
     let chain = site
         .visits()
         .0
@@ -110,11 +113,11 @@ fn a_target_is_judged_by_robots_scope_and_scheme() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("redirected"), 5, "{}", summary.json);
-    assert_eq!(summary.outcome("disallowed"), 1);
-    assert_eq!(summary.reason("out_of_domain"), 1);
-    assert_eq!(summary.reason("invalid_url"), 2);
-    assert_eq!(summary.reason("unsupported_scheme"), 1);
+    assert_eq!(summary.outcome_count("redirected"), 5, "{}", summary.json);
+    assert_eq!(summary.outcome_count("disallowed"), 1);
+    assert_eq!(summary.skipped_count("out_of_domain"), 1);
+    assert_eq!(summary.skipped_count("invalid_url"), 2);
+    assert_eq!(summary.skipped_count("unsupported_scheme"), 1);
     assert!(web.visits().for_path("/closed").is_empty());
     assert!(web.visits().for_host("outside.example").is_empty());
 }
@@ -136,7 +139,7 @@ fn a_location_is_taken_in_whatever_form_it_comes() {
     let urls = ["/dir/relative", "/utf-8", "/spaced"].map(|path| site.url(path));
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert_eq!(
-        run.summary().outcome("ok"),
+        run.summary().outcome_count("ok"),
         3,
         "{:?}",
         site.visits().paths()
@@ -260,7 +263,7 @@ fn a_page_that_only_sends_its_readers_on_is_followed() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    let counts = ["redirected", "ok"].map(|outcome| summary.outcome(outcome));
+    let counts = ["redirected", "ok"].map(|outcome| summary.outcome_count(outcome));
     assert_eq!(counts, [6, 9], "{}", summary.json);
     let pages = work.stored().pages();
     for (n, url) in urls.iter().enumerate() {
@@ -305,10 +308,11 @@ fn a_refresh_is_judged_like_any_redirect() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("ok"), 0, "{}", summary.json);
-    let reasons = ["out_of_domain", "duplicate", "too_deep"].map(|reason| summary.reason(reason));
+    assert_eq!(summary.outcome_count("ok"), 0, "{}", summary.json);
+    let reasons =
+        ["out_of_domain", "duplicate", "too_deep"].map(|reason| summary.skipped_count(reason));
     assert_eq!(reasons, [1, 1, 1], "{}", summary.json);
-    assert_eq!(summary.outcome("disallowed"), 1);
+    assert_eq!(summary.outcome_count("disallowed"), 1);
     assert!(web.visits().for_path("/closed").is_empty());
 }
 
@@ -330,5 +334,5 @@ fn a_crawl_of_nothing_but_redirects_ends_in_1_and_says_so() {
         "{}",
         run.stderr
     );
-    assert_eq!(run.summary().reason("out_of_domain"), 2);
+    assert_eq!(run.summary().skipped_count("out_of_domain"), 2);
 }

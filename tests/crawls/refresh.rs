@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 const URL: &str = "http://people.example/ada";
 
 /// The contents of the seeds file in each format, with the same record.
-fn files() -> [(&'static str, String); 3] {
+fn seed_files() -> [(&'static str, String); 3] {
     let fields = json!({"name": null, "location": "Paris", "notes": "mine"});
     let mut record = json!({"id": "1", "urls": [URL], "fields": fields});
     let plain = record.to_string();
@@ -67,7 +67,7 @@ impl Later {
         }
     }
 
-    fn crawl(self) -> &'static str {
+    fn crawl_id(self) -> &'static str {
         match self {
             Later::SameRefreshAfter(_) => "first",
             _ => "second",
@@ -91,7 +91,7 @@ enum Place {
 }
 
 impl Place {
-    fn store(&self) -> String {
+    fn store_uri(&self) -> String {
         match self {
             Place::File(folder) => format!("sqlite:{}", folder.path().join("store.db").display()),
             Place::Server(database) => database.uri().to_owned(),
@@ -100,9 +100,9 @@ impl Place {
 }
 
 /// Crawls one record, changes its page, and crawls it again.
-fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
+fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
     let case = format!("{file}, {later:?}");
-    let store = place.store();
+    let store = place.store_uri();
     let web = Web::start();
     let site = web.site("people.example");
     let ada = |name: &str| page("Ada").field("name", name).field("location", "London");
@@ -128,12 +128,12 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
 
     site.serve("/ada", ada("Ada Lovelace"));
     wait_until_older_than_a_second(&web);
-    crawl(later.crawl())
+    crawl(later.crawl_id())
         .args(later.args())
         .finish()
         .expect_code(0);
     let second = the_only_record(&store);
-    let is_fetched = later.renews() || (is_listed && later.crawl() == "second");
+    let is_fetched = later.renews() || (is_listed && later.crawl_id() == "second");
     assert_eq!(
         web.visits().pages().len(),
         1 + usize::from(is_fetched),
@@ -159,13 +159,13 @@ fn walk(place: &Place, file: &str, seeds: &str, later: Later) {
 }
 
 /// Walks through all combinations. The formats of a file are tested in parallel, because most of the time is waiting.
-fn walk_all(place: impl Fn() -> Place + Sync) {
+fn check_all_later_crawls(place: impl Fn() -> Place + Sync) {
     let place = &place;
     std::thread::scope(|scope| {
-        for (file, seeds) in files() {
+        for (file, seeds) in seed_files() {
             scope.spawn(move || {
                 for later in Later::ALL {
-                    walk(&place(), file, &seeds, later);
+                    check_later_crawl(&place(), file, &seeds, later);
                 }
             });
         }
@@ -180,13 +180,13 @@ fn wait_until_older_than_a_second(web: &Web) {
 
 #[test]
 fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_a_file() {
-    walk_all(|| Place::File(tempfile::tempdir().unwrap()));
+    check_all_later_crawls(|| Place::File(tempfile::tempdir().unwrap()));
 }
 
 #[needs(mongod)]
 #[test]
 fn every_way_to_crawl_again_holds_for_every_form_of_seeds_in_mongodb() {
-    walk_all(|| Place::Server(fresh_database()));
+    check_all_later_crawls(|| Place::Server(fresh_database()));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     let site = web.site("people.example");
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     let work = Workplace::new();
-    let (file, seeds) = &files()[0];
+    let (file, seeds) = &seed_files()[0];
     let seeds = work.write(file, seeds);
     let crawl = |id: &str| {
         let crawl = work.crawl(&web).replace_flag("--crawl", id);

@@ -35,7 +35,7 @@ impl Town {
         }
     }
 
-    fn seeds(&self) -> PathBuf {
+    fn write_seeds(&self) -> PathBuf {
         self.work.write_lines("seeds.jsonl", &self.records)
     }
 
@@ -49,16 +49,16 @@ impl Town {
             .work
             .crawl(&self.web)
             .replace_flag("--store", &self.store);
-        crawl.arg("--seeds").arg(self.seeds())
+        crawl.arg("--seeds").arg(self.write_seeds())
     }
 
-    fn webfill(&self, command: &[&str], args: &[&str]) -> Finished {
+    fn run_webfill(&self, command: &[&str], args: &[&str]) -> Finished {
         let run = Run::new(command.iter().copied());
         run.args(["--store", &self.store]).args(args).finish()
     }
 
     fn export(&self, what: &str) -> Vec<Value> {
-        lines(&self.webfill(&["export", what], &[]).expect_code(0))
+        parse_lines(&self.run_webfill(&["export", what], &[]).expect_code(0))
     }
 
     fn urls(&self) -> Vec<String> {
@@ -74,7 +74,7 @@ impl Town {
     }
 }
 
-fn lines(run: &Finished) -> Vec<Value> {
+fn parse_lines(run: &Finished) -> Vec<Value> {
     let lines = run.stdout.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())
@@ -85,19 +85,19 @@ fn lines(run: &Finished) -> Vec<Value> {
 fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
     first.finish().expect_code(0);
-    let all = lines(
+    let all = parse_lines(
         &town
-            .webfill(&["export", "pages"], &["--since", "0"])
+            .run_webfill(&["export", "pages"], &["--since", "0"])
             .expect_code(0),
     );
     assert_eq!(all.len(), 2);
     let late = all[0]["cursor"].as_str().unwrap();
 
-    let none = town.webfill(&["prune", "--json"], &["--older-than", "1h"]);
+    let none = town.run_webfill(&["prune", "--json"], &["--older-than", "1h"]);
     let none: Value = serde_json::from_str(&none.expect_code(0).stdout).unwrap();
     assert_eq!(none["total_pages"], 0, "{none}");
     let reported = town
-        .webfill(&["prune"], &["--older-than", "0s"])
+        .run_webfill(&["prune"], &["--older-than", "0s"])
         .expect_code(0);
     assert!(
         reported.stdout.starts_with("2 pages and "),
@@ -105,7 +105,7 @@ fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
         reported.stdout
     );
     assert_eq!(town.urls(), [""; 0]);
-    let refused = town.webfill(&["export", "pages"], &["--since", late]);
+    let refused = town.run_webfill(&["export", "pages"], &["--since", late]);
     let refused = refused.expect_code(1).stderr;
     assert!(refused.contains("begin anew with 0"), "{refused}");
     let filled = json!({"name": "Ada", "location": "London"});
@@ -167,9 +167,9 @@ fn the_log_of_pages_goes_after_its_own_time() {
     let set = doc! {"q": {"_id": {"$ne": 0}}, "u": {"$set": {"at": old}}, "multi": true};
     documents.run(doc! {"update": "page_log", "updates": [set]});
     let since = |town: &Town| {
-        lines(
+        parse_lines(
             &town
-                .webfill(&["export", "pages"], &["--since", "0"])
+                .run_webfill(&["export", "pages"], &["--since", "0"])
                 .expect_code(0),
         )
     };

@@ -19,7 +19,7 @@ const PATHS: [(&str, bool); 5] = [
 ];
 
 /// A web whose pages `/ill..` answer 500 until they are healed. `/parent` links to one of them.
-fn ill_web() -> (Web, Arc<AtomicBool>) {
+fn start_ill_web() -> (Web, Arc<AtomicBool>) {
     let web = Web::start();
     let site = web.site("a.example");
     let is_healthy = Arc::new(AtomicBool::new(false));
@@ -39,13 +39,16 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web).args(["--follow", "all"])
 }
 
-fn first_run(work: &Workplace, web: &Web) {
+fn run_first_crawl(work: &Workplace, web: &Web) {
     let site = web.site("a.example");
     let seeds = ["/fine", "/ill-1", "/ill-2", "/parent"].map(|path| site.url(path));
     let run = crawl(work, web).args(seeds).finish().expect_code(0);
     let summary = run.summary();
     assert_eq!(
-        (summary.outcome("ok"), summary.outcome("http_error")),
+        (
+            summary.outcome_count("ok"),
+            summary.outcome_count("http_error")
+        ),
         (2, 3)
     );
     assert_eq!(summary.json["retried"], json!(null));
@@ -53,9 +56,9 @@ fn first_run(work: &Workplace, web: &Web) {
 
 #[test]
 fn only_failed_pages_are_fetched_again() {
-    let (web, is_healthy) = ill_web();
+    let (web, is_healthy) = start_ill_web();
     let work = Workplace::new();
-    first_run(&work, &web);
+    run_first_crawl(&work, &web);
     is_healthy.store(true, Ordering::SeqCst);
 
     let run = crawl(&work, &web).args(["--retry", "http_error,timeout"]);
@@ -97,7 +100,7 @@ fn only_failed_pages_are_fetched_again() {
 
 #[test]
 fn a_retried_page_fills_the_records_that_wanted_it() {
-    let (web, is_healthy) = ill_web();
+    let (web, is_healthy) = start_ill_web();
     let work = Workplace::new();
     let site = web.site("p.example");
     let healthy = Arc::clone(&is_healthy);

@@ -51,8 +51,8 @@ fn it_is_requested_first_and_once_and_closed_pages_are_never_fetched() {
             ["/", "/closed/but/open", "/open"].map(|path| format!("{host}{path}"))
         );
     }
-    assert_eq!(run.summary().outcome("disallowed"), 6 * 3);
-    assert_eq!(run.summary().outcome("ok"), 6 * 3);
+    assert_eq!(run.summary().outcome_count("disallowed"), 6 * 3);
+    assert_eq!(run.summary().outcome_count("ok"), 6 * 3);
     assert_eq!(run.summary().pages(), 6 * 3, "robots.txt is no page");
 }
 
@@ -67,7 +67,7 @@ fn each_origin_has_its_own() {
     site.serve("/", page("T"));
     let work = Workplace::new();
     work.crawl(&web)
-        .args([site.url("/"), site.https("/")])
+        .args([site.url("/"), site.https_url("/")])
         .finish()
         .expect_code(0);
     let outcomes = work.stored().outcomes();
@@ -89,7 +89,10 @@ fn odd_files_do_no_harm_and_stop_nothing() {
             urls.extend([site.url("/open"), site.url("/closed")]);
         }
         let seeds = work.write("seeds.txt", urls.join("\n"));
-        let run = work.crawl(&web).arg("--config").arg(work.short_timeouts());
+        let run = work
+            .crawl(&web)
+            .arg("--config")
+            .arg(work.write_short_timeouts());
         run.arg("--seeds").arg(seeds).finish().expect_code(0);
         let outcomes = work.stored().outcomes();
         let mut faults = Vec::new();
@@ -128,7 +131,7 @@ fn an_unreachable_file_closes_the_site_for_now() {
     let work = Workplace::new();
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
     assert!(site.visits().pages().is_empty());
-    assert_eq!(run.summary().outcome("robots_unreachable"), 3);
+    assert_eq!(run.summary().outcome_count("robots_unreachable"), 3);
     assert_eq!(site.visits().robots().len(), 3, "each task asked");
 }
 
@@ -148,9 +151,9 @@ fn a_failed_file_costs_the_task_that_requested_it_and_the_next_request_comes_lat
     let work = Workplace::new();
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     let run = run.args(urls).finish().expect_code(0);
-    let failed = run.summary().outcome("robots_unreachable");
+    let failed = run.summary().outcome_count("robots_unreachable");
     assert!(failed <= 3, "{failed} tasks ended, of three that asked");
-    assert_eq!(run.summary().outcome("ok"), 40 - failed);
+    assert_eq!(run.summary().outcome_count("ok"), 40 - failed);
     let gaps = site.visits().robots().gaps();
     for (gap, least_s) in gaps.iter().zip([1, 2, 4]) {
         assert!(*gap >= Duration::from_secs(least_s), "{gaps:?}");
@@ -183,13 +186,13 @@ fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
 
     fetched_ago(23);
     let (run, asked) = crawl("stale", &["/2", "/3", "/closed"]);
-    assert_eq!(run.summary().outcome("ok"), 2);
-    assert_eq!(run.summary().outcome("disallowed"), 1);
+    assert_eq!(run.summary().outcome_count("ok"), 2);
+    assert_eq!(run.summary().outcome_count("disallowed"), 1);
     assert_eq!(asked, 2, "once, and not for each page");
 
     fetched_ago(25);
     let (run, _) = crawl("old", &["/4"]);
-    assert_eq!(run.summary().outcome("robots_unreachable"), 1);
+    assert_eq!(run.summary().outcome_count("robots_unreachable"), 1);
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
     }
     let work = Workplace::new();
     let run = work.crawl(&web).args(urls).finish().expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 31);
+    assert_eq!(run.summary().outcome_count("ok"), 31);
     let asked = registrar.visits().robots();
     assert!(asked.len() <= 2, "once by each worker: {}", asked.len());
 }
@@ -92,7 +92,7 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
     // The result must be the same whichever worker was redirected there.
     let run = work.crawl(&web).replace_flag("--workers", "4");
     let run = run.args(urls).finish().expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 8);
+    assert_eq!(run.summary().outcome_count("ok"), 8);
     let asked = registrar.visits();
     assert_eq!(asked.len(), 8);
     assert_eq!(asked.overlaps(), [""; 0]);
@@ -134,7 +134,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
         .time_limit(Duration::from_secs(40))
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);
+    assert_eq!(run.summary().outcome_count("ok"), 2 * PAIRS as u64 + 1);
     let least = Duration::from_millis(200);
     for registrar in registrars {
         let visits = registrar.visits();
@@ -173,7 +173,7 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     assert_eq!(overlaps, [""; 0]);
     let least = Duration::from_secs(1);
     assert!(gaps.iter().all(|gap| *gap >= least), "{gaps:?}");
-    let refused = run.summary().outcome("robots_unreachable");
+    let refused = run.summary().outcome_count("robots_unreachable");
     assert!(refused >= 1, "at least one has another worker");
-    assert_eq!(run.summary().outcome("ok"), 20 - refused);
+    assert_eq!(run.summary().outcome_count("ok"), 20 - refused);
 }

@@ -32,7 +32,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
         .arg(seeds)
 }
 
-fn sqlite(work: &Workplace) -> String {
+fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
@@ -78,7 +78,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
 #[test]
 fn pages_to_which_rows_lead_complete_their_records() {
     let work = workplace();
-    pages_of_rows_complete_their_records(&sqlite(&work), &work);
+    pages_of_rows_complete_their_records(&sqlite_uri(&work), &work);
 }
 
 #[needs(mongod)]
@@ -111,7 +111,7 @@ fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
 #[test]
 fn kills_lose_no_link_of_a_row_of_a_listing() {
     let work = workplace();
-    kills_lose_no_link_of_a_row(&sqlite(&work), &work);
+    kills_lose_no_link_of_a_row(&sqlite_uri(&work), &work);
 }
 
 #[needs(mongod)]
@@ -125,7 +125,7 @@ fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
 #[test]
 fn detail_pages_serve_only_their_rows_though_all_links_are_followed() {
     let work = workplace();
-    let store = sqlite(&work);
+    let store = sqlite_uri(&work);
     let web = Web::start();
     shelves::serve(&web);
     crawl(&work, &web, &store)

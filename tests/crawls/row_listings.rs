@@ -35,7 +35,7 @@ fn mapping(rule: &Value) -> Value {
 }
 
 /// A page of a list. Each row is given as its fields by name.
-fn list(rows: &[Value], next: Option<&str>) -> Page {
+fn list_page(rows: &[Value], next: Option<&str>) -> Page {
     let row = |row: &Value| {
         let fields = row.as_object().unwrap().iter();
         let fields = fields
@@ -58,7 +58,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str, seeds: &[&str]) -> Run {
         .args(seeds)
 }
 
-fn sqlite(work: &Workplace) -> String {
+fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 

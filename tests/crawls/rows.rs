@@ -37,7 +37,7 @@ fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
         .arg(seeds)
 }
 
-fn sqlite(work: &Workplace) -> String {
+fn sqlite_uri(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
@@ -50,7 +50,7 @@ fn export(store: &str, args: &[&str]) -> String {
         .stdout
 }
 
-fn lines(store: &str, args: &[&str]) -> Vec<Value> {
+fn exported_lines(store: &str, args: &[&str]) -> Vec<Value> {
     let text = export(store, args);
     let lines = text.lines();
     lines
@@ -61,7 +61,7 @@ fn lines(store: &str, args: &[&str]) -> Vec<Value> {
 /// The stored rows in the form of [`Ratings::expected_records`].
 fn stored_rows(store: &str) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
-    for record in lines(store, &["--dataset", "ratings"]) {
+    for record in exported_lines(store, &["--dataset", "ratings"]) {
         let (id, row) = (&record["record_id"], &record["row"]);
         let [user, item] = ["user", "item"].map(|name| record["fields"][name].as_str().unwrap());
         assert_eq!(*id, format!("{user}/{item}"), "{record}");
@@ -117,9 +117,9 @@ fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
     found.iter().map(row).collect()
 }
 
-fn all_done(ratings: Ratings) -> BTreeMap<String, (i64, i64)> {
+fn complete_progress(ratings: Ratings) -> BTreeMap<String, (i64, i64)> {
     let of_user = |user| {
-        let pages = ratings.pages_of(user) as i64;
+        let pages = ratings.page_count(user) as i64;
         (format!("users/u{user}"), (pages, pages))
     };
     (0..ratings.users).map(of_user).collect()
@@ -131,31 +131,31 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
     ratings.serve(&web);
     let run = crawl(work, &web, store).finish().expect_code(0);
     assert_eq!(stored_rows(store), ratings.expected_records());
-    assert_eq!(web.visits().pages().len(), ratings.pages());
+    assert_eq!(web.visits().pages().len(), ratings.total_page_count());
     let summary = run.summary().json.clone();
     assert_eq!(summary["records"]["resolved"], 9, "{summary}");
     let sorted = || {
-        let mut all = lines(store, &["--dataset", "ratings"]);
+        let mut all = exported_lines(store, &["--dataset", "ratings"]);
         all.sort_by_key(|record| record["_id"].to_string());
         all
     };
     let first = sorted();
     crawl(work, &web, store).finish().expect_code(0);
-    assert_eq!(web.visits().pages().len(), ratings.pages());
+    assert_eq!(web.visits().pages().len(), ratings.total_page_count());
     assert_eq!(sorted(), first, "the same crawl again changes nothing");
     // The same pages are crawled again, in another crawl. The users are known by now, but their lists are still wanted.
     crawl(work, &web, store)
         .replace_flag("--crawl", "again")
         .finish()
         .expect_code(0);
-    assert_eq!(web.visits().pages().len(), 2 * ratings.pages());
+    assert_eq!(web.visits().pages().len(), 2 * ratings.total_page_count());
     assert_eq!(stored_rows(store), ratings.expected_records());
 }
 
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
     let work = workplace(Ratings::small_site(9));
-    rows_are_stored_each_once_and_none_shifted(&sqlite(&work), &work);
+    rows_are_stored_each_once_and_none_shifted(&sqlite_uri(&work), &work);
 }
 
 #[needs(mongod)]
@@ -191,7 +191,7 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing() {
     let work = workplace(Ratings::small_site(9));
-    kills_lose_and_double_no_row(&sqlite(&work), &work);
+    kills_lose_and_double_no_row(&sqlite_uri(&work), &work);
 }
 
 #[needs(mongod)]
@@ -200,7 +200,7 @@ fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
     let work = workplace(Ratings::small_site(9));
     kills_lose_and_double_no_row(database.uri(), &work);
-    let done = all_done(Ratings::small_site(9));
+    let done = complete_progress(Ratings::small_site(9));
     assert_eq!(progress_in_mongodb(database.uri()), done);
 }
 
@@ -219,7 +219,7 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
     let first = csv.lines().find(|line| line.starts_with("u1/item0,"));
     let first = first.unwrap_or_else(|| panic!("{csv}"));
     assert!(first.ends_with(",ratings,u1,City 1,Name 1"), "{first}");
-    for record in lines(store, &args) {
+    for record in exported_lines(store, &args) {
         let user = record["fields"]["user"].as_str().unwrap();
         let number = user.trim_start_matches('u');
         assert_eq!(record["parent_fields"]["name"], format!("Name {number}"));
@@ -245,7 +245,7 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing() {
     let work = workplace(Ratings::small_site(2));
-    exports_have_a_row_for_each_row(&sqlite(&work), &work);
+    exports_have_a_row_for_each_row(&sqlite_uri(&work), &work);
 }
 
 #[needs(mongod)]
@@ -265,8 +265,10 @@ fn excess_rows_are_left_out_and_reported() {
     let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
     site.serve("/users/0", page("Ratings").html(table));
     let work = workplace(Ratings::small_site(1));
-    crawl(&work, &web, &sqlite(&work)).finish().expect_code(0);
-    let ids: Vec<String> = stored_rows(&sqlite(&work)).into_keys().collect();
+    crawl(&work, &web, &sqlite_uri(&work))
+        .finish()
+        .expect_code(0);
+    let ids: Vec<String> = stored_rows(&sqlite_uri(&work)).into_keys().collect();
     assert_eq!(ids, ["u0/a", "u0/b"]);
     let logs = work.logs();
     let mut warnings = logs
@@ -289,12 +291,12 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
         site.serve(&format!("/users/1?page={number}"), status(404));
     }
     let work = workplace(ratings);
-    let store = sqlite(&work);
+    let store = sqlite_uri(&work);
     crawl(&work, &web, &store).finish().expect_code(0);
     let mut expected = ratings.expected_records();
     expected.retain(|_, row| !row["url"].as_str().unwrap().contains("/users/1?"));
     assert_eq!(stored_rows(&store), expected);
-    let mut done = all_done(ratings);
+    let mut done = complete_progress(ratings);
     done.insert("users/u1".to_owned(), (1, 4));
     assert_eq!(progress(&store), done);
     ratings.serve(&web);
@@ -306,6 +308,6 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
         .finish()
         .expect_code(0);
     assert_eq!(stored_rows(&store), ratings.expected_records());
-    assert_eq!(progress(&store), all_done(ratings));
+    assert_eq!(progress(&store), complete_progress(ratings));
     assert_eq!(web.visits().for_path("/users/0").len(), 1);
 }

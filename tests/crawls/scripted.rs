@@ -34,7 +34,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
         .time_limit(Duration::from_secs(240))
 }
 
-fn html(text: impl Into<String>) -> Page {
+fn html_page(text: impl Into<String>) -> Page {
     document("text/html", text.into())
 }
 
@@ -46,7 +46,7 @@ fn serve_application(site: &Site, people: usize) {
             "title": format!("Person {n}"), "name": format!("Ada the {n}th"),
             "next": format!("/people/{}", n % people + 1),
         });
-        site.serve(&format!("/people/{n}"), html(SHELL));
+        site.serve(&format!("/people/{n}"), html_page(SHELL));
         let path = format!("/data/{n}.json");
         site.serve(&path, document("application/json", data.to_string()));
     }
@@ -61,13 +61,13 @@ fn serve_pages(site: &Site, people: usize) {
             <p>Nobody knows how old she is, nor where she lives, though many have asked her for it, and still do.</p>
             <a rel=me href='/people/{next}'>next</a></div><script src=/app.js></script></body>"
         );
-        site.serve(&format!("/people/{n}"), html(text));
+        site.serve(&format!("/people/{n}"), html_page(text));
     }
     site.serve("/app.js", document("text/javascript", "fetch('/count')"));
 }
 
 /// How many requests to the site came from a browser.
-fn browser_requests(site: &Site) -> usize {
+fn count_browser_requests(site: &Site) -> usize {
     let visits = site.visits();
     visits
         .paths()
@@ -109,7 +109,7 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("ok"), 8, "{}", summary.json);
+    assert_eq!(summary.outcome_count("ok"), 8, "{}", summary.json);
     assert_eq!(
         summary.tasks(),
         8,
@@ -120,7 +120,7 @@ fn pages_that_scripts_make_are_rendered_and_no_others() {
     assert_filled(&work, &made, 4);
     assert_filled(&work, &served, 4);
     assert_eq!(
-        browser_requests(&served),
+        count_browser_requests(&served),
         0,
         "{:?}",
         served.visits().counts()
@@ -156,11 +156,11 @@ fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
     let site = web.site("mute.example");
     let text = "<body><p>A text in which the mapping finds nothing at all.</p><script src=/app.js></script></body>";
     for n in 1..=8 {
-        site.serve(&format!("/people/{n}"), html(text));
+        site.serve(&format!("/people/{n}"), html_page(text));
     }
     let counting = "fetch('/count/' + location.pathname.split('/').pop())";
     site.serve("/app.js", document("text/javascript", counting));
-    site.serve("/shell", html(SHELL));
+    site.serve("/shell", html_page(SHELL));
     let work = Workplace::new();
     let urls = (1..=8).map(|n| site.url(&format!("/people/{n}")));
     let run = crawl(&work, &web)
@@ -168,7 +168,7 @@ fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
         .args(urls)
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 8);
+    assert_eq!(run.summary().outcome_count("ok"), 8);
     let tried = site
         .visits()
         .paths()
@@ -232,7 +232,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
         assert_filled(&work, site, 1);
     }
     for site in [never, not] {
-        assert_eq!(browser_requests(site), 0);
+        assert_eq!(count_browser_requests(site), 0);
         assert!(
             work.stored().pages()[&site.url("/people/1")]
                 .fields
@@ -241,7 +241,7 @@ fn a_mapping_or_a_setting_takes_precedence_over_detection() {
     }
     let switched_off = Workplace::new();
     run(&switched_off, "false", &[off, rule]);
-    assert_eq!(browser_requests(off), 0);
+    assert_eq!(count_browser_requests(off), 0);
     assert_filled(&switched_off, rule, 1);
 }
 
@@ -262,12 +262,12 @@ fn without_a_browser_the_summary_says_which_sites_need_one() {
         .expect_code(0);
     let summary = run.summary();
     assert_eq!(
-        (summary.outcome("ok"), summary.tasks()),
+        (summary.outcome_count("ok"), summary.tasks()),
         (6, 6),
         "{}",
         summary.json
     );
-    assert_eq!(browser_requests(&made), 0);
+    assert_eq!(count_browser_requests(&made), 0);
     let reported = &summary.json["scripts"]["needs_browser"];
     assert_eq!(
         (&reported["sites"], &reported["first"][0]["site"]),
@@ -290,7 +290,12 @@ fn a_browser_that_does_not_start_loses_no_page() {
         .args(urls)
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        3,
+        "{}",
+        run.summary().json
+    );
     assert_eq!(run.summary().json["scripts"]["needs_browser"]["sites"], 1);
 }
 
@@ -355,16 +360,16 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         assert_filled(&work, site, PEOPLE);
         site.visits().assert_polite(DELAY);
     }
-    let asked: Vec<usize> = served.iter().map(browser_requests).collect();
+    let asked: Vec<usize> = served.iter().map(count_browser_requests).collect();
     // The only page of a sample requests its script, and the counter that the script calls.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
     let values = run.summary().fields();
     println!(
         "scripts: {values} values of {} pages; requests of a browser at the 14 sites: {}, at the 6: {}",
-        run.summary().outcome("ok"),
+        run.summary().outcome_count("ok"),
         asked.iter().sum::<usize>(),
-        made.iter().map(browser_requests).sum::<usize>(),
+        made.iter().map(count_browser_requests).sum::<usize>(),
     );
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
@@ -392,10 +397,10 @@ fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
         assert_eq!(answer["lane"], lane, "{answer}");
     };
     assert!(run(1), "an unread page is rendered");
-    let before = browser_requests(&made);
+    let before = count_browser_requests(&made);
     set("http");
     assert!(!run(2), "none of its pages is rendered");
-    assert_eq!(browser_requests(&made), before);
+    assert_eq!(count_browser_requests(&made), before);
     set("browser");
     assert!(run(3), "each of its pages is");
     set("auto");
@@ -411,7 +416,7 @@ fn a_run_that_is_resumed_renders_no_new_sample() {
         "/app.js" => document("text/javascript", "1")
             .header("cache-control", "no-store")
             .into(),
-        _ => html(SHELL).into(),
+        _ => html_page(SHELL).into(),
     });
     let work = Workplace::new();
     let run = |pages: std::ops::Range<usize>| {
@@ -421,7 +426,7 @@ fn a_run_that_is_resumed_renders_no_new_sample() {
             .args(&urls)
             .finish()
             .expect_code(0);
-        browser_requests(&empty)
+        count_browser_requests(&empty)
     };
     assert_eq!(run(0..1), 1);
     assert_eq!(run(1..6), 3, "the sample of three continues");

@@ -11,7 +11,7 @@ use webfill_tests::Signal;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-fn web_of(hosts: &[&str]) -> Web {
+fn start_web(hosts: &[&str]) -> Web {
     let web = Web::start();
     for host in hosts {
         web.site(host)
@@ -24,7 +24,7 @@ fn fetched_paths(web: &Web) -> BTreeSet<String> {
     web.visits().pages().paths().into_iter().collect()
 }
 
-fn set(paths: &[&str]) -> BTreeSet<String> {
+fn path_set(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(ToString::to_string).collect()
 }
 
@@ -38,7 +38,7 @@ fn gzip(text: &str) -> Vec<u8> {
 
 #[test]
 fn text_with_comments_and_blank_lines() {
-    let web = web_of(&["a.example", "b.example"]);
+    let web = start_web(&["a.example", "b.example"]);
     let work = Workplace::new();
     let text = "# a comment\nhttp://a.example/1\n\n   http://b.example/2  \r\n# http://a.example/no\nhttp://a.example/1\n";
     let seeds = work.write("seeds.txt", text);
@@ -48,13 +48,16 @@ fn text_with_comments_and_blank_lines() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched_paths(&web), set(&["a.example/1", "b.example/2"]));
-    assert_eq!(run.summary().reason("duplicate"), 1);
+    assert_eq!(
+        fetched_paths(&web),
+        path_set(&["a.example/1", "b.example/2"])
+    );
+    assert_eq!(run.summary().skipped_count("duplicate"), 1);
 }
 
 #[test]
 fn gzip_is_read_as_such() {
-    let web = web_of(&["a.example"]);
+    let web = start_web(&["a.example"]);
     let work = Workplace::new();
     let seeds = work.write("seeds.txt.gz", gzip("http://a.example/z\n"));
     work.crawl(&web)
@@ -62,12 +65,12 @@ fn gzip_is_read_as_such() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched_paths(&web), set(&["a.example/z"]));
+    assert_eq!(fetched_paths(&web), path_set(&["a.example/z"]));
 }
 
 #[test]
 fn standard_input_and_arguments_add_up() {
-    let web = web_of(&["a.example", "b.example"]);
+    let web = start_web(&["a.example", "b.example"]);
     let work = Workplace::new();
     let run = work
         .crawl(&web)
@@ -77,13 +80,13 @@ fn standard_input_and_arguments_add_up() {
         .expect_code(0);
     assert_eq!(
         fetched_paths(&web),
-        set(&["a.example/input", "b.example/argument"])
+        path_set(&["a.example/input", "b.example/argument"])
     );
 }
 
 #[test]
 fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
-    let web = web_of(&["a.example"]);
+    let web = start_web(&["a.example"]);
     let work = Workplace::new();
     let pipe = work.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -103,8 +106,11 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     });
     running.signal(Signal::INT);
     let run = running.finish().expect_code(11);
-    assert_eq!(run.summary().outcome("ok"), 2);
-    assert_eq!(fetched_paths(&web), set(&["a.example/1", "a.example/2"]));
+    assert_eq!(run.summary().outcome_count("ok"), 2);
+    assert_eq!(
+        fetched_paths(&web),
+        path_set(&["a.example/1", "a.example/2"])
+    );
     assert!(
         run.elapsed < Duration::from_secs(60),
         "the pipe is open still"
@@ -113,7 +119,7 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
 
 #[test]
 fn csv_columns_become_fields_and_empty_cells_are_missing() {
-    let web = web_of(&["a.example", "b.example"]);
+    let web = start_web(&["a.example", "b.example"]);
     let work = Workplace::new();
     let csv = "id,urls,name,location\r\n\
                1,http://a.example/1 http://b.example/1,,\"Paris, France\"\r\n\
@@ -138,7 +144,7 @@ fn csv_columns_become_fields_and_empty_cells_are_missing() {
 
 #[test]
 fn json_lines_hold_crawl_requests_too() {
-    let web = web_of(&["a.example", "b.example"]);
+    let web = start_web(&["a.example", "b.example"]);
     let root = page("root").link("/1").link("http://b.example/2");
     web.site("a.example").serve("/", root);
     let work = Workplace::new();
@@ -151,7 +157,10 @@ fn json_lines_hold_crawl_requests_too() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched_paths(&web), set(&["a.example/", "a.example/1"]));
+    assert_eq!(
+        fetched_paths(&web),
+        path_set(&["a.example/", "a.example/1"])
+    );
     let stored = work.stored();
     let attrs = stored.query_number("SELECT count(*) FROM pages WHERE attrs LIKE '%\"ticket\"%'");
     assert_eq!(
@@ -243,7 +252,7 @@ const EDITS: &[Edit] = &[
 #[test]
 fn a_resumed_crawl_reads_seeds_added_anywhere() {
     for is_compressed in [false, true] {
-        let (web, work) = (web_of(&["a.example"]), Workplace::new());
+        let (web, work) = (start_web(&["a.example"]), Workplace::new());
         let write = |name: &str, rows: &[String]| {
             let text = rows.join("\n") + "\n";
             match is_compressed {
@@ -291,7 +300,7 @@ fn a_resumed_crawl_reads_seeds_added_anywhere() {
 
 #[test]
 fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
-    let web = web_of(&["a.example", "b.example", "c.example"]);
+    let web = start_web(&["a.example", "b.example", "c.example"]);
     let work = Workplace::new();
     let mut lines = Vec::new();
     let mut broken = Vec::new();
@@ -311,13 +320,13 @@ fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
         .finish()
         .expect_code(0);
     assert_eq!(fetched_paths(&web).len(), 10);
-    assert_eq!(run.summary().outcome("ok"), 10);
+    assert_eq!(run.summary().outcome_count("ok"), 10);
     assert_broken_lines_are_reported(&run.summary().json, &broken);
 }
 
 #[test]
 fn broken_json_lines_are_reported_by_number_and_reason() {
-    let web = web_of(&["a.example"]);
+    let web = start_web(&["a.example"]);
     let work = Workplace::new();
     let lines = [
         r#"{"id": "1", "urls": ["http://a.example/1"], "fields": {"name": null}}"#,
@@ -336,7 +345,10 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
         .arg(seeds)
         .finish()
         .expect_code(0);
-    assert_eq!(fetched_paths(&web), set(&["a.example/1", "a.example/8"]));
+    assert_eq!(
+        fetched_paths(&web),
+        path_set(&["a.example/1", "a.example/8"])
+    );
     let reported = assert_broken_lines_are_reported(&run.summary().json, &[2, 3, 4, 5, 6, 7]);
     assert!(
         reported.contains("feilds") && reported.contains("fields"),

@@ -45,11 +45,11 @@ fn serve_pages(site: &Site, paths: &[&str]) {
 
 /// The requested paths, without robots.txt, in order of name.
 fn requested_paths(site: &Site) -> Vec<String> {
-    asked_since(site, 0)
+    requested_since(site, 0)
 }
 
 /// The paths that were requested after the first `before` requests.
-fn asked_since(site: &Site, before: usize) -> Vec<String> {
+fn requested_since(site: &Site, before: usize) -> Vec<String> {
     let visits = site.visits().pages();
     let mut paths: Vec<String> = visits.0[before..]
         .iter()
@@ -102,7 +102,7 @@ fn sitemaps_in_robots_txt_are_read_down_to_the_pages_at_the_depth_of_seeds() {
     let pages = work.stored().pages();
     let depths = ["/1", "/a.gz"].map(|path| pages[&site.url(path)].depth);
     assert_eq!(depths, [0, 0]);
-    assert_eq!(run.summary().reason("duplicate"), 1);
+    assert_eq!(run.summary().skipped_count("duplicate"), 1);
     web.visits().assert_polite(Duration::from_millis(20));
 }
 
@@ -138,7 +138,7 @@ fn the_usual_place_is_tried_where_none_is_named_and_robots_txt_is_obeyed() {
         .expect_code(0);
     assert_eq!(requested_paths(&named), ["/"]);
     assert_eq!(requested_paths(&usual), ["/", "/1", "/map", "/sitemap.xml"]);
-    assert_eq!(run.summary().outcome("disallowed"), 1);
+    assert_eq!(run.summary().outcome_count("disallowed"), 1);
 }
 
 #[test]
@@ -204,8 +204,18 @@ fn scope_holds_for_pages_and_domains_for_sitemaps() {
     );
     assert!(web.visits().for_host("other.example").is_empty());
     let summary = run.summary();
-    assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
-    assert_eq!(summary.reason("out_of_domain"), 2, "{}", summary.json);
+    assert_eq!(
+        summary.skipped_count("denied_pattern"),
+        1,
+        "{}",
+        summary.json
+    );
+    assert_eq!(
+        summary.skipped_count("out_of_domain"),
+        2,
+        "{}",
+        summary.json
+    );
 }
 
 #[test]
@@ -249,7 +259,12 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
     assert_eq!(site.visits().for_path("/product/1").len(), 1);
     assert_eq!(site.visits().for_path("/moved/2").len(), 0);
     let summary = run.summary();
-    assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
+    assert_eq!(
+        summary.skipped_count("denied_pattern"),
+        1,
+        "{}",
+        summary.json
+    );
 }
 
 #[test]
@@ -328,7 +343,11 @@ fn a_site_with_no_budget_left_is_still_asked_for_its_sitemaps() {
         .finish()
         .expect_code(0);
     assert_eq!(requested_paths(&site), ["/"]);
-    assert_eq!(run.summary().reason("budget"), 1, "the sitemap is reported");
+    assert_eq!(
+        run.summary().skipped_count("budget"),
+        1,
+        "the sitemap is reported"
+    );
 }
 
 #[test]
@@ -391,7 +410,7 @@ fn only_pages_of_mappings_are_taken_unless_all_links_are_followed() {
             .arg(site.url("/"))
             .finish()
             .expect_code(0);
-        assert_eq!(asked_since(&site, before), expected, "{follow}");
+        assert_eq!(requested_since(&site, before), expected, "{follow}");
     }
 }
 

@@ -47,7 +47,7 @@ fn hostile_sitemaps_end_in_outcomes() {
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("crashed"), 0, "{}", summary.json);
+    assert_eq!(summary.outcome_count("crashed"), 0, "{}", summary.json);
     assert_eq!(site.visits().for_path("/1").len(), 1);
     let deep = site
         .visits()
@@ -59,7 +59,7 @@ fn hostile_sitemaps_end_in_outcomes() {
         (1..=4).contains(&deep),
         "{deep} indexes below each other were read"
     );
-    assert_eq!(summary.reason("too_deep"), 1, "{}", summary.json);
+    assert_eq!(summary.skipped_count("too_deep"), 1, "{}", summary.json);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_page_with_more_links_than_a_message_takes_is_cut() {
         .arg(site.url(&folder))
         .finish();
     let summary = run.summary();
-    assert_eq!(summary.outcome("ok"), 1, "{}", summary.json);
+    assert_eq!(summary.outcome_count("ok"), 1, "{}", summary.json);
     assert!(
         (2_000..2_200).contains(&summary.links()),
         "{}",

@@ -46,7 +46,7 @@ fn crawl_on_terminal(columns: u16) -> String {
 }
 
 /// The frames of the progress bar, which come before the summary.
-fn frames(shown: &str) -> Vec<&str> {
+fn progress_frames(shown: &str) -> Vec<&str> {
     let frames = shown.split(['\r', '\n']);
     frames.filter(|frame| frame.contains("errors 0")).collect()
 }
@@ -55,7 +55,7 @@ fn frames(shown: &str) -> Vec<&str> {
 #[test]
 fn the_bar_is_drawn_on_a_wide_terminal() {
     let shown = crawl_on_terminal(140);
-    let frames = frames(&shown);
+    let frames = progress_frames(&shown);
     let last = frames.last().unwrap_or_else(|| panic!("{shown:?}"));
     for part in ["█", " s: resolved ", "pages ", "sites "] {
         assert!(last.contains(part), "`{part}` is not in: {last:?}");
@@ -66,7 +66,7 @@ fn the_bar_is_drawn_on_a_wide_terminal() {
 #[test]
 fn a_narrow_terminal_shows_the_essentials_and_cuts_the_rest_off() {
     let shown = crawl_on_terminal(36);
-    let frames = frames(&shown);
+    let frames = progress_frames(&shown);
     let last = frames.last().unwrap_or_else(|| panic!("{shown:?}"));
     assert!(last.contains(" s: resolved "), "{last:?}");
     for part in ["█", "░", "sites"] {
@@ -77,14 +77,14 @@ fn a_narrow_terminal_shows_the_essentials_and_cuts_the_rest_off() {
 /// Control sequences that set a terminal's title, colour its text, clear it, and overwrite its content.
 const STEERING: &str = "A\u{1b}]0;owned\u{7}B\u{1b}[31mC\u{9b}2JD\u{8}E\u{7f}F\u{9d}8;;x\u{9c}G";
 
-fn steers(text: &str) -> bool {
+fn has_control_characters(text: &str) -> bool {
     let is_steering = |c: char| c.is_control() && !"\n\t".contains(c);
     text.contains(is_steering)
 }
 
 /// Serves a page whose whole text tries to control a terminal, and writes seeds and a saved page with such text.
 /// Returns commands that show the text.
-fn commands_about_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
+fn prepare_hostile_commands(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
     let site = web.site("evil.example");
     site.serve(
         "/",
@@ -135,7 +135,7 @@ fn commands_about_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>
 #[test]
 fn nothing_that_a_page_says_steers_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
-    let commands = commands_about_a_hostile_page(&web, &work);
+    let commands = prepare_hostile_commands(&web, &work);
     let run = work
         .crawl(&web)
         .replace_flag("--summary", "human")
@@ -144,17 +144,29 @@ fn nothing_that_a_page_says_steers_a_terminal() {
         .arg(work.path("evil.csv"))
         .finish()
         .expect_code(0);
-    assert!(!steers(&run.stdout), "{:?}", run.stdout);
-    assert!(!steers(&run.stderr), "{:?}", run.stderr);
+    assert!(!has_control_characters(&run.stdout), "{:?}", run.stdout);
+    assert!(!has_control_characters(&run.stderr), "{:?}", run.stderr);
     for path in files_under(&work.path("state/logs")) {
         let text = std::fs::read_to_string(&path).expect("a log");
-        assert!(!steers(&text), "{}: {text:?}", path.display());
+        assert!(
+            !has_control_characters(&text),
+            "{}: {text:?}",
+            path.display()
+        );
     }
     let mut said = String::new();
     for args in commands.iter().filter(|args| args[0] != "export") {
         let run = Run::new(args).finish();
-        assert!(!steers(&run.stdout), "{args:?}: {:?}", run.stdout);
-        assert!(!steers(&run.stderr), "{args:?}: {:?}", run.stderr);
+        assert!(
+            !has_control_characters(&run.stdout),
+            "{args:?}: {:?}",
+            run.stdout
+        );
+        assert!(
+            !has_control_characters(&run.stderr),
+            "{args:?}: {:?}",
+            run.stderr
+        );
         said += &run.stdout;
     }
     for part in ["A\\u001b]0;owned\\u0007B", "C\\u009b2JD"] {
@@ -166,7 +178,7 @@ fn nothing_that_a_page_says_steers_a_terminal() {
 #[test]
 fn an_export_is_as_stored_in_a_pipe_and_harmless_on_a_terminal() {
     let (web, work) = (Web::start(), Workplace::new());
-    let commands = commands_about_a_hostile_page(&web, &work);
+    let commands = prepare_hostile_commands(&web, &work);
     let crawl = work.crawl(&web).arg("--seeds").arg(work.path("evil.csv"));
     crawl.finish().expect_code(0);
     let exports = commands
@@ -189,7 +201,7 @@ fn an_export_is_as_stored_in_a_pipe_and_harmless_on_a_terminal() {
             .expect("`script` is installed");
         let shown = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
         assert!(output.status.success(), "{shown}");
-        assert!(!steers(&shown), "{args:?}: {shown:?}");
+        assert!(!has_control_characters(&shown), "{args:?}: {shown:?}");
         assert!(shown.contains("\\u009b2J"), "{args:?}: {shown:?}");
     }
 }

@@ -21,7 +21,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-fn ask(stream: &mut TcpStream, host: &str, path: &str) {
+fn send_request(stream: &mut TcpStream, host: &str, path: &str) {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nX-Probe: 1\r\n\r\n");
     stream
         .write_all(request.as_bytes())
@@ -68,11 +68,11 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
         ("b.example", "/robots.txt", "HTTP/1.1 404"),
         ("c.example", "/", "HTTP/1.1 404"),
     ] {
-        ask(&mut stream, host, path);
+        send_request(&mut stream, host, path);
         let answer = read_page(&mut stream);
         assert!(answer.contains(expected), "{host}{path}: {answer}");
     }
-    assert_eq!(web.connections(), 1);
+    assert_eq!(web.connection_count(), 1);
     let visits = web.visits();
     assert_eq!(
         visits.for_host("a.example").paths(),
@@ -92,13 +92,13 @@ fn the_log_knows_gaps_and_overlaps() {
         .serve("/", page("s").latency(latency));
     let mut first = connect(web.plain_address());
     let mut second = connect(web.plain_address());
-    ask(&mut first, "slow.example", "/");
+    send_request(&mut first, "slow.example", "/");
     web.log()
         .wait_until("the first request is there", |visits| visits.len() == 1);
-    ask(&mut second, "slow.example", "/");
+    send_request(&mut second, "slow.example", "/");
     read_page(&mut first);
     read_page(&mut second);
-    ask(&mut first, "slow.example", "/");
+    send_request(&mut first, "slow.example", "/");
     read_page(&mut first);
     let visits = web.log().wait_until("all have ended", |visits| {
         visits.len() == 3 && visits.0.iter().all(|visit| visit.ended_at.is_some())
@@ -122,7 +122,7 @@ fn a_client_that_goes_away_is_noticed_while_the_site_waits() {
         .serve("/", script().send("HTTP/1.1 200 OK\r\n").hold_open());
     for host in ["a.example", "b.example"] {
         let mut stream = connect(web.plain_address());
-        ask(&mut stream, host, "/");
+        send_request(&mut stream, host, "/");
         web.log()
             .wait_until("it was asked", |visits| !visits.for_host(host).is_empty());
     }
@@ -144,19 +144,19 @@ fn scripts_are_sent_to_the_byte_and_connections_end_as_scripted() {
             .pause(20 * MS)
             .reset(),
     );
-    site.serve("/endless", script().endless("spam ", Duration::ZERO));
+    site.serve("/endless", script().send_endlessly("spam ", Duration::ZERO));
     let mut stream = connect(web.plain_address());
-    ask(&mut stream, "a.example", "/cut");
+    send_request(&mut stream, "a.example", "/cut");
     assert_eq!(read_all(&mut stream), "HTTP/1.1 20");
     let mut stream = connect(web.plain_address());
-    ask(&mut stream, "a.example", "/reset");
+    send_request(&mut stream, "a.example", "/reset");
     let ended = stream.read_to_end(&mut Vec::new());
     assert_eq!(
         ended.map_err(|error| error.kind()),
         Err(std::io::ErrorKind::ConnectionReset)
     );
     let mut stream = connect(web.plain_address());
-    ask(&mut stream, "a.example", "/endless");
+    send_request(&mut stream, "a.example", "/endless");
     assert_eq!(read_all(&mut stream).len(), 1 << 20);
     drop(stream);
     let visits = web
@@ -183,7 +183,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
         .parse()
         .expect("an address");
     let mut stream = connect(address);
-    ask(&mut stream, &address.to_string(), "/");
+    send_request(&mut stream, &address.to_string(), "/");
     assert!(read_page(&mut stream).contains("by address"));
     for policy in [ConnectionPolicy::Close, ConnectionPolicy::Reset] {
         let url = web.site_with_policy("127.0.9.2", policy).url("/");
@@ -197,7 +197,7 @@ fn sites_have_addresses_of_their_own_and_may_refuse_every_connection() {
         let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(read_all(&mut stream), "");
     }
-    assert_eq!(web.connections(), 3);
+    assert_eq!(web.connection_count(), 3);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn every_hostile_page_answers_something_or_falls_silent_on_purpose() {
     for hostile in &pages {
         let mut stream = connect(web.plain_address());
         stream.set_read_timeout(Some(500 * MS)).expect("a timeout");
-        ask(&mut stream, &hostile.host(), "/");
+        send_request(&mut stream, &hostile.host(), "/");
         // An end, a reset and silence all yield no byte.
         let answered = stream.read(&mut [0; 16]).unwrap_or(0) > 0;
         let silent = ["dropped-after-request", "reset-after-request", "silent"];
@@ -236,9 +236,9 @@ fn every_odd_robots_file_is_served() {
     for odd in &files {
         odd.serve_on(&web.site(&odd.host()));
         let mut stream = connect(web.plain_address());
-        ask(&mut stream, &odd.host(), "/closed");
+        send_request(&mut stream, &odd.host(), "/closed");
         assert!(read_page(&mut stream).contains("<h1>/closed</h1>"));
-        ask(&mut stream, &odd.host(), "/robots.txt");
+        send_request(&mut stream, &odd.host(), "/robots.txt");
     }
     assert_eq!(
         web.log()
@@ -282,7 +282,7 @@ fn https_speaks_both_versions_and_every_encoding() {
     }
     for version in ["--http1.1", "--http2"] {
         for encoding in ["gzip", "deflate", "br"] {
-            let url = site.https(&format!("/{encoding}"));
+            let url = site.https_url(&format!("/{encoding}"));
             let body = curl(&web, &["--compressed", version], &url);
             assert!(body.contains(&format!("<h1>{encoding}</h1>")), "{body}");
         }
@@ -312,7 +312,7 @@ fn statuses_without_a_body_end_with_their_head() {
         .serve("/999", page("t").status(999));
     let mut stream = connect(web.plain_address());
     for code in ["204", "304", "999"] {
-        ask(&mut stream, "a.example", &format!("/{code}"));
+        send_request(&mut stream, "a.example", &format!("/{code}"));
         let answer = read_page(&mut stream);
         assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
     }
@@ -336,7 +336,7 @@ fn isolated_tests_see_a_network_of_their_own() {
                 .parse()
                 .expect("an address");
             let mut stream = connect(address);
-            ask(&mut stream, "93.184.216.34", "/");
+            send_request(&mut stream, "93.184.216.34", "/");
             assert!(read_page(&mut stream).contains("public"));
             let elsewhere = "10.0.0.1:80".parse().expect("an address");
             let elsewhere = TcpStream::connect_timeout(&elsewhere, 5_000 * MS);

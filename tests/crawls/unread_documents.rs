@@ -47,14 +47,14 @@ impl Watched {
             },
         });
         let file = self.work.write_json("watch.json", &watch);
-        let before = self.lines("notified.jsonl").len();
+        let before = self.read_lines("notified.jsonl").len();
         let run = Run::new(["watch", "run"]).arg(file).arg("--once");
         let run = run.args(["--progress", "none"]);
         run.env("WEBFILL_DOCUMENTS_READ", "true")
             .finish()
             .expect_code(0);
-        let record = self.lines("state/runs-papers.jsonl").pop().unwrap();
-        let notifications = self.lines("notified.jsonl").split_off(before);
+        let record = self.read_lines("state/runs-papers.jsonl").pop().unwrap();
+        let notifications = self.read_lines("notified.jsonl").split_off(before);
         let events = notifications
             .iter()
             .flat_map(|notification| notification["events"].as_array().unwrap());
@@ -65,7 +65,7 @@ impl Watched {
         (record["counts"].clone(), reported)
     }
 
-    fn lines(&self, file: &str) -> Vec<Value> {
+    fn read_lines(&self, file: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.work.path(file)).unwrap_or_default();
         let lines = text.lines();
         lines
@@ -81,7 +81,7 @@ impl Watched {
     }
 }
 
-fn a_pdf(text: &str) -> webfill_tests::site::Page {
+fn pdf_page(text: &str) -> webfill_tests::site::Page {
     document("application/pdf", pdf("A paper", text))
 }
 
@@ -98,8 +98,8 @@ fn locked_document() -> webfill_tests::site::Page {
 
 fn run_four_nights(watched: &Watched) {
     let site = watched.site();
-    site.serve("/paper", a_pdf("Contract 1"));
-    site.serve("/old-scan", a_pdf(""));
+    site.serve("/paper", pdf_page("Contract 1"));
+    site.serve("/old-scan", pdf_page(""));
     let (counts, reported) = watched.run(&["/paper", "/old-scan"]);
     assert_eq!(counts["documents"], 2, "{counts}");
     assert!(
@@ -108,7 +108,7 @@ fn run_four_nights(watched: &Watched) {
     );
 
     site.serve("/locked", locked_document());
-    site.serve("/scan", a_pdf(""));
+    site.serve("/scan", pdf_page(""));
     let torn = || document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]);
     site.serve("/torn", torn());
     let all = ["/paper", "/old-scan", "/locked", "/scan", "/torn"];
@@ -125,8 +125,8 @@ fn run_four_nights(watched: &Watched) {
     );
     assert_eq!(counts["documents"], 0, "{counts}");
 
-    site.serve("/paper", a_pdf("Contract 1"));
-    site.serve("/torn", a_pdf("Contract 2"));
+    site.serve("/paper", pdf_page("Contract 1"));
+    site.serve("/torn", pdf_page("Contract 2"));
     let (counts, reported) = watched.run(&all);
     let mended = watched.expected_reports("changed", &["/torn"]);
     assert_eq!(

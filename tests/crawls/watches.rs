@@ -61,13 +61,13 @@ impl Watched {
         self.web.site("people.example")
     }
 
-    fn file(&self) -> PathBuf {
+    fn write_watch(&self) -> PathBuf {
         self.work.write_json("watch.json", &self.watch)
     }
 
     /// A run of `webfill watch run FILE`, started in a folder other than the file's.
     fn run(&self) -> Run {
-        let run = Run::new(["watch", "run"]).arg(self.file());
+        let run = Run::new(["watch", "run"]).arg(self.write_watch());
         run.args(["--progress", "none", "--summary", "json"])
             .in_folder("/")
     }
@@ -92,17 +92,17 @@ impl Watched {
         runs
     }
 
-    fn ends(&self) -> Vec<String> {
+    fn run_endings(&self) -> Vec<String> {
         let how = |run: &Value| run["how"].as_str().unwrap_or("under way").to_owned();
         self.runs().iter().map(how).collect()
     }
 
     /// How often the page at a path was requested.
-    fn visits(&self, path: &str) -> usize {
+    fn count_visits(&self, path: &str) -> usize {
         self.web.visits().pages().for_path(path).len()
     }
 
-    fn tasks(&self) -> i64 {
+    fn count_tasks(&self) -> i64 {
         let file = self.work.path("state/dispatcher.db");
         let db = rusqlite::Connection::open(file).unwrap();
         db.query_row("SELECT count(*) FROM task_rows", [], |row| row.get(0))
@@ -121,12 +121,12 @@ fn each_run_checks_each_page_again_once_and_is_recorded() {
     for run in 1..=3 {
         let finished = watched.run_once().finish().expect_code(0);
         assert_eq!(finished.summary().pages(), 2, "of this run alone");
-        assert_eq!(watched.visits("/list"), run);
-        assert_eq!(watched.visits("/ada"), run);
-        assert_eq!(watched.tasks(), 2, "the frontier does not grow");
+        assert_eq!(watched.count_visits("/list"), run);
+        assert_eq!(watched.count_visits("/ada"), run);
+        assert_eq!(watched.count_tasks(), 2, "the frontier does not grow");
     }
     let runs = watched.runs();
-    assert_eq!(watched.ends(), ["finished", "finished", "finished"]);
+    assert_eq!(watched.run_endings(), ["finished", "finished", "finished"]);
     let numbers: Vec<&Value> = runs.iter().map(|run| &run["number"]).collect();
     assert_eq!(numbers, [1, 2, 3]);
     assert_eq!(runs[2]["counts"]["pages"], 2);
@@ -147,8 +147,8 @@ fn each_run_reads_the_sitemaps_again() {
             .site()
             .serve(&format!("/listed{run}"), page("listed"));
         watched.run_once().finish().expect_code(0);
-        assert_eq!(watched.visits("/sitemap.xml"), run);
-        assert_eq!(watched.visits(&format!("/listed{run}")), 1);
+        assert_eq!(watched.count_visits("/sitemap.xml"), run);
+        assert_eq!(watched.count_visits(&format!("/listed{run}")), 1);
     }
 }
 
@@ -170,7 +170,7 @@ fn each_run_fetches_the_fields_of_its_records_again() {
             .stored()
             .query_texts("SELECT fields FROM records");
         assert!(stored[0].contains(name), "run {}: {stored:?}", run + 1);
-        assert_eq!(watched.visits("/ada"), run + 1);
+        assert_eq!(watched.count_visits("/ada"), run + 1);
     }
     let counts = &watched.runs()[2]["counts"];
     assert_eq!(counts["records"]["resolved"], 1, "{counts}");
@@ -215,7 +215,7 @@ fn it_stays_and_runs_whenever_it_is_due() {
     let mut running = watched.run().start();
     running.wait_until("three runs have ended", |_| {
         watched
-            .ends()
+            .run_endings()
             .iter()
             .filter(|how| *how == "finished")
             .count()
@@ -232,8 +232,8 @@ fn it_stays_and_runs_whenever_it_is_due() {
     );
     let runs = watched.runs().len();
     assert_eq!(
-        watched.visits("/ada").abs_diff(runs),
-        usize::from(watched.visits("/ada") < runs)
+        watched.count_visits("/ada").abs_diff(runs),
+        usize::from(watched.count_visits("/ada") < runs)
     );
 }
 
@@ -250,7 +250,7 @@ fn missed_runs_are_made_up_for_once() {
     let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
     running.wait_until("a second run has ended", |_| {
-        watched.ends() == ["finished", "finished"]
+        watched.run_endings() == ["finished", "finished"]
     });
     // The command waits for the next run, and has said so.
     running.wait_for_stderr("next run at 20");
@@ -260,7 +260,7 @@ fn missed_runs_are_made_up_for_once() {
     assert_eq!(runs.len(), 2, "once: {runs:?}");
     assert_eq!(runs[1]["number"], 8);
     assert!(runs[1]["missed"].as_i64() >= Some(3), "{}", runs[1]);
-    assert_eq!(watched.visits("/ada"), 2);
+    assert_eq!(watched.count_visits("/ada"), 2);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn nothing_is_due_at_once_by_a_clock() {
     let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
     running.wait_for_stderr("next run at 20");
-    assert_eq!(watched.visits("/list"), 0);
+    assert_eq!(watched.count_visits("/list"), 0);
     running.signal(Signal::INT);
     running.finish().expect_code(0);
 }
@@ -294,9 +294,13 @@ fn a_killed_run_is_resumed() {
         });
     running.signal(Signal::KILL);
     drop(running.finish());
-    assert_eq!(watched.ends(), ["finished", "under way"]);
+    assert_eq!(watched.run_endings(), ["finished", "under way"]);
     watched.run_once().finish().expect_code(0);
-    assert_eq!(watched.ends(), ["finished", "finished"], "the same run");
+    assert_eq!(
+        watched.run_endings(),
+        ["finished", "finished"],
+        "the same run"
+    );
     let visits = watched.web.visits().pages().len();
     // The pages that were fetched, and those that a busy machine had not stored yet. If all were fetched again, there
     // would be more than 64.
@@ -318,7 +322,7 @@ fn a_budget_ends_a_run_and_the_rest_stays_queued() {
     watched.watch["budget"] = json!({"pages": 2});
     watched.run_once().finish().expect_code(12);
     watched.run_once().finish().expect_code(12);
-    assert_eq!(watched.ends(), ["budget", "budget"]);
+    assert_eq!(watched.run_endings(), ["budget", "budget"]);
     assert_eq!(watched.runs()[1]["counts"]["pages"], 2);
     assert_eq!(watched.runs()[0]["counts"]["queued"], 1, "it is left");
     assert_eq!(watched.web.visits().pages().len(), 4);
@@ -340,7 +344,7 @@ fn no_page_starves_if_a_run_checks_few_pages_of_a_site() {
         assert_eq!(watched.runs()[run - 1]["how"], "budget");
     }
     for n in 0..6 {
-        assert!(watched.visits(&format!("/p{n}")) > 0, "page {n}");
+        assert!(watched.count_visits(&format!("/p{n}")) > 0, "page {n}");
     }
 }
 
@@ -358,7 +362,7 @@ fn links_of_a_list_that_has_not_changed_are_followed() {
         });
     for run in 1..=3 {
         watched.run_once().finish().expect_code(0);
-        assert_eq!(watched.visits("/ada"), run);
+        assert_eq!(watched.count_visits("/ada"), run);
         let outcomes = match run {
             1 => json!({"ok": 2}),
             _ => json!({"ok": 1, "not_modified": 1}),
@@ -377,7 +381,7 @@ fn a_window_ends_a_run_politely() {
     watched.watch["urls"] = json!(urls);
     watched.watch["window"] = json!("3s");
     watched.run_once().finish().expect_code(12);
-    assert_eq!(watched.ends(), ["window"]);
+    assert_eq!(watched.run_endings(), ["window"]);
     let visits = watched.web.visits().pages().len();
     assert!((1..50).contains(&visits), "{visits}");
 }
@@ -405,11 +409,11 @@ fn failed_pages_are_retried_in_the_same_run() {
         .env("WEBFILL_RETRIES_HTTP_502", "60,600")
         .env("WEBFILL_RETRIES_HTTP_504", "60,600,3600");
     let summary = run.finish().expect_code(0).summary();
-    let counts = ["ok", "http_error"].map(|outcome| summary.outcome(outcome));
+    let counts = ["ok", "http_error"].map(|outcome| summary.outcome_count(outcome));
     assert_eq!(counts, [2, 1], "{}", summary.json);
-    assert_eq!(watched.ends(), ["finished"]);
-    assert_eq!(watched.visits("/ada"), 2);
-    assert!(watched.visits("/dead") > 1);
+    assert_eq!(watched.run_endings(), ["finished"]);
+    assert_eq!(watched.count_visits("/ada"), 2);
+    assert!(watched.count_visits("/dead") > 1);
     assert_eq!(watched.runs()[0]["counts"]["outcomes"]["http_error"], 1);
 }
 

@@ -11,7 +11,7 @@ pub(crate) const SITES: usize = 6;
 pub(crate) const PAGES_PER_SITE: usize = 9;
 
 /// Serves sites with a root and eight leaves each. Returns the roots.
-pub(crate) fn wide_web(web: &Web) -> Vec<String> {
+pub(crate) fn serve_wide_web(web: &Web) -> Vec<String> {
     let roots = (0..SITES).map(|number| {
         let site = web.site(&format!("w{number}.example"));
         site.serve_otherwise(|request| page(&request.path).field("name", &request.path).into());
@@ -22,7 +22,7 @@ pub(crate) fn wide_web(web: &Web) -> Vec<String> {
                 page.mapped_link(&format!("/{leaf}"))
             }),
         );
-        site.latency(Duration::from_millis(20));
+        site.set_latency(Duration::from_millis(20));
         site.url("/")
     });
     roots.collect()

@@ -10,7 +10,7 @@ use webfill_tests::site::page;
 use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
 /// Requests for several pages of one site.
-fn pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
+fn serve_pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
     let site = fleet.web.site(host);
     site.serve_otherwise(|request| page(&request.path).into());
     (0..count)
@@ -32,8 +32,8 @@ fn fleet_with_blocked_sites(hosts: &[&str]) -> Fleet {
 #[test]
 fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
     let fleet = fleet_with_blocked_sites(&["a.example", "b.example"]);
-    let mut requests = pages(&fleet, "a.example", 8, "abc123");
-    requests.extend(pages(&fleet, "b.example", 3, "abc123"));
+    let mut requests = serve_pages(&fleet, "a.example", 8, "abc123");
+    requests.extend(serve_pages(&fleet, "b.example", 3, "abc123"));
     requests[0]["priority"] = json!(90);
     requests[1]["priority"] = json!(20);
     fleet.feed(&requests);
@@ -52,7 +52,7 @@ fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
     assert_eq!(info["uuid"], "someuuid");
     let server_time = info["server_time"].as_u64().expect("seconds");
     assert!(server_time.abs_diff(epoch_seconds()) < 60, "{server_time}");
-    let as_reported = fleet.json(&["info", APP, "abc123"]);
+    let as_reported = fleet.run_json(&["info", APP, "abc123"]);
     assert_eq!(as_reported["total_pending"], 11);
     let output = fleet.run(&["info", APP, "abc123"]).expect_code(0).stdout;
     assert!(
@@ -65,7 +65,7 @@ fn info_of_a_crawl_has_the_fields_of_scrapy_cluster() {
 fn info_of_an_application_tallies_its_crawls() {
     let fleet = fleet_with_blocked_sites(&["a.example", "b.example"]);
     let expires = epoch_seconds() + 3_600;
-    let mut requests = pages(&fleet, "a.example", 11, "1aaabbb");
+    let mut requests = serve_pages(&fleet, "a.example", 11, "1aaabbb");
     requests.push(request_with(
         "http://b.example/",
         "2aaabbb",
@@ -104,10 +104,10 @@ fn no_request_starts_after_a_stop_was_answered() {
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
     let mut requests = Vec::new();
     for host in &hosts {
-        requests.extend(pages(&fleet, host, 100, "halt"));
-        fleet.web.site(host).latency(Duration::from_millis(30));
+        requests.extend(serve_pages(&fleet, host, 100, "halt"));
+        fleet.web.site(host).set_latency(Duration::from_millis(30));
     }
-    let other = pages(&fleet, "other.example", 200, "goes-on");
+    let other = serve_pages(&fleet, "other.example", 200, "goes-on");
     fleet.feed(&requests);
     fleet.feed(&other);
     fleet
@@ -160,8 +160,8 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
     let lease = LEASE.as_secs().to_string();
     // This delay allows four tasks of a site to be handed out at a time.
     let fleet = Fleet::start_with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
-    let requests = pages(&fleet, "a.example", 50, "c");
-    fleet.web.site("a.example").latency(latency);
+    let requests = serve_pages(&fleet, "a.example", 50, "c");
+    fleet.web.site("a.example").set_latency(latency);
     fleet.feed(&requests);
     let process = standing_still(&fleet);
     let log = fleet.web.log();
@@ -179,7 +179,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
     });
     assert_eq!(fleet.pending_tasks("c"), 0);
     // By now the stopped process works again, and would have begun its tasks.
-    fleet.feed(&pages(&fleet, "b.example", 1, "after"));
+    fleet.feed(&serve_pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
     let visits = fleet.web.visits().for_host("a.example").pages();
     let late = visits.0.iter().filter(|visit| visit.started_at > answered);
@@ -205,7 +205,7 @@ fn a_stop_is_kept_by_a_worker_that_stands_still() {
 #[test]
 fn a_stopped_crawl_id_is_refused_for_good() {
     let mut fleet = fleet_with_blocked_sites(&["a.example"]);
-    fleet.feed(&pages(&fleet, "a.example", 5, "never"));
+    fleet.feed(&serve_pages(&fleet, "a.example", 5, "never"));
     let run = fleet.run(&["stop", APP, "never"]).expect_code(0);
     assert!(
         run.stdout.contains("5 pending URLs purged"),
@@ -214,7 +214,7 @@ fn a_stopped_crawl_id_is_refused_for_good() {
     );
     let again = request("http://a.example/again", "never");
     let refused = |fleet: &Fleet| {
-        let (path, message) = fleet.client().refusal(&json!([again]));
+        let (path, message) = fleet.client().expect_refusal(&json!([again]));
         assert!(path.starts_with("$[0]"), "{path}");
         assert!(
             path.ends_with("crawlid") && message.contains("stop"),
@@ -235,7 +235,7 @@ fn a_stopped_crawl_id_is_refused_for_good() {
 #[test]
 fn a_paused_crawl_waits_until_it_is_resumed() {
     let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.02")]);
-    let requests = pages(&fleet, "a.example", 150, "backoff");
+    let requests = serve_pages(&fleet, "a.example", 150, "backoff");
     fleet.feed(&requests);
     let log = fleet.web.log();
     log.wait_until("it is under way", |visits| visits.pages().len() > 5);
@@ -266,7 +266,7 @@ fn a_paused_crawl_waits_until_it_is_resumed() {
 #[test]
 fn a_pause_outlasts_a_restart() {
     let mut fleet = fleet_with_blocked_sites(&["a.example"]);
-    fleet.feed(&pages(&fleet, "a.example", 5, "backoff"));
+    fleet.feed(&serve_pages(&fleet, "a.example", 5, "backoff"));
     fleet.run(&["pause", APP, "backoff"]).expect_code(0);
     fleet
         .run(&["site", "a.example", "--block-until", "none"])
@@ -283,7 +283,7 @@ fn a_pause_outlasts_a_restart() {
 
 #[test]
 fn actions_that_are_off_are_refused_with_their_path() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let client = fleet.client();
     for (wrong, named) in [
         (
@@ -320,7 +320,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
             "limit",
         ),
     ] {
-        let (path, message) = client.refusal(&wrong);
+        let (path, message) = client.expect_refusal(&wrong);
         assert!(
             (path.clone() + &message).contains(named),
             "{wrong}: {path}: {message}"
@@ -333,13 +333,13 @@ fn actions_that_are_off_are_refused_with_their_path() {
         run.stderr
     );
     // The id is still usable.
-    fleet.feed(&pages(&fleet, "a.example", 1, "no-such-crawl"));
+    fleet.feed(&serve_pages(&fleet, "a.example", 1, "no-such-crawl"));
 }
 
 #[test]
 fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     let fleet = Fleet::start();
-    let requests = pages(&fleet, "a.example", 60, "works");
+    let requests = serve_pages(&fleet, "a.example", 60, "works");
     let client = fleet.client();
     fleet.feed(&requests);
     let rubbish: [&[u8]; 12] = [
@@ -391,8 +391,8 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
 fn status_describes_the_fleet() {
     let mut fleet = fleet_with_blocked_sites(&["a.example"]);
     fleet.add_supervisor("two");
-    fleet.feed(&pages(&fleet, "a.example", 7, "c"));
-    let status = fleet.json(&["status"]);
+    fleet.feed(&serve_pages(&fleet, "a.example", 7, "c"));
+    let status = fleet.run_json(&["status"]);
     let text = status.to_string();
     assert!(
         text.contains("\"one\"") && text.contains("\"two\""),

@@ -8,7 +8,7 @@ use crate::fleet::{Fleet, request};
 
 #[test]
 fn a_supervisor_with_a_folder_archives_what_its_workers_fetch() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let site = fleet.web.site("kept.example");
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     let url = site.url("/ada");

@@ -8,7 +8,7 @@ use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
 #[test]
 fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let of_crawl = |number: usize| {
         let host = if number == 0 { "first" } else { "other" };
         request(
@@ -19,7 +19,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
     requests.chunks(1_500).for_each(|some| fleet.feed(some));
     // The answer is from the crawl that was opened before all others.
-    let answer = fleet.json(&["why", "http://first.example/0"]);
+    let answer = fleet.run_json(&["why", "http://first.example/0"]);
     assert_eq!(answer["crawls"][0]["crawlid"], "c0", "{answer}");
     assert_eq!(
         answer["crawls"].as_array().map(Vec::len),
@@ -39,7 +39,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
         "{said}"
     );
     // No crawl knows this URL. After all were searched, some of them judge it.
-    let answer = fleet.json(&["why", "http://nobody.example/"]);
+    let answer = fleet.run_json(&["why", "http://nobody.example/"]);
     assert_eq!(
         answer["crawls"].as_array().map(Vec::len),
         Some(10),
@@ -51,11 +51,11 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
 
 #[test]
 fn why_lists_all_crawls_that_know_a_url_however_many() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let of_crawl = |number: usize| request("http://shared.example/", &format!("c{number}"));
     let requests: Vec<Value> = (0..50).map(of_crawl).collect();
     fleet.feed(&requests);
-    let answer = fleet.json(&["why", "http://shared.example/"]);
+    let answer = fleet.run_json(&["why", "http://shared.example/"]);
     let crawls = answer["crawls"].as_array().expect("a list");
     let names: Vec<&str> = crawls
         .iter()
@@ -94,7 +94,7 @@ fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
 
 #[test]
 fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
-    let fleet = Fleet::with_file(&format!("[applications.{APP}]\nmax_pages = 2\n"));
+    let fleet = Fleet::start_with_config_file(&format!("[applications.{APP}]\nmax_pages = 2\n"));
     let site = fleet.web.site("a.example");
     site.serve_otherwise(|_| page("T").into());
     let requests: Vec<Value> = (0..5)
@@ -119,7 +119,7 @@ fn a_limit_is_shown_with_its_number_its_fill_and_how_to_raise_it() {
         let said = fleet.run(command).expect_code(0).stdout;
         assert!(said.contains(&limit), "{command:?}: {said}");
     }
-    let reported = fleet.json(&["why", &site.url("/4")]);
+    let reported = fleet.run_json(&["why", &site.url("/4")]);
     let text = reported["crawls"][0]["text"].as_str().unwrap_or_default();
     assert!(text.contains(&limit), "{reported}");
 }

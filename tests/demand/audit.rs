@@ -37,7 +37,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
         &["add", "client", "shop", &public, "--apps", "shop"],
         "keys",
     );
-    let dispatcher = keyed.dispatcher();
+    let dispatcher = keyed.start_dispatcher();
     let (chief, shop) = (keyed.client("chief"), keyed.client("shop"));
     let one = |app: &str, n: u32| json!({"url": format!("http://a.example/{n}"), "appid": app, "crawlid": "c"});
     assert_eq!(
@@ -118,7 +118,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
 /// A reload is answered after it was carried out. By then there is already a line about its request.
 #[test]
 fn a_failed_reload_is_recorded_as_refused() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     fleet
         .work
         .write("mappings/profile.json", "{\n  \"name\": 7\n}");
@@ -148,7 +148,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     keyed.create_member("client", "chief", true);
     let shop = keyed.create_member("client", "shop", true);
     keyed.create_member("supervisor", "vm-01", true);
-    let _dispatcher = keyed.dispatcher();
+    let _dispatcher = keyed.start_dispatcher();
     let list = keyed.work.path("keys/allowed");
     let text = fs::read_to_string(&list).expect("a list");
     let kept = text.lines().filter(|line| !line.contains("vm-01"));
@@ -181,7 +181,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
 /// which are summed up, and actions among them.
 #[test]
 fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
-    let mut fleet = Fleet::dispatcher_only(&[("LOG_LEVEL", "off")]);
+    let mut fleet = Fleet::start_dispatcher_only(&[("LOG_LEVEL", "off")]);
     let mut answered = 0;
     for round in 0..4 {
         let (fed, gone) = (AtomicU64::new(0), AtomicBool::new(false));

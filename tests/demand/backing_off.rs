@@ -29,7 +29,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
         true => status(403).into(),
         false => page("T").into(),
     });
-    let firehose = fleet.firehose(&format!("outbound.{APP}"));
+    let firehose = fleet.subscribe_firehose(&format!("outbound.{APP}"));
     let requests: Vec<Value> = (0..9)
         .map(|page| request(&blocks.url(&format!("/{page}")), "c"))
         .collect();
@@ -62,14 +62,14 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     refuses.store(false, Ordering::SeqCst);
     fleet.restart();
     let so_far = blocks.visits().pages().len();
-    let answer = fleet.json(&["site", "blocks.example"]);
+    let answer = fleet.run_json(&["site", "blocks.example"]);
     assert_eq!(answer["state"], "backing_off", "over a restart: {answer}");
     fleet
         .run(&["site", "blocks.example", "--wake"])
         .expect_code(0);
     fleet.wait_until_done("c");
     assert_eq!(blocks.visits().pages().len(), so_far + 9);
-    let answer = fleet.json(&["site", "blocks.example"]);
+    let answer = fleet.run_json(&["site", "blocks.example"]);
     assert_eq!(
         (&answer["state"], &answer["queued"]),
         (&json!("open"), &json!(0))

@@ -41,7 +41,7 @@ fn make_an_hour_old(frontier: &Path) {
 }
 
 /// Makes the file look like an unmarked copy.
-fn take_the_mark_off(frontier: &Path) {
+fn remove_backup_mark(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     let sql = "DELETE FROM meta WHERE name = 'backup_made_at_ms'";
     assert_eq!(db.execute(sql, []).expect("its tables"), 1);
@@ -57,7 +57,7 @@ fn what_came_after_a_backup_is_fetched_again_politely() {
 fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_is_one() {
     check_that_the_rest_is_fetched_again(|fleet, backup| {
         let frontier = backup.join("dispatcher.db");
-        take_the_mark_off(&frontier);
+        remove_backup_mark(&frontier);
         fleet.copy_elsewhere(&frontier);
         // Other programs that open the copy do not spare the dispatcher its wait.
         let prune =
@@ -77,7 +77,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let refused = fleet.dispatcher_role().finish().expect_code(2);
     let names = "WEBFILL_DISPATCHER_RESTORED";
     assert!(refused.stderr.contains(names), "{}", refused.stderr);
-    fleet.set("DISPATCHER_RESTORED", "true");
+    fleet.set_env("DISPATCHER_RESTORED", "true");
     let waits = "no supervisor is admitted";
     fleet.start_dispatcher();
     let output = fleet.dispatcher().stderr_so_far();

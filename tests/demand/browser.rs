@@ -81,7 +81,7 @@ fn a_site_with_pages_for_both_keeps_its_distance() {
 #[needs(chromium)]
 #[test]
 fn a_stop_ends_the_requests_of_a_page() {
-    let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.3")]);
+    let mut fleet = Fleet::start_dispatcher_only(&[("POLITENESS_DELAY", "0.3")]);
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("asking.example");
     let ask = "let n = 0; const ask = () => fetch('/data/' + n++).then(ask); ask()";
@@ -113,7 +113,7 @@ fn a_stop_ends_the_requests_of_a_page() {
 #[needs(chromium)]
 #[test]
 fn a_page_that_was_paused_while_it_was_shown_is_shown_anew() {
-    let mut fleet = Fleet::dispatcher_only(&[("POLITENESS_DELAY", "0.2")]);
+    let mut fleet = Fleet::start_dispatcher_only(&[("POLITENESS_DELAY", "0.2")]);
     fleet.add_supervisor_with("two", &BROWSER);
     let site = fleet.web.site("paused.example");
     let ask = "fetch('/data/1').then(() => fetch('/data/2')).then(() => fetch('/data/3'))

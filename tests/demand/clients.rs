@@ -25,7 +25,7 @@ impl Client {
     }
 
     /// A client with the keys in a folder.
-    pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
+    pub(crate) fn connect_with_keys(endpoint: &str, folder: &Path) -> Client {
         let client = Client::unconnected_client();
         set_keys(&client.socket, folder);
         client.socket.connect(endpoint).expect("an endpoint");
@@ -72,7 +72,7 @@ impl Client {
     }
 
     /// Sends a request that must be refused. Returns the path and the message of the refusal.
-    pub(crate) fn refusal(&self, request: &Value) -> (String, String) {
+    pub(crate) fn expect_refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
         let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
         match (text("path"), text("message")) {
@@ -102,7 +102,7 @@ impl Pipeline {
     }
 
     /// A pipelining client with the keys in a folder.
-    pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Pipeline {
+    pub(crate) fn connect_with_keys(endpoint: &str, folder: &Path) -> Pipeline {
         let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
         set_keys(&socket, folder);
         let set = [socket.set_linger(0), socket.connect(endpoint)];
@@ -131,7 +131,7 @@ impl Pipeline {
     }
 
     /// The next answer, whichever request it is for.
-    pub(crate) fn answer(&self) -> Value {
+    pub(crate) fn receive_answer(&self) -> Value {
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
     }
@@ -172,12 +172,12 @@ impl Firehose {
             socket,
             topic: topic.to_owned(),
         };
-        firehose.wait_until_heard(fleet);
+        firehose.wait_until_subscribed(fleet);
         firehose
     }
 
     /// Causes notifications until one arrives, which shows that the subscription is in force. Then drops them all.
-    fn wait_until_heard(&self, fleet: &Fleet) {
+    fn wait_until_subscribed(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");
             self.socket
@@ -233,7 +233,7 @@ impl Firehose {
 }
 
 /// Sends an HTTP request. Returns the status and the body of the answer.
-pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
+pub(crate) fn send_http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
     try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
@@ -291,7 +291,7 @@ pub(crate) fn get(fleet: &Fleet, path: &str) -> (u16, Value) {
         &format!("GET {path} HTTP/1.1"),
         &format!("Host: {}:{HTTP}", fleet.host),
     ];
-    let (status, body) = http(fleet, &head.map(String::as_str), "");
+    let (status, body) = send_http(fleet, &head.map(String::as_str), "");
     (status, json_of(&body))
 }
 

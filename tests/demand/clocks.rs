@@ -27,7 +27,7 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
 }
 
 /// Pages that are missing until the switch is set, and requests for all of them.
-fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
+fn serve_healing_pages(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
     let healed = heals.clone();
@@ -45,7 +45,7 @@ fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
 #[test]
 fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     let mut fleet = Fleet::start();
-    let (heals, requests) = pages_that_heal(&fleet);
+    let (heals, requests) = serve_healing_pages(&fleet);
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     let first = export_pages(&fleet);
@@ -55,7 +55,7 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     heals.store(true, Ordering::SeqCst);
     fleet.drain_supervisor("one");
     let late = wall_clock::with_clock_ahead(fleet.supervisor_role("late", &[]), -HOUR_S);
-    fleet.add_supervisor_by("late", late);
+    fleet.add_supervisor_role("late", late);
     wait_for("its clock is reported", || {
         (fleet.logged_lines("clocks_differ").len() == 1).then_some(())
     });
@@ -89,7 +89,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     // The next start gets an epoch that the backup does not know.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    let (heals, requests) = pages_that_heal(&fleet);
+    let (heals, requests) = serve_healing_pages(&fleet);
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     assert_eq!(
@@ -99,7 +99,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.kill_dispatcher();
 
     heals.store(true, Ordering::SeqCst);
-    fleet.start_restored_by(&backup, |role| wall_clock::with_clock_ahead(role, -HOUR_S));
+    fleet.start_restored_with(&backup, |role| wall_clock::with_clock_ahead(role, -HOUR_S));
     fleet.add_supervisor("two");
     fleet.feed(&requests);
     fleet.wait_until_done("c");
@@ -113,7 +113,7 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let ahead = fleet.work.write("ahead", "+0");
     let role = wall_clock::with_clock_file(fleet.dispatcher_role(), &ahead);
-    fleet.start_dispatcher_by(role);
+    fleet.start_dispatcher_role(role);
     let now_s = crate::fleet::epoch_seconds();
     let of = |crawl: &str, in_s: u64| {
         request_with("http://a.example/", crawl, json!({"expires": now_s + in_s}))

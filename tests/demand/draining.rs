@@ -20,7 +20,7 @@ fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     for number in 0..sites {
         let site = fleet.web.site(&format!("s{number}.example"));
         site.serve_otherwise(|request| page(&request.path).into());
-        site.latency(latency);
+        site.set_latency(latency);
         let url = |page: usize| request(&site.url(&format!("/{page}")), "drained");
         requests.extend((0..PAGES).map(url));
     }
@@ -53,7 +53,7 @@ fn assert_asked_once(fleet: &Fleet, pages: usize) {
 }
 
 fn supervisor_status(fleet: &Fleet, name: &str) -> Value {
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     let supervisors = status["supervisors"].as_array().cloned();
     let found = supervisors
         .into_iter()
@@ -103,14 +103,14 @@ fn supervisors_drain_by_word_one_or_all() {
     let reported = fleet.run(&["drain", "--supervisor", "two"]).expect_code(0);
     assert_eq!(reported.stdout, "drained: two\n");
     fleet.wait_until_supervisor_ended("two");
-    let left = fleet.json(&["status"])["supervisors"].clone();
+    let left = fleet.run_json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 
     // The other supervisor continues with the sites.
     fleet.wait_until_done("drained");
     assert_asked_once(&fleet, pages);
 
-    let answer = fleet.json(&["drain"]);
+    let answer = fleet.run_json(&["drain"]);
     assert_eq!(
         answer,
         json!({"action": "drain", "drained": ["one"], "lost": []})

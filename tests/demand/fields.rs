@@ -28,7 +28,7 @@ fn fetched_paths(fleet: &Fleet) -> BTreeSet<String> {
     fleet.web.visits().pages().paths().into_iter().collect()
 }
 
-fn set(paths: &[&str]) -> BTreeSet<String> {
+fn path_set(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
@@ -37,7 +37,7 @@ fn without_a_depth_only_the_url_itself_is_fetched() {
     let fleet = Fleet::start();
     serve_tree(&fleet.web.site("t.example"));
     let found = feed_and_wait(&fleet, &[request("http://t.example/", "flat")], "flat");
-    assert_eq!(found, set(&["t.example/"]));
+    assert_eq!(found, path_set(&["t.example/"]));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn allowed_domains_keep_a_crawl_on_them() {
     let found = feed_and_wait(&fleet, &[request], "domains");
     assert_eq!(
         found,
-        set(&["home.example/", "home.example/near", "sub.home.example/"])
+        path_set(&["home.example/", "home.example/near", "sub.home.example/"])
     );
 }
 
@@ -131,7 +131,7 @@ fn allow_regex_and_deny_regex_choose_links_and_deny_wins() {
     let keys = json!({"maxdepth": 1, "allow_regex": ["/book/"], "deny_regex": ["/2$"]});
     let request = request_with("http://r.example/book/", "regex", keys);
     let found = feed_and_wait(&fleet, &[request], "regex");
-    assert_eq!(found, set(&["r.example/book/", "r.example/book/1"]));
+    assert_eq!(found, path_set(&["r.example/book/", "r.example/book/1"]));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
     let found = feed_and_wait(&fleet, &[default], "default");
     assert_eq!(
         found,
-        set(&["e.example/", "e.example/x.html", "e.example/x"])
+        path_set(&["e.example/", "e.example/x.html", "e.example/x"])
     );
     let keys =
         json!({"maxdepth": 1, "deny_extensions": ["html"], "allow_regex": ["(/|pdf|html)$"]});
@@ -216,7 +216,7 @@ fn a_crawl_without_a_useragent_has_none_of_another() {
 fn attrs_are_handed_through_to_every_page_and_result() {
     let fleet = Fleet::start();
     serve_tree(&fleet.web.site("a.example"));
-    let firehose = fleet.firehose("crawled.testapp");
+    let firehose = fleet.subscribe_firehose("crawled.testapp");
     let attrs = json!({"order": 7, "nested": {"list": [1, null, "x"]}});
     let keys = json!({"maxdepth": 1, "attrs": attrs});
     let request = request_with("http://a.example/", "attrs", keys);
@@ -258,7 +258,7 @@ fn a_crawl_that_expires_is_purged_with_a_notification() {
     fleet
         .run(&["site", "x.example", "--block-until", "1h"])
         .expect_code(0);
-    let firehose = fleet.firehose("outbound.testapp");
+    let firehose = fleet.subscribe_firehose("outbound.testapp");
     let expires = epoch_seconds() + 3;
     let requests: Vec<Value> = (0..40)
         .map(|number| {
@@ -294,7 +294,7 @@ fn a_crawl_that_expires_is_purged_with_a_notification() {
     fleet.wait_until_done("after");
     assert_eq!(
         fetched_paths(&fleet),
-        set(&["x.example/after"]),
+        path_set(&["x.example/after"]),
         "nothing of it was fetched"
     );
 }
@@ -305,7 +305,7 @@ fn the_raw_body_is_included_on_request() {
     let site = fleet.web.site("b.example");
     site.serve("/", page("with").html("<p>Zoë</p>"));
     site.serve("/without", page("without"));
-    let firehose = fleet.firehose("crawled.testapp");
+    let firehose = fleet.subscribe_firehose("crawled.testapp");
     fleet.feed(&[request_with(
         "http://b.example/",
         "body",
@@ -353,12 +353,12 @@ fn keys_given_later_hold_for_the_crawl_from_then_on() {
     serve_tree(&fleet.web.site("k.example"));
     let first = request_with("http://k.example/9", "k", json!({"attrs": {"run": 1}}));
     feed_and_wait(&fleet, &[first], "k");
-    assert_eq!(fetched_paths(&fleet), set(&["k.example/9"]));
+    assert_eq!(fetched_paths(&fleet), path_set(&["k.example/9"]));
     let second = request_with("http://k.example/8", "k", json!({"maxdepth": 1}));
     let found = feed_and_wait(&fleet, &[second], "k");
     assert_eq!(
         found,
-        set(&["k.example/9", "k.example/8", "k.example/81", "k.example/82"])
+        path_set(&["k.example/9", "k.example/8", "k.example/81", "k.example/82"])
     );
     let kept = fleet
         .work

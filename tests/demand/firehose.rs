@@ -29,7 +29,7 @@ const RESULT_KEYS: [&str; 13] = [
 ];
 
 /// Requests for this many pages of each of some sites.
-fn pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value> {
+fn serve_pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for number in 0..sites {
         let site = fleet.web.site(&format!("{crawl_id}{number}.example"));
@@ -51,7 +51,7 @@ fn a_result_has_every_field_of_the_contract() {
             .header("x-own", "1")
             .header("x-own", "2"),
     );
-    let firehose = fleet.firehose("crawled.testapp");
+    let firehose = fleet.subscribe_firehose("crawled.testapp");
     let keys = json!({"attrs": {"a": 1}, "maxdepth": 1});
     fleet.feed(&[request_with("http://r.example/", "c", keys)]);
     // A link is handed out only if links are followed.
@@ -99,7 +99,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
     // The URL does not end in `.pdf`, because links with this extension are skipped.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
-    let firehose = fleet.firehose("crawled.testapp");
+    let firehose = fleet.subscribe_firehose("crawled.testapp");
     let url = site.url("/paper");
     fleet.feed(&[request_with(&url, "c", json!({"body": true}))]);
     let (_, result) = firehose.next();
@@ -125,7 +125,7 @@ fn a_failed_fetch_is_a_result_with_its_outcome() {
     let fleet = Fleet::start();
     let site = fleet.web.site("f.example");
     site.serve_robots("User-agent: *\nDisallow: /private\n");
-    let firehose = fleet.firehose("crawled.testapp");
+    let firehose = fleet.subscribe_firehose("crawled.testapp");
     fleet.feed(&[
         request("http://f.example/lost", "c"),
         request("http://f.example/private", "c"),
@@ -148,16 +148,16 @@ fn a_failed_fetch_is_a_result_with_its_outcome() {
 #[test]
 fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     let fleet = Fleet::start();
-    let mine = fleet.firehose("crawled.testapp");
-    let notifications = fleet.firehose("outbound.testapp");
-    let all = fleet.firehose("");
-    let mut foreign = pages(&fleet, 1, 2, "theirs");
+    let mine = fleet.subscribe_firehose("crawled.testapp");
+    let notifications = fleet.subscribe_firehose("outbound.testapp");
+    let all = fleet.subscribe_firehose("");
+    let mut foreign = serve_pages(&fleet, 1, 2, "theirs");
     foreign
         .iter_mut()
         .for_each(|request| request["appid"] = json!("other"));
     fleet.feed(&foreign);
     fleet.wait_until_app_is_done("other", "theirs");
-    fleet.feed(&pages(&fleet, 1, 3, "mine"));
+    fleet.feed(&serve_pages(&fleet, 1, 3, "mine"));
     fleet.wait_until_done("mine");
     fleet.client().ask(&action("stop", Some("mine")));
     let notification = notifications.wait_for(|notification| notification["action"] == "stop");
@@ -195,7 +195,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
 }
 
 /// Starts `webfill dump`, and causes notifications until it has printed one.
-fn dump(fleet: &Fleet, args: &[&str]) -> Running {
+fn start_dump(fleet: &Fleet, args: &[&str]) -> Running {
     let mut dump = fleet.command(&["dump"]).args(args).start();
     let client = fleet.client();
     dump.wait_until("it is subscribed", |dump| {
@@ -218,8 +218,8 @@ fn printed_lines(run: &Running) -> Vec<Value> {
 #[test]
 fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
     let mut fleet = Fleet::start();
-    let mut dump = dump(&fleet, &["--app", APP]);
-    fleet.feed(&pages(&fleet, 2, 3, "first"));
+    let mut dump = start_dump(&fleet, &["--app", APP]);
+    fleet.feed(&serve_pages(&fleet, 2, 3, "first"));
     let results = |dump: &Running, crawl: &str| {
         printed_lines(dump)
             .iter()
@@ -236,7 +236,7 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
         client.ask(&action("info", None));
         printed_lines(dump).len() > before
     });
-    fleet.feed(&pages(&fleet, 1, 2, "second"));
+    fleet.feed(&serve_pages(&fleet, 1, 2, "second"));
     dump.wait_until("the others are printed", |dump| {
         results(dump, "second") == 2
     });
@@ -248,7 +248,7 @@ fn dump_prints_a_line_for_each_message_and_outlives_the_dispatcher() {
 fn a_subscriber_that_stands_still_slows_nothing() {
     let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.001")]);
     let requests = |crawl: &str| {
-        let mut requests = pages(&fleet, 20, 60, crawl);
+        let mut requests = serve_pages(&fleet, 20, 60, crawl);
         let blob = json!({"blob": "x".repeat(8_000)});
         requests
             .iter_mut()
@@ -259,9 +259,9 @@ fn a_subscriber_that_stands_still_slows_nothing() {
     fleet.feed(&requests("alone"));
     fleet.wait_until_done("alone");
     let undisturbed = undisturbed.elapsed();
-    let dump = dump(&fleet, &[]);
+    let dump = start_dump(&fleet, &[]);
     dump.signal(Signal::STOP);
-    let awake = fleet.firehose("crawled.testapp");
+    let awake = fleet.subscribe_firehose("crawled.testapp");
     let disturbed = Instant::now();
     fleet.feed(&requests("watched"));
     fleet.wait_until_done("watched");
@@ -315,7 +315,7 @@ fn read_export(text: &str, cursor: &str) -> (Vec<String>, String) {
 fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
     let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.005")]);
     fleet.add_supervisor("two");
-    let requests = pages(&fleet, 12, 60, "c");
+    let requests = serve_pages(&fleet, 12, 60, "c");
     fleet.feed(&requests);
     let mut all = Vec::new();
     let mut cursor = String::from("0");
@@ -343,7 +343,7 @@ fn a_cursor_misses_nothing_and_repeats_nothing_over_restarts() {
 #[test]
 fn follow_continues_while_the_dispatcher_is_restarted() {
     let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.005")]);
-    let requests = pages(&fleet, 6, 40, "c");
+    let requests = serve_pages(&fleet, 6, 40, "c");
     fleet.feed(&requests[..1]);
     fleet.wait_until_done("c");
     let mut follow = Run::new(["export", "pages", "--store", &fleet.store_uri()])

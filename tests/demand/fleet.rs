@@ -54,13 +54,13 @@ impl Fleet {
 
     /// Starts a dispatcher and a supervisor with other settings, given as environment variables without their prefix.
     pub(crate) fn start_with(settings: &[(&str, &str)]) -> Fleet {
-        let mut fleet = Fleet::dispatcher_only(settings);
+        let mut fleet = Fleet::start_dispatcher_only(settings);
         fleet.add_supervisor("one");
         fleet
     }
 
     /// Starts a dispatcher and a supervisor. Their watches may read the files in the folder `seeds` of the workplace.
-    pub(crate) fn with_seeds() -> Fleet {
+    pub(crate) fn start_with_seeds() -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(&[]);
         let folder = fleet.work.path("seeds");
         fs::create_dir_all(&folder).expect("a folder");
@@ -73,7 +73,7 @@ impl Fleet {
     }
 
     /// Starts a dispatcher and a supervisor with a settings file.
-    pub(crate) fn with_file(settings: &str) -> Fleet {
+    pub(crate) fn start_with_config_file(settings: &str) -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(&[]);
         let file = fleet.work.write("webfill.toml", settings);
         fleet.config = Some(file);
@@ -83,14 +83,14 @@ impl Fleet {
     }
 
     /// Starts a dispatcher without supervisors.
-    pub(crate) fn dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
+    pub(crate) fn start_dispatcher_only(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(settings);
         fleet.start_dispatcher();
         fleet
     }
 
     /// Starts a dispatcher without supervisors that keeps everything in the given folder.
-    pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
+    pub(crate) fn start_dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(settings);
         fleet.work = Workplace::in_folder(folder);
         fleet.dispatcher_state = fleet.work.path(DISPATCHER_STATE);
@@ -119,17 +119,17 @@ impl Fleet {
     }
 
     /// Adds a setting for processes started from now on, as an environment variable without its prefix.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set_env(&mut self, name: &str, value: &str) {
         let name = format!("WEBFILL_{name}");
         self.settings.retain(|(other, _)| *other != name);
         self.settings.push((name, value.to_owned()));
     }
 
     pub(crate) fn start_dispatcher(&mut self) {
-        self.start_dispatcher_by(self.dispatcher_role());
+        self.start_dispatcher_role(self.dispatcher_role());
     }
 
-    pub(crate) fn start_dispatcher_by(&mut self, role: Run) {
+    pub(crate) fn start_dispatcher_role(&mut self, role: Run) {
         let mut running = role.start();
         running.wait_for_stderr("ready");
         self.dispatcher = Some(running);
@@ -156,11 +156,11 @@ impl Fleet {
 
     /// Starts a supervisor with settings of its own, given as environment variables without their prefix.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
-        self.add_supervisor_by(name, self.supervisor_role(name, settings));
+        self.add_supervisor_role(name, self.supervisor_role(name, settings));
     }
 
     /// Starts this supervisor, and waits until it has joined.
-    pub(crate) fn add_supervisor_by(&mut self, name: &str, role: Run) {
+    pub(crate) fn add_supervisor_role(&mut self, name: &str, role: Run) {
         let joined = self.logged_lines("supervisor_joined").len();
         self.supervisors.push((name.to_owned(), role.start()));
         wait_for("the supervisor has joined", || {
@@ -315,7 +315,7 @@ impl Fleet {
     }
 
     /// The output of a command with `--json`.
-    pub(crate) fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn run_json(&self, args: &[&str]) -> Value {
         let run = self.command(args).arg("--json").finish().expect_code(0);
         serde_json::from_str(&run.stdout)
             .unwrap_or_else(|error| panic!("{args:?}: not JSON ({error}): {}", run.stdout))
@@ -326,7 +326,7 @@ impl Fleet {
     }
 
     /// Subscribes to a topic, and waits until the subscription is in force.
-    pub(crate) fn firehose(&self, topic: &str) -> Firehose {
+    pub(crate) fn subscribe_firehose(&self, topic: &str) -> Firehose {
         Firehose::subscribe(self, topic)
     }
 

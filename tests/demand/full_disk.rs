@@ -64,10 +64,10 @@ fn check_all_accepted_lists(disk: &Path) {
 fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
-    let mut fleet = Fleet::dispatcher_in_folder(disk, &[("DISK_FLOOR_MIB", "0")]);
+    let mut fleet = Fleet::start_dispatcher_in_folder(disk, &[("DISK_FLOOR_MIB", "0")]);
     let mut accepted = 0;
     for number in 0.. {
-        let Some(answer) = feed_list(&mut fleet, way, &list(number, length)) else {
+        let Some(answer) = feed_list(&mut fleet, way, &request_list(number, length)) else {
             break;
         };
         assert_eq!(answer, json!({"accepted": length}), "{way:?}");
@@ -79,7 +79,7 @@ fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
 
     std::fs::remove_file(&ballast).expect("it is there");
     fleet.start_dispatcher();
-    let kept = tasks(&fleet);
+    let kept = count_tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
     // The list without an answer may have been stored, too: a slow machine commits parts of it.
     let possible = accepted..=accepted + length;
@@ -99,13 +99,13 @@ fn feed_list(fleet: &mut Fleet, way: Way, list: &Value) -> Option<Value> {
     }
 }
 
-fn list(number: usize, length: usize) -> Value {
+fn request_list(number: usize, length: usize) -> Value {
     let padding = "x".repeat(200);
     let url = |n| format!("http://a{number}.example/{n}/{padding}");
     (0..length).map(|n| request(&url(n), "full")).collect()
 }
 
-fn tasks(fleet: &Fleet) -> usize {
+fn count_tasks(fleet: &Fleet) -> usize {
     let frontier = Stored::open(&fleet.dispatcher_state.join("dispatcher.db"));
     assert_eq!(frontier.integrity(), "ok");
     frontier.query_number("SELECT count(*) FROM tasks") as usize
@@ -175,7 +175,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
             let disk = tempfile::tempdir().expect("a temporary folder");
             mount_small_disk(disk.path(), 64 << 10, false);
             let floor = [("DISK_FLOOR_MIB", FLOOR_MIB)];
-            let mut fleet = Fleet::dispatcher_in_folder(disk.path(), &floor);
+            let mut fleet = Fleet::start_dispatcher_in_folder(disk.path(), &floor);
             fleet.add_supervisor("one");
             let site = fleet.web.site("floor.example");
             site.serve_otherwise(|request| page(&request.path).into());
@@ -185,7 +185,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
             let ballast = disk.path().join("ballast");
             std::fs::write(&ballast, vec![1; 52 << 20]).expect("room for it");
 
-            let status = || fleet.json(&["status"]);
+            let status = || fleet.run_json(&["status"]);
             let paused = wait_for("the dispatcher pauses", || {
                 status()["paused"].as_str().map(str::to_owned)
             });

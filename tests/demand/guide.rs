@@ -4,7 +4,7 @@ use serde_json::json;
 use webfill_test_needs::needs;
 use webfill_tests::site::page;
 
-use crate::machine::{Machine, blocks};
+use crate::machine::{Machine, parse_blocks};
 
 const DOCUMENT: &str = include_str!("../../docs/how-to/demand.md");
 
@@ -36,10 +36,10 @@ fn run_blocks(is_wanted: impl Fn(&str) -> bool) -> usize {
         .work
         .write_lines("requests.jsonl", &[line(1), line(101), line(100)]);
     let mut lines = 0;
-    for block in blocks(DOCUMENT) {
+    for block in parse_blocks(DOCUMENT) {
         assert_eq!(block.language, "console");
         if is_wanted(block.text) {
-            machine.run(block.text, |_, _| lines += 1);
+            machine.run_block(block.text, |_, _| lines += 1);
         }
     }
     machine

@@ -27,7 +27,7 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     fleet
         .run(&["site", "shop.example", "--delay", "0"])
         .expect_code(0);
-    let firehose = fleet.firehose("outbound.testapp");
+    let firehose = fleet.subscribe_firehose("outbound.testapp");
     let requests = |numbers: std::ops::Range<usize>| -> Vec<Value> {
         let url = |number| format!("http://shop.example/{number}");
         numbers
@@ -59,7 +59,7 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
 }
 
 /// The first delivered event with this name.
-fn reported_of(receiver: &Receiver, event: &str) -> Option<Value> {
+fn first_event(receiver: &Receiver, event: &str) -> Option<Value> {
     let of_notification = |posted: Posted| match posted.json()["events"].take() {
         Value::Array(events) => events,
         _ => Vec::new(),
@@ -87,7 +87,7 @@ fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
         .expect_code(0);
     fleet.run(&["watch", "run", "shop"]).expect_code(0);
     wait_for("the run has ended", || {
-        let shown = fleet.json(&["watch", "show", "shop"]);
+        let shown = fleet.run_json(&["watch", "show", "shop"]);
         let last = &shown["runs"][0];
         (last["run"] == number && last["how"] == "finished").then_some(())
     });
@@ -122,17 +122,17 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
         .expect_code(0);
     let receiver = Receiver::start();
     run_shop(&fleet, &receiver, 1);
-    assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
+    assert_eq!(fleet.run_json(&["status"])["warnings"], Value::Null);
 
     layout.store(1, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 2);
     let event = wait_for("it is reported", || {
-        reported_of(&receiver, "alternative_serves")
+        first_event(&receiver, "alternative_serves")
     });
     let line = "field name of mapping profile: its first chain yields nothing any more; its alternative 2 serves";
     assert_eq!(event["line"], line, "{event:#}");
     assert_eq!(event["about"], "health");
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     assert_eq!(status["warnings"][0]["mapping"], "profile", "{status:#}");
     assert_eq!(status["warnings"][0]["field"], "name");
     assert_eq!(status["alerts"], Value::Null, "nothing is lost");
@@ -142,15 +142,15 @@ fn a_watch_reports_that_an_alternative_serves_and_that_nothing_does() {
     layout.store(0, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 3);
     wait_for("it is over", || {
-        reported_of(&receiver, "alternative_cleared")
+        first_event(&receiver, "alternative_cleared")
     });
-    assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
-    assert_eq!(reported_of(&receiver, "layout_changed"), None);
+    assert_eq!(fleet.run_json(&["status"])["warnings"], Value::Null);
+    assert_eq!(first_event(&receiver, "layout_changed"), None);
 
     layout.store(2, Ordering::SeqCst);
     run_shop(&fleet, &receiver, 4);
     let event = wait_for("it is reported", || {
-        reported_of(&receiver, "layout_changed")
+        first_event(&receiver, "layout_changed")
     });
     let line = event["line"].as_str().unwrap_or_default();
     assert!(

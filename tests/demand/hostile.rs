@@ -17,7 +17,7 @@ const CRAWLS: usize = 1_000;
 
 /// A fleet with many crawls of one application, none of which is running.
 fn fleet_with_many_crawls() -> Fleet {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let requests = (0..CRAWLS).map(|nth| {
         let url = format!("http://a.example/{nth}");
         request(&url, &format!("crawl-{nth:04}"))
@@ -62,9 +62,9 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
     // Each answer takes 30 KB.
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
     // Once the client reads, it gets answers, or requests to send again.
-    let first = hostile.answer();
+    let first = hostile.receive_answer();
     assert_eq!(first["total_crawlids"], CRAWLS, "{first}");
-    while !is_refused_for_now(&hostile.answer()) {}
+    while !is_refused_for_now(&hostile.receive_answer()) {}
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn an_application_with_many_crawls_is_listed_page_by_page() {
     }
     let all: Vec<String> = (0..CRAWLS).map(|nth| format!("crawl-{nth:04}")).collect();
     assert_eq!(reported, all);
-    let reported = fleet.json(&["info", APP]);
+    let reported = fleet.run_json(&["info", APP]);
     let reported = reported["crawlids"].as_object().map(|crawls| crawls.len());
     assert_eq!(reported, Some(CRAWLS), "the command reads all pages");
 }
@@ -96,7 +96,7 @@ fn a_list_of_somebody_who_may_only_read_is_refused_unread() {
     let keyed = Keyed::new();
     let public = keyed.create_member("client", "reader", false);
     keyed.run_keys(&["add", "client", "reader", &public, "--read-only"], "keys");
-    let _dispatcher = keyed.dispatcher();
+    let _dispatcher = keyed.start_dispatcher();
     let reader = keyed.client("reader");
     for list in ["[this is no JSON", "  [1, 2, 3]"] {
         let answer = reader.ask_bytes(list.as_bytes());
@@ -117,7 +117,7 @@ fn a_list_of_somebody_who_may_only_read_is_refused_unread() {
 
 #[test]
 fn a_long_list_is_accepted_or_refused_as_a_whole() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let client = Pipeline::connect(&fleet.control_endpoint());
     let requests = |name: &str| -> Vec<Value> {
         let one = |nth: usize| {
@@ -130,12 +130,12 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
     };
     client.send(&request("http://a.example/", "stopped"));
     client.send(&action("stop", Some("stopped")));
-    client.answer();
-    client.answer();
+    client.receive_answer();
+    client.receive_answer();
     let mut refused = requests("refused");
     refused.push(request("http://a.example/late", "stopped"));
     client.send(&json!(refused));
-    let answer = client.answer();
+    let answer = client.receive_answer();
     assert_eq!(answer["error"]["path"], "$[3000].crawlid", "{answer}");
     let info = fleet.client().ask(&action("info", None));
     assert_eq!(info["total_pending"], 0, "nothing of it was taken: {info}");
@@ -143,14 +143,14 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
     client.send(&json!(requests("accepted")));
     client.send(&action("info", None));
     client.send(&action("stop", Some("accepted-7")));
-    assert_eq!(client.answer()["accepted"], 3_000);
-    assert_eq!(client.answer()["total_pending"], 3_000);
-    assert_eq!(client.answer()["total_purged"], 5);
+    assert_eq!(client.receive_answer()["accepted"], 3_000);
+    assert_eq!(client.receive_answer()["total_pending"], 3_000);
+    assert_eq!(client.receive_answer()["total_purged"], 5);
 }
 
 #[test]
 fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let list = |tail: &str, requests: usize| -> Value {
         let one = |nth: usize| {
             let patterns = json!({"allow_regex": [format!("/{nth}/{tail}")]});
@@ -164,22 +164,22 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
     hostile.send(&list(r"\w{20}", 1_000));
     hostile.send(&list("a+", 800));
     assert_others_are_answered(&fleet);
-    let refused = hostile.answer();
+    let refused = hostile.receive_answer();
     let why = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(why.contains("in parts"), "{refused}");
-    assert_eq!(hostile.answer()["accepted"], 800);
+    assert_eq!(hostile.receive_answer()["accepted"], 800);
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
     // In smaller parts, the list is accepted.
     for part in list(r"\w{20}", 100).as_array().expect("a list").chunks(10) {
         hostile.send(&json!(part));
-        assert_eq!(hostile.answer()["accepted"], 10);
+        assert_eq!(hostile.receive_answer()["accepted"], 10);
     }
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
 }
 
 #[test]
 fn many_stops_of_one_crawl_are_answered_once_each() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     fleet.feed(&[request("http://a.example/", "c")]);
     let hostile = Pipeline::connect(&fleet.control_endpoint());
     const STOPS: usize = 3_000;
@@ -188,7 +188,7 @@ fn many_stops_of_one_crawl_are_answered_once_each() {
     }
     assert_others_are_answered(&fleet);
     for _ in 0..STOPS {
-        let answer = hostile.answer();
+        let answer = hostile.receive_answer();
         let is_stopped = answer["total_purged"].is_u64();
         assert!(is_stopped || is_refused_for_now(&answer), "{answer}");
     }
@@ -213,7 +213,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
         let hostile = Pipeline::connect(&fleet.control_endpoint());
         (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
         // The dispatcher has begun to answer.
-        hostile.answer();
+        hostile.receive_answer();
     }
     assert_others_are_answered(&fleet);
     let logged = fleet.logged_lines("peer_gone").len() as u64;
@@ -227,7 +227,7 @@ fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     for name in ["flooding", "honest"] {
         keyed.create_member("client", name, true);
     }
-    let _dispatcher = keyed.dispatcher();
+    let _dispatcher = keyed.start_dispatcher();
     let honest = keyed.client("honest");
     let flooding = keyed.pipeline("flooding");
     let status = json!({"action": "status"});

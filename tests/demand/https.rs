@@ -18,7 +18,7 @@ use crate::fleet::{Fleet, HTTP, request, wait_for};
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
-/// Stands for the digest of [`SHOP`], which [`Guarded::list`] puts in its place.
+/// Stands for the digest of [`SHOP`], which [`Guarded::write_tokens`] writes in its place.
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
 /// A dispatcher with TLS and tokens, and the files that its clients need.
@@ -57,17 +57,17 @@ impl Guarded {
     /// Installs a certificate with the common key.
     fn install_certificate(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
-        self.put("http.key", &key);
-        self.put("http.pem", &fs::read(certificate).expect("a certificate"));
+        self.replace_file("http.key", &key);
+        self.replace_file("http.pem", &fs::read(certificate).expect("a certificate"));
     }
 
     fn write_tokens(&self, tokens: &str) {
         let digest = sha256(SHOP);
         let text = format!("{HEADING}{tokens}").replace("DIGEST", &digest);
-        self.put("tokens", text.as_bytes());
+        self.replace_file("tokens", text.as_bytes());
     }
 
-    fn put(&self, name: &str, content: &[u8]) {
+    fn replace_file(&self, name: &str, content: &[u8]) {
         let path = self.fleet.work.path(name);
         let _ = fs::remove_file(&path);
         fs::write(&path, content).expect("our own");
@@ -244,7 +244,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         !guarded.curl("https", "/status", &[]).status.success(),
         "not read yet"
     );
-    let reloaded = guarded.fleet.json(&["reload"]);
+    let reloaded = guarded.fleet.run_json(&["reload"]);
     let changed = ["http_certificate", "http_tokens"];
     let changed = changed.map(|name| format!("dispatcher.{name}"));
     assert_eq!(reloaded["changed"], json!(changed));
@@ -260,7 +260,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
     );
 
     // A faulty file changes nothing.
-    guarded.put("http.pem", b"rubbish");
+    guarded.replace_file("http.pem", b"rubbish");
     let said = reload().expect_code(1).stderr;
     assert!(said.contains("http.pem"), "{said}");
     assert_eq!(guarded.ask(SHOP, "/status", &[]).0, 200);
@@ -387,7 +387,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
     let path = tokens.to_str().expect("plain");
-    let fleet = Fleet::dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
+    let fleet = Fleet::start_dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
     let ask = |path: &str| {
         let host = &fleet.host;
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
@@ -432,7 +432,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
     let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
     fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
     let path = tokens.to_str().expect("plain");
-    let fleet = Fleet::dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
+    let fleet = Fleet::start_dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
     let host = &fleet.host;
     let healthz =
         format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n");

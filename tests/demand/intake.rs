@@ -11,7 +11,7 @@ use webfill_tests::site::page;
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
 /// Requests for pages of one site, as JSON lines.
-fn lines(range: std::ops::Range<usize>, crawl_id: &str) -> Vec<Value> {
+fn line_requests(range: std::ops::Range<usize>, crawl_id: &str) -> Vec<Value> {
     let url = |number| format!("http://lines.example/{number}");
     range
         .map(|number| request(&url(number), crawl_id))
@@ -27,7 +27,7 @@ fn serve_lines(fleet: &Fleet) {
 fn one_request_is_fed_as_an_argument_and_crawled() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
-    let request = lines(1..2, "one").remove(0).to_string();
+    let request = line_requests(1..2, "one").remove(0).to_string();
     let run = fleet.run(&["feed", &request]).expect_code(0);
     assert_eq!(run.stdout, "1 accepted\n");
     fleet.wait_until_done("one");
@@ -38,13 +38,18 @@ fn one_request_is_fed_as_an_argument_and_crawled() {
 fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
-    let file = fleet.work.write_lines("a.jsonl", &lines(0..3, "lines"));
+    let file = fleet
+        .work
+        .write_lines("a.jsonl", &line_requests(0..3, "lines"));
     let run = fleet
         .run(&["feed", file.to_str().expect("plain")])
         .expect_code(0);
     assert_eq!(run.stdout, "3 accepted\n");
 
-    let text: Vec<String> = lines(3..5, "lines").iter().map(Value::to_string).collect();
+    let text: Vec<String> = line_requests(3..5, "lines")
+        .iter()
+        .map(Value::to_string)
+        .collect();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed
         .write_all(text.join("\n").as_bytes())
@@ -56,7 +61,7 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
         .run(&["feed", file.to_str().expect("plain")])
         .expect_code(0);
 
-    let text = format!("# a comment\n\n{}\n", lines(5..6, "lines")[0]);
+    let text = format!("# a comment\n\n{}\n", line_requests(5..6, "lines")[0]);
     let run = fleet.command(&["feed", "-", "--json"]).input(text);
     let output: Value = serde_json::from_str(&run.finish().expect_code(0).stdout).expect("JSON");
     assert_eq!(output, json!({"accepted": 1, "refused": 0, "skipped": {}}));
@@ -68,7 +73,7 @@ fn json_lines_are_fed_from_a_file_from_gzip_and_from_standard_input() {
 fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
-    let good = lines(0..3, "mixed");
+    let good = line_requests(0..3, "mixed");
     let text = format!(
         "{}\n{{\"url\": \n{}\n{}\n7\n{}\n{}\n",
         good[0],
@@ -97,7 +102,7 @@ fn broken_and_refused_lines_are_reported_by_number_and_the_others_are_fed() {
 
 #[test]
 fn a_refused_request_ends_the_command_with_one_and_its_reason() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let request = request_with("http://a.example/", "c", json!({"maxdepth": -1}));
     let run = fleet.run(&["feed", &request.to_string()]).expect_code(1);
     assert!(run.one_sentence().contains("maxdepth"), "{}", run.stderr);
@@ -141,19 +146,19 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
     let fleet = Fleet::start();
     serve_lines(&fleet);
     let client = fleet.client();
-    let mut requests = lines(0..5, "list");
+    let mut requests = line_requests(0..5, "list");
     requests[3]["maxdepth"] = json!("deep");
-    let (path, message) = client.refusal(&json!(requests));
+    let (path, message) = client.expect_refusal(&json!(requests));
     assert_eq!(path, "$[3].maxdepth");
     assert!(!message.is_empty());
     requests[3]["maxdepth"] = json!(0);
     requests[4]["colour"] = json!("red");
-    let (path, message) = client.refusal(&json!(requests));
+    let (path, message) = client.expect_refusal(&json!(requests));
     assert!(path.starts_with("$[4]") && (path + &message).contains("colour"));
     // Not one of the requests was accepted.
     assert_eq!(fleet.pending_tasks("list"), 0);
     assert!(fleet.web.visits().is_empty());
-    let answer = client.ask(&json!(lines(0..5, "list")));
+    let answer = client.ask(&json!(line_requests(0..5, "list")));
     assert_eq!(answer, json!({"accepted": 5}));
     fleet.wait_until_done("list");
     assert_eq!(fleet.web.visits().pages().len(), 5);
@@ -161,12 +166,12 @@ fn a_list_is_accepted_or_refused_as_a_whole_with_the_path() {
 
 #[test]
 fn each_fault_of_a_request_is_reported_with_its_path() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let client = fleet.client();
     for key in ["url", "appid", "crawlid"] {
         let mut request = request("http://a.example/", "c");
         request.as_object_mut().expect("an object").remove(key);
-        let (path, message) = client.refusal(&request);
+        let (path, message) = client.expect_refusal(&request);
         assert!((path + &message).contains(key), "{key}: {message}");
     }
     let faults = [
@@ -196,7 +201,7 @@ fn each_fault_of_a_request_is_reported_with_its_path() {
     ];
     for (key, value) in faults {
         let request = request_with("http://a.example/", "c", json!({key: value}));
-        let (path, message) = client.refusal(&request);
+        let (path, message) = client.expect_refusal(&request);
         assert!(
             path.starts_with(&format!("$.{key}")) || (path == "$" && message.contains(key)),
             "{key} {value}: {path}: {message}"
@@ -206,7 +211,7 @@ fn each_fault_of_a_request_is_reported_with_its_path() {
 
 #[test]
 fn the_schema_is_published() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let (status, schema) = crate::clients::get(&fleet, "/schema");
     assert_eq!(status, 200);
     let file = concat!(
@@ -242,9 +247,9 @@ fn the_schema_is_published() {
 
 #[test]
 fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
-    let mut fleet = Fleet::dispatcher_only(&[]);
+    let mut fleet = Fleet::start_dispatcher_only(&[]);
     serve_lines(&fleet);
-    let requests = lines(0..500, "killed");
+    let requests = line_requests(0..500, "killed");
     let answer = fleet.client().ask(&json!(requests));
     fleet.kill_dispatcher();
     assert_eq!(answer, json!({"accepted": 500}));
@@ -265,9 +270,9 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
 
 #[test]
 fn a_feed_waits_for_its_dispatcher_to_come_back() {
-    let mut fleet = Fleet::dispatcher_only(&[]);
+    let mut fleet = Fleet::start_dispatcher_only(&[]);
     let mut text = String::new();
-    for request in lines(0..30_000, "waits") {
+    for request in line_requests(0..30_000, "waits") {
         text += &format!("{request}\n");
     }
     let mut feeding = fleet.command(&["feed", "-"]).input(text).start();
@@ -285,7 +290,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
 
 #[test]
 fn fifty_thousand_requests_are_taken_in_one_call() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let requests: Vec<Value> = (0..50_000)
         .map(|number| {
             request(
@@ -308,8 +313,8 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
 }
 
 /// Feeds `count` lines from a file, and checks the greatest memory use of the processes.
-fn stream(count: usize) {
-    let fleet = Fleet::dispatcher_only(&[]);
+fn check_memory_of_stream(count: usize) {
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let file = fleet.work.path("million.jsonl");
     let mut out = std::io::BufWriter::new(std::fs::File::create(&file).expect("our own folder"));
     for number in 0..count {
@@ -355,13 +360,13 @@ fn stream(count: usize) {
 
 #[test]
 fn many_lines_are_streamed_in_bounded_memory() {
-    stream(60_000);
+    check_memory_of_stream(60_000);
 }
 
 #[test]
 #[ignore = "a million lines: half a minute alone on a machine"]
 fn a_million_lines_are_streamed_in_bounded_memory() {
-    stream(1_000_000);
+    check_memory_of_stream(1_000_000);
 }
 
 #[needs(python3_zmq)]
@@ -376,7 +381,7 @@ fn the_python_client_of_the_documentation_feeds_and_gets_an_answer() {
             .output()
             .expect("it starts")
     };
-    let fed = run(&json!(lines(0..2, "python")).to_string());
+    let fed = run(&json!(line_requests(0..2, "python")).to_string());
     let said = String::from_utf8_lossy(&fed.stdout).into_owned();
     let complaint = String::from_utf8_lossy(&fed.stderr).into_owned();
     assert!(fed.status.success(), "{said}{complaint}");

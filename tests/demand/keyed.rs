@@ -54,7 +54,7 @@ impl Keyed {
     }
 
     /// A supervisor with the keys from the folder of its name.
-    pub(crate) fn supervisor(&self, name: &str) -> Run {
+    pub(crate) fn supervisor_run(&self, name: &str) -> Run {
         let dispatcher = format!("tcp://{}:5555", self.host);
         self.command_of_role("supervisor", name).args([
             "--dispatcher",
@@ -66,7 +66,7 @@ impl Keyed {
         ])
     }
 
-    pub(crate) fn dispatcher(&self) -> Running {
+    pub(crate) fn start_dispatcher(&self) -> Running {
         let role = self.command_of_role("dispatcher", "keys");
         let mut running = role.args(["--listen", &self.host]).start();
         running.wait_for_stderr("ready");
@@ -95,7 +95,7 @@ impl Keyed {
 
     /// A connection to the control socket by libzmq itself, with the keys in a client's folder.
     pub(crate) fn client(&self, folder: &str) -> Client {
-        Client::with_keys(
+        Client::connect_with_keys(
             &format!("tcp://{}:5557", self.host),
             &self.work.path(folder),
         )
@@ -103,7 +103,7 @@ impl Keyed {
 
     /// A connection for requests that are sent before the answers arrive.
     pub(crate) fn pipeline(&self, folder: &str) -> Pipeline {
-        Pipeline::with_keys(
+        Pipeline::connect_with_keys(
             &format!("tcp://{}:5557", self.host),
             &self.work.path(folder),
         )

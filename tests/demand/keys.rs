@@ -18,10 +18,10 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
     ] {
         keyed.create_member(role, name, admitted);
     }
-    let _dispatcher = keyed.dispatcher();
+    let _dispatcher = keyed.start_dispatcher();
     let resolve = keyed.web.resolve_args()[1].clone();
     let _supervisor = keyed
-        .supervisor("vm-01")
+        .supervisor_run("vm-01")
         .env("WEBFILL_FETCH_RESOLVE", resolve)
         .start();
     let site = keyed.web.site("k.example");
@@ -71,8 +71,8 @@ fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {
 fn a_supervisor_says_that_its_key_is_refused_until_it_is_admitted() {
     let keyed = Keyed::new();
     let public = keyed.create_member("supervisor", "vm-01", false);
-    let _dispatcher = keyed.dispatcher();
-    let mut supervisor = keyed.supervisor("vm-01").start();
+    let _dispatcher = keyed.start_dispatcher();
+    let mut supervisor = keyed.supervisor_run("vm-01").start();
     let dispatcher = format!("the dispatcher at tcp://{}:5555", keyed.host);
     supervisor.wait_for_stderr(&format!(
         "waiting: {dispatcher}: it has not let this key in"

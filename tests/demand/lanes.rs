@@ -47,7 +47,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
     assert_eq!(info["waiting_for"], AWAITED);
     let output = fleet.run(&["info", APP, "scripts"]).expect_code(0).stdout;
     assert!(output.contains(AWAITED), "{output}");
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     let supervisor = &status["supervisors"][0];
     assert_eq!(
         (

@@ -18,7 +18,7 @@ pub(crate) struct Block {
     pub(crate) text: &'static str,
 }
 
-pub(crate) fn blocks(document: &'static str) -> Vec<Block> {
+pub(crate) fn parse_blocks(document: &'static str) -> Vec<Block> {
     let parts: Vec<&str> = document.split("```").collect();
     assert_eq!(parts.len() % 2, 1, "each block is closed");
     let inside = parts.into_iter().skip(1).step_by(2);
@@ -79,7 +79,7 @@ impl Machine {
 
     /// Runs the lines of a block and compares their output. Calls `after` after each line that does not start a command
     /// in the background.
-    pub(crate) fn run(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
+    pub(crate) fn run_block(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
             let line = line
@@ -90,17 +90,17 @@ impl Machine {
                 expected.push(line);
             }
             if let Some(line) = line.strip_suffix(" &") {
-                self.start(line);
+                self.start_in_background(line);
                 continue;
             }
-            let output = self.shell(line);
+            let output = self.run_in_shell(line);
             assert_printed(line, &expected.join("\n"), output);
             after(self, line);
         }
     }
 
     /// Starts a command in the background, and waits until it is ready.
-    fn start(&mut self, line: &str) {
+    fn start_in_background(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         let run = Run::new(words).in_folder(self.work.path(""));
         let with = |run: Run, (name, value): (&str, String)| run.env(name, value);
@@ -118,7 +118,7 @@ impl Machine {
         self.background.push((line.to_owned(), running));
     }
 
-    fn shell(&self, line: &str) -> Output {
+    fn run_in_shell(&self, line: &str) -> Output {
         let folder: PathBuf = binary().parent().expect("it is in a folder").to_owned();
         let client = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/feed.py");
         let client = format!("{client} tcp://{}:5557", self.host);

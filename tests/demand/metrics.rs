@@ -25,7 +25,7 @@ fn fleet_with_metrics() -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let at = |port| format!("{}:{port}", fleet.host);
     let (dispatcher, supervisor) = (at(DISPATCHER), at(SUPERVISOR));
-    fleet.set("METRICS_DISPATCHER", &dispatcher);
+    fleet.set_env("METRICS_DISPATCHER", &dispatcher);
     fleet.start_dispatcher();
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &supervisor)]);
     fleet
@@ -53,7 +53,7 @@ fn fleet_with_rows() -> Fleet {
 }
 
 pub(crate) fn scrape(fleet: &Fleet, port: u16) -> Scraped {
-    Scraped::read(&scrape_text(fleet, port))
+    Scraped::parse(&scrape_text(fleet, port))
 }
 
 fn scrape_text(fleet: &Fleet, port: u16) -> String {
@@ -96,36 +96,51 @@ fn metrics_equal_the_counts_of_the_access_log() {
         let metrics = scrape(&fleet, SUPERVISOR);
         (metrics.sum("webfill_pages_total") == 22.0).then_some(metrics)
     });
-    assert_eq!(metrics.of("webfill_pages_total{outcome=\"ok\"}"), 18.0);
     assert_eq!(
-        metrics.of("webfill_pages_total{outcome=\"http_error\"}"),
+        metrics.value_of("webfill_pages_total{outcome=\"ok\"}"),
+        18.0
+    );
+    assert_eq!(
+        metrics.value_of("webfill_pages_total{outcome=\"http_error\"}"),
         2.0
     );
     assert_eq!(
-        metrics.of("webfill_pages_total{outcome=\"disallowed\"}"),
+        metrics.value_of("webfill_pages_total{outcome=\"disallowed\"}"),
         2.0
     );
-    assert_eq!(metrics.of("webfill_responses_total{class=\"2xx\"}"), 18.0);
-    assert_eq!(metrics.of("webfill_responses_total{class=\"4xx\"}"), 2.0);
-    assert_eq!(metrics.of("webfill_robots_fetches_total"), all - pages);
+    assert_eq!(
+        metrics.value_of("webfill_responses_total{class=\"2xx\"}"),
+        18.0
+    );
+    assert_eq!(
+        metrics.value_of("webfill_responses_total{class=\"4xx\"}"),
+        2.0
+    );
+    assert_eq!(
+        metrics.value_of("webfill_robots_fetches_total"),
+        all - pages
+    );
     for name in [
         "webfill_fetch_duration_seconds",
         "webfill_queue_duration_seconds",
     ] {
-        assert_eq!(metrics.of(&format!("{name}_count")), pages, "{name}");
-        assert_eq!(metrics.of(&format!("{name}_bucket{{le=\"+Inf\"}}")), pages);
-        assert!(metrics.of(&format!("{name}_sum")) > 0.0);
+        assert_eq!(metrics.value_of(&format!("{name}_count")), pages, "{name}");
+        assert_eq!(
+            metrics.value_of(&format!("{name}_bucket{{le=\"+Inf\"}}")),
+            pages
+        );
+        assert!(metrics.value_of(&format!("{name}_sum")) > 0.0);
     }
-    assert!(metrics.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
+    assert!(metrics.value_of("webfill_fetched_bytes_total") > 18.0 * 20.0);
     // Each page has two of the four fields: its title and its name.
     for state in ["filled", "empty"] {
         let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
-        assert_eq!(metrics.of(&fields), 18.0 * 2.0, "{state}");
+        assert_eq!(metrics.value_of(&fields), 18.0 * 2.0, "{state}");
     }
-    assert_eq!(metrics.of("webfill_pages_unmatched_total"), 0.0);
-    assert_eq!(metrics.of("webfill_workers{state=\"ready\"}"), 1.0);
-    assert_eq!(metrics.of("webfill_dispatcher_up"), 1.0);
-    assert_eq!(metrics.of("webfill_store_up"), 1.0);
+    assert_eq!(metrics.value_of("webfill_pages_unmatched_total"), 0.0);
+    assert_eq!(metrics.value_of("webfill_workers{state=\"ready\"}"), 1.0);
+    assert_eq!(metrics.value_of("webfill_dispatcher_up"), 1.0);
+    assert_eq!(metrics.value_of("webfill_store_up"), 1.0);
 
     let metrics = wait_for("the dispatcher has counted all tasks", || {
         let metrics = scrape(&fleet, DISPATCHER);
@@ -137,17 +152,22 @@ fn metrics_equal_the_counts_of_the_access_log() {
         is_reported.then_some(metrics)
     });
     assert_eq!(
-        metrics.of("webfill_tasks_ended_total{outcome=\"ok\"}"),
+        metrics.value_of("webfill_tasks_ended_total{outcome=\"ok\"}"),
         18.0
     );
     assert_eq!(metrics.sum("webfill_tasks_ended_total"), 22.0);
-    assert_eq!(metrics.of("webfill_tasks_accepted_total"), 22.0);
-    assert_eq!(metrics.of("webfill_tasks_handed_out_total"), 22.0);
-    assert_eq!(metrics.of("webfill_leases"), 0.0);
-    assert_eq!(metrics.of("webfill_oldest_due_seconds"), 0.0);
-    assert_eq!(metrics.of("webfill_supervisors{state=\"connected\"}"), 1.0);
-    assert_eq!(metrics.of("webfill_crawls"), 1.0);
-    assert!(metrics.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
+    assert_eq!(metrics.value_of("webfill_tasks_accepted_total"), 22.0);
+    assert_eq!(metrics.value_of("webfill_tasks_handed_out_total"), 22.0);
+    assert_eq!(metrics.value_of("webfill_leases"), 0.0);
+    assert_eq!(metrics.value_of("webfill_oldest_due_seconds"), 0.0);
+    assert_eq!(
+        metrics.value_of("webfill_supervisors{state=\"connected\"}"),
+        1.0
+    );
+    assert_eq!(metrics.value_of("webfill_crawls"), 1.0);
+    assert!(
+        metrics.value_of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6
+    );
 }
 
 /// The list's pages have two rows each, one of them without a key.
@@ -167,16 +187,16 @@ fn rows_are_counted_by_result() {
         let metrics = scrape(&fleet, SUPERVISOR);
         (metrics.get(&rows("stored")) == Some(3.0)).then_some(metrics)
     });
-    assert_eq!(metrics.of(&rows("without_key")), 3.0);
-    assert_eq!(metrics.of(&rows("same_key")), 0.0);
+    assert_eq!(metrics.value_of(&rows("without_key")), 3.0);
+    assert_eq!(metrics.value_of(&rows("same_key")), 0.0);
     assert_eq!(
-        metrics.of("webfill_pages_rows_cut_total{mapping=\"list\"}"),
+        metrics.value_of("webfill_pages_rows_cut_total{mapping=\"list\"}"),
         0.0
     );
-    let info = fleet.json(&["info", APP, "c"]);
+    let info = fleet.run_json(&["info", APP, "c"]);
     assert_eq!(info["rows"], 6, "{info}");
     assert_eq!(info["rows_stored"], 3, "{info}");
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     assert_eq!(status["rows_stored"], 3, "{status}");
 }
 
@@ -185,7 +205,7 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
     let mut fleet = Fleet::unstarted_fleet(&[("BACKOFF_BLOCKED", "3600")]);
     let (dispatcher, supervisor) = (DISPATCHER, SUPERVISOR);
     let at = format!("{}:{dispatcher}", fleet.host);
-    fleet.set("METRICS_DISPATCHER", &at);
+    fleet.set_env("METRICS_DISPATCHER", &at);
     fleet.start_dispatcher();
     let blocks = fleet.web.site("blocks.example");
     blocks.serve_otherwise(|_| status(403).into());
@@ -249,25 +269,25 @@ fn a_killed_worker_makes_no_counter_go_back() {
         follow(
             "the death is reported, and the next worker is ready",
             &|metrics| {
-                metrics.of("webfill_worker_deaths_total") == f64::from(deaths)
-                    && metrics.of("webfill_workers{state=\"ready\"}") == 1.0
+                metrics.value_of("webfill_worker_deaths_total") == f64::from(deaths)
+                    && metrics.value_of("webfill_workers{state=\"ready\"}") == 1.0
             },
         );
     }
     fleet.wait_until_done("c");
     let metrics = scrape(&fleet, SUPERVISOR);
     metrics.assert_not_behind(&last);
-    let fetched = metrics.of("webfill_fetch_duration_seconds_count");
+    let fetched = metrics.value_of("webfill_fetch_duration_seconds_count");
     assert!(fetched <= site.visits().pages().len() as f64);
     let metrics = wait_for("the dispatcher has reported all ends", || {
         let metrics = scrape(&fleet, DISPATCHER);
         (metrics.sum("webfill_tasks_ended_total") == 300.0).then_some(metrics)
     });
     assert_eq!(
-        metrics.of("webfill_tasks_ended_total{outcome=\"ok\"}"),
+        metrics.value_of("webfill_tasks_ended_total{outcome=\"ok\"}"),
         300.0
     );
-    assert!(metrics.of("webfill_tasks_returned_total") >= 1.0);
+    assert!(metrics.value_of("webfill_tasks_returned_total") >= 1.0);
 }
 
 #[test]
@@ -327,7 +347,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
         let metrics = scrape(&fleet, DISPATCHER);
         (metrics.sum("webfill_sites{") == 3_001.0).then_some(metrics)
     });
-    assert_eq!(metrics.of("webfill_crawls"), 101.0);
+    assert_eq!(metrics.value_of("webfill_crawls"), 101.0);
     wait_for("many sites were asked", || {
         let metrics = scrape(&fleet, SUPERVISOR);
         (metrics.sum("webfill_pages_total") > 100.0).then_some(())
@@ -360,7 +380,7 @@ fn only_metrics_are_served_and_only_to_this_machine() {
         refused.stderr
     );
     let at = format!("{host}:{DISPATCHER}");
-    open.set("METRICS_DISPATCHER", &at);
+    open.set_env("METRICS_DISPATCHER", &at);
     let refused = open.dispatcher_role().finish().expect_code(1);
     assert!(
         refused.stderr.contains("metrics.dispatcher"),

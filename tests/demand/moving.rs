@@ -25,7 +25,7 @@ fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));
         site.serve_otherwise(|request| page(&request.path).into());
-        site.latency(Duration::from_millis(20));
+        site.set_latency(Duration::from_millis(20));
         requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
     }
     fleet.feed(&requests);

@@ -21,7 +21,7 @@ fn ask(fleet: &Fleet, action: Value) -> Value {
     fleet.client().ask(&action)
 }
 
-fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
+fn add_watch(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
     let hook = |receiver: &Receiver, when: &str| json!({"webhook": receiver.url(), "when": when, "about": ["changes"]});
     let [digest, at_once] = receivers;
     let watch = json!({
@@ -56,9 +56,9 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
     let receivers = [Receiver::start(), Receiver::start()];
     let mut notifications = [Notifications::default(), Notifications::default()];
     let mut regulator = Regulator::new(&fleet.web);
-    add(&fleet, &regulator.seeds(), receivers.each_ref());
+    add_watch(&fleet, &regulator.seeds(), receivers.each_ref());
     for number in 1..=NIGHTS {
-        let expected = regulator.next_night();
+        let expected = regulator.start_next_night();
         if number == BLOCKED_NIGHT + 1 {
             fleet.run(&["site", BULLETIN, "--wake"]).expect_code(0);
         }

@@ -11,7 +11,7 @@ const SITE: &str = "people.example";
 const PRIVATE: (&str, &str) = ("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true");
 
 /// A watch of one page that never runs by itself.
-fn watch(fleet: &Fleet, notify: Value) -> Value {
+fn watch_of_page(fleet: &Fleet, notify: Value) -> Value {
     let site = fleet.web.site(SITE);
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     json!({"name": "people", "urls": [format!("http://{SITE}/ada")], "schedule": "0 0 29 2 *",
@@ -22,21 +22,21 @@ fn ask(fleet: &Fleet, action: Value) -> Value {
     fleet.client().ask(&action)
 }
 
-fn add(fleet: &Fleet, notify: Value) -> Value {
+fn add_watch(fleet: &Fleet, notify: Value) -> Value {
     ask(
         fleet,
-        json!({"action": "watch_add", "watch": watch(fleet, notify)}),
+        json!({"action": "watch_add", "watch": watch_of_page(fleet, notify)}),
     )
 }
 
-fn run(fleet: &Fleet) {
+fn run_watch(fleet: &Fleet) {
     let begun = || ask(fleet, json!({"action": "watch_run", "name": "people"}));
     wait_for("a run begins", || {
         (begun()["error"] == Value::Null).then_some(())
     });
 }
 
-fn show(fleet: &Fleet) -> Value {
+fn show_watch(fleet: &Fleet) -> Value {
     ask(fleet, json!({"action": "watch_show", "name": "people"}))
 }
 
@@ -44,7 +44,7 @@ fn hook(receiver: &Receiver) -> Value {
     json!({"webhook": receiver.url(), "when": "at_once", "about": ["runs", "silence"]})
 }
 
-fn key(posted: &Posted) -> String {
+fn idempotency_key(posted: &Posted) -> String {
     posted.header("idempotency-key").to_owned()
 }
 
@@ -53,24 +53,28 @@ fn a_notification_is_repeated_under_its_key_until_it_is_taken() {
     let fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_answers(&[500, 302]);
-    let added = add(&fleet, json!([hook(&receiver)]));
+    let added = add_watch(&fleet, json!([hook(&receiver)]));
     assert_eq!(added["name"], "people", "{added}");
-    run(&fleet);
-    let delivered = receiver.wait_for(1).remove(0);
+    run_watch(&fleet);
+    let delivered = receiver.wait_for_delivered(1).remove(0);
     assert_eq!(delivered.events(), ["run_ended"]);
     let notification = delivered.json();
     assert_eq!(notification["watch"], "people");
-    assert_eq!(notification["key"], *key(&delivered));
+    assert_eq!(notification["key"], *idempotency_key(&delivered));
     assert_eq!(
         notification["events"][0]["detail"]["counts"]["pages"], 1,
         "{notification}"
     );
     let posted = receiver.all_posted();
     assert_eq!(posted.len(), 3, "a redirect is not followed");
-    assert!(posted.iter().all(|one| key(one) == key(&posted[0])));
+    assert!(
+        posted
+            .iter()
+            .all(|one| idempotency_key(one) == idempotency_key(&posted[0]))
+    );
     assert!(posted.iter().all(|one| one.body == posted[0].body));
     wait_for("it is settled", || {
-        let last = show(&fleet)["notifications"]["last"][0].clone();
+        let last = show_watch(&fleet)["notifications"]["last"][0].clone();
         (last["state"] == "delivered" && last["tries"] == 3).then_some(())
     });
 }
@@ -80,27 +84,27 @@ fn a_killed_dispatcher_loses_no_notification() {
     let mut fleet = Fleet::start_with(&[PRIVATE]);
     let receiver = Receiver::start();
     receiver.set_dead(true);
-    add(&fleet, json!([hook(&receiver)]));
-    run(&fleet);
+    add_watch(&fleet, json!([hook(&receiver)]));
+    run_watch(&fleet);
     wait_for("it is tried", || receiver.all_posted().pop());
     let first = receiver.all_posted().remove(0);
     fleet.kill_dispatcher();
     receiver.set_dead(false);
     fleet.start_dispatcher();
-    let delivered = receiver.wait_for(1);
-    assert_eq!(key(&delivered[0]), key(&first));
+    let delivered = receiver.wait_for_delivered(1);
+    assert_eq!(idempotency_key(&delivered[0]), idempotency_key(&first));
     assert_eq!(delivered[0].json(), first.json());
     // If the dispatcher is killed before it has recorded a delivery, it delivers again under the same key.
     wait_for("the delivery is noted", || {
-        (show(&fleet)["notifications"]["waiting"] == 0).then_some(())
+        (show_watch(&fleet)["notifications"]["waiting"] == 0).then_some(())
     });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     // Reports are delivered in order, so a second one would come before the report of another run.
-    run(&fleet);
-    let delivered = receiver.wait_for(2);
+    run_watch(&fleet);
+    let delivered = receiver.wait_for_delivered(2);
     assert_eq!(delivered.len(), 2, "a run is reported once");
-    assert_ne!(key(&delivered[1]), key(&first));
+    assert_ne!(idempotency_key(&delivered[1]), idempotency_key(&first));
 }
 
 #[test]
@@ -115,9 +119,9 @@ fn an_undeliverable_notification_is_itself_an_alert() {
     let fleet = Fleet::start_with(&settings);
     let receiver = Receiver::start();
     receiver.set_dead(true);
-    let added = add(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));
+    let added = add_watch(&fleet, json!([hook(&receiver), {"file": "out.jsonl"}]));
     assert_eq!(added["name"], "people", "{added}");
-    run(&fleet);
+    run_watch(&fleet);
     let reported = |event: &str| {
         wait_for(event, || {
             let text = std::fs::read_to_string(files.path().join("out.jsonl")).unwrap_or_default();
@@ -128,7 +132,7 @@ fn an_undeliverable_notification_is_itself_an_alert() {
     let status = ask(&fleet, json!({"action": "status"}));
     assert_eq!(status["undelivered"][0]["watch"], "people", "{status}");
     assert!(!status.to_string().contains("/hook"), "it may be a secret");
-    let shown = show(&fleet);
+    let shown = show_watch(&fleet);
     assert_eq!(
         shown["notifications"]["undelivered"]
             .as_array()
@@ -146,9 +150,9 @@ fn an_undeliverable_notification_is_itself_an_alert() {
 #[test]
 fn the_firehose_publishes_a_watch_and_each_change() {
     let fleet = Fleet::start();
-    let firehose = fleet.firehose("outbound.");
+    let firehose = fleet.subscribe_firehose("outbound.");
     let about = json!(["runs", "changes"]);
-    add(
+    add_watch(
         &fleet,
         json!([{"firehose": true, "when": "at_once", "about": about}]),
     );
@@ -160,7 +164,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
                 && events.is_some_and(|all| all.iter().any(is_it))
         })
     };
-    run(&fleet);
+    run_watch(&fleet);
     let notification = reported("run_ended");
     assert_eq!(
         (
@@ -175,7 +179,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
 
     let site = fleet.web.site(SITE);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    run(&fleet);
+    run_watch(&fleet);
     let changed = firehose.wait_for(|message| message["action"] == "page_changed");
     assert_eq!(changed["url"], format!("http://{SITE}/ada"), "{changed}");
     assert_eq!(changed["kind"], "changed");
@@ -230,9 +234,9 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
                "share": "0.1234567890123456788"}),
     ];
     let fleet = fleet_of_numbers();
-    let firehose = fleet.firehose("");
+    let firehose = fleet.subscribe_firehose("");
     let notify = json!([{"firehose": true, "when": "at_once", "about": ["runs", "changes"]}]);
-    add(&fleet, notify);
+    add_watch(&fleet, notify);
     let reported = |event: &str| {
         let is_it = |reported: &Value| reported["event"] == event;
         firehose.wait_for(|message| {
@@ -246,7 +250,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
             "<p id=id>{id}<p id=code>{code}<p id=price>{price}<p id=zero>{zero}<p id=share>{share}"
         );
         fleet.web.site(SITE).serve("/ada", page("Ada").html(&html));
-        run(&fleet);
+        run_watch(&fleet);
         let result = firehose.wait_for(|message| message["status_code"] == 200);
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
@@ -273,7 +277,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
 
 #[test]
 fn a_command_runs_with_the_arguments_that_are_allowed_and_no_others() {
-    let fleet = Fleet::with_file(
+    let fleet = Fleet::start_with_config_file(
         "[notifications]\ncommands = [\"/bin/true\", [\"/usr/bin/tee\", \"-a\", \"notified\"]]\n",
     );
     for (argv, allowed) in [
@@ -284,7 +288,7 @@ fn a_command_runs_with_the_arguments_that_are_allowed_and_no_others() {
         (json!(["/usr/bin/tee", "-a", "notified", "more"]), false),
         (json!(["/bin/true", "x"]), false),
     ] {
-        let answer = add(&fleet, json!([{"command": argv}]));
+        let answer = add_watch(&fleet, json!([{"command": argv}]));
         match allowed {
             true => assert_eq!(answer["name"], "people", "{argv}: {answer}"),
             false => assert_eq!(
@@ -307,7 +311,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
             "secret_file",
         ),
     ] {
-        let refused = add(&fleet, json!([notify]));
+        let refused = add_watch(&fleet, json!([notify]));
         let path = format!("$.watch.notify[0].{key}");
         assert_eq!(refused["error"]["path"], path, "{refused}");
     }
@@ -318,7 +322,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         "http://169.254.169.254/latest",
         "https://[::ffff:10.0.0.1]/x",
     ] {
-        let refused = add(&fleet, json!([{"webhook": url, "about": ["runs"]}]));
+        let refused = add_watch(&fleet, json!([{"webhook": url, "about": ["runs"]}]));
         let error = &refused["error"];
         assert_eq!(error["path"], "$.watch.notify[0].webhook", "{refused}");
         let why = error["message"].as_str().unwrap_or_default();
@@ -326,11 +330,11 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
     }
     // The address of a host name is checked only when the notification is posted.
     let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
-    let added = add(&fleet, json!([named]));
+    let added = add_watch(&fleet, json!([named]));
     assert_eq!(added["name"], "people", "{added}");
-    run(&fleet);
+    run_watch(&fleet);
     wait_for("it is refused", || {
-        let why = show(&fleet)["notifications"]["last"][0]["why"].clone();
+        let why = show_watch(&fleet)["notifications"]["last"][0]["why"].clone();
         let why = why.as_str().unwrap_or_default().to_owned();
         why.contains("is a private address").then_some(())
     });

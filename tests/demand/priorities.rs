@@ -21,7 +21,7 @@ fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
     for number in 0..sites {
         let site = fleet.web.site(&format!("s{number}.example"));
         site.serve_otherwise(|request| page(&request.path).into());
-        site.latency(Duration::from_millis(20));
+        site.set_latency(Duration::from_millis(20));
         requests.extend((0..pages).map(|page| {
             request_with(
                 &site.url(&format!("/{page}")),
@@ -39,7 +39,7 @@ fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
 }
 
 /// Feeds a request of priority 90 for a new page of a host. Returns the time until its fetch started.
-fn wait_of(fleet: &Fleet, host: &str, number: usize) -> Duration {
+fn measure_wait(fleet: &Fleet, host: &str, number: usize) -> Duration {
     let path = format!("/ninety/{number}");
     let site = fleet.web.site(host);
     site.serve(&path, page("urgent"));
@@ -75,7 +75,7 @@ fn assert_one_is_quick(mut waits: impl Iterator<Item = Duration>, limit: Duratio
 fn ninety_goes_first_on_a_site_that_seventy_holds() {
     let delay = Duration::from_millis(500);
     let fleet = working_fleet(1, 500, delay);
-    let waits = (0..ATTEMPTS).map(|number| wait_of(&fleet, "s0.example", number));
+    let waits = (0..ATTEMPTS).map(|number| measure_wait(&fleet, "s0.example", number));
     assert_one_is_quick(waits, delay + Duration::from_millis(20) + AT_ONCE);
     let visits = fleet.web.visits().pages();
     visits.assert_polite(delay);
@@ -85,7 +85,7 @@ fn ninety_goes_first_on_a_site_that_seventy_holds() {
 fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
     let fleet = working_fleet(150, 20, Duration::from_millis(10));
     let waits =
-        (0..ATTEMPTS).map(|number| wait_of(&fleet, &format!("free{number}.example"), number));
+        (0..ATTEMPTS).map(|number| measure_wait(&fleet, &format!("free{number}.example"), number));
     assert_one_is_quick(waits, AT_ONCE);
 }
 
@@ -93,7 +93,7 @@ fn ninety_goes_first_on_a_free_site_while_all_hands_are_full() {
 fn tasks_set_aside_for_ninety_are_crawled_after_it() {
     let fleet = working_fleet(1, 300, Duration::from_millis(20));
     for number in 0..3 {
-        wait_of(&fleet, "s0.example", number);
+        measure_wait(&fleet, "s0.example", number);
     }
     fleet.wait_until_done("seventy");
     let counts = fleet.web.visits().pages().counts();

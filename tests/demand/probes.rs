@@ -23,7 +23,7 @@ fn probe(fleet: &Fleet, port: u16, path: &str) -> (u16, Value) {
 }
 
 /// Waits until both probes of a role answer with these statuses.
-fn wait_until(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
+fn wait_for_statuses(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
     wait_for("the probes are answered so", || {
         let (health, _) = probe(fleet, port, "/healthz");
         let (ready, reported) = probe(fleet, port, "/readyz");
@@ -34,7 +34,7 @@ fn wait_until(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
 fn probed_fleet() -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
-    fleet.set("PROBES_DISPATCHER", &at);
+    fleet.set_env("PROBES_DISPATCHER", &at);
     fleet
 }
 
@@ -49,17 +49,17 @@ fn a_supervisor_is_alive_from_its_start_and_ready_while_it_may_fetch() {
         probe_at(&fleet.host, SUPERVISOR, "/healthz")
     });
     wait_for("it says what it waits for", || {
-        let reported = wait_until(&fleet, SUPERVISOR, 200, 503);
+        let reported = wait_for_statuses(&fleet, SUPERVISOR, 200, 503);
         let why = reported["why"][0].as_str()?.to_owned();
         why.contains("waits: the dispatcher").then_some(())
     });
     fleet.start_dispatcher();
     running.wait_for_stderr("ready");
-    wait_until(&fleet, SUPERVISOR, 200, 200);
+    wait_for_statuses(&fleet, SUPERVISOR, 200, 200);
     fleet.kill_dispatcher();
-    wait_until(&fleet, SUPERVISOR, 200, 503);
+    wait_for_statuses(&fleet, SUPERVISOR, 200, 503);
     fleet.start_dispatcher();
-    wait_until(&fleet, SUPERVISOR, 200, 200);
+    wait_for_statuses(&fleet, SUPERVISOR, 200, 200);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_fleet_that_works_is_ready() {
     fleet.feed(&[request(&site.url("/"), "c")]);
     fleet.wait_until_done("c");
     for port in [DISPATCHER, SUPERVISOR] {
-        wait_until(&fleet, port, 200, 200);
+        wait_for_statuses(&fleet, port, 200, 200);
         assert_eq!(probe(&fleet, port, "/healthz").1, json!({"ok": true}));
         assert_eq!(probe(&fleet, port, "/metrics").0, 404);
     }
@@ -83,7 +83,7 @@ fn a_fleet_that_works_is_ready() {
 fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     let mut fleet = probed_fleet();
     fleet.start_dispatcher();
-    wait_until(&fleet, DISPATCHER, 200, 200);
+    wait_for_statuses(&fleet, DISPATCHER, 200, 200);
     let blocked = ["site", "a.example", "--block-until", "1h"];
     fleet.run(&blocked).expect_code(0);
     fleet.feed(&[request("http://a.example/1", "stuck")]);
@@ -91,11 +91,11 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
     // If another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
-    let reported = wait_until(&fleet, DISPATCHER, 503, 503);
+    let reported = wait_for_statuses(&fleet, DISPATCHER, 503, 503);
     let why = reported["why"][0].as_str().unwrap_or_default();
     assert!(why.contains("stuck"), "{reported}");
     db.execute_batch("ROLLBACK").expect("the end");
-    wait_until(&fleet, DISPATCHER, 200, 200);
+    wait_for_statuses(&fleet, DISPATCHER, 200, 200);
 }
 
 #[test]

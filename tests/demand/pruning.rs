@@ -20,7 +20,7 @@ fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
     fleet.wait_until_done(crawl_id);
 }
 
-fn tasks(fleet: &Fleet) -> i64 {
+fn count_tasks(fleet: &Fleet) -> i64 {
     let state = fleet.dispatcher_state.join("dispatcher.db");
     Stored::open(&state).query_number("SELECT count(*) FROM tasks")
 }
@@ -41,7 +41,7 @@ fn a_pruned_crawl_is_gone_and_its_id_fetches_everything_again() {
     let pruned = (&reported["total_crawls"], &reported["total_tasks"]);
     assert_eq!(pruned, (&json!(1), &json!(PAGES)), "{reported}");
     wait_for("its tasks are deleted", || {
-        (tasks(&fleet) == PAGES as i64).then_some(())
+        (count_tasks(&fleet) == PAGES as i64).then_some(())
     });
     let unknown = fleet.client().ask(&action("info", Some("old")));
     assert_eq!(unknown["error"]["path"], "$.crawlid", "{unknown}");
@@ -69,7 +69,7 @@ fn running_or_recent_crawls_are_not_pruned() {
         refused.stderr
     );
     fleet.run(&["stop", APP, "goes-on"]).expect_code(0);
-    let young = fleet.json(&["prune", APP, "--older-than", "1h"]);
+    let young = fleet.run_json(&["prune", APP, "--older-than", "1h"]);
     assert_eq!(young["total_crawls"], 0, "{young}");
     let output = fleet.run(&["prune", APP, "goes-on"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp: 1 crawl with 1 URL pruned");
@@ -101,7 +101,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     let output = fleet.run(&["prune", APP, "brief"]).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp: 1 crawl with 5 URLs pruned");
     wait_for("its tasks are deleted", || {
-        (tasks(&fleet) == 0).then_some(())
+        (count_tasks(&fleet) == 0).then_some(())
     });
     assert_eq!(fleet.web.visits().pages().len(), 0);
 }
@@ -123,17 +123,17 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let client = Pipeline::connect(&fleet.control_endpoint());
     client.send(&action("pause", Some("done")));
     client.send(&json!({"action": "prune", "appid": APP, "crawlid": "done"}));
-    let refused = client.answer();
+    let refused = client.receive_answer();
     assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
     assert_eq!(refused["error"]["retry"], true, "{refused}");
     // This prunes all finished crawls of the application, except for one whose pause is not answered yet.
     let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
     client.send(&prune);
-    assert_eq!(client.answer()["total_crawls"], 0);
-    let paused = client.answer();
+    assert_eq!(client.receive_answer()["total_crawls"], 0);
+    let paused = client.receive_answer();
     assert_eq!(paused["action"], "pause", "{paused}");
     client.send(&prune);
-    assert_eq!(client.answer()["total_crawls"], 1);
+    assert_eq!(client.receive_answer()["total_crawls"], 1);
     assert!(!fleet.has_dispatcher_ended());
     fleet.supervisor().signal(Signal::CONT);
 }
@@ -161,11 +161,11 @@ fn a_prune_right_behind_a_pause_or_a_stop_ends_nothing() {
             client.send(request);
         }
         for _ in &asked {
-            client.answer();
+            client.receive_answer();
         }
         wait_for("the prune is accepted, or nothing is left to prune", || {
             client.send(&prune);
-            let answer = client.answer();
+            let answer = client.receive_answer();
             let is_gone = answer["error"]["message"]
                 .as_str()
                 .is_some_and(|why| why.contains("no crawl of this id"));
@@ -210,7 +210,7 @@ fn the_file_is_smaller_after_a_prune() {
     let urls =
         (0..MANY).map(|nth| request(&format!("http://a.example/a-page-of-many/{nth}"), "many"));
     fleet.feed(&urls.collect::<Vec<Value>>());
-    let full = bytes_after_the_end(&mut fleet);
+    let full = stop_and_measure_file(&mut fleet);
     assert!(full > 40 * MANY as u64, "{full}");
 
     fleet.start_dispatcher();
@@ -220,14 +220,14 @@ fn the_file_is_smaller_after_a_prune() {
     });
     fleet.run(&["prune", APP, "many"]).expect_code(0);
     wait_for("its tasks are deleted", || {
-        (tasks(&fleet) == 0).then_some(())
+        (count_tasks(&fleet) == 0).then_some(())
     });
-    let pruned = bytes_after_the_end(&mut fleet);
+    let pruned = stop_and_measure_file(&mut fleet);
     assert!(pruned < full / 2, "{full} {pruned}");
 }
 
 /// Ends the dispatcher, so that SQLite has no other files, and returns the length of its file.
-fn bytes_after_the_end(fleet: &mut Fleet) -> u64 {
+fn stop_and_measure_file(fleet: &mut Fleet) -> u64 {
     fleet.dispatcher().signal(Signal::TERM);
     fleet.wait_until_dispatcher_ended(0);
     let file = fleet.dispatcher_state.join("dispatcher.db");

@@ -65,7 +65,7 @@ fn a_supervisor_whose_name_is_taken_waits_until_it_is_free() {
 
 #[test]
 fn a_supervisor_whose_store_is_away_is_not_ready() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     // No server listens at this address.
     let away = "mongodb://127.0.0.1:9/webfill";
     let mut running = fleet
@@ -108,7 +108,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
 /// If a supervisor could connect before, it would wait for an answer that cannot come yet.
 #[test]
 fn nothing_can_connect_before_the_frontier_is_open() {
-    let mut fleet = Fleet::dispatcher_only(&[]);
+    let mut fleet = Fleet::start_dispatcher_only(&[]);
     fleet.dispatcher().signal(Signal::TERM);
     fleet.wait_until_dispatcher_ended(0);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");

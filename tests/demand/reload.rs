@@ -30,7 +30,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
 }
 
 /// The tests' mapping with one more field.
-fn with_shoe() -> Value {
+fn mapping_with_shoe() -> Value {
     let mut mapping = profile_mapping();
     let mut field = mapping["fields"][1].clone();
     field["name"] = "shoe".into();
@@ -50,7 +50,7 @@ fn version_of_file(fleet: &Fleet) -> String {
 
 /// The versions of the mapping that have read pages of a crawl: those pages that have the new field, or those that lack
 /// it.
-fn versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
+fn mapping_versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
     let sql = format!(
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
          AND (json_extract(fields, '$.shoe') IS NOT NULL) = {has_shoe}"
@@ -80,19 +80,21 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
     assert!(refused.contains("no mappings left"), "{refused}");
     wait_for_pages(&fleet, SITES * PAGES / 2);
 
-    fleet.work.write_json("mappings/profile.json", &with_shoe());
+    fleet
+        .work
+        .write_json("mappings/profile.json", &mapping_with_shoe());
     let after = version_of_file(&fleet);
-    let answer = fleet.json(&["reload"]);
+    let answer = fleet.run_json(&["reload"]);
     assert_eq!(answer["mappings"]["changed"], true, "{answer}");
     feed(&fleet, "later");
     for crawl in ["c", "later"] {
         fleet.wait_until_done(crawl);
     }
     let [before, after] = [before, after].map(|version| BTreeSet::from([version]));
-    assert_eq!(versions(&fleet, "c", false), before);
-    assert_eq!(versions(&fleet, "c", true), after);
-    assert_eq!(versions(&fleet, "later", true), after);
-    assert_eq!(versions(&fleet, "later", false), BTreeSet::new());
+    assert_eq!(mapping_versions(&fleet, "c", false), before);
+    assert_eq!(mapping_versions(&fleet, "c", true), after);
+    assert_eq!(mapping_versions(&fleet, "later", true), after);
+    assert_eq!(mapping_versions(&fleet, "later", false), BTreeSet::new());
 
     let counts = fleet.web.visits().pages().counts();
     assert_eq!(counts.len(), SITES * PAGES);
@@ -114,7 +116,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let file = |busy: &str, window: u32| {
         format!("[backoff]\nbusy = {busy}\n[dispatcher]\nwindow_sites = {window}\n")
     };
-    let fleet = Fleet::with_file(&file("[60.0]", 1_000));
+    let fleet = Fleet::start_with_config_file(&file("[60.0]", 1_000));
     fleet.work.write("webfill.toml", file("[120.0]", 2_000));
     let answer = fleet
         .client()
@@ -142,7 +144,9 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     assert!(refused.contains("busi"), "{refused}");
 
     fleet.work.write("webfill.toml", file("[120.0]", 1_000));
-    fleet.work.write_json("mappings/profile.json", &with_shoe());
+    fleet
+        .work
+        .write_json("mappings/profile.json", &mapping_with_shoe());
     fleet.dispatcher().signal(Signal::HUP);
     let reported = wait_for("it is reloaded", || {
         fleet.logged_lines("reloaded").into_iter().nth(1)
@@ -153,8 +157,8 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     );
     feed(&fleet, "c");
     fleet.wait_until_done("c");
-    assert_eq!(versions(&fleet, "c", true).len(), 1);
-    assert_eq!(versions(&fleet, "c", false), BTreeSet::new());
+    assert_eq!(mapping_versions(&fleet, "c", true).len(), 1);
+    assert_eq!(mapping_versions(&fleet, "c", false), BTreeSet::new());
 }
 
 /// The test follows the runbook for a site that complains.
@@ -183,7 +187,7 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     fleet
         .work
         .write("excluded.txt", "elsewhere.example\ns0.example\n");
-    let reloaded = fleet.json(&["reload"]);
+    let reloaded = fleet.run_json(&["reload"]);
     assert_eq!(reloaded["changed"], json!(["dispatcher.exclude_sites"]));
     site("none");
     fleet.wait_until_done("c");
@@ -192,6 +196,6 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let ok = "SELECT count(*) FROM pages WHERE outcome = 'ok'";
     let others = (SITES - 1) * PAGES;
     assert_eq!(stored.query_number(ok), (others + before) as i64);
-    let answer = fleet.json(&["why", "http://s0.example/29"]);
+    let answer = fleet.run_json(&["why", "http://s0.example/29"]);
     assert!(answer.to_string().contains("its site excluded"), "{answer}");
 }

@@ -49,7 +49,7 @@ impl IllSites {
     }
 }
 
-fn retry(crawl_id: &str, more: Value) -> Value {
+fn retry_request(crawl_id: &str, more: Value) -> Value {
     let mut retry = action("retry", Some(crawl_id));
     for (key, value) in more.as_object().expect("an object") {
         retry[key] = value.clone();
@@ -70,7 +70,7 @@ fn export_pages(fleet: &Fleet) -> Vec<(String, Value)> {
     pages
 }
 
-fn visits_of(fleet: &Fleet, host: &str) -> Vec<usize> {
+fn count_visits(fleet: &Fleet, host: &str) -> Vec<usize> {
     let of_path = |path| fleet.web.visits().for_host(host).for_path(path).len();
     ["/500-a", "/500-b", "/404-c", "/fine"].map(of_path).into()
 }
@@ -82,7 +82,7 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     sites.crawl(&fleet, "c");
     sites.serve_pages_again();
 
-    let narrow = retry(
+    let narrow = retry_request(
         "c",
         json!({"outcome": ["http_error", "timeout"], "status": [500], "site": "a.example"}),
     );
@@ -95,16 +95,16 @@ fn just_the_named_outcomes_statuses_and_sites_are_fetched_again() {
     );
     assert_eq!(answer["uuid"], "someuuid", "{answer}");
     fleet.wait_until_done("c");
-    assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 1, 1]);
-    assert_eq!(visits_of(&fleet, "b.example"), [1, 1, 1, 1]);
+    assert_eq!(count_visits(&fleet, "a.example"), [2, 2, 1, 1]);
+    assert_eq!(count_visits(&fleet, "b.example"), [1, 1, 1, 1]);
     let again = fleet.client().ask(&narrow);
     assert_eq!(again["total_requeued"], 0, "they are ok now: {again}");
 
-    let rest = retry("c", json!({"outcome": ["http_error"]}));
+    let rest = retry_request("c", json!({"outcome": ["http_error"]}));
     assert_eq!(fleet.client().ask(&rest)["total_requeued"], 4);
     fleet.wait_until_done("c");
-    assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
-    assert_eq!(visits_of(&fleet, "b.example"), [2, 2, 2, 1]);
+    assert_eq!(count_visits(&fleet, "a.example"), [2, 2, 2, 1]);
+    assert_eq!(count_visits(&fleet, "b.example"), [2, 2, 2, 1]);
 
     let pages = export_pages(&fleet);
     assert_eq!(pages.len(), 8, "one document for each URL");
@@ -142,9 +142,9 @@ fn http_and_the_command_ask_for_the_same() {
     let output = fleet.run(&args).expect_code(0).stdout;
     assert_eq!(output.trim(), "testapp/c: 2 finished URLs re-queued");
     fleet.wait_until_done("c");
-    assert_eq!(visits_of(&fleet, "a.example"), [2, 2, 2, 1]);
+    assert_eq!(count_visits(&fleet, "a.example"), [2, 2, 2, 1]);
     let narrow = ["--status", "500", "--site", "a.example"];
-    let answer = fleet.json(&[&args[..], &narrow].concat());
+    let answer = fleet.run_json(&[&args[..], &narrow].concat());
     assert_eq!(answer["total_requeued"], 0, "{answer}");
 }
 
@@ -163,7 +163,7 @@ fn a_crawl_that_had_finished_runs_again_also_in_the_store() {
     fleet
         .run(&["site", "a.example", "--block-until", "1h"])
         .expect_code(0);
-    let ask = retry("c", json!({"outcome": ["http_error"]}));
+    let ask = retry_request("c", json!({"outcome": ["http_error"]}));
     assert_eq!(fleet.client().ask(&ask)["total_requeued"], 3);
     let info = fleet.info("c");
     assert_eq!(
@@ -181,7 +181,7 @@ fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
     let fleet = Fleet::start();
     let sites = IllSites::serve(&fleet, &["a.example"]);
     sites.crawl(&fleet, "over");
-    let of = |more| fleet.client().ask(&retry("over", more))["error"].clone();
+    let of = |more| fleet.client().ask(&retry_request("over", more))["error"].clone();
     let below = of(json!({"outcome": ["ok"], "site": "www.a.example"}));
     assert_eq!(below["path"], "$.site", "{below}");
     fleet.client().ask(&action("stop", Some("over")));
@@ -205,5 +205,5 @@ fn tasks_that_cannot_be_queued_again_are_refused_with_the_reason() {
     fleet
         .run(&["retry", APP, "over", "--outcome", "http_eror"])
         .expect_code(2);
-    assert_eq!(visits_of(&fleet, "a.example"), [1, 1, 1, 1]);
+    assert_eq!(count_visits(&fleet, "a.example"), [1, 1, 1, 1]);
 }

@@ -67,7 +67,7 @@ fn wait_of(reported: &Value, what: &str) -> Option<Value> {
 /// Waits until `status` reports that the crawl waits for this reason. Returns the entry.
 fn wait_until_waiting(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
-        let status = fleet.json(&["status"]);
+        let status = fleet.run_json(&["status"]);
         wait_of(unfinished_crawl(&status, crawl)?, what)
     })
 }
@@ -101,7 +101,7 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
     wait_until_waiting(&fleet, "halted", "paused");
 
     let reported = wait_for("both have reported", || {
-        let status = fleet.json(&["status"]);
+        let status = fleet.run_json(&["status"]);
         let supervisors = status["supervisors"].as_array()?.clone();
         let are_ready = |one: &Value| one["workers_ready"] == 1;
         let is_asked = status["store"]["up"] == true && status["cache"]["up"] == true;
@@ -172,7 +172,7 @@ fn status_shows_the_rate_of_a_crawl_and_its_estimated_finish() {
     let urls = (0..120).map(|number| site.url(&format!("/{number}")));
     fleet.feed(&urls.map(|url| request(&url, "long")).collect::<Vec<_>>());
     let status = wait_for("an end is foreseen", || {
-        let status = fleet.json(&["status"]);
+        let status = fleet.run_json(&["status"]);
         let is_foreseen = unfinished_crawl(&status, "long")?["estimated_end"].is_number();
         is_foreseen.then_some(status)
     });
@@ -210,7 +210,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     fleet.feed(&urls.map(|url| request(&url, "c")).collect::<Vec<_>>());
     let wait = wait_until_waiting(&fleet, "c", "store");
     assert_says(&wait, &["pages wait for the store: "]);
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     assert_eq!(status["store"]["up"], false, "{status}");
     let output = fleet.run(&["status"]).expect_code(0).stdout;
     assert!(output.contains("pages wait for the store: "), "{output}");
@@ -220,7 +220,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
 
 /// The report of `webfill why` about a URL, in the only crawl that knows it.
 fn report_why(fleet: &Fleet, url: &str) -> Value {
-    let answer = fleet.json(&["why", url]);
+    let answer = fleet.run_json(&["why", url]);
     let crawls = answer["crawls"].as_array().expect("a list");
     assert_eq!(crawls.len(), 1, "{answer}");
     crawls[0].clone()
@@ -288,7 +288,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
 
     // The crawl does not know these URLs.
     let of_crawl = |url: &str, crawl: &str| {
-        let answer = fleet.json(&["why", url, "--app", APP, "--crawl", crawl]);
+        let answer = fleet.run_json(&["why", url, "--app", APP, "--crawl", crawl]);
         answer["crawls"][0].clone()
     };
     let unheard = of_crawl("http://elsewhere.example/", "slow");
@@ -337,7 +337,7 @@ fn why_shows_who_holds_a_url() {
     fleet.add_supervisor("two");
     let site = fleet.web.site("a.example");
     site.serve("/", page("T"));
-    site.latency(std::time::Duration::from_secs(20));
+    site.set_latency(std::time::Duration::from_secs(20));
     fleet.feed(&[request("http://a.example/", "c")]);
     let leased = wait_for("it is leased", || {
         Some(report_why(&fleet, "http://a.example/"))
@@ -352,7 +352,7 @@ fn why_shows_who_holds_a_url() {
             "by its 1st delivery",
         ],
     );
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     let reported = unfinished_crawl(&status, "c").expect("it is listed");
     assert_eq!(
         reported["oldest_lease"]["url"], "http://a.example/",

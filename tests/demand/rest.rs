@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use webfill_tests::run::Run;
 use webfill_tests::site::page;
 
-use crate::clients::{get, http, post};
+use crate::clients::{get, post, send_http};
 use crate::fleet::{APP, Fleet, HTTP, action, request, wait_for};
 
 fn serve(fleet: &Fleet) {
@@ -76,7 +76,7 @@ fn requests_and_actions_go_by_http_as_they_go_by_the_control_socket() {
 
 #[test]
 fn json_lines_are_streamed_by_http() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let lines: Vec<String> = (0..20_000)
         .map(|number| request(&format!("http://a.example/{number}"), "lines").to_string())
         .collect();
@@ -86,7 +86,7 @@ fn json_lines_are_streamed_by_http() {
         "Content-Type: application/x-ndjson".to_owned(),
     ];
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let (status, body) = http(&fleet, &head, &lines.join("\n"));
+    let (status, body) = send_http(&fleet, &head, &lines.join("\n"));
     assert_eq!(status, 200, "{body}");
     let answer: Value = serde_json::from_str(body.trim()).unwrap_or_else(|_| panic!("{body}"));
     assert_eq!(answer["accepted"], 20_000, "{answer}");
@@ -95,7 +95,7 @@ fn json_lines_are_streamed_by_http() {
 
 #[test]
 fn faults_are_answered_with_a_status_and_the_path() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let (status, answer) = post(&fleet, "/feed", &json!([{"url": "http://a.example/"}]));
     assert_eq!(status, 400, "{answer}");
     assert!(
@@ -112,7 +112,7 @@ fn faults_are_answered_with_a_status_and_the_path() {
 
 #[test]
 fn a_browser_is_kept_out() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let body = request("http://a.example/", "drive-by").to_string();
     let ours = format!("Host: {}:{HTTP}", fleet.host);
     let json = "Content-Type: application/json";
@@ -137,7 +137,7 @@ fn a_browser_is_kept_out() {
         (vec!["POST /feed HTTP/1.1", &ours], 415),
         (vec!["GET /status HTTP/1.1", "Host: rebound.example"], 403),
     ] {
-        let (status, answer) = http(&fleet, &head, &body);
+        let (status, answer) = send_http(&fleet, &head, &body);
         assert!((400..500).contains(&status), "{head:?}: {status} {answer}");
         assert!(
             status == expected || status == 421 || status == 400,

@@ -17,11 +17,11 @@ http_503 = [0.3]
 ";
 
 fn start_fleet() -> Fleet {
-    Fleet::with_file(TABLE)
+    Fleet::start_with_config_file(TABLE)
 }
 
 /// A page that fails `times` times and then answers.
-fn fails_at_first(
+fn failing_page(
     times: u32,
     failure: impl Into<Reply>,
 ) -> impl Fn(&webfill_tests::site::Request) -> Reply {
@@ -36,7 +36,7 @@ fn fails_at_first(
 }
 
 /// Makes each request for a page use a new connection, because lost requests on used ones are repeated immediately.
-fn on_new_connections(site: &Site) {
+fn close_connections(site: &Site) {
     site.serve("/robots.txt", status(404).header("connection", "close"));
 }
 
@@ -56,8 +56,8 @@ fn export_page(fleet: &Fleet, url: &str) -> Value {
 fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_reported() {
     let fleet = start_fleet();
     let site = fleet.web.site("n.example");
-    on_new_connections(&site);
-    site.serve_with("/", fails_at_first(2, script().reset()));
+    close_connections(&site);
+    site.serve_with("/", failing_page(2, script().reset()));
     fleet.feed(&[request("http://n.example/", "c")]);
     fleet.wait_until_done("c");
     let visits = fleet.web.visits().pages();
@@ -85,7 +85,7 @@ fn pages_that_fail_for_a_while_are_fetched_in_the_end_and_their_attempts_are_rep
 fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
     let fleet = start_fleet();
     let site = fleet.web.site("g.example");
-    on_new_connections(&site);
+    close_connections(&site);
     site.serve_with("/gone", |_| script().reset().into());
     site.serve_with("/busy", |_| status(503).into());
     site.serve_with("/lost", |_| status(404).into());
@@ -112,9 +112,9 @@ fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
 fn a_time_out_goes_back_and_others_go_first() {
     let mut settings = TABLE.to_owned();
     settings += "[fetch]\nhead_timeout = 1.0\ntotal_timeout = 2.0\n";
-    let fleet = Fleet::with_file(&settings);
+    let fleet = Fleet::start_with_config_file(&settings);
     let site = fleet.web.site("t.example");
-    site.serve_with("/slow", fails_at_first(1, script().hold_open()));
+    site.serve_with("/slow", failing_page(1, script().hold_open()));
     site.serve_otherwise(|request| page(&request.path).into());
     let mut requests = vec![request_with(
         "http://t.example/slow",
@@ -156,9 +156,9 @@ fn a_time_out_goes_back_and_others_go_first() {
 
 #[test]
 fn tasks_waiting_for_their_next_attempt_are_pending_and_can_be_stopped() {
-    let fleet = Fleet::with_file("[retries]\nnetwork_error = [3600.0]\n");
+    let fleet = Fleet::start_with_config_file("[retries]\nnetwork_error = [3600.0]\n");
     let site = fleet.web.site("w.example");
-    on_new_connections(&site);
+    close_connections(&site);
     site.serve_with("/", |_| script().reset().into());
     fleet.feed(&[request("http://w.example/", "c")]);
     fleet
@@ -176,10 +176,10 @@ fn tasks_waiting_for_their_next_attempt_are_pending_and_can_be_stopped() {
 
 #[test]
 fn attempts_outlast_a_restart() {
-    let mut fleet = Fleet::with_file("[retries]\nnetwork_error = [1.0]\n");
+    let mut fleet = Fleet::start_with_config_file("[retries]\nnetwork_error = [1.0]\n");
     let site = fleet.web.site("o.example");
-    on_new_connections(&site);
-    site.serve_with("/", fails_at_first(1, script().reset()));
+    close_connections(&site);
+    site.serve_with("/", failing_page(1, script().reset()));
     fleet.feed(&[request("http://o.example/", "c")]);
     fleet
         .web

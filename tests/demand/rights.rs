@@ -53,7 +53,7 @@ fn actions() -> Vec<(Value, bool, bool)> {
     ]
 }
 
-fn keyed_with(clients: &[(&str, &[&str])]) -> Keyed {
+fn keyed_with_clients(clients: &[(&str, &[&str])]) -> Keyed {
     let keyed = Keyed::new();
     for (name, bounds) in clients {
         let public = keyed.create_member("client", name, false);
@@ -83,12 +83,12 @@ fn names_of_all_actions(answer: &Value) -> BTreeSet<String> {
 
 #[test]
 fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
-    let keyed = keyed_with(&[
+    let keyed = keyed_with_clients(&[
         ("chief", &[]),
         ("shop", &["--apps", "shop,sho"]),
         ("reader", &["--read-only"]),
     ]);
-    let _dispatcher = keyed.dispatcher();
+    let _dispatcher = keyed.start_dispatcher();
     let chief = keyed.client("chief");
     let feed = |app: &str| json!({"url": "http://a.example/", "appid": app, "crawlid": "c"});
     assert_eq!(
@@ -154,8 +154,8 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
 /// Subscriptions are prefixes: a client that subscribes to `shop` would also receive `shopping`.
 #[test]
 fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
-    let keyed = keyed_with(&[("shop", &["--apps", "shop"]), ("reader", &["--read-only"])]);
-    let _dispatcher = keyed.dispatcher();
+    let keyed = keyed_with_clients(&[("shop", &["--apps", "shop"]), ("reader", &["--read-only"])]);
+    let _dispatcher = keyed.start_dispatcher();
     let bound = keyed
         .command(&["dump", "--app", "shop"], Some("shop"))
         .start();
@@ -173,8 +173,8 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
 
 #[test]
 fn a_key_that_is_bound_while_it_is_connected_is_bound_at_once() {
-    let keyed = keyed_with(&[("app", &[])]);
-    let _dispatcher = keyed.dispatcher();
+    let keyed = keyed_with_clients(&[("app", &[])]);
+    let _dispatcher = keyed.start_dispatcher();
     let client = keyed.client("app");
     assert_eq!(
         client.ask(&json!({"action": "sites"}))["error"],

@@ -140,7 +140,7 @@ fn a_released_fleet_is_replaced_by_todays_under_load() {
 }
 
 /// Creates two programs: one that ends immediately, and one that has no version of messages in common with the fleet.
-fn wrong_programs(machines: &Machines) -> [PathBuf; 2] {
+fn create_wrong_programs(machines: &Machines) -> [PathBuf; 2] {
     let [broken, strange] = ["broken", "strange"].map(|name| machines.fleet.work.path(name));
     write_program(&broken, "#!/bin/sh\necho 'cannot start'\nexit 1\n");
     let this = std::env::current_exe().expect("a running test has a path");
@@ -157,7 +157,7 @@ fn wrong_programs(machines: &Machines) -> [PathBuf; 2] {
 fn a_version_that_does_not_work_is_taken_back() {
     let machines = Machines::start(Build::Today);
     let before = machines.programs();
-    for wrong in wrong_programs(&machines) {
+    for wrong in create_wrong_programs(&machines) {
         let args = ["--batch", "2", "--patience", "6", "--dispatcher", "here"];
         let rolled = machines.roll(&wrong, &args);
         let said = printed_text(&rolled);
@@ -181,7 +181,7 @@ fn a_version_that_does_not_work_is_taken_back() {
 }
 
 /// Creates a program that starts and says hello, but reaches no site.
-fn program_that_reaches_nothing(machines: &Machines) -> PathBuf {
+fn create_program_without_network(machines: &Machines) -> PathBuf {
     let deaf = machines.fleet.work.path("deaf");
     let today = Build::Today.binary();
     let proxy = "http://127.0.0.1:9";
@@ -196,7 +196,7 @@ fn program_that_reaches_nothing(machines: &Machines) -> PathBuf {
 #[test]
 fn a_version_that_fetches_nothing_is_taken_back() {
     let machines = Machines::start(Build::Today);
-    let deaf = program_that_reaches_nothing(&machines);
+    let deaf = create_program_without_network(&machines);
     let rolled = machines.roll(&deaf, &["--batch", "2", "--flow", "8"]);
     let said = printed_text(&rolled);
     assert_eq!(rolled.status.code(), Some(1), "{said}");
@@ -255,7 +255,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 #[test]
 fn a_dispatcher_that_does_not_start_is_taken_back() {
     let machines = Machines::start(Build::Today);
-    let [broken, _] = wrong_programs(&machines);
+    let [broken, _] = create_wrong_programs(&machines);
     // The version that the supervisors run works.
     let hosts = machines.fleet.work.path("new");
     let only_dispatcher = format!(
@@ -305,7 +305,7 @@ fn greets_in_words_of_another_time() {
 
 #[test]
 fn impossible_rolls_are_refused_and_nothing_is_touched() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let status = format!(
         "{} status --json --dispatcher {}",
         Build::Today.binary().display(),

@@ -24,7 +24,7 @@ const PAGES: usize = 60;
 const BACK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The commands of the runbook, in order.
-fn runbook() -> Vec<String> {
+fn runbook_commands() -> Vec<String> {
     let text = fs::read_to_string(RUNBOOKS).expect("the runbooks");
     let (_, text) = text.split_once("## Rotate keys").expect("the runbook");
     let (text, _) = text.split_once("\n### ").expect("another runbook");
@@ -47,19 +47,19 @@ fn run_runbook_command(keyed: &Keyed, command: &str, folder: &str) {
 }
 
 fn start_supervisor(keyed: &Keyed, name: &str) -> Running {
-    let state = state_of(keyed, name);
+    let state = state_folder(keyed, name);
     let resolve = keyed.web.resolve_args()[1].clone();
-    let run = keyed.supervisor(name).replace_flag("--state", state);
+    let run = keyed.supervisor_run(name).replace_flag("--state", state);
     run.env("WEBFILL_FETCH_RESOLVE", resolve).start()
 }
 
-fn state_of(keyed: &Keyed, name: &str) -> PathBuf {
+fn state_folder(keyed: &Keyed, name: &str) -> PathBuf {
     keyed.work.path(&format!("state/{name}"))
 }
 
 /// The lines that a process has logged about an event.
 fn logged_lines(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
-    let mut files = files_under(&state_of(keyed, name).join("logs"));
+    let mut files = files_under(&state_folder(keyed, name).join("logs"));
     files.retain(|file| !file.is_symlink());
     let texts = files
         .iter()
@@ -114,10 +114,10 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         .collect();
     for site in &sites {
         site.serve_otherwise(|request| page(&request.path).into());
-        site.latency(Duration::from_millis(20));
+        site.set_latency(Duration::from_millis(20));
     }
     let urls: Vec<String> = sites.iter().map(|site| site.url("/")).collect();
-    let dispatcher = keyed.dispatcher();
+    let dispatcher = keyed.start_dispatcher();
     let mut supervisors = SUPERVISORS.map(|name| start_supervisor(&keyed, name));
     wait_for("both are there", || {
         (count_supervisors(&keyed) == SUPERVISORS.len()).then_some(())
@@ -128,7 +128,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let asked = || keyed.web.visits().pages().len();
     wait_for("it is under way", || (asked() >= SITES * 3).then_some(()));
 
-    let commands = runbook();
+    let commands = runbook_commands();
     let [make_next, rotate, restart, follow, remove_former] = &commands[..] else {
         panic!("{commands:#?}")
     };
@@ -144,7 +144,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     assert!(asked() < SITES * PAGES / 2, "it is in the middle");
     dispatcher.signal(Signal::TERM);
     dispatcher.finish().expect_code(0);
-    let dispatcher = keyed.dispatcher();
+    let dispatcher = keyed.start_dispatcher();
     let ready = Instant::now();
     wait_for("all are back", || {
         (count_supervisors(&keyed) == SUPERVISORS.len()).then_some(())

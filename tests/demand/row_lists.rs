@@ -20,7 +20,7 @@ fn serve(site: &Site, first: &[&str], second: &[&str]) {
 }
 
 /// The ids of the rows that are not gone.
-fn rows(fleet: &Fleet) -> Vec<String> {
+fn row_ids(fleet: &Fleet) -> Vec<String> {
     let store = fleet.store_uri();
     let export = Run::new(["export", "records", "--store", &store, "--dataset", "items"]);
     let text = export.finish().expect_code(0).stdout;
@@ -54,7 +54,7 @@ fn fleet_with_list() -> (Fleet, Site) {
     serve(&site, &["a", "b"], &["c", "d"]);
     feed(&fleet, "first");
     fleet.wait_until_done("first");
-    assert_eq!(rows(&fleet), ["a", "b", "c", "d"]);
+    assert_eq!(row_ids(&fleet), ["a", "b", "c", "d"]);
     (fleet, site)
 }
 
@@ -65,7 +65,7 @@ fn feed(fleet: &Fleet, crawl: &str) {
 
 fn wait_until_gone(fleet: &Fleet) {
     wait_for("the row is gone", || {
-        (rows(fleet) == ["a", "b", "d"]).then_some(())
+        (row_ids(fleet) == ["a", "b", "d"]).then_some(())
     });
 }
 

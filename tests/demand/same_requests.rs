@@ -14,7 +14,7 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::stored::Stored;
 use webfill_tests::workplace::Workplace;
 
-use crate::clients::http;
+use crate::clients::send_http;
 use crate::fleet::{Fleet, HTTP, wait_for};
 
 mod table;
@@ -46,8 +46,8 @@ fn serve(web: &Web) {
 
 /// Feeds a fleet that has no supervisor yet, so that only priorities determine the order. Then runs it and collects the
 /// results.
-fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
-    let mut fleet = Fleet::dispatcher_only(&[]);
+fn crawl_by_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
+    let mut fleet = Fleet::start_dispatcher_only(&[]);
     serve(&fleet.web);
     let refusals = feed(&fleet);
     fleet.add_supervisor("one");
@@ -59,7 +59,7 @@ fn way_through_a_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) ->
     collect_results(name, refusals, &fleet.web, &fleet.work, &frontier)
 }
 
-fn way_through_a_seeds_file(text: &str) -> Way {
+fn crawl_by_seeds_file(text: &str) -> Way {
     let (web, work) = (Web::start(), Workplace::new());
     serve(&web);
     let seeds = work.write("seeds.jsonl", text);
@@ -203,7 +203,7 @@ fn post(fleet: &Fleet, media_type: &str, body: &str) -> Value {
         format!("Host: {}:{HTTP}", fleet.host),
         format!("Content-Type: {media_type}"),
     ];
-    let (_, answer) = http(fleet, &head.each_ref().map(String::as_str), body);
+    let (_, answer) = send_http(fleet, &head.each_ref().map(String::as_str), body);
     serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"))
 }
 
@@ -228,7 +228,7 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
     let table = table();
     let lines: Vec<&str> = table.iter().map(|(line, _)| line.as_str()).collect();
     let text = lines.join("\n") + "\n";
-    let by_socket = way_through_a_fleet("the control socket", |fleet| {
+    let by_socket = crawl_by_fleet("the control socket", |fleet| {
         let client = fleet.client();
         send_one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()))
     });
@@ -242,17 +242,17 @@ fn a_crawl_request_means_the_same_by_every_way_in() {
         assert_eq!(path, expected, "{line:.200}: {refusal:?}");
     }
     let others = [
-        way_through_a_fleet("HTTP", |fleet| {
+        crawl_by_fleet("HTTP", |fleet| {
             send_one_by_one(&lines, |line| post(fleet, "application/json", line))
         }),
-        way_through_a_fleet("JSON lines by HTTP", |fleet| post_lines(fleet, &text)),
-        way_through_a_fleet("webfill feed", |fleet| feed_file(fleet, &text)),
-        way_through_a_seeds_file(&text),
+        crawl_by_fleet("JSON lines by HTTP", |fleet| post_lines(fleet, &text)),
+        crawl_by_fleet("webfill feed", |fleet| feed_file(fleet, &text)),
+        crawl_by_seeds_file(&text),
     ];
     for other in &others {
         assert_same(&by_socket, other, &lines);
     }
-    assert_meaning(&by_socket);
+    assert_expected_results(&by_socket);
 }
 
 fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
@@ -269,7 +269,7 @@ fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
 }
 
 /// Checks what the lines mean: that all ways agree does not prove that they are right.
-fn assert_meaning(way: &Way) {
+fn assert_expected_results(way: &Way) {
     assert_eq!(
         way.order,
         ["/priority-100", "/update/2", "/priority-90", "/priority-1"]
@@ -321,7 +321,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let plain = r#"{"url": "http://a.example/plain"}"#;
     let shown = line("shown", json!({"spiderid": "browser"}));
     let lines = [plain, shown.as_str(), "7"];
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let client = fleet.client();
     let refusals = send_one_by_one(&lines, |line| client.ask_bytes(line.as_bytes()));
     assert_eq!(refusals[&1].0, "$.appid");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use webfill_tests::site::page;
 
 use crate::fleet::wait_for;
-use crate::machine::{Machine, blocks};
+use crate::machine::{Machine, parse_blocks};
 
 const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
@@ -47,7 +47,7 @@ fn wait_for_links(machine: &Machine, line: &str) {
 }
 
 /// The JSON that a line feeds. Shell arithmetic in it is replaced by a number.
-fn request_in(line: &str) -> Value {
+fn parse_request(line: &str) -> Value {
     let line = match (line.find("'$(("), line.find("))'")) {
         (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
         _ => line.to_owned(),
@@ -60,7 +60,7 @@ fn request_in(line: &str) -> Value {
 }
 
 /// Reads a reply as the documentation of Scrapy Cluster prints it, in Python syntax.
-fn reply_in(text: &str) -> Option<Value> {
+fn parse_reply(text: &str) -> Option<Value> {
     let from = text.find("{u'").or_else(|| text.find("{\n"))?;
     let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
     Some(serde_json::from_str(&as_json).unwrap_or_else(|error| panic!("{error}: {as_json}")))
@@ -86,8 +86,8 @@ impl Theirs {
     fn parse(text: &str) -> Theirs {
         let fed = text.lines().find(|line| line.contains(" feed "));
         Theirs {
-            request: fed.map(request_in),
-            reply: reply_in(
+            request: fed.map(parse_request),
+            reply: parse_reply(
                 &text
                     .lines()
                     .filter(|line| !line.starts_with("python "))
@@ -102,7 +102,7 @@ impl Theirs {
         let fed = ours.lines().find(|line| line.contains("webfill feed '{"));
         if let (Some(theirs), Some(ours)) = (&self.request, fed) {
             let mut theirs = theirs.clone();
-            let ours = request_in(ours);
+            let ours = parse_request(ours);
             if theirs.get("expires").is_some() {
                 theirs["expires"] = ours["expires"].clone();
             }
@@ -127,13 +127,13 @@ impl Theirs {
 fn every_line_of_the_document_works() {
     let mut machine = machine();
     let mut theirs = Theirs::default();
-    for block in blocks(DOCUMENT) {
+    for block in parse_blocks(DOCUMENT) {
         match block.language {
             "scrapy-cluster" => theirs = Theirs::parse(block.text),
             "console" => {
                 theirs.assert_same_as(block.text);
                 theirs.assert_answered(&machine);
-                machine.run(block.text, wait_for_links);
+                machine.run_block(block.text, wait_for_links);
                 theirs.request = None;
             }
             "json" => assert_dumped(&machine, &theirs, block.text),
@@ -197,7 +197,7 @@ fn rows(head: &str) -> Vec<Vec<&'static str>> {
 #[test]
 fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     let mut machine = machine();
-    machine.run("$ webfill dispatcher &", |_, _| {});
+    machine.run_block("$ webfill dispatcher &", |_, _| {});
     let client = machine.client();
     let rows = rows("| key |");
     let mut reported = BTreeSet::new();

@@ -53,12 +53,12 @@ fn a_page_that_needs_a_browser_goes_to_a_supervisor_that_has_one() {
     made.visits().assert_polite(DELAY);
     let info = fleet.info("both");
     assert_eq!(info["total_pending"], 0, "{info}");
-    let status = fleet.json(&["status"]);
+    let status = fleet.run_json(&["status"]);
     assert_eq!(
         status["ended"]["ok"], 10,
         "each page has ended once: {status}"
     );
-    let site = fleet.json(&["site", "made.example"]);
+    let site = fleet.run_json(&["site", "made.example"]);
     let known = &site["scripts"][0];
     assert_eq!(
         (&known["finding"], &known["mapping"]),
@@ -92,7 +92,7 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
         assert_eq!((&*pages[url].outcome, pages[url].fields.len()), ("ok", 0));
     }
     assert_eq!(made.visits().pages().len(), 3);
-    let site = fleet.json(&["site", "made.example"]);
+    let site = fleet.run_json(&["site", "made.example"]);
     assert_eq!(site["scripts"][0]["finding"], "wanted", "{site}");
     assert_eq!(site["scripts"][0]["pages"], 3, "{site}");
     let info = fleet.info("made");
@@ -138,7 +138,7 @@ fn pages_wait_for_no_browser_that_has_left() {
 }
 
 /// How often a site's script was requested.
-fn scripts_of(site: &Site) -> usize {
+fn count_script_requests(site: &Site) -> usize {
     site.visits().for_path("/app.js").len()
 }
 
@@ -158,10 +158,11 @@ fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
             .get("title")
             .is_some()
     };
-    let set = |lane: &str| fleet.json(&["site", "made.example", "--lane", lane])["lane"].clone();
+    let set =
+        |lane: &str| fleet.run_json(&["site", "made.example", "--lane", lane])["lane"].clone();
     assert_eq!(set("http"), "http");
     assert!(!crawl("http", 0), "none of its pages is rendered");
-    assert_eq!(scripts_of(&made), 0);
+    assert_eq!(count_script_requests(&made), 0);
     assert_eq!(set("browser"), "browser");
     assert!(crawl("browser", 1), "each of its pages is");
     assert_eq!(set("auto"), "auto");
@@ -171,7 +172,7 @@ fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
     fleet
         .run(&["site", "made.example", "--forget"])
         .expect_code(0);
-    let site = fleet.json(&["site", "made.example"]);
+    let site = fleet.run_json(&["site", "made.example"]);
     assert_eq!(site["lane"], "auto", "{site}");
     assert!(
         crawl("forgotten", 4),
@@ -184,9 +185,9 @@ fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
 #[test]
 fn a_lane_that_is_set_is_kept_over_a_restart_and_refused_if_it_is_none() {
     let mut fleet = Fleet::start();
-    fleet.json(&["site", "a.example", "--lane", "browser"]);
+    fleet.run_json(&["site", "a.example", "--lane", "browser"]);
     fleet.restart();
-    assert_eq!(fleet.json(&["site", "a.example"])["lane"], "browser");
+    assert_eq!(fleet.run_json(&["site", "a.example"])["lane"], "browser");
     fleet
         .run(&["site", "a.example", "--lane", "tor"])
         .expect_code(2);
@@ -195,7 +196,7 @@ fn a_lane_that_is_set_is_kept_over_a_restart_and_refused_if_it_is_none() {
 #[needs(chromium)]
 #[test]
 fn a_restart_of_the_fleet_renders_no_new_sample() {
-    let mut fleet = Fleet::dispatcher_only(&[]);
+    let mut fleet = Fleet::start_dispatcher_only(&[]);
     fleet.add_supervisor_with("two", &BROWSER);
     let empty = fleet.web.site("empty.example");
     // The script adds nothing to the page.
@@ -212,8 +213,8 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
         fleet.wait_until_done(crawl);
     };
     feed(&fleet, "first", 0..1);
-    assert_eq!(scripts_of(&empty), 1);
-    let known = fleet.json(&["site", "empty.example"])["scripts"][0].clone();
+    assert_eq!(count_script_requests(&empty), 1);
+    let known = fleet.run_json(&["site", "empty.example"])["scripts"][0].clone();
     assert_eq!(
         (&known["finding"], &known["tries"]),
         (&json!("tried"), &json!(1))
@@ -223,15 +224,15 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     fleet.add_supervisor_with("three", &BROWSER);
     feed(&fleet, "second", 1..8);
     assert_eq!(
-        scripts_of(&empty),
+        count_script_requests(&empty),
         3,
         "the sample of three goes on where it was"
     );
     fleet.drain_supervisor("three");
     fleet.add_supervisor_with("four", &BROWSER);
     feed(&fleet, "third", 8..12);
-    assert_eq!(scripts_of(&empty), 3, "it is known");
-    let known = fleet.json(&["site", "empty.example"])["scripts"][0].clone();
+    assert_eq!(count_script_requests(&empty), 3, "it is known");
+    let known = fleet.run_json(&["site", "empty.example"])["scripts"][0].clone();
     assert_eq!(
         (&known["finding"], &known["tries"]),
         (&json!("empty"), &json!(3))

@@ -34,7 +34,7 @@ impl ServiceManager {
         role.env("WATCHDOG_USEC", "3000000").start()
     }
 
-    fn read(&mut self) {
+    fn read_notifications(&mut self) {
         let mut buffer = [0; 4_096];
         while let Ok(length) = self.socket.recv(&mut buffer) {
             let words = String::from_utf8_lossy(&buffer[..length]);
@@ -42,8 +42,8 @@ impl ServiceManager {
         }
     }
 
-    fn heard(&mut self, word: &str) -> bool {
-        self.read();
+    fn has_received(&mut self, word: &str) -> bool {
+        self.read_notifications();
         self.reported.iter().any(|reported| reported == word)
     }
 
@@ -51,7 +51,7 @@ impl ServiceManager {
     fn wait_for(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            self.read();
+            self.read_notifications();
             if let Some(at) = self.reported.iter().position(|reported| is_it(reported)) {
                 self.reported.drain(..=at);
                 return;
@@ -69,7 +69,7 @@ impl ServiceManager {
     }
 }
 
-fn end(mut running: Running, manager: &mut ServiceManager) {
+fn terminate(mut running: Running, manager: &mut ServiceManager) {
     running.signal(Signal::TERM);
     manager.wait_for_word("STOPPING=1");
     running.wait_until("it has ended", |running| running.processes().is_empty());
@@ -96,7 +96,7 @@ fn a_dispatcher_notifies_that_it_serves_turns_reloads_and_ends() {
         reported.starts_with("STATUS=supervisors: 0; last reload refused")
             && reported.contains("broken.json")
     });
-    end(running, &mut manager);
+    terminate(running, &mut manager);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
         reported.starts_with("STATUS=waits: the dispatcher at")
     });
     manager.wait_for_word("WATCHDOG=1");
-    assert!(!manager.heard("READY=1"), "{:?}", manager.reported);
+    assert!(!manager.has_received("READY=1"), "{:?}", manager.reported);
     fleet.start_dispatcher();
     manager.wait_for_word("READY=1");
     manager.wait_for_word("STATUS=workers: 1");
@@ -118,6 +118,10 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     manager.wait_for_word("STATUS=waits: the dispatcher is silent");
     fleet.start_dispatcher();
     manager.wait_for_word("STATUS=workers: 1");
-    assert!(!manager.heard("STOPPING=1"), "{:?}", manager.reported);
-    end(running, &mut manager);
+    assert!(
+        !manager.has_received("STOPPING=1"),
+        "{:?}",
+        manager.reported
+    );
+    terminate(running, &mut manager);
 }

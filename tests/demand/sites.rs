@@ -8,7 +8,7 @@ use webfill_tests::site::page;
 use crate::fleet::{Fleet, request, wait_for};
 
 /// Requests for this many pages of each of these sites.
-fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Value> {
+fn serve_pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for host in hosts {
         let site = fleet.web.site(host);
@@ -19,10 +19,10 @@ fn pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Val
 }
 
 /// A fleet of two supervisors, each of which crawls a site.
-fn two_at_work() -> Fleet {
+fn start_busy_fleet() -> Fleet {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
-    let requests = pages(&fleet, &["a.example", "b.example"], 400, "c");
+    let requests = serve_pages(&fleet, &["a.example", "b.example"], 400, "c");
     fleet.feed(&requests);
     fleet.web.log().wait_until("both are under way", |visits| {
         let of = |host| visits.pages().for_host(host).len();
@@ -43,7 +43,7 @@ fn count_requests_after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
 
 #[test]
 fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
-    let fleet = two_at_work();
+    let fleet = start_busy_fleet();
     for host in ["a.example", "b.example"] {
         let asked = Instant::now();
         fleet
@@ -53,7 +53,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
         let answered = Instant::now();
         // Another site is requested meanwhile, which shows that time has passed.
         let other = format!("after-{host}");
-        fleet.feed(&pages(&fleet, &[&other], 20, &other));
+        fleet.feed(&serve_pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
         assert_eq!(count_requests_after(&fleet, host, answered), 0, "{host}");
     }
@@ -68,7 +68,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
 
 #[test]
 fn a_delay_takes_effect_on_all_machines_within_a_second() {
-    let fleet = two_at_work();
+    let fleet = start_busy_fleet();
     for host in ["a.example", "b.example"] {
         fleet.run(&["site", host, "--delay", "0.8"]).expect_code(0);
         let answered = Instant::now();
@@ -109,7 +109,7 @@ fn a_delay_set_by_hand_does_not_undercut_robots_txt() {
     let fleet = Fleet::start();
     let site = fleet.web.site("r.example");
     site.serve_robots("User-agent: *\nCrawl-delay: 0.5\n");
-    let requests = pages(&fleet, &["r.example"], 4, "c");
+    let requests = serve_pages(&fleet, &["r.example"], 4, "c");
     fleet
         .run(&["site", "r.example", "--delay", "0.01"])
         .expect_code(0);
@@ -121,16 +121,16 @@ fn a_delay_set_by_hand_does_not_undercut_robots_txt() {
 #[test]
 fn a_limit_is_so_many_further_pages_over_all_crawls() {
     let fleet = Fleet::start();
-    fleet.feed(&pages(&fleet, &["l.example"], 3, "before"));
+    fleet.feed(&serve_pages(&fleet, &["l.example"], 3, "before"));
     fleet.wait_until_done("before");
     fleet
         .run(&["site", "l.example", "--limit", "5"])
         .expect_code(0);
-    fleet.feed(&pages(&fleet, &["l.example"], 20, "c"));
-    fleet.feed(&pages(&fleet, &["l.example"], 20, "d"));
+    fleet.feed(&serve_pages(&fleet, &["l.example"], 20, "c"));
+    fleet.feed(&serve_pages(&fleet, &["l.example"], 20, "d"));
     let log = fleet.web.log();
     log.wait_until("the limit is used up", |visits| visits.pages().len() >= 8);
-    fleet.feed(&pages(&fleet, &["other.example"], 10, "other"));
+    fleet.feed(&serve_pages(&fleet, &["other.example"], 10, "other"));
     fleet.wait_until_done("other");
     assert_eq!(fleet.web.visits().pages().for_host("l.example").len(), 8);
     let pending = |crawl| {
@@ -148,8 +148,8 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     let info = fleet.info("c");
     let waits = info["waits"].as_array().expect("a list").iter();
     let waits: Vec<String> = waits.map(|wait| reported(&wait["text"])).collect();
-    let why = fleet.json(&["why", "http://l.example/19", "--crawl", "c"]);
-    let site = fleet.json(&["site", "l.example"]);
+    let why = fleet.run_json(&["why", "http://l.example/19", "--crawl", "c"]);
+    let site = fleet.run_json(&["site", "l.example"]);
     for (place, text) in [
         ("waits", waits.join("; ")),
         ("waiting_for", reported(&info["waiting_for"])),
@@ -181,9 +181,9 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
         "--block-until",
         "2000000000",
     ];
-    fleet.json(&set);
+    fleet.run_json(&set);
     fleet.restart();
-    let held = fleet.json(&["site", "k.example"]);
+    let held = fleet.run_json(&["site", "k.example"]);
     assert_eq!(
         (&held["site"], &held["limit"]),
         (&json!("k.example"), &json!(2))
@@ -191,9 +191,9 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
     let number = |key: &str| held[key].as_f64();
     assert_eq!(number("delay"), Some(0.3), "{held}");
     assert_eq!(number("block_until"), Some(2_000_000_000.0), "{held}");
-    let requests = pages(&fleet, &["k.example"], 4, "c");
+    let requests = serve_pages(&fleet, &["k.example"], 4, "c");
     fleet.feed(&requests);
-    fleet.feed(&pages(&fleet, &["other.example"], 10, "other"));
+    fleet.feed(&serve_pages(&fleet, &["other.example"], 10, "other"));
     fleet.wait_until_done("other");
     assert_eq!(
         fleet.web.visits().for_host("k.example").len(),
@@ -209,7 +209,7 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
     });
     fleet.run(&["site", "k.example", "--forget"]).expect_code(0);
     fleet.wait_until_done("c");
-    let held = fleet.json(&["site", "k.example"]);
+    let held = fleet.run_json(&["site", "k.example"]);
     for key in ["delay", "limit", "block_until"] {
         assert!(held.get(key).is_none_or(Value::is_null), "{key}: {held}");
     }
@@ -217,7 +217,7 @@ fn settings_are_shown_kept_over_a_restart_and_forgotten() {
 
 #[test]
 fn an_invalid_site_is_refused_and_the_right_one_named() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let run = fleet.run(&["site", "www.s.example", "--delay", "7"]);
     let sentence = run.expect_code(1);
     assert!(sentence.one_sentence().contains("`s.example`"));

@@ -81,7 +81,7 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     first.start_dispatcher();
     let both = format!("{},{}", first.endpoint(), second.endpoint());
     let supervisor = first.supervisor_role("one", &[]);
-    first.add_supervisor_by("one", supervisor.replace_flag("--dispatcher", &both));
+    first.add_supervisor_role("one", supervisor.replace_flag("--dispatcher", &both));
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("stands by");
     feed_all(&first, "first");
@@ -151,18 +151,18 @@ fn a_journal_needs_a_store_in_mongodb() {
 }
 
 /// A fleet that has served without a journal, and now has one. So the journal lacks what was fed before.
-fn served_without_journal(database: &str) -> Fleet {
+fn fleet_with_late_journal(database: &str) -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.to_owned());
     fleet.start_dispatcher();
     fleet.feed(&[request("http://s0.test/1", "before")]);
     fleet.kill_dispatcher();
-    fleet.set("DISPATCHER_JOURNAL", "true");
+    fleet.set_env("DISPATCHER_JOURNAL", "true");
     fleet
 }
 
 /// Kills the first dispatcher, waits until the second one serves, and checks what that one has of these crawls.
-fn assert_continued(first: &mut Fleet, mut next: Running, second: &Fleet, pending: &[(&str, u64)]) {
+fn check_takeover(first: &mut Fleet, mut next: Running, second: &Fleet, pending: &[(&str, u64)]) {
     first.kill_dispatcher();
     next.wait_for_stderr("ready");
     for (crawl, pending) in pending {
@@ -176,7 +176,7 @@ fn assert_continued(first: &mut Fleet, mut next: Running, second: &Fleet, pendin
 #[test]
 fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     let database = fresh_database();
-    let mut first = served_without_journal(database.uri());
+    let mut first = fleet_with_late_journal(database.uri());
     first.start_dispatcher();
     let second = fleet_with_journal(database.uri());
     let mut next = second.dispatcher_role().start();
@@ -184,11 +184,11 @@ fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     next.wait_for_stderr("of the journal is applied");
     // This request is fed after the snapshot.
     first.feed(&[request("http://s0.test/2", "after")]);
-    assert_continued(&mut first, next, &second, &[("before", 1), ("after", 1)]);
+    check_takeover(&mut first, next, &second, &[("before", 1), ("after", 1)]);
 }
 
 /// The number of the first record that is there.
-fn first_record(documents: &Documents) -> i64 {
+fn first_record_number(documents: &Documents) -> i64 {
     let first = documents.aggregate(
         "dispatcher_journal",
         vec![
@@ -205,7 +205,7 @@ fn first_record(documents: &Documents) -> i64 {
 fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_snapshot() {
     let database = fresh_database();
     let mut first = fleet_with_journal(database.uri());
-    first.set("DISPATCHER_JOURNAL_MIB", "1");
+    first.set_env("DISPATCHER_JOURNAL_MIB", "1");
     first.start_dispatcher();
     first.feed(&[request("http://s0.test/1", "early")]);
     let second = fleet_with_journal(database.uri());
@@ -215,7 +215,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
     missing.finish().expect_code(0);
     let documents = Documents::open(database.uri());
     let last = documents.count("dispatcher_journal") as i64;
-    assert_eq!(first_record(&documents), 1);
+    assert_eq!(first_record_number(&documents), 1);
     let mut fed = 0;
     wait_for(
         "the journal has lost what the second one has not read",
@@ -225,7 +225,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
                 .collect();
             first.feed(&batch);
             fed += 1;
-            (first_record(&documents) > last + 1).then_some(())
+            (first_record_number(&documents) > last + 1).then_some(())
         },
     );
     // What is kept is bounded: 1 MiB, a snapshot's distance beyond it, and what was fed meanwhile.
@@ -235,7 +235,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
-    assert_continued(
+    check_takeover(
         &mut first,
         next,
         &second,
@@ -247,7 +247,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
 #[test]
 fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
     let database = fresh_database();
-    let mut first = served_without_journal(database.uri());
+    let mut first = fleet_with_late_journal(database.uri());
     let mut second = Fleet::unstarted_fleet(&[]);
     second.store = Some(database.uri().to_owned());
     // Without the option, it would serve now, with nothing.
@@ -256,7 +256,7 @@ fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
     first.start_dispatcher();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
-    assert_continued(&mut first, next, &second, &[("before", 1)]);
+    check_takeover(&mut first, next, &second, &[("before", 1)]);
 }
 
 fn hand_over(fleet: &Fleet) -> Finished {
@@ -276,7 +276,7 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
         let site = first.web.site(&format!("s{site}.test"));
         site.serve_otherwise(|_| page("P").into());
     }
-    first.set(
+    first.set_env(
         "METRICS_DISPATCHER",
         &format!("{}:{DISPATCHER}", first.host),
     );
@@ -285,11 +285,11 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     assert!(alone.contains("no other dispatcher stands by"), "{alone}");
     let both = format!("{},{}", first.endpoint(), second.endpoint());
     let supervisor = first.supervisor_role("one", &[]);
-    first.add_supervisor_by("one", supervisor.replace_flag("--dispatcher", &both));
+    first.add_supervisor_role("one", supervisor.replace_flag("--dispatcher", &both));
     second.start_standby();
     let name = format!("{}:5555", second.host);
     let standby = wait_for("it is seen", || {
-        let journal = first.json(&["status"])["journal"].clone();
+        let journal = first.run_json(&["status"])["journal"].clone();
         let standby = journal["standbys"][0].clone();
         (standby["name"] == name.as_str() && standby["record"].as_u64() > Some(0))
             .then_some(standby)
@@ -329,7 +329,7 @@ fn a_folder_of_another_fleet_is_refused() {
     // It served without a journal.
     fleet.start_dispatcher();
     fleet.kill_dispatcher();
-    fleet.set("DISPATCHER_JOURNAL", "true");
+    fleet.set_env("DISPATCHER_JOURNAL", "true");
     let own = fleet.dispatcher_state.clone();
     fleet.dispatcher_state = fleet.work.path("state/dispatcher-new");
     fleet.start_dispatcher();

@@ -11,12 +11,12 @@ use crate::fleet::{APP, DELAY, Fleet, action, epoch_seconds, request, request_wi
 const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
-fn fleet(settings: &[(&str, &str)]) -> Fleet {
+fn start_fleet(settings: &[(&str, &str)]) -> Fleet {
     Fleet::start_with(&[&[("BACKOFF_ROBOTS", SHORT)], settings].concat())
 }
 
 /// A host that answers 503 to everything.
-fn dead_host(fleet: &Fleet, name: &str) -> Site {
+fn serve_dead_host(fleet: &Fleet, name: &str) -> Site {
     let site = fleet.web.site(name);
     site.serve("/robots.txt", status(503));
     site.serve_otherwise(|_| status(503).into());
@@ -57,7 +57,7 @@ fn wait_until_unreachable(fleet: &Fleet, host: &str) {
 }
 
 /// Blocks a host while `act` runs, so that no task of it is handed out.
-fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
+fn run_while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     let client = fleet.client();
     let block = |until: Value| {
         let asked = json!({"action": "site", "site": host, "block_until": until});
@@ -71,7 +71,7 @@ fn while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
 
 /// Feeds a crawl with a page of the host, and pauses it before any request.
 fn feed_paused(fleet: &Fleet, site: &Site) {
-    while_blocked(fleet, site.host(), || {
+    run_while_blocked(fleet, site.host(), || {
         fleet.feed(&[request(&site.url("/P"), "paused")]);
         pause(fleet, "paused");
     });
@@ -87,8 +87,8 @@ fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
     for domain in [".example", ".github.io"] {
         // All hosts below a provider's suffix share the provider's limits.
         let bounds = [("POLITENESS_ADDRESS_DELAY", "0.005")];
-        let mut fleet = fleet(&bounds);
-        let dead = dead_host(&fleet, &format!("dead{domain}"));
+        let mut fleet = start_fleet(&bounds);
+        let dead = serve_dead_host(&fleet, &format!("dead{domain}"));
         feed_paused(&fleet, &dead);
         fleet.feed(&[request(&dead.url("/Q"), "other")]);
         fleet.wait_until_done("other");
@@ -106,8 +106,8 @@ fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
 
 #[test]
 fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
-    let fleet = fleet(&[]);
-    let dead = dead_host(&fleet, "dead.example");
+    let fleet = start_fleet(&[]);
+    let dead = serve_dead_host(&fleet, "dead.example");
     let old = |number: usize| {
         let url = dead.url(&format!("/{number}"));
         request_with(&url, "old", json!({"priority": 30}))
@@ -127,13 +127,13 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
 /// The crawls are held back at the dead host by other means than a pause.
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
-    let fleet = Fleet::with_file(&format!(
+    let fleet = Fleet::start_with_config_file(&format!(
         "[backoff]\nrobots = [{SHORT}]\n[applications.limited]\nmax_sites = 1\n"
     ));
-    let dead = dead_host(&fleet, "dead.example");
+    let dead = serve_dead_host(&fleet, "dead.example");
     let slow = fleet.web.site("slow.example");
     slow.serve_otherwise(|_| page("T").into());
-    slow.latency(Duration::from_millis(300));
+    slow.set_latency(Duration::from_millis(300));
     let of = |app: &str, crawl_id: &str, url: &str, more: Value| {
         let mut asked = request_with(url, crawl_id, more);
         asked["appid"] = app.into();
@@ -141,7 +141,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
     };
     let expires = json!({"expires": epoch_seconds() + 3});
     let lane = json!({"spiderid": "browser", "priority": 90});
-    while_blocked(&fleet, "dead.example", || {
+    run_while_blocked(&fleet, "dead.example", || {
         fleet.feed(&[
             of(APP, "laned", &dead.url("/laned"), lane),
             of(APP, "expired", &dead.url("/expired"), expires),
@@ -177,7 +177,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
 fn a_new_task_at_a_dead_host_waits_for_the_last_backoff() {
     let (backoff, last) = THEN_LONG;
     let fleet = Fleet::start_with(&[("BACKOFF_ROBOTS", backoff)]);
-    let dead = dead_host(&fleet, "dead.example");
+    let dead = serve_dead_host(&fleet, "dead.example");
     fleet.feed(&[request(&dead.url("/Q"), "other")]);
     fleet.wait_until_done("other");
     let before = dead.visits().len();

@@ -71,7 +71,7 @@ fn check_small_beside_large_on_many_sites(count: usize, sites: usize) {
     feed_large(&fleet, count, host);
     // More sites wait for their delay than the window holds.
     wait_for("the large one has met many sites", || {
-        (fleet.web.connections() > 3 * WINDOW).then_some(())
+        (fleet.web.connection_count() > 3 * WINDOW).then_some(())
     });
     let small: Vec<Value> = (0..40)
         .map(|number| {
@@ -119,12 +119,12 @@ fn a_crawl_of_a_million_on_many_sites_does_not_delay_a_small_one() {
 #[test]
 fn an_application_asks_no_more_sites_at_once_than_it_may() {
     let limits = format!("[applications.{APP}]\nmax_sites = 2\n");
-    let fleet = Fleet::with_file(&limits);
+    let fleet = Fleet::start_with_config_file(&limits);
     let mut requests = Vec::new();
     for number in 0..8 {
         let site = fleet.web.site(&format!("m{number}.example"));
         site.serve_otherwise(|request| page(&request.path).into());
-        site.latency(Duration::from_millis(30));
+        site.set_latency(Duration::from_millis(30));
         requests.extend((0..4).map(|page| request(&site.url(&format!("/{page}")), "c")));
     }
     fleet.feed(&requests);
@@ -143,7 +143,7 @@ fn an_application_asks_no_more_sites_at_once_than_it_may() {
 #[test]
 fn an_application_keeps_to_its_limits_and_others_do_not_notice() {
     let limits = format!("[applications.{APP}]\npages_per_second = 10.0\nmax_pages = 25\n");
-    let fleet = Fleet::with_file(&limits);
+    let fleet = Fleet::start_with_config_file(&limits);
     let mut requests = Vec::new();
     for number in 0..10 {
         let site = fleet.web.site(&format!("m{number}.example"));

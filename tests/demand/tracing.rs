@@ -66,7 +66,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         .wait_until("the page is being fetched", |visits| {
             visits.for_path("/").len() == 1
         });
-    let reported = fleet.json(&["why", &url]);
+    let reported = fleet.run_json(&["why", &url]);
     let holder = reported["crawls"][0]["supervisor"]
         .as_str()
         .expect("it is leased")
@@ -83,7 +83,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     // The last lines may not have reached their files yet.
     let reported = wait_for("the story is whole", || {
         collect_logs(&fleet);
-        let reported = fleet.json(&trace);
+        let reported = fleet.run_json(&trace);
         let is_whole = events(&reported)
             .iter()
             .any(|(event, _)| event == "counted");
@@ -152,7 +152,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
     // This URL was never accepted, because its page is too deep.
-    let stranger = fleet.json(&[
+    let stranger = fleet.run_json(&[
         "trace",
         &site.url("/next"),
         "--logs",
@@ -166,13 +166,13 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
     // Without a dispatcher, the trace still has the steps that the logs and the store know.
     fleet.kill_dispatcher();
     let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
-    let reported = fleet.json(&trace);
+    let reported = fleet.run_json(&trace);
     assert_eq!(events(&reported), found);
     let missing = reported["missing"][0].as_str().expect("a sentence");
     assert!(missing.starts_with("the dispatcher's data: "), "{missing}");
     // The dispatcher's file, which is only read, shows how the task ended.
     let state = fleet.dispatcher_state.display().to_string();
-    let reported = fleet.json(&[&trace[..4], &["--state", &state]].concat());
+    let reported = fleet.run_json(&[&trace[..4], &["--state", &state]].concat());
     let known = &reported["crawls"][0];
     assert_eq!(
         (&known["appid"], &known["crawlid"], &known["outcome"]),
@@ -187,7 +187,7 @@ fn a_trace_shows_each_step_of_a_url_once_though_its_worker_was_killed() {
         "no database at all, but a text of some length",
     );
     let other = other.parent().expect("a folder").display().to_string();
-    let reported = fleet.json(&[&trace[..4], &["--state", &other]].concat());
+    let reported = fleet.run_json(&[&trace[..4], &["--state", &other]].concat());
     assert_eq!(reported["crawls"], json!([]), "{reported}");
     assert!(
         reported["missing"]

@@ -46,7 +46,7 @@ fn assert_all_there_once(fleet: &Fleet) {
 }
 
 /// The version of messages that the dispatcher uses with each supervisor.
-fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
+fn message_versions(fleet: &Fleet) -> BTreeMap<String, Value> {
     let joined = fleet.logged_lines("supervisor_joined").into_iter();
     joined
         .map(|line| (line["supervisor"].to_string(), line["version"].clone()))
@@ -95,7 +95,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     let expected = ["one", "two", "three"].map(|name| (format!("{name:?}"), Value::from(1)));
     let expected = BTreeMap::from(expected);
     wait_for("all three have the same version", || {
-        (versions(&fleet) == expected).then_some(())
+        (message_versions(&fleet) == expected).then_some(())
     });
     assert_all_there_once(&fleet);
 }
@@ -116,7 +116,7 @@ pub(crate) fn handshake(oldest: u8, newest: u8) -> Vec<u8> {
 
 #[test]
 fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     let context = zmq::Context::new();
     let socket = context.socket(zmq::DEALER).expect("a socket");
     socket.set_linger(0).expect("an option");

@@ -13,14 +13,14 @@ use crate::fleet::{Fleet, request, wait_for};
 const SITE: &str = "people.example";
 
 /// A watch of a list, and of a page behind it.
-fn list_and_page(fleet: &Fleet, schedule: &str) -> Value {
+fn watch_of_list(fleet: &Fleet, schedule: &str) -> Value {
     let site = fleet.web.site(SITE);
     site.serve("/list", page("List").mapped_link("/ada"));
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     json!({"name": "people", "urls": [format!("http://{SITE}/list")], "schedule": schedule})
 }
 
-fn add(fleet: &Fleet, watch: &Value) -> Value {
+fn add_watch(fleet: &Fleet, watch: &Value) -> Value {
     ask(fleet, json!({"action": "watch_add", "watch": watch}))
 }
 
@@ -28,7 +28,7 @@ fn ask(fleet: &Fleet, action: Value) -> Value {
     fleet.client().ask(&action)
 }
 
-fn show(fleet: &Fleet) -> Value {
+fn show_watch(fleet: &Fleet) -> Value {
     ask(
         fleet,
         json!({"action": "watch_show", "name": "people", "runs": 100}),
@@ -37,7 +37,7 @@ fn show(fleet: &Fleet) -> Value {
 
 /// The runs of the watch, the latest first.
 fn runs(fleet: &Fleet) -> Vec<Value> {
-    let shown = show(fleet);
+    let shown = show_watch(fleet);
     shown["runs"].as_array().cloned().unwrap_or_default()
 }
 
@@ -50,21 +50,23 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
     wait_for(what, || condition().then_some(()));
 }
 
-fn visits(fleet: &Fleet, path: &str) -> usize {
+fn count_visits(fleet: &Fleet, path: &str) -> usize {
     fleet.web.visits().pages().for_path(path).len()
 }
 
 #[test]
 fn runs_begin_by_themselves_and_check_each_page_once() {
     let fleet = Fleet::start();
-    let watch = list_and_page(&fleet, "every 2s");
-    assert_eq!(add(&fleet, &watch)["name"], "people");
+    let watch = watch_of_list(&fleet, "every 2s");
+    assert_eq!(add_watch(&fleet, &watch)["name"], "people");
     wait_until("three runs have ended", || ended_runs(&fleet).len() >= 3);
     ask(&fleet, json!({"action": "watch_pause", "name": "people"}));
-    wait_until("none is under way", || show(&fleet)["state"] == "paused");
+    wait_until("none is under way", || {
+        show_watch(&fleet)["state"] == "paused"
+    });
     let runs = runs(&fleet);
     for path in ["/list", "/ada"] {
-        assert_eq!(visits(&fleet, path), runs.len(), "{path}");
+        assert_eq!(count_visits(&fleet, path), runs.len(), "{path}");
     }
     for run in &runs {
         assert_eq!(run["how"], "finished", "{run}");
@@ -75,24 +77,26 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
     fleet.web.site("clock.example").serve("/clock", page("C"));
     let clock =
         json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
-    add(&fleet, &clock);
-    wait_until("another has run twice", || visits(&fleet, "/clock") >= 2);
-    assert_eq!(visits(&fleet, "/list"), runs.len(), "it is paused");
+    add_watch(&fleet, &clock);
+    wait_until("another has run twice", || {
+        count_visits(&fleet, "/clock") >= 2
+    });
+    assert_eq!(count_visits(&fleet, "/list"), runs.len(), "it is paused");
     ask(&fleet, json!({"action": "watch_resume", "name": "people"}));
-    wait_until("it goes on", || visits(&fleet, "/ada") > runs.len());
+    wait_until("it goes on", || count_visits(&fleet, "/ada") > runs.len());
     ask(&fleet, json!({"action": "watch_remove", "name": "people"}));
-    let gone = show(&fleet);
+    let gone = show_watch(&fleet);
     assert_eq!(gone["error"]["path"], "$.name", "{gone}");
 }
 
 #[test]
 fn a_restarted_dispatcher_continues_its_run() {
-    let mut fleet = Fleet::with_seeds();
+    let mut fleet = Fleet::start_with_seeds();
     fleet.web.site(SITE).serve_otherwise(|_| page("P").into());
     let lines: Vec<String> = (0..60).map(|n| format!("http://{SITE}/p{n}\n")).collect();
     fleet.work.write("seeds/people.txt", lines.concat());
     let watch = json!({"name": "people", "seeds": "people.txt", "schedule": "every 1h"});
-    add(&fleet, &watch);
+    add_watch(&fleet, &watch);
     for at in [10, 30] {
         fleet
             .web
@@ -118,8 +122,8 @@ fn a_restarted_dispatcher_continues_its_run() {
 #[test]
 fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     let mut fleet = Fleet::start();
-    let watch = list_and_page(&fleet, "0 0 1 1 *");
-    add(&fleet, &watch);
+    let watch = watch_of_list(&fleet, "0 0 1 1 *");
+    add_watch(&fleet, &watch);
     fleet.kill_dispatcher();
     // Makes it look as if the watch had been added ten New Years ago.
     let file = fleet.dispatcher_state.join("dispatcher.db");
@@ -141,13 +145,13 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
 
 #[test]
 fn records_of_a_file_are_fetched_again_in_each_run() {
-    let fleet = Fleet::with_seeds();
+    let fleet = Fleet::start_with_seeds();
     let site = fleet.web.site(SITE);
     site.serve("/ada", page("Ada").field("name", "Ada Byron"));
     let record =
         json!({"id": "1", "urls": [format!("http://{SITE}/ada")], "fields": {"name": null}});
     let seeds = fleet.work.write_lines("seeds/people.jsonl", &[record]);
-    add(
+    add_watch(
         &fleet,
         &json!({"name": "people", "seeds": seeds, "schedule": "0 0 29 2 *"}),
     );
@@ -168,7 +172,7 @@ fn records_of_a_file_are_fetched_again_in_each_run() {
 
 #[test]
 fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
-    let fleet = Fleet::with_seeds();
+    let fleet = Fleet::start_with_seeds();
     let site = fleet.web.site(SITE);
     site.serve_otherwise(|request| page("T").field("name", &request.path).into());
     for (name, path) in [("people", "/ada"), ("pets", "/rex")] {
@@ -176,7 +180,7 @@ fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
         let record = json!({"id": "1", "urls": [format!("http://{SITE}{path}")], "fields": fields});
         let file = format!("{name}.jsonl");
         fleet.work.write_lines(&format!("seeds/{file}"), &[record]);
-        add(
+        add_watch(
             &fleet,
             &json!({"name": name, "seeds": file, "schedule": "once"}),
         );
@@ -188,7 +192,7 @@ fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
     let expected = [r#"people/1 {"name":"/ada"}"#, r#"pets/1 {"name":"/rex"}"#];
     wait_until("both are filled", || filled() == expected);
     wait_until("the run has ended", || ended_runs(&fleet).len() == 1);
-    assert_eq!(show(&fleet)["next"], Value::Null);
+    assert_eq!(show_watch(&fleet)["next"], Value::Null);
 }
 
 #[needs(mongod)]
@@ -209,7 +213,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
             .into()
     });
     let records = json!({"uri": database.uri(), "collection": "people", "write_back": "people"});
-    add(
+    add_watch(
         &fleet,
         &json!({"name": "people", "records": records, "schedule": "0 0 29 2 *"}),
     );
@@ -221,7 +225,10 @@ fn records_of_a_collection_are_read_again_and_written_back() {
             runs.len() == id as usize && runs[0]["counts"]["records"]["resolved"] == id
         });
     }
-    assert_eq!((visits(&fleet, "/1"), visits(&fleet, "/2")), (2, 1));
+    assert_eq!(
+        (count_visits(&fleet, "/1"), count_visits(&fleet, "/2")),
+        (2, 1)
+    );
     let found = documents.run(doc! {"find": "people", "filter": {"name": {"$ne": null}}});
     let batch = found
         .get_document("cursor")
@@ -234,7 +241,7 @@ fn records_of_a_collection_are_read_again_and_written_back() {
 
 #[test]
 fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
-    let fleet = Fleet::with_seeds();
+    let fleet = Fleet::start_with_seeds();
     fleet.web.site(SITE).serve_otherwise(|_| page("P").into());
     let urls: Vec<String> = (0..200).map(|n| format!("http://{SITE}/p{n}")).collect();
     let watch = |more: Value| {
@@ -252,7 +259,7 @@ fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
     .into_iter()
     .enumerate()
     {
-        let added = add(&fleet, &watch(more));
+        let added = add_watch(&fleet, &watch(more));
         assert_eq!(added.get("error"), None, "{added}");
         ask(&fleet, json!({"action": "watch_run", "name": "people"}));
         wait_until("the run has ended", || {
@@ -277,7 +284,7 @@ fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
 
 #[test]
 fn faults_are_refused_by_every_way_in_with_their_path() {
-    let fleet = Fleet::dispatcher_only(&[]);
+    let fleet = Fleet::start_dispatcher_only(&[]);
     for (key, value, path) in [
         ("schedule", json!("0 2 * *"), "$.watch.schedule"),
         ("crawl", json!({"depht": 1}), "$.watch.crawl.depht"),
@@ -285,9 +292,9 @@ fn faults_are_refused_by_every_way_in_with_their_path() {
         ("seeds", json!("relative.txt"), "$.watch.seeds"),
         ("seeds", json!("/etc/passwd"), "$.watch.seeds"),
     ] {
-        let mut watch = list_and_page(&fleet, "every 2s");
+        let mut watch = watch_of_list(&fleet, "every 2s");
         watch[key] = value;
-        let refused = add(&fleet, &watch);
+        let refused = add_watch(&fleet, &watch);
         assert_eq!(refused["error"]["path"], path, "{refused}");
         let file = fleet.work.write_json("watch.json", &watch);
         if key != "seeds" {
@@ -314,7 +321,7 @@ fn faults_are_refused_by_every_way_in_with_their_path() {
 #[test]
 fn the_command_and_http_have_the_effects_of_actions() {
     let fleet = Fleet::start();
-    let watch = list_and_page(&fleet, "0 0 29 2 *");
+    let watch = watch_of_list(&fleet, "0 0 29 2 *");
     let file = fleet
         .work
         .write_json("people.json", &watch)

@@ -81,7 +81,7 @@ impl Pair {
         let mut pair = Pair {
             dispatchers: [None, None],
             _supervisors: Vec::new(),
-            networks: [0, 1].map(|number| bridge.machine(number)),
+            networks: [0, 1].map(|number| bridge.add_machine(number)),
             web: Web::start_on(address.parse().expect("an address")),
             servers: ReplicaSet::start_at(address, 3),
             work,
@@ -93,33 +93,41 @@ impl Pair {
             let site = pair.web.site(&host(site));
             site.serve_otherwise(|_| page("P").into());
         }
-        let mut first = pair.dispatcher(0, &[]).start();
+        let mut first = pair.dispatcher_command(0, &[]).start();
         first.wait_for_stderr("ready");
         pair.dispatchers[0] = Some(first);
-        pair._supervisors = SUPERVISORS.map(|name| pair.supervisor(name).start()).into();
-        pair.stand_by(1);
+        pair._supervisors = SUPERVISORS
+            .map(|name| pair.supervisor_command(name).start())
+            .into();
+        pair.start_standby(1);
         pair
     }
 
-    fn dispatcher(&self, number: usize, more: &[&str]) -> Run {
-        self.command("dispatcher", &format!("dispatcher-{number}"), "keys")
-            .args(["--listen", &machine(number), "--http", "off", "--mappings"])
+    fn dispatcher_command(&self, number: usize, more: &[&str]) -> Run {
+        self.command_of_role("dispatcher", &format!("dispatcher-{number}"), "keys")
+            .args([
+                "--listen",
+                &machine_address(number),
+                "--http",
+                "off",
+                "--mappings",
+            ])
             .arg(self.work.path("mappings"))
             .args(more)
             .in_network(&self.networks[number])
     }
 
-    fn supervisor(&self, name: &str) -> Run {
+    fn supervisor_command(&self, name: &str) -> Run {
         let resolve = self.web.resolve_args().remove(1);
-        let both = [0, 1].map(|number| format!("tcp://{}:{TASKS}", machine(number)));
-        self.command("supervisor", name, &format!("keys-{name}"))
+        let both = [0, 1].map(|number| format!("tcp://{}:{TASKS}", machine_address(number)));
+        self.command_of_role("supervisor", name, &format!("keys-{name}"))
             .args(["--dispatcher", &both.join(","), "--id", name])
             .args(["--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve)
     }
 
-    fn command(&self, role: &str, name: &str, keys: &str) -> Run {
-        Run::new([role, "--store", &self.store(), "--state"])
+    fn command_of_role(&self, role: &str, name: &str, keys: &str) -> Run {
+        Run::new([role, "--store", &self.store_uri(), "--state"])
             .arg(self.work.path(&format!("state/{name}")))
             .arg("--keys")
             .arg(self.work.path(keys))
@@ -129,17 +137,17 @@ impl Pair {
             .time_limit(Duration::from_secs(20_000))
     }
 
-    fn store(&self) -> String {
+    fn store_uri(&self) -> String {
         self.servers.uri("failover")
     }
 
     /// Starts a dispatcher that stands by, and waits until it has applied the journal.
-    fn stand_by(&mut self, number: usize) {
-        let mut running = self.dispatcher(number, &["--standby"]).start();
+    fn start_standby(&mut self, number: usize) {
+        let mut running = self.dispatcher_command(number, &["--standby"]).start();
         running.wait_for_stderr("of the journal is applied");
         self.dispatchers[number] = Some(running);
         let client = self.client(self.serving);
-        let name = format!("{}:{TASKS}", machine(number));
+        let name = format!("{}:{TASKS}", machine_address(number));
         wait_for("the other one is close behind", SERVES_WITHIN, || {
             let status = client.status()?;
             let standbys = status["journal"]["standbys"].as_array()?.clone();
@@ -150,7 +158,10 @@ impl Pair {
     }
 
     fn client(&self, number: usize) -> Client {
-        Client::new(&self.work, format!("tcp://{}:{CONTROL}", machine(number)))
+        Client::new(
+            &self.work,
+            format!("tcp://{}:{CONTROL}", machine_address(number)),
+        )
     }
 
     /// Feeds pages that nobody has fed before. They must be accepted.
@@ -168,7 +179,7 @@ impl Pair {
     }
 
     /// Loses the dispatcher that serves, and waits for the other one. Returns how long that took.
-    fn lose(&mut self, loss: Loss) -> Duration {
+    fn fail_over(&mut self, loss: Loss) -> Duration {
         let (lost, next) = (self.serving, 1 - self.serving);
         let began = Instant::now();
         let running = self.dispatchers[lost].take().expect("it runs");
@@ -186,7 +197,7 @@ impl Pair {
                 self.servers.members[primary.expect("it is known")].kill();
             }
             Loss::HandedOver => {
-                let store = self.store();
+                let store = self.store_uri();
                 let asked = Run::new(["dispatcher", "--hand-over", "--store", &store]).finish();
                 asked.expect_code(0);
             }
@@ -216,7 +227,7 @@ impl Pair {
     }
 
     /// Waits for the end of the crawl, and checks the access log.
-    fn check(&self) {
+    fn check_results(&self) {
         let client = self.client(self.serving);
         let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
         wait_for("all pages are done", DONE_WITHIN, || {
@@ -249,7 +260,7 @@ fn host(site: usize) -> String {
 }
 
 /// The address of a machine of the bridge.
-fn machine(number: usize) -> String {
+fn machine_address(number: usize) -> String {
     format!("10.78.0.{}", number + 1)
 }
 
@@ -268,15 +279,15 @@ pub(crate) fn run(losses: usize) {
         });
         let loss = LOSSES[number % LOSSES.len()];
         let lost = pair.serving;
-        let time = pair.lose(loss);
+        let time = pair.fail_over(loss);
         println!(
             "{number}: {loss:?}: the other one serves after {:.1} s",
             time.as_secs_f64()
         );
         took.entry(loss).or_default().push(time);
-        pair.stand_by(lost);
+        pair.start_standby(lost);
     }
-    pair.check();
+    pair.check_results();
     println!(
         "{} pages, each fetched once, at most one each {DELAY:?} from a site",
         pair.fed

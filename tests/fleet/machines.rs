@@ -42,7 +42,9 @@ impl Machines {
         let work = Workplace::new();
         let machines = Machines {
             units: Units::in_folder(work.path("units")),
-            networks: (0..count).map(|number| bridge.machine(number)).collect(),
+            networks: (0..count)
+                .map(|number| bridge.add_machine(number))
+                .collect(),
             web: Web::start_on(address.parse().expect("an address")),
             mongod: Mongod::start_at(address),
             names: (0..count).map(|number| format!("vm-{number:03}")).collect(),
@@ -68,7 +70,7 @@ impl Machines {
         self.work.write_json(&file, mapping);
     }
 
-    pub(crate) fn store(&self) -> String {
+    pub(crate) fn store_uri(&self) -> String {
         self.mongod.uri("fleet")
     }
 
@@ -88,7 +90,7 @@ impl Machines {
     }
 
     fn command_of_role(&self, role: &str, name: &str, keys: &str) -> Run {
-        Run::new([role, "--store", &self.store(), "--state"])
+        Run::new([role, "--store", &self.store_uri(), "--state"])
             .arg(self.work.path(&format!("state/{name}")))
             .arg("--keys")
             .arg(self.work.path(keys))
@@ -139,7 +141,7 @@ impl Machines {
     }
 
     /// A copy of the program under another name, so that processes show which one they run.
-    pub(crate) fn new_program(&self) -> PathBuf {
+    pub(crate) fn create_new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();
         if fs::hard_link(&today, &path).is_err() {

@@ -14,7 +14,7 @@ mod witness;
 use std::time::Duration;
 
 use webfill_test_needs::needs;
-use webfill_tests::isolation::isolated_if_possible;
+use webfill_tests::isolation::run_isolated_if_possible;
 
 use crate::phases::{Plan, run};
 
@@ -30,7 +30,7 @@ fn env_number(name: &str) -> Option<u64> {
 #[needs(mongod, namespaces)]
 #[test]
 fn twelve_machines_keep_what_a_large_fleet_promises() {
-    isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
+    run_isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
         run(&Plan {
             machines: 12,
             delay: Duration::from_secs(6),
@@ -46,7 +46,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
 #[needs(mongod, namespaces)]
 #[test]
 fn machines_share_sites_of_ratings() {
-    isolated_if_possible("machines_share_sites_of_ratings", || {
+    run_isolated_if_possible("machines_share_sites_of_ratings", || {
         ratings::run_shared(4, 12, 3)
     });
 }
@@ -54,7 +54,7 @@ fn machines_share_sites_of_ratings() {
 #[needs(mongod, namespaces)]
 #[test]
 fn another_dispatcher_serves_however_the_first_is_lost() {
-    isolated_if_possible(
+    run_isolated_if_possible(
         "another_dispatcher_serves_however_the_first_is_lost",
         || failover::run(6),
     );
@@ -63,7 +63,7 @@ fn another_dispatcher_serves_however_the_first_is_lost() {
 #[test]
 #[ignore = "takes many minutes: make failover"]
 fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
-    isolated_if_possible(
+    run_isolated_if_possible(
         "another_dispatcher_serves_as_often_as_the_first_is_lost",
         || {
             failover::run(env_number("FAILOVER_KILLS").unwrap_or(1_000) as usize);
@@ -74,7 +74,7 @@ fn another_dispatcher_serves_as_often_as_the_first_is_lost() {
 #[test]
 #[ignore = "takes many minutes: make fleet"]
 fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
-    isolated_if_possible("a_large_fleet_shares_two_hundred_sites_of_ratings", || {
+    run_isolated_if_possible("a_large_fleet_shares_two_hundred_sites_of_ratings", || {
         let machines = env_number("FLEET_MACHINES").unwrap_or(126) as u16;
         ratings::run_shared(machines, 200, 10);
     });
@@ -83,7 +83,7 @@ fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
 #[test]
 #[ignore = "takes many minutes: make fleet"]
 fn a_large_fleet_keeps_its_promises() {
-    isolated_if_possible("a_large_fleet_keeps_its_promises", || {
+    run_isolated_if_possible("a_large_fleet_keeps_its_promises", || {
         run(&Plan {
             machines: env_number("FLEET_MACHINES").unwrap_or(126) as u16,
             delay: Duration::from_secs(12),

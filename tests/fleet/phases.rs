@@ -127,7 +127,7 @@ impl Run {
         while began.elapsed() < EVEN_WITHIN {
             shares = self.client.sites_by_supervisor();
             if is_even(&shares, self.machines.names.len()) {
-                let range = range(&shares);
+                let range = format_range(&shares);
                 let took = began.elapsed().as_secs_f64();
                 return self.note_figure(what, format!("after {took:.1} s: {range} sites each"));
             }
@@ -135,7 +135,7 @@ impl Run {
         }
         self.broken.push(format!(
             "{what}: not within {EVEN_WITHIN:?}: {}: {shares:?}",
-            range(&shares)
+            format_range(&shares)
         ));
     }
 
@@ -193,7 +193,7 @@ impl Run {
     }
 
     fn roll_supervisors(&mut self) {
-        let program = self.machines.new_program();
+        let program = self.machines.create_new_program();
         let began = Instant::now();
         let rolled = self.machines.roll_program(&program, BATCHES);
         let said = [&rolled.stdout, &rolled.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -247,7 +247,7 @@ impl Run {
 
     fn check_results(&mut self, sites: usize, pages: usize) {
         let visits = self.machines.web.visits();
-        let store = self.machines.store();
+        let store = self.machines.store_uri();
         let expected = Expected {
             sites,
             pages,
@@ -274,7 +274,7 @@ fn is_even(shares: &BTreeMap<String, u64>, machines: usize) -> bool {
     shares.len() == machines && mean > 0.0 && shares.values().all(|share| off(share) <= mean / 5.0)
 }
 
-fn range(shares: &BTreeMap<String, u64>) -> String {
+fn format_range(shares: &BTreeMap<String, u64>) -> String {
     let least = shares.values().min().copied().unwrap_or(0);
     let most = shares.values().max().copied().unwrap_or(0);
     format!("{least} to {most}")

@@ -50,7 +50,7 @@ fn feed(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
         for user in 0..site.users {
-            let urls = (1..=site.pages_of(user)).map(|number| site.url(user, number));
+            let urls = (1..=site.page_count(user)).map(|number| site.url(user, number));
             requests.extend(urls.map(|url| json!({"url": url, "appid": APP, "crawlid": CRAWL})));
         }
     }
@@ -75,7 +75,7 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
             );
         }
     }
-    let store = machines.store();
+    let store = machines.store_uri();
     let export = [
         "export",
         "records",

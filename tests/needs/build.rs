@@ -63,12 +63,12 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
     Requirement {
         name: "chromium",
-        is_met: || runs("chromium", &["--version"]),
+        is_met: || can_run("chromium", &["--version"]),
         reason: "needs the package chromium",
     },
     Requirement {
         name: "chromedriver",
-        is_met: || runs("chromium", &["--version"]) && runs("chromedriver", &["--version"]),
+        is_met: || can_run("chromium", &["--version"]) && can_run("chromedriver", &["--version"]),
         reason: "needs the packages chromium and chromium-driver",
     },
     Requirement {
@@ -110,7 +110,7 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
     Requirement {
         name: "python3_zmq",
-        is_met: || runs("/usr/bin/python3", &["-c", "import zmq"]),
+        is_met: || can_run("/usr/bin/python3", &["-c", "import zmq"]),
         reason: "needs the package python3-zmq",
     },
     Requirement {
@@ -120,12 +120,12 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
     Requirement {
         name: "curl",
-        is_met: || runs("curl", &["--version"]),
+        is_met: || can_run("curl", &["--version"]),
         reason: "needs the package curl",
     },
     Requirement {
         name: "script",
-        is_met: || runs("script", &["--version"]),
+        is_met: || can_run("script", &["--version"]),
         reason: "needs the program script (package bsdutils)",
     },
     Requirement {
@@ -160,10 +160,10 @@ fn main() {
     table += "];\n";
     let file = out_dir().join("requirements.rs");
     std::fs::write(&file, table).expect("cargo's folder for build scripts is writable");
-    watch();
+    print_rerun_rules();
 }
 
-fn watch() {
+fn print_rerun_rules() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
     for folder in [
@@ -250,7 +250,7 @@ fn has_mongod() -> bool {
             .flatten()
             .any(|version| version.path().join("mongod").is_file())
     };
-    SERVER_IS_REQUIRED.into_iter().any(is_set) || runs("mongod", &["--version"]) || is_fetched()
+    SERVER_IS_REQUIRED.into_iter().any(is_set) || can_run("mongod", &["--version"]) || is_fetched()
 }
 
 /// Whether namespaces can be created, in the same way as in `webfill_tests::isolation`.
@@ -259,18 +259,20 @@ fn has_namespaces() -> bool {
         &["--net", "--mount", "true"],
         &["--net", "--mount", "--map-root-user", "true"],
     ];
-    choices.iter().any(|arguments| runs("unshare", arguments))
+    choices
+        .iter()
+        .any(|arguments| can_run("unshare", arguments))
 }
 
 fn can_mount() -> bool {
     let folder = out_dir().join("mount");
     let folder = folder.to_string_lossy();
     std::fs::create_dir_all(&*folder).is_ok()
-        && runs(
+        && can_run(
             "mount",
             &["-t", "tmpfs", "-o", "size=64k", "tmpfs", &folder],
         )
-        && runs("umount", &["-l", &folder])
+        && can_run("umount", &["-l", &folder])
 }
 
 /// Whether an image can be mounted, in the same way as in `webfill_tests::isolation`.
@@ -279,10 +281,10 @@ fn can_mount_image() -> bool {
     let (image, folder) = (out_dir.join("ext4"), out_dir.join("ext4-mount"));
     let (image, folder) = (image.to_string_lossy(), folder.to_string_lossy());
     let can_mount = std::fs::create_dir_all(&*folder).is_ok()
-        && runs("truncate", &["-s", "1M", &image])
-        && runs("mkfs.ext4", &["-q", "-F", &image])
-        && runs("mount", &["-o", "loop", &image, &folder])
-        && runs("umount", &["-l", &folder]);
+        && can_run("truncate", &["-s", "1M", &image])
+        && can_run("mkfs.ext4", &["-q", "-F", &image])
+        && can_run("mount", &["-o", "loop", &image, &folder])
+        && can_run("umount", &["-l", &folder]);
     // The file may not exist.
     let _ = std::fs::remove_file(&*image);
     can_mount
@@ -310,7 +312,7 @@ fn has_libfaketime() -> bool {
     })
 }
 
-fn runs(program: &str, arguments: &[&str]) -> bool {
+fn can_run(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     command.output().is_ok_and(|output| output.status.success())

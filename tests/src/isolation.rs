@@ -36,7 +36,7 @@ pub fn run_isolated(name: &str, test: impl FnOnce()) {
 
 /// Like [`run_isolated`], for a long test whose output is shown immediately. If the system forbids namespaces, the test
 /// runs without.
-pub fn isolated_if_possible(name: &str, test: impl FnOnce()) {
+pub fn run_isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {
         Some(unshare) => {
             let status = isolated_command(unshare, name).status();
@@ -145,7 +145,7 @@ impl Network {
         self.run("ip", &["route", "add", to, "via", OUR_END]);
     }
 
-    pub fn lose_route(&self, to: &str) {
+    pub fn remove_route(&self, to: &str) {
         self.run("ip", &["route", "delete", to]);
     }
 

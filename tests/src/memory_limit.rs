@@ -55,7 +55,7 @@ impl MemoryLimit {
     }
 
     /// The file to which a process writes its id to join the group.
-    pub(crate) fn members(&self) -> PathBuf {
+    pub(crate) fn members_file(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 

@@ -74,8 +74,8 @@ impl NameServer {
             let mut question = [0; 512];
             while let Ok((length, from)) = socket.recv_from(&mut question) {
                 let question = &question[..length];
-                let (name, _) = name_at(question, HEADER_BYTES);
-                counting.count(&name, [question[0], question[1]]);
+                let (name, _) = read_name(question, HEADER_BYTES);
+                counting.note_question(&name, [question[0], question[1]]);
                 let answered = counting.answered.load(Ordering::SeqCst);
                 send_reply(&socket, question, from, &counting, reply(&name, answered));
             }
@@ -89,7 +89,7 @@ impl NameServer {
     }
 
     /// The number of questions for this name, of both families, answered or not. A repeated question counts once.
-    pub fn questions(&self, name: &str) -> usize {
+    pub fn question_count(&self, name: &str) -> usize {
         let questions = self.counts.questions.lock();
         let questions = questions.unwrap_or_else(PoisonError::into_inner);
         questions.get(name).map_or(0, HashSet::len)
@@ -97,7 +97,7 @@ impl NameServer {
 }
 
 impl Counts {
-    fn count(&self, name: &str, question: Question) {
+    fn note_question(&self, name: &str, question: Question) {
         let questions = self.questions.lock();
         let mut questions = questions.unwrap_or_else(PoisonError::into_inner);
         questions.entry(name.into()).or_default().insert(question);
@@ -120,13 +120,13 @@ fn send_reply(
         Reply::NoSuchName => (NO_SUCH_NAME, Vec::new(), Duration::ZERO),
         Reply::Silence => return,
     };
-    let (_, after_name) = name_at(question, HEADER_BYTES);
+    let (_, after_name) = read_name(question, HEADER_BYTES);
     let wanted = u16::from_be_bytes([question[after_name], question[after_name + 1]]);
     found.retain(|address| wanted == if address.is_ipv4() { TYPE_A } else { TYPE_AAAA });
     if !found.is_empty() {
         counts.answered.fetch_add(1, Ordering::SeqCst);
     }
-    let answer = message(&question[..after_name + 4], wanted, code, &found);
+    let answer = build_answer(&question[..after_name + 4], wanted, code, &found);
     // If the client no longer waits, the answer is not needed.
     if after.is_zero() {
         let _ = socket.send_to(&answer, from);
@@ -140,7 +140,7 @@ fn send_reply(
 }
 
 /// The answer to a question with one name in it (RFC 1035, 4.1).
-fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
+fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
     let count = u8::try_from(found.len()).expect("few addresses");
     // The id, the flags for a response with recursion desired and available, the code, and the counts.
     let mut answer = question[..2].to_vec();
@@ -161,7 +161,7 @@ fn message(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> 
 }
 
 /// Reads the name that begins at `at`. Returns it with the position of its end.
-fn name_at(message: &[u8], mut at: usize) -> (String, usize) {
+fn read_name(message: &[u8], mut at: usize) -> (String, usize) {
     let mut labels = Vec::new();
     while message[at] != 0 {
         let end = at + 1 + usize::from(message[at]);

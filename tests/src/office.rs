@@ -63,7 +63,7 @@ pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A stream of a PDF with this many blanks, compressed twice to some hundred bytes.
-pub fn bomb(bytes: usize) -> Vec<u8> {
+pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
     let blanks = vec![b' '; 1 << 20];
     let mut once = ZlibEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..bytes >> 20 {

@@ -55,13 +55,13 @@ impl Ratings {
         }
     }
 
-    pub fn pages_of(self, user: usize) -> usize {
+    pub fn page_count(self, user: usize) -> usize {
         1 + (user + self.number) * 7 % self.most_pages
     }
 
     /// The number of ratings of a user, which the site shows.
-    pub fn count(self, user: usize) -> usize {
-        match (self.pages_of(user), user % 11) {
+    pub fn rating_count(self, user: usize) -> usize {
+        match (self.page_count(user), user % 11) {
             (1, 5..) => 0,
             // The last page has `user % size` rows fewer than the others.
             (pages, _) => pages * self.size - user % self.size,
@@ -73,7 +73,7 @@ impl Ratings {
             item: (index % 7 != 3).then(|| format!("item{index}")),
             stars: (index % 3 != 1 || index % 7 == 3).then_some(((user + index) % 5 + 1) as u64),
         };
-        (0..self.count(user)).map(rating).collect()
+        (0..self.rating_count(user)).map(rating).collect()
     }
 
     /// A page of a user's list.
@@ -127,7 +127,7 @@ impl Ratings {
         let refusals = Refusals::default();
         let reported = refusals.clone();
         site.serve_otherwise(move |request| {
-            let number = reported.note(request.client);
+            let number = reported.count_request(request.client);
             if number % of < of - refused {
                 return self.answer(request);
             }
@@ -135,7 +135,7 @@ impl Ratings {
             match number / of % 3 {
                 0 => status(403).into(),
                 1 => redirect("http://login.example/wall?captcha=1").into(),
-                _ => page_of_script().into(),
+                _ => script_page().into(),
             }
         });
         refusals
@@ -159,14 +159,14 @@ impl Ratings {
         truth
     }
 
-    pub fn pages(self) -> usize {
-        (0..self.users).map(|user| self.pages_of(user)).sum()
+    pub fn total_page_count(self) -> usize {
+        (0..self.users).map(|user| self.page_count(user)).sum()
     }
 
     /// The users with their counts, as seeds. The names of the users are only on the site.
     pub fn seeds(self) -> Vec<Value> {
         let seed = |user: usize| {
-            let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.count(user)});
+            let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.rating_count(user)});
             json!({"id": format!("u{user}"), "urls": [self.url(user, 1)], "fields": fields})
         };
         (0..self.users).map(seed).collect()
@@ -211,7 +211,7 @@ impl Ratings {
     }
 }
 
-fn page_of_script() -> Page {
+fn script_page() -> Page {
     document(
         "text/html",
         "<script>document.cookie='v=1';location.reload()</script>",
@@ -227,7 +227,7 @@ pub struct Refusals {
 
 impl Refusals {
     /// Counts a request. Returns its number among those from its address, from 0.
-    fn note(&self, client: IpAddr) -> usize {
+    fn count_request(&self, client: IpAddr) -> usize {
         let mut asked = self.asked.lock().expect("nobody panics with it");
         let number = asked.entry(client).or_default();
         *number += 1;

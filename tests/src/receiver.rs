@@ -99,7 +99,7 @@ impl Receiver {
     }
 
     /// Waits until this many posts were delivered.
-    pub fn wait_for(&self, delivered: usize) -> Vec<Posted> {
+    pub fn wait_for_delivered(&self, delivered: usize) -> Vec<Posted> {
         let begun = Instant::now();
         loop {
             let found = self.all_delivered();
@@ -117,7 +117,7 @@ impl Receiver {
 }
 
 fn serve(stream: &TcpStream, state: &Mutex<State>) {
-    let Some((head, body)) = read(stream) else {
+    let Some((head, body)) = read_request(stream) else {
         return;
     };
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,7 +143,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
 
 type Request = (Vec<(String, String)>, Vec<u8>);
 
-fn read(stream: &TcpStream) -> Option<Request> {
+fn read_request(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;

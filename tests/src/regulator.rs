@@ -95,7 +95,7 @@ impl Regulator {
             (REGISTER, Kind::Fields, 5),
             (BULLETIN, Kind::Text, 3),
         ] {
-            (0..count).for_each(|_| regulator.add(host, kind));
+            (0..count).for_each(|_| regulator.add_entry(host, kind));
         }
         regulator
     }
@@ -106,19 +106,19 @@ impl Regulator {
     }
 
     /// Starts the next night: pages change, appear and disappear. Returns the changes that a watch must report.
-    pub fn next_night(&mut self) -> Changes {
+    pub fn start_next_night(&mut self) -> Changes {
         self.night += 1;
         let night = self.night;
         self.blocks.store(night == BLOCKED_NIGHT, Ordering::SeqCst);
         if night > 1 {
-            self.add_some();
-            self.change_some();
+            self.add_next_page();
+            self.change_pages();
         }
         self.serve();
         self.check_pages()
     }
 
-    fn add(&mut self, host: &'static str, kind: Kind) {
+    fn add_entry(&mut self, host: &'static str, kind: Kind) {
         self.versions += 1;
         let number = self.entries.len();
         let path = match kind {
@@ -141,18 +141,18 @@ impl Regulator {
     }
 
     /// Adds one page, of the next kind in turn.
-    fn add_some(&mut self) {
+    fn add_next_page(&mut self) {
         match self.night % 5 {
-            0 => self.add(REGULATOR, Kind::Text),
-            1 => self.add(REGULATOR, Kind::Listed),
-            2 => self.add(REGULATOR, Kind::Pdf),
-            3 => self.add(BULLETIN, Kind::Text),
-            _ => self.add(REGISTER, Kind::Fields),
+            0 => self.add_entry(REGULATOR, Kind::Text),
+            1 => self.add_entry(REGULATOR, Kind::Listed),
+            2 => self.add_entry(REGULATOR, Kind::Pdf),
+            3 => self.add_entry(BULLETIN, Kind::Text),
+            _ => self.add_entry(REGISTER, Kind::Fields),
         }
     }
 
     /// Changes pages. Every page has its own rhythm: some change, some are missing for one night or for three.
-    fn change_some(&mut self) {
+    fn change_pages(&mut self) {
         for entry in self.entries.values_mut() {
             let number = entry.number;
             entry.is_withdrawn |= number == WITHDRAWN && self.night == WITHDRAWN_NIGHT;
@@ -216,9 +216,9 @@ impl Regulator {
                 .as_ref()
                 .is_some_and(|blocks| blocks.load(Ordering::SeqCst));
             match (&answer, is_blocked) {
-                (_, true) => blocked(),
+                (_, true) => blocked_reply(),
                 (Answer::Same(page), false) => page.clone().into(),
-                (Answer::WithTime(words), false) => with_time(words),
+                (Answer::WithTime(words), false) => page_with_time(words),
             }
         });
     }
@@ -287,7 +287,7 @@ fn answer_for(url: &str, entry: &Entry, night: u32) -> Answer {
     })
 }
 
-fn with_time(words: &str) -> Reply {
+fn page_with_time(words: &str) -> Reply {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let second = now.expect("after 1970").as_secs() % 86_400;
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
@@ -295,7 +295,7 @@ fn with_time(words: &str) -> Reply {
     page("Clock").html(format!("<p>{words}</p>{clock}")).into()
 }
 
-fn blocked() -> Reply {
+fn blocked_reply() -> Reply {
     let refusal = page("Home").status(403);
     refusal.header("cf-mitigated", "challenge").into()
 }

@@ -139,10 +139,10 @@ impl Run {
     }
 
     /// Runs with limited memory, as on a small machine.
-    pub fn in_memory(self, limit: &MemoryLimit) -> Run {
+    pub fn with_memory_limit(self, limit: &MemoryLimit) -> Run {
         let mut wrapper = Command::new("/bin/sh");
         wrapper.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
-        wrapper.arg(limit.members());
+        wrapper.arg(limit.members_file());
         self.wrapped_in(wrapper)
     }
 

@@ -65,8 +65,8 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<ProxyLog>) -> 
     let upstream = TcpStream::connect(server)?;
     client.write_all(&[VERSION, 0, 0, IPV4, 0, 0, 0, 0, 0, 0])?;
     let (from, to) = (client.try_clone()?, upstream.try_clone()?);
-    thread::spawn(move || pass_on(from, to));
-    pass_on(upstream, client)
+    thread::spawn(move || forward(from, to));
+    forward(upstream, client)
 }
 
 /// Performs the handshake. Returns user and password, if the client sends them.
@@ -116,7 +116,7 @@ fn read_text(client: &mut TcpStream, length: u8) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&read_vec(client, length)?).into_owned())
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
+fn forward(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
     io::copy(&mut from, &mut to)?;
     to.shutdown(Shutdown::Write)
 }

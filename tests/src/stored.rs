@@ -144,7 +144,7 @@ fn page_of(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
         outcome: row.get(7)?,
         status_code: row.get(8)?,
         mapping: row.get(9)?,
-        fields: object(row.get(10)?),
+        fields: parse_object(row.get(10)?),
         links: parse_texts(row.get(11)?),
         content_type: row.get(12)?,
         bytes: row.get(13)?,
@@ -159,15 +159,15 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     Ok(StoredRecord {
         dataset,
         id,
-        fields: object(row.get(3)?),
-        sources: object(row.get(4)?),
+        fields: parse_object(row.get(3)?),
+        sources: parse_object(row.get(4)?),
         missing: parse_texts(row.get(5)?),
         resolved: row.get(6)?,
     })
 }
 
 /// Reads a column that holds a JSON object, or nothing.
-fn object(text: Option<String>) -> Map<String, Value> {
+fn parse_object(text: Option<String>) -> Map<String, Value> {
     let Some(text) = text else { return Map::new() };
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("not a JSON object ({error}): {text}"))

@@ -78,7 +78,7 @@ impl Summary {
         self.counts("outcomes")
     }
 
-    pub fn outcome(&self, code: &str) -> u64 {
+    pub fn outcome_count(&self, code: &str) -> u64 {
         self.outcomes().get(code).copied().unwrap_or(0)
     }
 
@@ -87,7 +87,7 @@ impl Summary {
         self.counts("skipped")
     }
 
-    pub fn reason(&self, reason: &str) -> u64 {
+    pub fn skipped_count(&self, reason: &str) -> u64 {
         self.skipped().get(reason).copied().unwrap_or(0)
     }
 

@@ -25,11 +25,11 @@ impl Units {
             mark: format!("{}-units-{number}", std::process::id()),
             folder,
         };
-        write_program(&units.script(), include_str!("unit.sh"));
+        write_program(&units.script_path(), include_str!("unit.sh"));
         units
     }
 
-    fn script(&self) -> PathBuf {
+    fn script_path(&self) -> PathBuf {
         self.folder.join("unit")
     }
 
@@ -69,7 +69,7 @@ impl Units {
     pub fn command(&self, words: &str) -> String {
         format!(
             "{} {words}",
-            quote_for_shell(&self.script().display().to_string())
+            quote_for_shell(&self.script_path().display().to_string())
         )
     }
 
@@ -87,7 +87,7 @@ impl Units {
     }
 
     fn run_verb(&self, verb: &str, name: &str) {
-        let status = Command::new(self.script()).args([verb, name]).status();
+        let status = Command::new(self.script_path()).args([verb, name]).status();
         let status = status.expect("the script can be executed");
         assert!(status.success(), "{verb} {name}: {}", self.output(name));
     }

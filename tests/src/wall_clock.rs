@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::run::Run;
 
 /// The path of the library, if it is installed.
-pub fn library() -> Option<&'static str> {
+pub fn library_path() -> Option<&'static str> {
     const PLACES: [&str; 2] = [
         "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
         "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -22,7 +22,7 @@ pub fn with_clock_ahead(run: Run, seconds: i64) -> Run {
 /// Sets the wall clock ahead by the number of seconds in a file, which may change. Without libfaketime, the machine's
 /// own clock is used.
 pub fn with_clock_file(run: Run, file: &Path) -> Run {
-    match library() {
+    match library_path() {
         Some(_) => with_faketime(run)
             .env("FAKETIME_TIMESTAMP_FILE", file)
             .env("FAKETIME_NO_CACHE", "1"),
@@ -31,7 +31,7 @@ pub fn with_clock_file(run: Run, file: &Path) -> Run {
 }
 
 fn with_faketime(run: Run) -> Run {
-    let library = library().expect("the package libfaketime");
+    let library = library_path().expect("the package libfaketime");
     run.env("LD_PRELOAD", library)
         .env("NO_FAKE_STAT", "1")
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")

@@ -102,7 +102,7 @@ impl Workplace {
     }
 
     /// The path of a settings file with which requests to silent or slow servers fail soon.
-    pub fn short_timeouts(&self) -> PathBuf {
+    pub fn write_short_timeouts(&self) -> PathBuf {
         let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
         self.write("webfill.toml", settings)
     }
@@ -121,7 +121,7 @@ impl Workplace {
                 .unwrap_or_default();
             // A link such as worker-1.log points to the newest of the dated files beside it.
             if name.ends_with(".log") && !path.is_symlink() {
-                logs.insert(name.to_string(), log_lines(&path));
+                logs.insert(name.to_string(), read_log(&path));
             }
         }
         logs
@@ -184,7 +184,7 @@ pub fn files_open_to_others(folder: &Path) -> Vec<String> {
     files.collect()
 }
 
-fn log_lines(path: &Path) -> Vec<Value> {
+fn read_log(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("a log file is UTF-8");
     let parse = |line| {
         serde_json::from_str(line)

@@ -72,19 +72,21 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
     let mut out = terminal::printable_stdout();
-    let recent = files.into_iter().filter(|file| options.may_hold(file));
+    let recent = files
+        .into_iter()
+        .filter(|file| options.may_have_wanted_entries(file));
     for dated in read_lines(recent.collect())? {
         while let Some(earlier) = next_line_before(&mut beside, dated.0) {
-            if !options.show(&earlier, &mut out)? {
+            if !options.print_if_wanted(&earlier, &mut out)? {
                 return Ok(ExitStatus::Done);
             }
         }
-        if !options.show(&dated, &mut out)? {
+        if !options.print_if_wanted(&dated, &mut out)? {
             return Ok(ExitStatus::Done);
         }
     }
     for dated in beside {
-        if !options.show(&dated, &mut out)? {
+        if !options.print_if_wanted(&dated, &mut out)? {
             break;
         }
     }
@@ -122,7 +124,7 @@ fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fa
 
 impl AuditOptions {
     /// Whether a file may have wanted entries. A file that was last written before the given time has none.
-    fn may_hold(&self, file: &Path) -> bool {
+    fn may_have_wanted_entries(&self, file: &Path) -> bool {
         let modified = file.metadata().and_then(|file| file.modified()).ok();
         let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let written_ms = since_epoch.map_or(i64::MAX, |at| at.as_millis() as i64);
@@ -130,7 +132,11 @@ impl AuditOptions {
     }
 
     /// Prints a line if it is wanted. Returns false if the reader has closed the output.
-    fn show(&self, (at_ms, line): &DatedLine, out: &mut impl Write) -> Result<bool, Fault> {
+    fn print_if_wanted(
+        &self,
+        (at_ms, line): &DatedLine,
+        out: &mut impl Write,
+    ) -> Result<bool, Fault> {
         let is = |key: &str, wanted: &Option<String>| {
             wanted.is_none() || line[key].as_str() == wanted.as_deref()
         };

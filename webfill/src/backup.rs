@@ -67,14 +67,14 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
         state: settings.state,
         store,
     };
-    sources.require_all()?;
+    sources.require_existing()?;
     if options.follow {
         return following::follow(&sources, &options.folder);
     }
     let begun_ms = now_ms();
     match options.keep {
         None => {
-            create(&options.folder)?;
+            create_backup_folder(&options.folder)?;
             sources.copy_to(&options.folder, begun_ms)?;
         }
         Some(keep) => {
@@ -83,8 +83,8 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
                 keep: keep.get(),
                 keep_days: options.keep_days,
             };
-            rotation.make_backup(begun_ms, |folder| {
-                create(folder)?;
+            rotation.make_and_rotate(begun_ms, |folder| {
+                create_backup_folder(folder)?;
                 sources.copy_to(folder, begun_ms)
             })?;
         }
@@ -100,7 +100,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 
 impl Sources {
     /// Refuses mistyped names before anything is copied, so that the same folder can be used again.
-    fn require_all(&self) -> Result<(), Fault> {
+    fn require_existing(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
             require_store(uri)?;
@@ -155,8 +155,8 @@ fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Faul
 }
 
 /// Creates a folder for one backup.
-fn create(folder: &Path) -> Result<(), Fault> {
-    create_private(folder)?;
+fn create_backup_folder(folder: &Path) -> Result<(), Fault> {
+    create_private_folder(folder)?;
     let is_empty = std::fs::read_dir(folder).map(|mut entries| entries.next().is_none());
     match is_empty {
         Ok(true) => Ok(()),
@@ -164,17 +164,17 @@ fn create(folder: &Path) -> Result<(), Fault> {
             "{} is not empty: name a folder of its own for each backup",
             folder.display()
         ))),
-        Err(error) => Err(unwritable(folder, &error)),
+        Err(error) => Err(cannot_create(folder, &error)),
     }
 }
 
-fn unwritable(folder: &Path, error: &std::io::Error) -> Fault {
+fn cannot_create(folder: &Path, error: &std::io::Error) -> Fault {
     Fault::usage(format!("cannot create {}: {error}", folder.display()))
 }
 
 /// Creates a folder that only its owner may read, like the state folder.
-fn create_private(folder: &Path) -> Result<(), Fault> {
-    let unwritable = |error| unwritable(folder, &error);
+fn create_private_folder(folder: &Path) -> Result<(), Fault> {
+    let unwritable = |error| cannot_create(folder, &error);
     if let Some(why) = why_not_folder(folder) {
         let folder = folder.display();
         return Err(Fault::usage(format!(

@@ -79,7 +79,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
         since_ms: options.since,
     };
     if options.follow {
-        signals::install();
+        signals::install_handlers();
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -82,7 +82,7 @@ impl ControlClient {
             let sent = Instant::now();
             while sent.elapsed() < ANSWER_WITHIN {
                 match self.connection.answers.recv_timeout(POLL_EVERY) {
-                    Ok(answer) => return read(&answer),
+                    Ok(answer) => return parse_answer(&answer),
                     Err(RecvTimeoutError::Timeout) => meanwhile()?,
                     Err(RecvTimeoutError::Disconnected) => {
                         meanwhile()?;
@@ -114,7 +114,7 @@ impl ControlClient {
 
     /// If there are several dispatchers, connects to one that answers this question. Tries them in turn, each for
     /// `wait`, until `within` has passed. If none answers, the next request gets no answer either.
-    pub fn connect_to_answering(
+    pub fn connect_to_answering_dispatcher(
         &mut self,
         question: &[u8],
         wait: Duration,
@@ -160,7 +160,7 @@ impl ControlClient {
         self.connection.sockets.outbox().send(DISPATCHER, question);
         while !give_up() {
             if let Ok(answer) = self.connection.answers.recv_timeout(POLL_EVERY) {
-                return read(&answer).map(Some);
+                return parse_answer(&answer).map(Some);
             }
         }
         Ok(None)
@@ -179,7 +179,7 @@ impl Connection {
     }
 }
 
-fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
+fn parse_answer<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
     let answer: Value = serde_json::from_slice(answer).map_err(unreadable_answer)?;
     if let Some(error) = answer.get("error") {
         let text = |key| error.get(key).and_then(Value::as_str).unwrap_or_default();

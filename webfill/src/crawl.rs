@@ -110,7 +110,7 @@ impl Crawl {
         )?;
         settings.require_contact()?;
         if let Some(run) = &options.watched_run {
-            RunNotifications::check(&run.watch, &settings)?;
+            RunNotifications::check_targets(&run.watch, &settings)?;
         }
         let mappings = load_mappings(&settings.mappings)?;
         if let Some(seeds) = &mut seeds {
@@ -135,7 +135,7 @@ impl Crawl {
 
     /// Runs the crawl to its end, with a log of its own.
     pub fn run(self) -> Result<(Summary, End), Fault> {
-        signals::install();
+        signals::install_handlers();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
         let folder = self.settings.log.folder.clone();
         let folder = folder.unwrap_or_else(|| state.path().join("logs"));
@@ -156,7 +156,7 @@ impl Crawl {
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
         let runtime = Rc::new(runtime);
-        let (store, dataset, claim) = match self.open(&state, &runtime) {
+        let (store, dataset, claim) = match self.open_and_claim(&state, &runtime) {
             Ok(opened) => opened,
             Err(fault) => {
                 state.discard_if_new();
@@ -164,7 +164,7 @@ impl Crawl {
             }
         };
         let Some(mut record) = self.begin_run(&state)? else {
-            return self.crawl(started, &named_state, store, dataset, claim, runtime);
+            return self.crawl_and_summarize(started, &named_state, store, dataset, claim, runtime);
         };
         self.spec.run_began_ms = Some(record.began_ms());
         self.spec.run_window_ms = record.window_ms();
@@ -176,7 +176,7 @@ impl Crawl {
             notifications.note_start(&runtime, &*store)?;
         }
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
-        let ended = self.crawl(started, &named_state, shared, dataset, claim, same);
+        let ended = self.crawl_and_summarize(started, &named_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.allow_resumption()? {
             // The run stays open, as if this process had been killed: the next one resumes it and sends its
             // notifications.
@@ -184,7 +184,7 @@ impl Crawl {
         }
         record.note_end(&ended);
         if let Some(notifications) = &notifications {
-            notifications.report(&EndedRun {
+            notifications.enqueue(&EndedRun {
                 record: record.run(),
                 result: &ended,
                 runtime: &runtime,
@@ -209,7 +209,7 @@ impl Crawl {
     }
 
     /// Does the work between opening the store and the summary.
-    fn crawl(
+    fn crawl_and_summarize(
         mut self,
         started: Instant,
         named_state: &Path,
@@ -228,7 +228,7 @@ impl Crawl {
             .map_err(feeding::store_fault)?;
         let writing_back = self.start_writing_back(dataset.as_ref(), &store)?;
         let dataset_name = self.dataset_name.or_known(opened.dataset()?);
-        self.print_dataset_of_pipe(&dataset_name);
+        self.warn_of_shared_dataset(&dataset_name);
         let named = dataset_name.clone();
         let mut feeding =
             self.start_feeding(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
@@ -241,7 +241,7 @@ impl Crawl {
             deadline: self
                 .options
                 .max_time
-                .map(|limit| started + claim.waited() + limit),
+                .map(|limit| started + claim.wait_time() + limit),
             limits: flags::limits(&self.options),
             counters: Counters::default(),
             records: RecordCounts::default(),
@@ -332,7 +332,7 @@ impl Crawl {
     }
 
     /// The state folder, which has the crawl's files.
-    pub fn state(&self) -> &Path {
+    pub fn state_folder(&self) -> &Path {
         &self.settings.state
     }
 
@@ -343,7 +343,7 @@ impl Crawl {
         store: &Arc<dyn Store>,
     ) -> Result<Option<WriteBackThread>, Fault> {
         let plan = self.dataset.as_ref();
-        let to = plan.and_then(|plan| Some((plan.collection(), plan.write_back.clone()?)));
+        let to = plan.and_then(|plan| Some((plan.collection_name(), plan.write_back.clone()?)));
         let route = dataset
             .zip(to)
             .map(|(dataset, (collection, to))| WriteBackRoute {
@@ -364,10 +364,10 @@ impl Crawl {
         Some(Source::Dataset(DatasetSeeds {
             identity: plan.identity(),
             rules: DocumentRules {
-                refresh: self.refresh().wants_filled_fields(),
+                refresh: self.refresh_rule().wants_filled_fields(),
                 writes_back: plan.write_back.is_some(),
                 writes_to_source: plan.writes_to_source(),
-                collection: plan.collection(),
+                collection: plan.collection_name(),
                 extracted: self.extracted_fields(),
             },
             dataset,
@@ -386,7 +386,7 @@ impl Crawl {
             urls: self.options.urls.clone(),
             seeds: self.source(dataset),
             dataset: dataset_name,
-            refresh: self.refresh(),
+            refresh: self.refresh_rule(),
             extracted: self.extracted_fields(),
             mappings: self.settings.mappings.clone(),
             rows: Arc::clone(&self.rows),
@@ -404,7 +404,7 @@ impl Crawl {
     }
 
     /// Which filled fields are wanted again. A run of a watch refreshes values that were filled before it.
-    fn refresh(&self) -> RefreshRule {
+    fn refresh_rule(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
             ..flags::refresh_rule(&self.options)
@@ -423,7 +423,7 @@ impl Crawl {
     }
 
     /// Warns that records from a pipe belong to a dataset shared with other pipes.
-    fn print_dataset_of_pipe(&self, name: &DatasetName) {
+    fn warn_of_shared_dataset(&self, name: &DatasetName) {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_shown = has_records && self.options.progress != ProgressStyle::None;
         if is_shown && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {

@@ -56,7 +56,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     settings.state = options.state.clone().unwrap_or(settings.state);
     let setup = setup(options, &settings)?;
     if let Some(store) = &setup.store {
-        check(store)?;
+        check_store(store)?;
     }
     let files = settings.dispatcher.http_files().map_err(Fault::usage)?;
     if !files.permits_address(options.listen) {
@@ -67,7 +67,7 @@ pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
     }
     let protection = SharedProtection::new(files.read()?);
     let scheme = if files.tls.is_some() { "https" } else { "http" };
-    signals::install();
+    signals::install_handlers();
     signals::reload_on_hangup();
     let dashboard = Dashboard::new(setup, None, protection.clone())?;
     let advice = "choose another --listen ADDRESS:PORT";
@@ -135,7 +135,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
 }
 
 /// Checks that the store can be opened, because a fault is better reported here than on a page.
-fn check(store: &StoreUri) -> Result<(), Fault> {
+fn check_store(store: &StoreUri) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -99,7 +99,7 @@ fn usage_fault_for(flag: &'static str) -> impl Fn(String) -> Fault {
 
 impl DatasetPlan {
     /// The database and the collection, with a dot between them.
-    pub fn collection(&self) -> String {
+    pub fn collection_name(&self) -> String {
         self.source.name()
     }
 

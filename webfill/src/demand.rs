@@ -24,20 +24,24 @@ mod tally;
 mod watches;
 mod why;
 
-pub use actions::{ActionOptions, CrawlOptions, action as crawl_action, info, pause, resume, stop};
-pub use connection::{ConnectionOptions, control_list, controls, feed_list, send_action};
+pub use actions::{
+    ActionOptions, CrawlOptions, action as crawl_action, pause, print_info, resume, stop,
+};
+pub use connection::{
+    ConnectionOptions, control_socket_list, control_sockets, feed_list, send_action,
+};
 pub use drain::{DrainOptions, drain};
 pub use dump::{DumpOptions, dump};
 pub use feed::{FeedOptions, feed};
 pub use prune::{PruneOptions, prune};
 pub use reload::{ReloadOptions, reload};
 pub use retry::{RetryOptions, retry, retry_action};
-pub use site::{SiteOptions, site};
-pub use sites::{SitesOptions, sites};
-pub use status::{StatusOptions, status};
+pub use site::{SiteOptions, run_site_action};
+pub use sites::{SitesOptions, print_sites};
+pub use status::{StatusOptions, print_status};
 pub use tally::Tally;
 pub use watches::{
     WatchAddOptions, WatchListOptions, WatchNameOptions, WatchShowOptions, watch_add, watch_list,
     watch_pause, watch_remove, watch_resume, watch_run, watch_show,
 };
-pub use why::{WhyOptions, request_why, why};
+pub use why::{WhyOptions, print_why, request_why};

@@ -53,7 +53,7 @@ pub struct ExportSelection {
 
 /// Runs the command.
 pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
-    check(&options)?;
+    check_options(&options)?;
     let since = start_cursor(&options)?;
     let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
     let wanted = ExportSelection {
@@ -95,7 +95,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             None => {
                 let ExportCounts { rows, left_out } = export(&*store, &wanted, out).await?;
                 if rows == 0 && left_out == 0 {
-                    report_nothing(&wanted, &uri);
+                    report_empty_export(&wanted, &uri);
                 }
                 report_gone(left_out);
                 Ok(())
@@ -123,7 +123,7 @@ fn report_gone(left_out: u64) {
 }
 
 /// Reports an empty result, because a mistyped name would look like an empty dataset or crawl.
-fn report_nothing(wanted: &ExportSelection, uri: &StoreUri) {
+fn report_empty_export(wanted: &ExportSelection, uri: &StoreUri) {
     let filter = &wanted.filter;
     let named = [
         ("dataset", &filter.dataset),
@@ -144,7 +144,7 @@ fn report_nothing(wanted: &ExportSelection, uri: &StoreUri) {
 }
 
 /// Refuses flags that do not go together.
-fn check(options: &ExportOptions) -> Result<(), Fault> {
+fn check_options(options: &ExportOptions) -> Result<(), Fault> {
     let is_of_records = options.what == ExportWhat::Records;
     let refusal = if options.dataset.is_some() && !is_of_records {
         "--dataset is for records: pages and changes are of a crawl, which --app and --crawl name"
@@ -199,7 +199,7 @@ fn start_cursor(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
         ));
     }
     if options.follow {
-        signals::install();
+        signals::install_handlers();
     }
     Ok(Some(since))
 }

@@ -68,7 +68,7 @@ pub struct ExtractOptions {
 /// Runs the command, on a thread whose stack is large enough for reading pages.
 pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
     let prepared = PreparedExtract::new(options)?;
-    signals::install();
+    signals::install_handlers();
     let thread = std::thread::Builder::new()
         .name("extract".into())
         .stack_size(PageReader::STACK_BYTES)
@@ -180,11 +180,11 @@ impl PreparedExtract {
             .map_err(Fault::error)?;
         let status = reading.read_all(&mut source).await;
         let mut report = reading.into_report().map_err(Fault::error)?;
-        source.finish(&mut report);
+        source.report_skipped_pages(&mut report);
         match status {
             Err(fault) if !report.has_found => Err(fault),
             Ok(ExitStatus::Done) if !report.has_found => {
-                Err(Fault::error(Source::why_empty(report.source, &crawl)))
+                Err(Fault::error(Source::empty_reason(report.source, &crawl)))
             }
             status => Ok((report, status)),
         }

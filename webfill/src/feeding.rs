@@ -115,12 +115,12 @@ impl FeedThread {
     }
 
     /// Messages for people about the input, while the crawl runs. Each is returned once.
-    pub fn messages(&self) -> impl Iterator<Item = String> {
+    pub fn take_messages(&self) -> impl Iterator<Item = String> {
         self.messages.try_iter()
     }
 
     /// Returns the fault that ended the thread, if one did.
-    pub fn check(&mut self) -> Result<(), Fault> {
+    pub fn check_thread(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join(),
             _ => Ok(()),
@@ -148,7 +148,7 @@ impl FeedThread {
 /// Checks the URLs from the command line. Unlike lines of a file, each of them must be valid.
 pub fn check_urls(urls: &[String]) -> Result<(), Fault> {
     for url in urls {
-        webfill_urls::canonical(url, None).map_err(Fault::usage)?;
+        webfill_urls::canonical_url(url, None).map_err(Fault::usage)?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ use webfill_service::{ExitStatus, Fault, log, signals};
 use self::collection::Collection;
 use self::deciding::State;
 use self::doubts::Answers;
-pub use self::doubts::open as open_doubts;
+pub use self::doubts::open_doubts;
 use self::evidence::Sources;
 use self::judgement::Verdict;
 use self::mappings::Mappings;
@@ -94,8 +94,8 @@ pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
 
 /// Completes a copy of a MongoDB collection.
 fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
-    let project = Project::for_collection(&options.collection.file()?);
-    project.require_own()?;
+    let project = Project::for_collection(&options.collection.table_file_name()?);
+    project.require_own_folder()?;
     let collection = options.collection.open(!options.dry_run)?;
     if options.dry_run {
         let name = format!("webfill-fill-{}", std::process::id());
@@ -103,7 +103,7 @@ fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
         std::fs::create_dir(&folder).map_err(|error| {
             Fault::error(format!("cannot create {}: {error}", folder.display()))
         })?;
-        let copy = folder.join(options.collection.file()?);
+        let copy = folder.join(options.collection.table_file_name()?);
         let copied = collection.copy_documents(&project, &copy);
         let planned = copied.and_then(|()| Fill::prepare(options, project, &copy)?.run());
         // An error only leaves a temporary folder behind.
@@ -148,8 +148,8 @@ impl Fill {
         settings.validate()?;
         let mut table = Table::read(path, &options)?;
         print(&table.understanding)?;
-        project.require_own()?;
-        let bad_rows = project.bad_rows();
+        project.require_own_folder()?;
+        let bad_rows = project.bad_rows_file();
         table.report_faults(&match options.dry_run {
             true => String::from("which are listed without --dry-run"),
             false => format!("all of them in {}", bad_rows.display()),
@@ -160,7 +160,7 @@ impl Fill {
             ));
         }
         let mut answers = doubts::load_answers(&project, options.doubts.as_deref())?;
-        let accepted = doubts::apply(&mut table, &mut answers);
+        let accepted = doubts::apply_answers(&mut table, &mut answers);
         Ok(Fill {
             options,
             settings,
@@ -194,26 +194,26 @@ impl Fill {
         if self.options.web.dispatcher.is_none() {
             self.settings.require_contact()?;
         }
-        signals::install();
+        signals::install_handlers();
         let _lock = match self.lock.take() {
             Some(lock) => lock,
             None => self.project.open()?,
         };
-        let _log = log::start(&self.project.logs(), "fill", &self.settings.log)?;
+        let _log = log::start(&self.project.logs_folder(), "fill", &self.settings.log)?;
         let bad_rows: String = self
             .table
             .faults
             .iter()
             .map(|fault| format!("{fault}\n"))
             .collect();
-        write_atomically(&self.project.bad_rows(), bad_rows.as_bytes())?;
+        write_atomically(&self.project.bad_rows_file(), bad_rows.as_bytes())?;
         let wishes = serde_json::json!({
             "id": self.options.id,
             "urls": self.options.url,
             "fields": self.options.fields,
             "keep": self.options.keep,
         });
-        write_atomically(&self.project.wishes(), wishes.to_string().as_bytes())?;
+        write_atomically(&self.project.wishes_file(), wishes.to_string().as_bytes())?;
         doubts::save_answers(&self.project, &self.answers)?;
         self.overview(&pages)
             .write(&self.project, Stage::Running, None, None)?;
@@ -231,17 +231,17 @@ impl Fill {
         let mut mappings = Mappings::load(project)?;
         let mut sample = sample::choose_links(table, most);
         // A site without a known value can only be learned from other sites.
-        let knowing = sample::knowing_sites(table);
+        let knowing = sample::sites_with_known_values(table);
         sample.retain(|&link| {
             let link = &table.links[link as usize];
             knowing.contains(&*link.site)
                 || mappings.covers(&link.url)
                 || unseen::is_worth_a_sample(&knowing, &link.site)
         });
-        self.begin_step(Step::Fetch, pages, None);
+        self.report_step(Step::Fetch, pages, None);
         self.fetch(pages, sample.iter().copied())?;
-        self.begin_step(Step::Learn, pages, None);
-        if learning::learn_new(table, project, pages, &mappings, &sample)? {
+        self.report_step(Step::Learn, pages, None);
+        if learning::learn_unmapped_pages(table, project, pages, &mappings, &sample)? {
             mappings = Mappings::load(project)?;
         }
         let withdrawn = unseen::rejected_fields(&self.answers);
@@ -259,7 +259,7 @@ impl Fill {
         let mut readings = Readings::new();
         let mut rounds = 0;
         loop {
-            self.begin_step(Step::Read, pages, None);
+            self.report_step(Step::Read, pages, None);
             reading::read_pages(table, pages, &mappings, &mut readings)?;
             let others =
                 learning::pages_of_other_layouts(table, project, pages, &mappings, &readings, most);
@@ -267,17 +267,18 @@ impl Fill {
                 mappings = Mappings::load(project)?;
                 reading::read_pages(table, pages, &mappings, &mut readings)?;
             }
-            if unseen::propose(table, project, pages, &mappings, &withdrawn, &mut proposed)? {
+            if unseen::propose_fields(table, project, pages, &mappings, &withdrawn, &mut proposed)?
+            {
                 mappings = Mappings::load(project)?;
                 reading::read_pages(table, pages, &mappings, &mut readings)?;
             }
-            self.begin_step(Step::Judge, pages, None);
+            self.report_step(Step::Judge, pages, None);
             let verdict = judgement::decide_values(table, pages, &mappings, &readings, precision);
             let tallies = Tallies::from_verdict(table, &verdict);
             self.overview(pages)
                 .write(project, Stage::Running, Some(&tallies), None)?;
-            self.begin_step(Step::Fetch, pages, Some(&tallies));
-            let mut worth = verdict.worth_fetching(&mappings, precision);
+            self.report_step(Step::Fetch, pages, Some(&tallies));
+            let mut worth = verdict.fields_worth_fetching(&mappings, precision);
             worth.extend(unseen::fields_worth_fetching(table, &mappings, precision));
             let before = pages.requested;
             self.fetch(pages, self.links_worth_fetching(pages, &worth).into_iter())?;
@@ -290,7 +291,7 @@ impl Fill {
     }
 
     /// For programs, prints what this run does next.
-    fn begin_step(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
+    fn report_step(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
         if self.options.web.progress == ProgressStyle::Json {
             self.overview(pages).print_step(step, tallies);
         }
@@ -382,7 +383,7 @@ impl Fill {
         readings: &Readings,
         mut verdict: Verdict,
     ) -> Result<ExitStatus, Fault> {
-        self.begin_step(Step::Write, pages, None);
+        self.report_step(Step::Write, pages, None);
         let mut changes: HashMap<(u64, usize), Change> = HashMap::new();
         let mut rejected = Refused::new();
         for cell in verdict
@@ -458,7 +459,7 @@ impl Fill {
         };
         self.overview(pages)
             .write(&self.project, stage, Some(&tallies), Some(doubtful.len()))?;
-        self.begin_step(Step::Done, pages, Some(&tallies));
+        self.report_step(Step::Done, pages, Some(&tallies));
         print(summary.text())?;
         Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
     }

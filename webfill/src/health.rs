@@ -148,9 +148,9 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
             without_control_characters(report["mapping"].as_str().unwrap_or_default()),
             without_control_characters(field["field"].as_str().unwrap_or_default()),
             field["pages"].to_string(),
-            share(&field["now"]),
-            share(&field["baseline"]),
-            known.map_or_else(|| "-".into(), |known| share(&known["now"])),
+            format_share(&field["now"]),
+            format_share(&field["baseline"]),
+            known.map_or_else(|| "-".into(), |known| format_share(&known["now"])),
             templates.to_string(),
             state,
         ]
@@ -159,7 +159,7 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
 }
 
 /// Formats a share in percent.
-fn share(share: &Value) -> String {
+fn format_share(share: &Value) -> String {
     match share.as_f64() {
         Some(share) => format!("{:.1}", share * 100.0),
         None => "-".into(),

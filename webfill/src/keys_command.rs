@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use webfill_service::{ExitStatus, Fault};
-use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_name, parse};
+use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_valid_name, parse};
 use webfill_wire::socket::new_key_pair;
 
-use self::writing::{audit, cannot_write, create, exists_fault};
+use self::writing::{append_to_audit_log, cannot_write, create_new_file, exists_fault};
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
 use crate::stdout::print;
 
@@ -107,10 +107,10 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             folder,
         } => {
             let rights = Rights::new(&apps, read_only).map_err(Fault::usage)?;
-            add(role, &name, &key, &rights, &folder.open())?;
+            add_key(role, &name, &key, &rights, &folder.open())?;
         }
-        KeysCommand::Revoke { key, folder } => revoke(&key, &folder.open())?,
-        KeysCommand::List { folder } => list(&folder.open())?,
+        KeysCommand::Revoke { key, folder } => revoke_key(&key, &folder.open())?,
+        KeysCommand::List { folder } => list_keys(&folder.open())?,
     }
     Ok(ExitStatus::Done)
 }
@@ -161,15 +161,15 @@ fn make_keys(
         .map_err(|error| cannot_write(folder.path(), &error))?;
     let keys = new_keys()?;
     let secret = format!("{SECRET_MARK}{}\n", keys.secret.to_secret_text());
-    create(&secret_file, &secret, 0o400)?;
-    create(&public_file, &format!("{}\n", keys.public), 0o444)?;
+    create_new_file(&secret_file, &secret, 0o400)?;
+    create_new_file(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {
         Owner::Dispatcher if is_next => webfill_service::say!(
             "copy {} to the key folder of every supervisor and client; then run `webfill keys rotate` here and restart the dispatcher",
             public_file.display()
         ),
         Owner::Dispatcher if !folder.list_file().exists() => {
-            create(&folder.list_file(), &format!("{HEADING}\n"), 0o644)?;
+            create_new_file(&folder.list_file(), &format!("{HEADING}\n"), 0o644)?;
         }
         Owner::Dispatcher => {}
         Owner::Supervisor | Owner::Client => {
@@ -202,10 +202,10 @@ fn store_trusted_key(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fa
     if file.exists() && read_public(&file)? == dispatcher {
         return Ok(());
     }
-    create(&file, &format!("{dispatcher}\n"), 0o444)
+    create_new_file(&file, &format!("{dispatcher}\n"), 0o444)
 }
 
-fn add(
+fn add_key(
     role: Role,
     name: &str,
     key: &str,
@@ -236,7 +236,7 @@ fn add(
     })
 }
 
-fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
+fn revoke_key(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
     change_list(folder, |text, entries| {
         let found = entries
             .iter()
@@ -257,7 +257,7 @@ fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
     })
 }
 
-fn list(folder: &KeyFolder) -> Result<(), Fault> {
+fn list_keys(folder: &KeyFolder) -> Result<(), Fault> {
     let mut out = String::new();
     for entry in entries(folder, &read_list(folder)?)? {
         let (role, name, key) = (entry.role, &entry.name, entry.key);
@@ -272,7 +272,7 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
 }
 
 /// Locks the folder for a change, so that no other change begins until the lock is dropped.
-fn lock(folder: &KeyFolder) -> Result<File, Fault> {
+fn lock_folder(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
             "cannot open the key folder {}: {error}; create one with `webfill keys new dispatcher`",
@@ -289,16 +289,16 @@ fn change_list(
     folder: &KeyFolder,
     edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
 ) -> Result<(), Fault> {
-    let _turn = lock(folder)?;
+    let _turn = lock_folder(folder)?;
     let text = read_list(folder)?;
     let (audited, changed) = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
     // An interrupted change may have left this file.
     let _ = fs::remove_file(&new);
-    create(&new, &changed, 0o644)?;
+    create_new_file(&new, &changed, 0o644)?;
     // The entry is written before the list, so that every change in force has one.
-    audit(folder, &audited)?;
+    append_to_audit_log(folder, &audited)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }
 
@@ -336,7 +336,7 @@ fn parse_role(text: &str) -> Result<Role, String> {
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
-    match is_name(text) {
+    match is_valid_name(text) {
         true => Ok(text.to_owned()),
         false => Err("a name has 1 to 64 letters, digits, or - _ .".into()),
     }

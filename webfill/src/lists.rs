@@ -10,7 +10,7 @@ use webfill_dispatcher::row_lists;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
     CheckedRows, CrawlId, GoneMarking, ListPass, ListState, ListedPage, Lists, Store, StoreUri,
-    check_missing_rows, iso_time, open_existing, page_id, read_list, split_record_key,
+    check_and_mark_missing_rows, iso_time, open_existing, page_id, read_list, split_record_key,
 };
 use webfill_wire::Outcome;
 
@@ -87,7 +87,7 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
         };
         let mut lists = Lists::new(&store, &crawl);
         while let Some(list) = lists.next().await.map_err(Fault::error)? {
-            let judged = check_missing_rows(&*store, &list, marks).await;
+            let judged = check_and_mark_missing_rows(&*store, &list, marks).await;
             let judged = judged.map_err(Fault::error)?;
             row_lists::log_rows(&list, &judged);
             shown.add(&list, &judged, options)?;
@@ -118,12 +118,12 @@ async fn confirm_gone(
         return Err(refused(why.into()));
     }
     if list.state != ListState::Complete {
-        let state = state(&list, &[]);
+        let state = describe_state(&list, &[]);
         return Err(refused(format!(
             "only a complete list shows which rows are gone, and it is {state}"
         )));
     }
-    let judged = check_missing_rows(store, &list, GoneMarking::Confirmed).await;
+    let judged = check_and_mark_missing_rows(store, &list, GoneMarking::Confirmed).await;
     let judged = judged.map_err(Fault::error)?;
     if let Some(doubt) = judged.iter().find_map(|one| one.doubt) {
         let why = doubt.text();
@@ -196,7 +196,7 @@ fn outcome_of(breach: &webfill_store::IncompleteReason) -> Option<String> {
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
 }
 
-fn gone_of(judged: &[CheckedRows]) -> u64 {
+fn count_gone(judged: &[CheckedRows]) -> u64 {
     judged.iter().map(|one| one.rows.gone).sum()
 }
 
@@ -209,7 +209,7 @@ fn cells(list: &ListPass, judged: &[CheckedRows]) -> Vec<String> {
     let more = if list.is_end_known { "" } else { "+" };
     let gone = match list.complete.is_empty() {
         true => String::from("-"),
-        false => gone_of(judged).to_string(),
+        false => count_gone(judged).to_string(),
     };
     let records = match ids_of(list).as_slice() {
         [] => String::from("-"),
@@ -221,12 +221,12 @@ fn cells(list: &ListPass, judged: &[CheckedRows]) -> Vec<String> {
         format!("{} of {}{more}", list.pages_done, list.pages_known),
         list.rows.to_string(),
         gone,
-        state(list, judged),
+        describe_state(list, judged),
     ]
 }
 
 /// The state of a list for people, with the reason.
-fn state(list: &ListPass, judged: &[CheckedRows]) -> String {
+fn describe_state(list: &ListPass, judged: &[CheckedRows]) -> String {
     let why = |breach: &webfill_store::IncompleteReason| {
         format!(
             "{} at {}",

@@ -30,7 +30,7 @@ use serde_json::Value;
 use webfill_mapping::{Engine, Limits};
 use webfill_service::{ExitStatus, Fault};
 
-pub use self::dashboard_host::{DashboardHost, dashboard_job};
+pub use self::dashboard_host::{DashboardHost, run_dashboard_job};
 use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
 use crate::demand::table::without_control_characters;
@@ -47,7 +47,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
         MappingCommand::Schema { case } => {
             let schema = match case {
                 true => webfill_mapping::case_schema(),
-                false => webfill_mapping::schema(),
+                false => webfill_mapping::mapping_file_schema(),
             };
             print(format_args!("{schema:#}"))?;
             Ok(ExitStatus::Done)

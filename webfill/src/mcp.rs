@@ -39,7 +39,7 @@ use tokio::sync::watch;
 use webfill_service::{ExitStatus, Fault};
 
 use self::answer::Answer;
-use self::arguments::read;
+use self::arguments::parse_arguments;
 use self::caller::Caller;
 use self::fill::Tables;
 pub use self::fills::Fills;
@@ -212,19 +212,19 @@ impl Server {
             self.tables.as_deref(),
         );
         Some(match tool {
-            "feed" => fleet?.feed(read(given)).await,
-            "info" => fleet?.info(read(given), caller).await,
-            "status" => fleet?.status(read(given)).await,
-            "why" => fleet?.why(read(given)).await,
-            "pause" | "resume" => fleet?.pause_or_resume(tool, read(given)).await,
-            "list_records" => store?.records(read(given)).await,
-            "read_record" => store?.record(read(given)).await,
-            "list_pages" => store?.pages(read(given)).await,
-            "read_page" => store?.page(read(given)).await,
-            "fill" => tables?.fill(read(given), caller).await,
-            "fill_state" => tables?.state(read(given), caller).await,
-            "fill_stop" => tables?.stop(read(given), caller).await,
-            "fill_results" => tables?.results(read(given)).await,
+            "feed" => fleet?.feed(parse_arguments(given)).await,
+            "info" => fleet?.info(parse_arguments(given), caller).await,
+            "status" => fleet?.status(parse_arguments(given)).await,
+            "why" => fleet?.why(parse_arguments(given)).await,
+            "pause" | "resume" => fleet?.pause_or_resume(tool, parse_arguments(given)).await,
+            "list_records" => store?.records(parse_arguments(given)).await,
+            "read_record" => store?.record(parse_arguments(given)).await,
+            "list_pages" => store?.pages(parse_arguments(given)).await,
+            "read_page" => store?.page(parse_arguments(given)).await,
+            "fill" => tables?.fill(parse_arguments(given), caller).await,
+            "fill_state" => tables?.state(parse_arguments(given), caller).await,
+            "fill_stop" => tables?.stop(parse_arguments(given), caller).await,
+            "fill_results" => tables?.results(parse_arguments(given)).await,
             _ => return None,
         })
     }

@@ -101,7 +101,7 @@ impl Progress {
     }
 
     /// Prints a line that the summary repeats, unless progress is off.
-    pub fn print_and_keep(&self, line: &str) {
+    pub fn print_unless_off(&self, line: &str) {
         if self.style != ProgressStyle::None {
             self.print(line);
         }
@@ -136,7 +136,7 @@ impl Progress {
         parts.push(format!("sites {}", counters.sites));
         parts.extend(counters.offline.as_ref().map(OfflineState::text));
         parts.extend(counters.waiting.text());
-        format!("{}: {}", in_seconds(elapsed), parts.join(", "))
+        format!("{}: {}", format_whole_seconds(elapsed), parts.join(", "))
     }
 
     fn rate(&self, value: impl Fn(&Sample) -> f64) -> f64 {
@@ -158,7 +158,7 @@ impl Progress {
             None => ("at least", least),
         };
         let is_shown = (SHORTEST_LEFT..LONGEST_LEFT).contains(&left);
-        is_shown.then(|| format!("{about} {} left", in_seconds(left)))
+        is_shown.then(|| format!("{about} {} left", format_whole_seconds(left)))
     }
 
     fn queue_ends_in(&self) -> Option<Duration> {
@@ -277,7 +277,7 @@ fn resolve_style(style: ProgressStyle) -> ProgressStyle {
 }
 
 /// Formats a duration for people, without fractions of a second.
-fn in_seconds(duration: Duration) -> String {
+fn format_whole_seconds(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         _ => format_duration(duration),

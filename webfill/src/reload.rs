@@ -123,7 +123,7 @@ fn hash_of(file: &Path) -> io::Result<u64> {
 
 /// The names of the settings whose values differ.
 fn differing_settings(before: &Settings, now: &Settings) -> Result<Vec<String>, Fault> {
-    let (before, now) = (values(before)?, values(now)?);
+    let (before, now) = (settings_by_name(before)?, settings_by_name(now)?);
     let names = before
         .keys()
         .chain(now.keys().filter(|name| !before.contains_key(*name)));
@@ -132,7 +132,7 @@ fn differing_settings(before: &Settings, now: &Settings) -> Result<Vec<String>, 
 }
 
 /// All settings, by their full names.
-fn values(settings: &Settings) -> Result<BTreeMap<String, Value>, Fault> {
+fn settings_by_name(settings: &Settings) -> Result<BTreeMap<String, Value>, Fault> {
     let table = Table::try_from(settings)
         .map_err(|error| Fault::error(format!("cannot compare the settings: {error}")))?;
     let mut values = BTreeMap::new();

@@ -228,7 +228,7 @@ fn check_urls(line: u64, found: LineContent) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
     for text in &found.urls {
-        match webfill_urls::canonical_with_route(text, None) {
+        match webfill_urls::canonical_url_with_route(text, None) {
             Ok(url) => urls.push(String::from(url)),
             Err(refusal) => judged.push(Err(SeedFault::new(line, refusal, text.as_bytes()))),
         }
@@ -293,7 +293,7 @@ impl Format {
         if by_name == Extension::Csv || (!is_json && table::is_header(text)) {
             return Header::read(first, lines).map(Format::Csv);
         }
-        lines.unread(vec![first]);
+        lines.put_back(vec![first]);
         Ok(if is_json {
             Format::JsonLines
         } else {
@@ -336,7 +336,7 @@ fn is_comment(text: &[u8]) -> bool {
 }
 
 fn find_url(text: &[u8]) -> Result<LineContent, SeedFault> {
-    let line = utf8(text)?;
+    let line = parse_utf8(text)?;
     // A `#` after a space begins a comment. A fragment of a URL has no space before it.
     let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
     let url = before_signs
@@ -353,7 +353,7 @@ fn find_url(text: &[u8]) -> Result<LineContent, SeedFault> {
     })
 }
 
-fn utf8(text: &[u8]) -> Result<&str, SeedFault> {
+fn parse_utf8(text: &[u8]) -> Result<&str, SeedFault> {
     std::str::from_utf8(text).map_err(|error| {
         let reason = format!("invalid UTF-8 at byte {}", error.valid_up_to() + 1);
         SeedFault::new(0, reason, text)

@@ -27,7 +27,7 @@ use webfill_worker::{
 };
 
 use self::file::SettingsFile;
-use self::names::{misspelt_key, overlay};
+use self::names::{overlay, suggest_key};
 pub use self::table::{SECTIONS, SETTINGS, Section, Setting};
 use crate::seeds::ListSeparator;
 
@@ -145,7 +145,7 @@ impl Settings {
         place_of: impl FnOnce(&toml::de::Error) -> String,
     ) -> Result<Settings, Fault> {
         table.clone().try_into().map_err(|error| {
-            let reason = misspelt_key(&table, &error).unwrap_or_else(|| one_line(&error));
+            let reason = suggest_key(&table, &error).unwrap_or_else(|| one_line(&error));
             Fault::usage(format!("{}: {reason}", place_of(&error)))
         })
     }
@@ -256,7 +256,7 @@ impl Settings {
     }
 
     /// The most pages that the workers process at a time.
-    pub fn in_flight(&self) -> u32 {
+    pub fn max_pages_in_flight(&self) -> u32 {
         let per_worker = match self.has_browsers() {
             true => self.browser.tabs,
             false => self.worker.concurrency,

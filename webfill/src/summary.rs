@@ -94,7 +94,7 @@ impl OfflineState {
     pub fn text(&self) -> String {
         format!(
             "paused since {}: this machine is offline ({})",
-            utc(self.since_ms as f64 / 1_000.0),
+            format_utc(self.since_ms as f64 / 1_000.0),
             escape_and_shorten(&self.sign)
         )
     }
@@ -116,7 +116,7 @@ impl WaitingSites {
         let sites: u64 = self.by.values().sum();
         let until = match self.first_ms.filter(|_| sites > 0)? {
             UNTIL_WOKEN_MS.. => String::from("until resumed manually"),
-            first_ms => format!("until {}", utc(first_ms as f64 / 1_000.0)),
+            first_ms => format!("until {}", format_utc(first_ms as f64 / 1_000.0)),
         };
         let verb = if sites == 1 {
             "site waits"
@@ -152,7 +152,7 @@ impl BackingOffSite {
     /// Describes for people until when the site backs off, and why.
     pub fn text(&self) -> String {
         let until = match self.until {
-            Some(until) => format!("until {}", utc(until)),
+            Some(until) => format!("until {}", format_utc(until)),
             None => String::from("until resumed manually (`webfill site --wake`)"),
         };
         let BackingOffSite {
@@ -170,7 +170,7 @@ impl BackingOffSite {
 }
 
 /// A time for people, in UTC.
-fn utc(seconds: f64) -> String {
+fn format_utc(seconds: f64) -> String {
     let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
     // Cut after the seconds.
     format!("{}Z", &time[..19])

@@ -53,7 +53,7 @@ pub struct TraceOptions {
 
 pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
-    let url = webfill_urls::canonical_with_route(&options.url, None)
+    let url = webfill_urls::canonical_url_with_route(&options.url, None)
         .map_err(|refusal| Fault::usage(format!("`{}`: {refusal}", options.url)))?
         .to_string();
     let mut missing = Vec::new();
@@ -80,7 +80,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
         Ok(pages) => steps.extend(pages.iter().map(Step::from_page)),
         Err(fault) => missing.push(format!("the page in the store: {fault}")),
     }
-    steps.sort_by_key(Step::order);
+    steps.sort_by_key(Step::sort_key);
     if !steps.iter().any(|step| step.event == "leased") {
         let what = "each step, which is logged with log.level = \"info,journey=debug\"";
         missing.push(what.into());

@@ -80,7 +80,7 @@ fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
         false => &fetched.body,
     };
     let content_type = fetched.content_type.as_deref();
-    let kind = charset::media_type(content_type, body);
+    let kind = charset::content_kind(content_type, body);
     match kind {
         Kind::Html => {
             let body = &body[..body.len().min(JUDGED_BYTES)];
@@ -116,7 +116,7 @@ pub fn find_block_in_navigation(url: &Url, target: &str) -> Option<Sign> {
 
 /// Ends an attempt as `blocked`. A mere suspicion has no evidence, which is how the dispatcher recognises it.
 pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
-    let sign_in_words = sign.in_words();
+    let sign_in_words = sign.describe();
     result.outcome = Outcome::Blocked;
     result.error = Some(sign_in_words.clone());
     result.redirect = None;

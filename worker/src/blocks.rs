@@ -93,7 +93,7 @@ pub struct Sign {
 
 impl Sign {
     /// A description for people: what was seen, and which rule recognised it.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let (evidence, name) = (&self.evidence, self.signature);
         match self.grade {
             Grade::Statistical | Grade::Suspicion => format!("{evidence} (rule {name})"),

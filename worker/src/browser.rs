@@ -27,7 +27,9 @@ mod process;
 mod subresources;
 mod tab;
 
-pub use self::subresources::{Answer, Subresource, SubresourceRequest, fresh_for, is_received};
+pub use self::subresources::{
+    Answer, Subresource, SubresourceRequest, fresh_duration, is_received_header,
+};
 pub use self::tab::{PageFault, ReadError};
 
 use self::devtools::CallError;
@@ -193,7 +195,7 @@ impl Browser {
                 return Err(RenderError::Read(ReadError::BrowserGone));
             }
         };
-        let read = tab.read(page, &self.config, fetch).await;
+        let read = tab.render_and_read(page, &self.config, fetch).await;
         if !tab.close().await {
             running.spoilt.set(true);
         }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, WINDOWS_1252};
 
-pub use media_type::{Kind, declared_kind, is_supported_type, media_type};
+pub use media_type::{Kind, content_kind, declared_kind, is_supported_type};
 
 /// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
@@ -55,9 +55,9 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
     content_type
         .and_then(content_type::extract)
         .and_then(|declared| Encoding::for_label(declared.charset?.as_bytes()))
-        .or_else(|| declared_within(body, kind, PRESCAN_BYTES))
+        .or_else(|| declared_encoding_within(body, kind, PRESCAN_BYTES))
         .map(|declared| correct_declared(declared, body))
-        .unwrap_or_else(|| guess(body, kind))
+        .unwrap_or_else(|| guess_encoding(body, kind))
 }
 
 /// The declared encoding; if the body refutes UTF-8 or windows-1252, the other one of these two.
@@ -79,21 +79,21 @@ fn correct_declared(declared: &'static Encoding, body: &[u8]) -> &'static Encodi
     declared
 }
 
-fn guess(body: &[u8], kind: Kind) -> &'static Encoding {
+fn guess_encoding(body: &[u8], kind: Kind) -> &'static Encoding {
     let is_ascii = body.is_ascii();
     // The decoder's own check is faster than the standard library's.
     if !is_ascii && Encoding::utf8_valid_up_to(body) == body.len() {
         return UTF_8;
     }
     let otherwise = if is_ascii { UTF_8 } else { WINDOWS_1252 };
-    declared_within(body, kind, LATE_PRESCAN_BYTES)
+    declared_encoding_within(body, kind, LATE_PRESCAN_BYTES)
         // `REPLACEMENT` stands for encodings that browsers refuse to read. Decoding with it would leave nothing of the
         // page.
         .filter(|declared| *declared != REPLACEMENT)
         .unwrap_or(otherwise)
 }
 
-fn declared_within(body: &[u8], kind: Kind, bytes: usize) -> Option<&'static Encoding> {
+fn declared_encoding_within(body: &[u8], kind: Kind, bytes: usize) -> Option<&'static Encoding> {
     match kind {
         Kind::Html | Kind::Xml => prescan::declared_encoding(&body[..body.len().min(bytes)]),
         Kind::Json | Kind::Text | Kind::Unsupported => None,

@@ -32,11 +32,11 @@ pub fn build(
     politeness: &PolitenessConfig,
     resolver: &Resolver,
 ) -> Result<Clients, Fault> {
-    let tls = tls(fetch)?;
-    Clients::build(resolver, |part| build_one(fetch, politeness, &tls, part))
+    let tls = tls_config(fetch)?;
+    Clients::build(resolver, |part| build_client(fetch, politeness, &tls, part))
 }
 
-fn build_one(
+fn build_client(
     fetch: &FetchConfig,
     politeness: &PolitenessConfig,
     tls: &rustls::ClientConfig,
@@ -129,7 +129,7 @@ fn without_credentials(proxy: &str) -> String {
     }
 }
 
-fn tls(fetch: &FetchConfig) -> Result<rustls::ClientConfig, Fault> {
+fn tls_config(fetch: &FetchConfig) -> Result<rustls::ClientConfig, Fault> {
     let mut roots = rustls::RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(system.certs);

@@ -46,7 +46,7 @@ pub fn headers(
         .zip(known.mapping_version.as_deref());
     let is_trusted = (0..UNCONDITIONAL_AFTER_MS).contains(&age_ms);
     if !is_trusted
-        || validators.read_as != read_as(task, crawl, documents, asked_with)
+        || validators.read_as != describe_reading(task, crawl, documents, asked_with)
         || would_read != has_read
     {
         return Vec::new();
@@ -89,16 +89,19 @@ pub fn validators(
 ) -> Option<Validators> {
     let is_page = fetched.outcome == Outcome::Ok && result.crawl.lane == Lane::Http;
     let headers = Some(&fetched.headers).filter(|_| is_page)?;
-    let (etag, last_modified) = (text(headers, ETAG), text(headers, LAST_MODIFIED));
+    let (etag, last_modified) = (
+        header_text(headers, ETAG),
+        header_text(headers, LAST_MODIFIED),
+    );
     (etag.is_some() || last_modified.is_some()).then(|| Validators {
         etag,
         last_modified,
         fetched_at_ms: result.started_at_ms,
-        read_as: read_as(&result.task, &result.crawl, documents, asked_with),
+        read_as: describe_reading(&result.task, &result.crawl, documents, asked_with),
     })
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?.trim();
     (!value.is_empty() && value.len() <= MOST_BYTES).then(|| value.to_owned())
 }
@@ -108,7 +111,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 ///
 /// It includes the headers set for its site (`asked_with`), because the page may differ by language. The mapping's
 /// headers are part of the mapping's version.
-fn read_as(
+fn describe_reading(
     task: &Task,
     crawl: &CrawlSettings,
     documents: Option<&Documents>,

@@ -34,7 +34,7 @@ struct CountsState {
 }
 
 impl Counts {
-    fn count(&self, count: impl FnOnce(&mut CountsState)) {
+    fn update(&self, count: impl FnOnce(&mut CountsState)) {
         let mut counted = self.0.borrow_mut();
         counted.has_changed = true;
         count(&mut counted);
@@ -42,7 +42,7 @@ impl Counts {
 
     /// The counts to report, and whether the store is unreachable. `None` if they are unchanged and were reported
     /// recently.
-    pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
+    pub fn take_report(&self) -> Option<(WorkerTotals, bool)> {
         let mut counted = self.0.borrow_mut();
         let has_changed = std::mem::take(&mut counted.has_changed);
         let was_reported_lately = counted
@@ -77,7 +77,7 @@ impl Counts {
         if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
         }
-        self.count(|counted| {
+        self.update(|counted| {
             if let Some(arrived) = counted.arrivals.remove(&result.task.task) {
                 let waited = started.saturating_duration_since(arrived);
                 counted.totals.queue.observe(waited);
@@ -93,12 +93,12 @@ impl Counts {
 
     /// Notes that a robots.txt was requested.
     pub fn note_robots_fetched(&self) {
-        self.count(|counted| counted.totals.robots += 1);
+        self.update(|counted| counted.totals.robots += 1);
     }
 
     /// Notes that the store accepted writes, or that it is unreachable.
     pub fn note_store_answered(&self, took: Duration, is_away: bool) {
-        self.count(|counted| {
+        self.update(|counted| {
             counted.totals.save.observe(took);
             counted.is_store_away = is_away;
         });
@@ -106,7 +106,7 @@ impl Counts {
 
     /// Notes that a page is stored.
     pub fn note_page_saved(&self, result: &TaskResult) {
-        self.count(|counted| {
+        self.update(|counted| {
             *counted.totals.pages.entry(result.outcome).or_default() += 1;
             // Counted as in the summary of a crawl.
             counted.totals.unmatched += u64::from(result.is_unmatched());
@@ -114,7 +114,7 @@ impl Counts {
                 let name = counted.count_fields(mapping, result.fields.len());
                 if !result.row_counts.is_empty() {
                     let rows = counted.totals.rows.entry(name).or_default();
-                    rows.add(&rows_of(&result.row_counts));
+                    rows.add(&sum_rows(&result.row_counts));
                 }
             }
         });
@@ -138,7 +138,7 @@ impl CountsState {
     }
 }
 
-fn rows_of(counts: &[RowCounts]) -> RowTotals {
+fn sum_rows(counts: &[RowCounts]) -> RowTotals {
     let sum = |of: fn(&RowCounts) -> u64| counts.iter().map(of).sum();
     RowTotals {
         stored: sum(RowCounts::stored),
@@ -174,14 +174,14 @@ mod tests {
     fn unchanged_counts_are_not_reported_again() {
         let counts = Counts::default();
         assert!(
-            counts.take_news().is_some(),
+            counts.take_report().is_some(),
             "it reports once that it is new"
         );
-        assert_eq!(counts.take_news(), None);
+        assert_eq!(counts.take_report(), None);
         counts.note_robots_fetched();
         counts.note_store_answered(Duration::from_secs(1), true);
-        let (totals, is_store_away) = counts.take_news().unwrap();
+        let (totals, is_store_away) = counts.take_report().unwrap();
         assert_eq!((totals.robots, is_store_away), (1, true));
-        assert_eq!(counts.take_news(), None);
+        assert_eq!(counts.take_report(), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-pub(crate) fn cpu_time_of<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+pub(crate) fn measure_cpu_time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let before = thread_cpu_time();
     let done = work();
     (done, thread_cpu_time() - before)

@@ -52,7 +52,7 @@ impl Default for DocumentsConfig {
 
 impl DocumentsConfig {
     /// Documents that are kept are also read.
-    pub fn is_read(&self) -> bool {
+    pub fn reads_documents(&self) -> bool {
         self.read || self.keep.is_some()
     }
 }
@@ -74,7 +74,7 @@ pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
 /// Creates the folder and reads a built-in document. A wrong folder, or a machine that cannot read documents, is thus
 /// reported before anything is fetched.
 pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
-    if config.is_read() {
+    if config.reads_documents() {
         read_trial(config)?;
     }
     let Some(folder) = &config.keep else {
@@ -117,7 +117,7 @@ fn check_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
 /// # Errors
 ///
 /// This machine cannot read it.
-pub fn read_alone(
+pub fn read_single_document(
     body: Vec<u8>,
     content_type: Option<&str>,
     config: &DocumentsConfig,
@@ -136,7 +136,7 @@ pub fn read_alone(
         .map_err(Fault::error)?;
     let documents = Documents::new(config).expect("documents are read");
     let content_type = content_type.map(str::to_owned);
-    match runtime.block_on(documents.read(body, content_type, Attempt::Last, None)) {
+    match runtime.block_on(documents.read_and_keep(body, content_type, Attempt::Last, None)) {
         Ok(document) => Ok(Some(document)),
         Err(NoDocument::Unsupported) => Ok(None),
         Err(NoDocument::NotRead(reason)) => Err(Fault::error(format!(
@@ -166,13 +166,13 @@ pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
     });
     match is_page {
         true => webfill_reader::begins_as_document(body),
-        false => webfill_reader::is_candidate(body) == Some(true),
+        false => webfill_reader::may_need_reader(body) == Some(true),
     }
 }
 
 /// Whether a body is a document, plain text included.
 pub fn is_document_or_text(content_type: Option<&str>, body: &[u8]) -> bool {
-    is_document(content_type, body) || charset::media_type(content_type, body) == Kind::Text
+    is_document(content_type, body) || charset::content_kind(content_type, body) == Kind::Text
 }
 
 /// A document that was read.
@@ -222,7 +222,7 @@ pub struct Documents {
 impl Documents {
     /// Creates the reader of documents. `None` if documents are not read.
     pub fn new(config: DocumentsConfig) -> Option<Documents> {
-        config.is_read().then(|| Documents {
+        config.reads_documents().then(|| Documents {
             places: Semaphore::new(config.readers),
             has_warned_of_kernel: std::cell::Cell::new(false),
             config,
@@ -246,7 +246,7 @@ impl Documents {
     }
 
     /// Reads a document and keeps it. It is also kept with its page if it has at most `kept_bytes`.
-    pub async fn read(
+    pub async fn read_and_keep(
         &self,
         body: Vec<u8>,
         content_type: Option<String>,
@@ -255,19 +255,19 @@ impl Documents {
     ) -> Result<ReadDocument, NoDocument> {
         let body = Arc::new(body);
         let report = match is_document(content_type.as_deref(), &body) {
-            true => self.report(&body, this_try).await?,
+            true => self.read_report(&body, this_try).await?,
             false => text_report(Arc::clone(&body), content_type).await?,
         };
         let keep = self.config.keep.clone();
         let finish = move || {
-            let mut read = finish(&body, report, keep.as_deref())?;
+            let mut read = save_and_build_result(&body, report, keep.as_deref())?;
             read.kept_body = kept_bytes.and_then(|most| kept_body::compress(&body, false, most));
             Ok(read)
         };
         run_blocking(finish).await?
     }
 
-    async fn report(&self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
+    async fn read_report(&self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
         let report = child::read(body, &self.config, this_try).await?;
         if !report.landlock && !self.has_warned_of_kernel.replace(true) {
             tracing::warn!(
@@ -309,7 +309,7 @@ async fn text_report(
     run_blocking(decode).await
 }
 
-fn finish(
+fn save_and_build_result(
     body: &[u8],
     report: Report,
     keep: Option<&std::path::Path>,
@@ -389,7 +389,7 @@ mod tests {
                 text: text.into(),
                 ..Report::failed(webfill_reader::Kind::Pdf, status, "")
             };
-            finish(body, report, None).ok().unwrap()
+            save_and_build_result(body, report, None).ok().unwrap()
         };
         let [first, second] = [b"1", b"2"].map(|body| read(body, Status::Text, "same"));
         assert_eq!(first.content_hash, second.content_hash);
@@ -402,7 +402,7 @@ mod tests {
             text: "caf\u{e9}".into(),
             ..Report::failed(webfill_reader::Kind::Text, Status::Text, "")
         };
-        let plain = finish(body, plain, None).ok().unwrap();
+        let plain = save_and_build_result(body, plain, None).ok().unwrap();
         assert_eq!(plain.content_hash, webfill_urls::content_hash(body));
     }
 
@@ -424,7 +424,7 @@ mod tests {
             keep: Some(keep.into()),
             ..DocumentsConfig::default()
         };
-        assert!(config(folder.path()).is_read());
+        assert!(config(folder.path()).reads_documents());
         assert!(check(&config(folder.path())).is_ok());
         assert!(check(&config(&file)).is_err());
         assert!(check(&config(std::path::Path::new(""))).is_err());

@@ -37,7 +37,7 @@ mod repeats;
 mod results;
 
 pub use page_timer::PageTimer;
-pub(crate) use refreshes::end_if_sent_on;
+pub(crate) use refreshes::end_if_redirecting;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {
@@ -120,7 +120,7 @@ pub fn start(
             while let Some(next) = work.blocking_recv() {
                 let mut page = match next {
                     Work::Mappings(set) => {
-                        engine = Some(Engine::new(set, Limits::within(memory.page)));
+                        engine = Some(Engine::new(set, Limits::with_memory(memory.page)));
                         continue;
                     }
                     Work::Page(page) => *page,
@@ -266,7 +266,7 @@ fn kind_and_encoding(
             charset::encoding_of(b"", content_type, Kind::Html),
         );
     }
-    let kind = charset::media_type(content_type, body);
+    let kind = charset::content_kind(content_type, body);
     (kind, charset::encoding_of(body, content_type, kind))
 }
 
@@ -282,7 +282,7 @@ fn inspect_text(
     // A page that is read again was judged when it was fetched.
     if keeping.is_some() {
         let html = (kind == Kind::Html).then_some(text);
-        end_if_sent_on(result, url, html);
+        end_if_redirecting(result, url, html);
     }
     if is_read && result.outcome == Outcome::Ok {
         let sampler = keeping.and_then(|keeping| {

@@ -39,7 +39,7 @@ use body::{BodyLimits, NoBody};
 pub use config::FetchConfig;
 pub use fetched::Fetched;
 use head::outcome_of_head;
-pub use header::retry_after;
+pub use header::parse_retry_after;
 use incoming::IncomingBody;
 pub(crate) use incoming::decode;
 pub use limiter::overloaded_answer;
@@ -91,13 +91,13 @@ impl Fetcher {
     }
 
     /// Keeps exchanges for the archive.
-    pub fn archiving(mut self, user_agent: String) -> Fetcher {
+    pub fn with_archive(mut self, user_agent: String) -> Fetcher {
         self.archived_agent = Some(user_agent);
         self
     }
 
     /// Accepts documents (PDF, ...) as pages, too.
-    pub fn reading_documents(mut self) -> Fetcher {
+    pub fn with_documents(mut self) -> Fetcher {
         self.reads_documents = true;
         self
     }
@@ -167,7 +167,7 @@ impl Fetcher {
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
-        let stays = self.keeps_open(&spec, total);
+        let stays = self.try_keep_open(&spec, total);
         let answering = self.send_with_retry(&spec, stays);
         let answered = match tokio::time::timeout_at(deadline, answering).await {
             Ok(Ok(answered)) => answered,
@@ -175,7 +175,7 @@ impl Fetcher {
             Err(_) => return Ok(Fetched::unanswered(Outcome::Timeout, "no answer in time")),
         };
         let is_conditional = !spec.headers.is_empty();
-        let mut fetched = self.read(answered, rule, deadline, memory).await?;
+        let mut fetched = self.read_answer(answered, rule, deadline, memory).await?;
         if fetched.outcome == Outcome::NotModified && !is_conditional {
             fetched.outcome = Outcome::HttpError;
         }
@@ -183,7 +183,7 @@ impl Fetcher {
     }
 
     /// Reads the useful parts of an answer.
-    async fn read(
+    async fn read_answer(
         &self,
         answered: Received,
         rule: BodyRule,
@@ -214,7 +214,7 @@ impl Fetcher {
     }
 
     /// Whether the connection can stay open for the site's next request, given the site's delay.
-    fn keeps_open(&self, spec: &RequestSpec<'_>, longest_request: Duration) -> bool {
+    fn try_keep_open(&self, spec: &RequestSpec<'_>, longest_request: Duration) -> bool {
         let (now, is_soon) = (Instant::now(), spec.next_after < IDLE);
         let mut connections = self.connections.borrow_mut();
         // The page's request follows right after its robots.txt.
@@ -255,7 +255,7 @@ async fn read_body(
         }
         Err(NoBody::NoMemory) => return Err(Denied::CutShort),
     };
-    let kind = charset::media_type(fetched.content_type.as_deref(), &body);
+    let kind = charset::content_kind(fetched.content_type.as_deref(), &body);
     let files = limits.rule.files();
     let is_file = files.documents && documents::is_document(fetched.content_type.as_deref(), &body)
         || files.sitemaps && sitemaps::is_sitemap(&body, files.is_named_sitemap);

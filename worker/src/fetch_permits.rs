@@ -127,7 +127,7 @@ mod tests {
         let held = slots.take(50).await;
         {
             let mut gone = std::pin::pin!(slots.take(90));
-            assert!(futures_poll(gone.as_mut()).await, "it waits");
+            assert!(poll_is_pending(gone.as_mut()).await, "it waits");
             // The future is granted a slot and dropped before it sees that.
             drop(held);
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// Polls once; returns whether the future is still pending.
-    async fn futures_poll(mut future: std::pin::Pin<&mut impl Future>) -> bool {
+    async fn poll_is_pending(mut future: std::pin::Pin<&mut impl Future>) -> bool {
         std::future::poll_fn(|context| {
             std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
         })

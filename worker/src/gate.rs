@@ -57,8 +57,8 @@ impl Gate {
     }
 
     /// A permit for a task that starts now.
-    pub fn permit(&self, task: &Task) -> Permit {
-        self.permits.permit(task)
+    pub fn issue_permit(&self, task: &Task) -> Permit {
+        self.permits.issue_permit(task)
     }
 
     /// Fetches a page, which may be a sitemap if those are read.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn permit(gate: &Gate) -> Permit {
-        gate.permit(&task(1, "a.org", 50))
+        gate.issue_permit(&task(1, "a.org", 50))
     }
 
     #[tokio::test]
@@ -208,7 +208,7 @@ mod tests {
         let gate = gate();
         let recalled = |scope: &RecallScope| {
             let permits = [(1, "a.org", 50), (2, "a.org", 70), (1, "b.org", 70)]
-                .map(|(crawl, site, priority)| gate.permit(&task(crawl, site, priority)));
+                .map(|(crawl, site, priority)| gate.issue_permit(&task(crawl, site, priority)));
             gate.recall(scope);
             permits.map(|permit| permit.is_recalled())
         };

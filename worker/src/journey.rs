@@ -21,7 +21,7 @@ use crate::permits::{Denied, Permit};
 use crate::scripts::Rendering;
 use crate::sites::Turn;
 
-use self::address::counted_elsewhere;
+use self::address::look_up_changed_address;
 use self::conditional::Condition;
 use self::giving_back::GivenBack;
 use self::plan::{CheckKind, FetchPlan};
@@ -62,7 +62,7 @@ impl Journey {
             let task = self.sites.borrow_mut().next_task(&site);
             let Some(task) = task else { return };
             let id = task.task;
-            let permit = self.gate.permit(&task);
+            let permit = self.gate.issue_permit(&task);
             if self.interrupt.is_draining() {
                 self.return_task(&site, &task, None);
                 self.counts.note_task_left(id);
@@ -92,11 +92,13 @@ impl Journey {
         // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold_lookup(&url);
         let names = &self.names_given_back;
-        if let Some(address) = counted_elsewhere(&self.turns, names, (&task, &url), permit).await {
+        if let Some(address) =
+            look_up_changed_address(&self.turns, names, (&task, &url), permit).await
+        {
             return self.return_counted_elsewhere(&task, address);
         }
         log_step(&task, "begun", "its turn at the site has come");
-        let (permission, rules) = self.permission(&task, &url, permit).await;
+        let (permission, rules) = self.check_permission(&task, &url, permit).await;
         let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { outcome, evidence } => {
@@ -147,7 +149,7 @@ impl Journey {
         let Some(mut turn) = self.turns.take(turn, site, url, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
-        let request = Request::now(url, delay);
+        let request = Request::begin(url, delay);
         log_step(&task, "requested", "the page is requested");
         let of = (&task, &*crawl);
         let asking = self.request_page(visit, request, of, &condition.headers, &mut turn);
@@ -167,8 +169,8 @@ impl Journey {
             visit,
             request,
         };
-        match condition.keep_unchanged(self, page).await {
-            Ok(page) => reading.read(page, held).await,
+        match condition.restore_if_unchanged(self, page).await {
+            Ok(page) => reading.read_and_extract(page, held).await,
             Err(GivenBack(task)) => self.return_cut_short(site, &task, delay),
         }
     }
@@ -176,7 +178,7 @@ impl Journey {
 
 impl Reading<'_> {
     /// Reads a page, in a browser or as a document if it is one, and passes it on to the extraction.
-    async fn read(&self, page: FetchedPage, mut held: HeldPermits<'_>) {
+    async fn read_and_extract(&self, page: FetchedPage, mut held: HeldPermits<'_>) {
         let Reading { journey, visit, .. } = *self;
         let plan = &visit.plan;
         let rendered_by = plan.browser.filter(|_| plan.is_rendered);

@@ -60,9 +60,9 @@ pub use config::{BrowserUse, WorkerConfig, WorkerSetup, outcomes_endpoint, tasks
 pub use crash_marker::{path as crash_marker_path, read as read_crash_marker};
 pub use documents::{
     DocumentsConfig, ReadDocument, check as check_documents, is_document,
-    prepare as prepare_documents, read_alone as read_document,
+    prepare as prepare_documents, read_single_document as read_document,
 };
-pub use fetch::{FetchConfig, retry_after};
+pub use fetch::{FetchConfig, parse_retry_after};
 pub use gate::longest_request;
 pub use mapping_rules::MappingSetRules;
 // The politeness decisions, exported for the simulation (`tests/simulation/`), which drives them in simulated time.

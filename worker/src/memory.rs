@@ -114,14 +114,14 @@ impl Memory {
     }
 
     /// Waits for a permit for a body of the usual size.
-    pub async fn begin(&self) -> MemoryPermit {
+    pub async fn take_for_body(&self) -> MemoryPermit {
         let expected = self.lock().expected;
         self.take(expected.max(LEAST_SHARE)).await
     }
 
     /// Waits for a permit of this size. A sole caller may get more than the total.
     pub async fn take(&self, bytes: usize) -> MemoryPermit {
-        let granted = self.queue(RequestKind::ToBegin, bytes).wait().await;
+        let granted = self.enqueue(RequestKind::ToBegin, bytes).wait().await;
         self.new_permit(granted)
     }
 
@@ -141,7 +141,7 @@ impl Memory {
 
     /// Waits for a permit of this size, on a thread that may block.
     pub fn take_blocking(&self, bytes: usize) -> MemoryPermit {
-        let granted = self.queue(RequestKind::ToBegin, bytes).wait_blocking();
+        let granted = self.enqueue(RequestKind::ToBegin, bytes).wait_blocking();
         self.new_permit(granted)
     }
 
@@ -160,7 +160,7 @@ impl Memory {
         }
     }
 
-    fn queue(&self, need: RequestKind, bytes: usize) -> Queued {
+    fn enqueue(&self, need: RequestKind, bytes: usize) -> Queued {
         let (granted, answer) = oneshot::channel();
         let mut state = self.lock();
         let place = (need, state.next_arrival);
@@ -168,7 +168,7 @@ impl Memory {
         state
             .waiting
             .insert(place, WaitingRequest { bytes, granted });
-        state.serve();
+        state.grant_waiting();
         drop(state);
         Queued {
             memory: self.clone(),
@@ -181,7 +181,7 @@ impl Memory {
         let mut state = self.lock();
         state.used -= bytes;
         state.overdrawn &= !overdraws;
-        state.serve();
+        state.grant_waiting();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -192,7 +192,7 @@ impl Memory {
 
 impl State {
     /// Serves waiting requests, in order.
-    fn serve(&mut self) {
+    fn grant_waiting(&mut self) {
         while let Some(first) = self.waiting.first_entry() {
             let bytes = first.get().bytes;
             let fits = self.used == 0 || self.used + bytes <= self.total;
@@ -265,7 +265,7 @@ impl MemoryPermit {
             return self.set(self.bytes + more);
         }
         if more > 0 {
-            let granted = self.memory.queue(RequestKind::ToGrow, more).wait().await;
+            let granted = self.memory.enqueue(RequestKind::ToGrow, more).wait().await;
             self.bytes += granted.bytes;
             self.overdraws |= granted.overdraws;
         }
@@ -276,7 +276,7 @@ impl MemoryPermit {
         let mut state = self.memory.lock();
         state.used = state.used - self.bytes + bytes;
         self.bytes = bytes;
-        state.serve();
+        state.grant_waiting();
     }
 
     /// Moves the permit out, leaving an empty one.
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    fn used(memory: &Memory) -> usize {
+    fn used_bytes(memory: &Memory) -> usize {
         memory.lock().used
     }
 
@@ -329,9 +329,9 @@ mod tests {
         assert!(poll(second.as_mut()).is_none());
         drop(large);
         let second = poll(second).expect("there is room");
-        assert_eq!(used(&memory), MIB);
+        assert_eq!(used_bytes(&memory), MIB);
         drop(second);
-        assert_eq!(used(&memory), 0);
+        assert_eq!(used_bytes(&memory), 0);
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
             assert!(poll(grows).is_some());
         }
         assert_eq!(
-            used(&memory),
+            used_bytes(&memory),
             10 * MIB,
             "the new one came last, and it fits"
         );
@@ -377,7 +377,7 @@ mod tests {
             poll(pin!(body.grow_to(3 * MIB))).expect("it may go on");
             poll(pin!(body.grow_to(8 * MIB))).expect("to its end");
         }
-        assert_eq!(used(&memory), 0);
+        assert_eq!(used_bytes(&memory), 0);
     }
 
     #[test]
@@ -390,18 +390,21 @@ mod tests {
             // Memory is granted, and the future is dropped before it sees that.
             drop(first);
         }
-        assert_eq!(used(&memory), 0);
+        assert_eq!(used_bytes(&memory), 0);
         assert!(memory.lock().waiting.is_empty());
     }
 
     #[test]
     fn a_new_request_takes_the_size_of_recent_bodies() {
         let memory = Memory::new(100 * MIB);
-        assert_eq!(poll(pin!(memory.begin())).unwrap().bytes, LEAST_SHARE);
+        assert_eq!(
+            poll(pin!(memory.take_for_body())).unwrap().bytes,
+            LEAST_SHARE
+        );
         for _ in 0..40 {
             memory.note_size(8 * MIB);
         }
-        let share = poll(pin!(memory.begin())).unwrap();
+        let share = poll(pin!(memory.take_for_body())).unwrap();
         assert!(
             (7 * MIB..=8 * MIB).contains(&share.bytes),
             "{}",

@@ -161,7 +161,7 @@ impl PermissionCheck {
             let mut robots = known.robots.borrow_mut();
             let rules = robots.remember(entry, now)?;
             if entry.origin != self.origin {
-                robots.follow(&self.origin, &entry.origin, now);
+                robots.follow_redirect(&self.origin, &entry.origin, now);
             }
             Some(rules)
         });
@@ -176,7 +176,7 @@ impl PermissionCheck {
     pub fn note_turn(&mut self, known: Knowledge<'_>, now: Now) {
         if self.fetch.has_followed_redirect() {
             // Another task may have fetched the same file meanwhile.
-            return match self.follow(known, now) {
+            return match self.follow_known_redirect(known, now) {
                 Some(rules) => self.decide(&rules, false, known),
                 None => self.begin_request(known, now),
             };
@@ -276,7 +276,7 @@ impl PermissionCheck {
 
     /// Follows a redirect. If it leads to the robots.txt of another origin, that may be known already.
     fn follow_redirect(&mut self, known: Knowledge<'_>, now: Now) {
-        if let Some(rules) = self.follow(known, now) {
+        if let Some(rules) = self.follow_known_redirect(known, now) {
             return self.decide(&rules, false, known);
         }
         match self.redirect_origin() {
@@ -296,10 +296,10 @@ impl PermissionCheck {
         target.filter(|target| *target != self.origin)
     }
 
-    fn follow(&self, known: Knowledge<'_>, now: Now) -> Option<Rules> {
+    fn follow_known_redirect(&self, known: Knowledge<'_>, now: Now) -> Option<Rules> {
         let target = self.redirect_origin()?;
         let mut robots = known.robots.borrow_mut();
-        robots.follow(&self.origin, &target, now)
+        robots.follow_redirect(&self.origin, &target, now)
     }
 
     /// Waits for a turn. Each request needs one, at its own site.

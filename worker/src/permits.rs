@@ -64,7 +64,7 @@ struct PermittedTask {
 
 impl PermittedTask {
     fn is_in(&self, scope: &RecallScope) -> bool {
-        scope.holds(self.crawl, &self.site, self.priority)
+        scope.contains_task(self.crawl, &self.site, self.priority)
     }
 }
 
@@ -116,7 +116,7 @@ impl Permits {
     }
 
     /// A permit for a task that starts now.
-    pub fn permit(&self, task: &Task) -> Permit {
+    pub fn issue_permit(&self, task: &Task) -> Permit {
         let task = Rc::new(PermittedTask {
             id: (task.task, task.delivery),
             crawl: task.crawl,
@@ -168,9 +168,9 @@ mod tests {
             unreachable: None,
             address_bounds: webfill_wire::AddressBounds::None,
         };
-        let kept = permits.permit(&task);
+        let kept = permits.issue_permit(&task);
         for _ in 0..10 * SHORT_LIST {
-            permits.permit(&task);
+            permits.issue_permit(&task);
         }
         assert!(permits.tasks.borrow().len() <= SHORT_LIST);
         permits.recall(&RecallScope::default());

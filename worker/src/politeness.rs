@@ -71,7 +71,7 @@ pub struct Answered {
 impl Answered {
     /// How long the server took to answer, its connect included; the length of the body does not count. A request
     /// without an answer does not count as slow; the site backs off instead.
-    pub(super) fn took(&self) -> Duration {
+    pub(super) fn response_time(&self) -> Duration {
         match self.answer {
             Answer::Silent | Answer::NoRules => Duration::ZERO,
             Answer::Served

@@ -73,10 +73,10 @@ impl PageReader {
         };
         let page = BudgetParts::of(config.memory_mib).page;
         PageReader {
-            engine: Engine::new(mappings, Limits::within(page)),
+            engine: Engine::new(mappings, Limits::with_memory(page)),
             documents: Documents::new(documents),
             page_deadline: Duration::from_secs_f64(config.page_deadline),
-            crawl: Arc::new(no_crawl()),
+            crawl: Arc::new(empty_crawl_settings()),
             memory: Memory::new(usize::MAX >> 1),
         }
     }
@@ -123,18 +123,18 @@ impl PageReader {
         was_readable: bool,
     ) -> Result<(), PageRead> {
         let Some(documents) = &self.documents else {
-            return Err(unread("documents are not read"));
+            return Err(unread_page("documents are not read"));
         };
         let body = std::mem::take(&mut page.body);
         let content_type = page.result.content_type.clone();
         let read = documents
-            .read(body, content_type, Attempt::Early, None)
+            .read_and_keep(body, content_type, Attempt::Early, None)
             .await;
         match read {
             Ok(document) if was_readable && !is_readable(document.status) => {
                 let reason = document.stored.get("reason").and_then(Value::as_str);
                 let reason = reason.unwrap_or(document.status.as_str());
-                Err(unread(&format!(
+                Err(unread_page(&format!(
                     "the document cannot be read now: {reason}"
                 )))
             }
@@ -142,14 +142,14 @@ impl PageReader {
                 page.document = Some(Box::new(document));
                 Ok(())
             }
-            Err(NoDocument::Unsupported) => Err(unread("not a document")),
-            Err(NoDocument::NotRead(reason)) => Err(unread(&reason)),
-            Err(NoDocument::NotKept(fault)) => Err(unread(&fault.message)),
+            Err(NoDocument::Unsupported) => Err(unread_page("not a document")),
+            Err(NoDocument::NotRead(reason)) => Err(unread_page(&reason)),
+            Err(NoDocument::NotKept(fault)) => Err(unread_page(&fault.message)),
         }
     }
 }
 
-fn unread(reason: &str) -> PageRead {
+fn unread_page(reason: &str) -> PageRead {
     PageRead {
         outcome: Outcome::ExtractError,
         error: Some(reason.to_owned()),
@@ -164,7 +164,7 @@ fn unread(reason: &str) -> PageRead {
 }
 
 /// A crawl that follows no links and uses no features.
-fn no_crawl() -> CrawlSettings {
+fn empty_crawl_settings() -> CrawlSettings {
     CrawlSettings {
         key: 0,
         app_id: String::new(),

@@ -5,7 +5,7 @@
 //! every address is checked before the client gets it. The client does not resolve hosts that are IP addresses, so
 //! [`Resolver::check_literal`] checks those.
 //!
-//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold`]). The request then finds the answer
+//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold_lookup`]). The request then finds the answer
 //! ready ([`names`]).
 
 mod clients;
@@ -111,7 +111,7 @@ impl Resolver {
     /// Checks the host of a URL if it is an IP address. A name passes, because
     /// its addresses are checked when it is resolved.
     pub fn check_literal(&self, url: &Url) -> Result<(), ResolveError> {
-        match literal(url) {
+        match ip_literal(url) {
             Some(address) => self.check_host_address(url.host_str().unwrap_or_default(), address),
             None => Ok(()),
         }
@@ -122,7 +122,7 @@ impl Resolver {
     pub async fn check_proxied(&self, url: &Url) -> Result<(), ResolveError> {
         self.check_literal(url)?;
         let host = url.host_str().unwrap_or_default();
-        if self.shared.proxy.is_none() || literal(url).is_some() {
+        if self.shared.proxy.is_none() || ip_literal(url).is_some() {
             return Ok(());
         }
         match self.addresses(host, url.port_or_known_default()).await {
@@ -146,7 +146,7 @@ impl Resolver {
     /// The addresses of a URL's host that may be connected to; none if they are unknown here.
     pub async fn allowed_addresses(&self, url: &Url) -> Vec<IpAddr> {
         let host = url.host_str().unwrap_or_default();
-        let addresses = match literal(url) {
+        let addresses = match ip_literal(url) {
             _ if self.shared.proxy.is_some() => Vec::new(),
             Some(address) => vec![SocketAddr::new(address, 0)],
             None => {
@@ -164,7 +164,7 @@ impl Resolver {
     /// Whether all addresses of a URL's host are private or loopback ones.
     pub async fn is_private_host(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
-        let addresses = match literal(url) {
+        let addresses = match ip_literal(url) {
             Some(address) => vec![SocketAddr::new(address, 0)],
             None => match self.addresses(host, url.port_or_known_default()).await {
                 Ok(addresses) => addresses,
@@ -266,7 +266,7 @@ impl Resolver {
     }
 }
 
-fn literal(url: &Url) -> Option<IpAddr> {
+fn ip_literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Ipv4(address) => Some(address.into()),
         Host::Ipv6(address) => Some(address.into()),

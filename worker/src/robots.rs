@@ -107,7 +107,7 @@ impl RobotsFiles {
 
     /// Notes that the robots.txt of an origin redirects to that of another origin. The target's rules, if known, apply
     /// to both.
-    pub fn follow(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
+    pub fn follow_redirect(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
         let rules = self.rules_in_force(target, now)?;
         let known = self.remembered.get(target)?;
         let remembered = CachedRules {
@@ -351,7 +351,7 @@ fn is_redirect_status(status: Option<u16>) -> bool {
 
 fn redirect_target(url: &Url, response: &RobotsResponse) -> Option<Url> {
     let target = response.redirect.as_deref()?;
-    webfill_urls::canonical(target, Some(url)).ok()
+    webfill_urls::canonical_url(target, Some(url)).ok()
 }
 
 /// The outcome of pages whose robots.txt is unreachable. If the host itself cannot be reached, its pages end as they

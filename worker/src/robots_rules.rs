@@ -9,7 +9,7 @@ mod hints;
 mod lines;
 mod pattern;
 
-use webfill_urls::{Url, normalised_escapes};
+use webfill_urls::{Url, normalise_escapes};
 
 use hints::Hints;
 pub use lines::is_text;
@@ -44,7 +44,7 @@ impl RobotsRules {
     /// fails: meaningless lines are skipped, and everything beyond [`MAX_ROBOTS_BYTES`] is ignored.
     pub fn parse(bytes: &[u8], agent_token: &str) -> Self {
         let text = lines::readable_text(bytes);
-        let selected = lines::select(&text, agent_token);
+        let selected = lines::select_group(&text, agent_token);
         match hints::read(&selected) {
             Ok(hints) => Self::build(&selected, hints),
             Err(hints::Unreadable) => Self::deny_all(),
@@ -106,7 +106,7 @@ impl RobotsRules {
             return true;
         }
         let for_allow = comparable_path(path);
-        let decoded = normalised_escapes(path).map(|decoded| comparable_path(&decoded));
+        let decoded = normalise_escapes(path).map(|decoded| comparable_path(&decoded));
         let for_disallow = decoded.as_deref().unwrap_or(&for_allow);
         for rule in &self.rules {
             let start = rule.start as usize;

@@ -252,7 +252,7 @@ fn start_saver(
 }
 
 fn report_counts(counts: &Counts, reporter: &SupervisorReporter) {
-    if let Some(news) = counts.take_news() {
+    if let Some(news) = counts.take_report() {
         reporter.report_counts(news);
     }
 }
@@ -289,10 +289,10 @@ fn build_journey(
     let mut fetcher =
         Fetcher::new(clients, resolver.clone(), setup.fetch.clone()).with_headers(headers.clone());
     if documents.is_some() {
-        fetcher = fetcher.reading_documents();
+        fetcher = fetcher.with_documents();
     }
     if archive.is_some() {
-        fetcher = fetcher.archiving(setup.politeness.user_agent());
+        fetcher = fetcher.with_archive(setup.politeness.user_agent());
     }
     let turns = Turns {
         worker: worker_name(setup),

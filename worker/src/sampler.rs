@@ -105,7 +105,7 @@ fn fields_of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
-    fn places(sampler: &mut Sampler, pages: usize, fields: &[String]) -> Vec<String> {
+    fn chosen_places(sampler: &mut Sampler, pages: usize, fields: &[String]) -> Vec<String> {
         let place = |_| sampler.choose_place("shop", fields.iter());
         (0..pages).filter_map(place).collect()
     }
@@ -114,9 +114,9 @@ mod tests {
     fn the_first_pages_of_a_kind_are_kept_and_few_after_them() {
         let mut sampler = Sampler::default();
         let (both, one) = ([String::from("a"), "b".into()], [String::from("a")]);
-        let old = places(&mut sampler, 1_020, &both);
+        let old = chosen_places(&mut sampler, 1_020, &both);
         assert_eq!(old.len(), 20 + 20);
-        let new = places(&mut sampler, 30, &one);
+        let new = chosen_places(&mut sampler, 30, &one);
         assert_eq!(new.len(), 20);
         assert!(new.iter().all(|place| !old.contains(place)));
     }
@@ -125,7 +125,7 @@ mod tests {
     fn many_kinds_keep_a_tenth_of_the_pages() {
         let mut sampler = Sampler::default();
         let kept: usize = (0..10_000)
-            .map(|number| places(&mut sampler, 1, &[format!("field {number}")]).len())
+            .map(|number| chosen_places(&mut sampler, 1, &[format!("field {number}")]).len())
             .sum();
         assert!(kept <= 60 + 1_000, "{kept}");
     }

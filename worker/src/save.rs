@@ -94,7 +94,10 @@ impl Saver {
             let began = Instant::now();
             let answers = match self.keep_bodies(results).await {
                 Ok(()) => {
-                    let saves = results.iter().map(|result| self.entry(result)).collect();
+                    let saves = results
+                        .iter()
+                        .map(|result| self.save_entry(result))
+                        .collect();
                     self.store.save(saves).await
                 }
                 Err(error) => vec![Err(error)],
@@ -180,7 +183,7 @@ impl Saver {
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
     }
 
-    fn entry(&self, result: &TaskResult) -> Save {
+    fn save_entry(&self, result: &TaskResult) -> Save {
         let attrs = result.task.attrs.as_ref().or(result.crawl.attrs.as_ref());
         let page = Page {
             app_id: result.crawl.app_id.clone(),

@@ -150,7 +150,7 @@ impl ScriptedPages {
     }
 
     /// Takes over the dispatcher's knowledge of a site. This worker's own findings are newer and stay.
-    pub fn learn(&mut self, known: SiteScripts) {
+    pub fn update_site(&mut self, known: SiteScripts) {
         let SiteScripts { site, lane, kinds } = known;
         match lane {
             Some(lane) => self.rules.insert(site.clone(), lane),
@@ -203,7 +203,7 @@ impl ScriptedPages {
     }
 
     /// Whether a page of this kind was rendered.
-    pub fn knows(&self, site: &str, kind: &PageKind) -> bool {
+    pub fn has_rendered_kind(&self, site: &str, kind: &PageKind) -> bool {
         let mut kinds = self.known.get(site).into_iter().flatten();
         kinds.any(|tried| is_same(&tried.kind, kind))
     }
@@ -306,7 +306,7 @@ pub fn unread_kind(
 }
 
 /// The content that the browser added to a page, in words; `None` if there is none.
-pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
+pub fn describe_gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
     let new = after.fields.keys();
     let new: Vec<&str> = new
         .filter(|name| !before.fields.contains_key(*name))

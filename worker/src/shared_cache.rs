@@ -204,7 +204,7 @@ mod tests {
     type Calls = Rc<RefCell<Vec<(Instant, usize)>>>;
 
     /// Doubles numbers and notes its calls. A call that contains a zero fails.
-    fn doubling(calls: &Calls) -> BatchedCalls<u32, u32> {
+    fn doubling_calls(calls: &Calls) -> BatchedCalls<u32, u32> {
         let calls = Rc::clone(calls);
         BatchedCalls::start(PACE, async move |numbers: Vec<u32>| {
             calls.borrow_mut().push((Instant::now(), numbers.len()));
@@ -218,7 +218,7 @@ mod tests {
         })
     }
 
-    fn run<R>(test: impl Future<Output = R>) -> R {
+    fn run_with_paused_time<R>(test: impl Future<Output = R>) -> R {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn a_lone_question_is_asked_at_once_and_many_go_together() {
         let calls = Calls::default();
-        run(async {
+        run_with_paused_time(async {
             let start = Instant::now();
-            let doubling = doubling(&calls);
+            let doubling = doubling_calls(&calls);
             assert_eq!(doubling.request_all(vec![7]).await, Ok(vec![14]));
             assert_eq!(start.elapsed(), Duration::ZERO);
             let doubling = Rc::new(doubling);
@@ -252,9 +252,9 @@ mod tests {
     #[test]
     fn a_full_call_waits_for_nothing() {
         let calls = Calls::default();
-        run(async {
+        run_with_paused_time(async {
             let start = Instant::now();
-            let doubling = doubling(&calls);
+            let doubling = doubling_calls(&calls);
             let numbers: Vec<u32> = (1..=3 * MAX_PER_CALL as u32).collect();
             let doubled: Vec<u32> = numbers.iter().map(|number| 2 * number).collect();
             assert_eq!(doubling.request_all(numbers).await, Ok(doubled));
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn a_failed_call_fails_for_all_its_requests_and_the_next_call_is_independent() {
         let calls = Calls::default();
-        run(async {
-            let doubling = doubling(&calls);
+        run_with_paused_time(async {
+            let doubling = doubling_calls(&calls);
             assert!(doubling.request_all(vec![1, 0]).await.is_err());
             assert_eq!(doubling.request_all(vec![1]).await, Ok(vec![2]));
         });

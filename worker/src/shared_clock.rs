@@ -61,7 +61,7 @@ impl SharedClock {
         let longest = self.longest_request + RESERVE_TO_START;
         let request = ReservationRequest {
             site: site.to_owned(),
-            holder: self.holder(site),
+            holder: self.get_or_create_holder(site),
             delay_ms: delay.as_millis() as u64,
             longest_request_ms: longest.as_millis() as u64,
         };
@@ -103,7 +103,7 @@ impl SharedClock {
         let _ = self.cache.release_reservation(&release).await;
     }
 
-    fn holder(&self, site: &str) -> String {
+    fn get_or_create_holder(&self, site: &str) -> String {
         let mut held = self.held.borrow_mut();
         if let Some(held) = held.get(site) {
             return held.holder.clone();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use webfill_service::Fault;
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 use webfill_wire::{AddressBounds, Delivery, Outcome, Task};
 
 use crate::block_outcome;
@@ -74,7 +74,7 @@ impl SingleFetcher {
         let headers = SiteHeaders::parse(&fetch.headers).map_err(Fault::usage)?;
         let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone())
             .with_headers(headers)
-            .reading_documents();
+            .with_documents();
         let gate = Gate::new(fetcher, fetch);
         // There is no dispatcher that could give the sites to another worker.
         gate.open_until(u64::MAX);
@@ -111,7 +111,7 @@ impl SingleFetcher {
                 });
             }
             let target = fetched.redirect.as_deref();
-            match target.and_then(|target| canonical(target, Some(&url)).ok()) {
+            match target.and_then(|target| canonical_url(target, Some(&url)).ok()) {
                 Some(target) => url = target,
                 None => return Err(NoPage::from_answer(url, fetched)),
             }
@@ -121,17 +121,19 @@ impl SingleFetcher {
     }
 
     /// The URLs whose sites were requested since the last call, in order.
-    pub fn take_asked(&self) -> Vec<Url> {
+    pub fn take_requested_urls(&self) -> Vec<Url> {
         self.asked.take()
     }
 
     async fn fetch_one(&self, url: &Url, ago: Option<Duration>) -> Result<Fetched, NoPage> {
-        let task = self.begin(url, ago);
-        let permit = self.gate.permit(&task);
+        let task = self.begin_task(url, ago);
+        let permit = self.gate.issue_permit(&task);
         // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold_lookup(url);
-        let mut memory = self.bodies.begin().await;
-        let permission = self.permission(&task, url, &permit, &mut memory).await;
+        let mut memory = self.bodies.take_for_body().await;
+        let permission = self
+            .check_permission(&task, url, &permit, &mut memory)
+            .await;
         if !matches!(&permission, Err(refused) if refused.outcome == Outcome::UnsafeAddress) {
             self.asked.borrow_mut().push(url.clone());
         }
@@ -140,10 +142,10 @@ impl SingleFetcher {
         let started = Now::read();
         let asked = PageRequest::from_url(url);
         let fetched = self.gate.page(&permit, asked, &mut memory).await;
-        let mut fetched = fetched.map_err(|_| broken_off(url))?;
+        let mut fetched = fetched.map_err(|_| aborted_request(url))?;
         let sign = block_outcome::find_block_in_response(&mut fetched, url, None);
         if let Some(sign) = sign {
-            fetched.error = Some(sign.in_words());
+            fetched.error = Some(sign.describe());
         }
         let answered = Answered {
             started,
@@ -158,7 +160,7 @@ impl SingleFetcher {
     }
 
     /// The task that a crawl would have for the URL, with its site's clock in place.
-    fn begin(&self, url: &Url, last_request_ago: Option<Duration>) -> Task {
+    fn begin_task(&self, url: &Url, last_request_ago: Option<Duration>) -> Task {
         let task = Task {
             task: 0,
             delivery: Delivery::new(0, 1),
@@ -185,7 +187,7 @@ impl SingleFetcher {
     }
 
     /// The delay and the turn of the page, if it may be fetched.
-    async fn permission(
+    async fn check_permission(
         &self,
         task: &Task,
         url: &Url,
@@ -199,22 +201,22 @@ impl SingleFetcher {
         if let Err(refusal) = self.resolver.check_literal(url) {
             return Err(NoPage::new(url, refusal.outcome(), refusal.to_string()));
         }
-        let mut check = PermissionCheck::begin(task, url, false, self.known(), Now::read());
+        let mut check = PermissionCheck::begin(task, url, false, self.knowledge(), Now::read());
         loop {
             match check.next_step() {
-                Step::LookUp(_) => check.note_cache_entry(None, self.known(), Now::read()),
+                Step::LookUp(_) => check.note_cache_entry(None, self.knowledge(), Now::read()),
                 Step::AwaitTurn(of) => {
                     let delay = self.politeness.delay();
                     self.sites.borrow_mut().begin_visit(&of, delay);
                     self.await_turn(&of, Turn::Robots).await;
-                    check.note_turn(self.known(), Now::read());
+                    check.note_turn(self.knowledge(), Now::read());
                 }
                 Step::Request(robots) => {
                     let asking = self
                         .gate
                         .robots(permit, &robots, robots::MOST_BYTES, memory);
                     let answer = asking.await.map(RobotsResponse::from);
-                    check.note_response(answer, self.known(), Now::read());
+                    check.note_response(answer, self.knowledge(), Now::read());
                 }
                 Step::Decided(permission) => return to_turn(permission, url),
             }
@@ -228,7 +230,7 @@ impl SingleFetcher {
         }
     }
 
-    fn known(&self) -> Knowledge<'_> {
+    fn knowledge(&self) -> Knowledge<'_> {
         Knowledge {
             politeness: &self.politeness,
             sites: &self.sites,
@@ -266,12 +268,12 @@ fn to_turn(permission: Permission, url: &Url) -> Result<(Duration, Turn), NoPage
             status_code: None,
             reason: evidence.map(|evidence| evidence.sign),
         }),
-        Permission::NotAsked | Permission::CutShort => Err(broken_off(url)),
+        Permission::NotAsked | Permission::CutShort => Err(aborted_request(url)),
     }
 }
 
 /// The error of a request during which this process was stopped for longer than a request may take.
-fn broken_off(url: &Url) -> NoPage {
+fn aborted_request(url: &Url) -> NoPage {
     let reason = String::from("the request was aborted, because this process was stopped");
     NoPage::new(url, Outcome::Timeout, reason)
 }

@@ -1,7 +1,7 @@
 //! Headers that the operator configured for requests for pages of a site (`fetch.headers`), above all
 //! `Accept-Language`.
 
-use webfill_mapping::request_header;
+use webfill_mapping::normalize_request_header;
 use webfill_urls::Url;
 
 /// The headers of all sites.
@@ -57,7 +57,7 @@ impl SiteHeader {
         const FORM: &str = "expected `SITE NAME: VALUE`, as in `shop.example Accept-Language: de`";
         let (site, header) = line.trim().split_once(' ').ok_or(FORM)?;
         let (name, value) = header.split_once(':').ok_or(FORM)?;
-        let (name, value) = request_header(name.trim(), value.trim())?;
+        let (name, value) = normalize_request_header(name.trim(), value.trim())?;
         let domain = match site {
             "*" => None,
             site => Some(domain_of(site).ok_or_else(|| format!("`{site}` is not a site"))?),

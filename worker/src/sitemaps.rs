@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-use webfill_urls::{MAX_URL_BYTES, Url, canonical};
+use webfill_urls::{MAX_URL_BYTES, Url, canonical_url};
 use webfill_wire::{CrawlSettings, Feature, LinkKind, Task};
 
 use crate::charset::{self, Kind};
@@ -135,20 +135,20 @@ fn beginning_of(body: &[u8]) -> Cow<'_, [u8]> {
     if !is_gzip(body) {
         return Cow::Borrowed(&body[..body.len().min(BEGINNING_BYTES)]);
     }
-    Cow::Owned(decompressed_to(body, BEGINNING_BYTES).0)
+    Cow::Owned(decompress_to_limit(body, BEGINNING_BYTES).0)
 }
 
 /// The body, decompressed if it is compressed, and whether its end is missing.
 fn decompress(body: &[u8]) -> (Cow<'_, [u8]>, bool) {
     if is_gzip(body) {
-        let (bytes, is_cut) = decompressed_to(body, MAX_BYTES);
+        let (bytes, is_cut) = decompress_to_limit(body, MAX_BYTES);
         return (Cow::Owned(bytes), is_cut);
     }
     let bytes = &body[..body.len().min(MAX_BYTES)];
     (Cow::Borrowed(bytes), bytes.len() < body.len())
 }
 
-fn decompressed_to(body: &[u8], most: usize) -> (Vec<u8>, bool) {
+fn decompress_to_limit(body: &[u8], most: usize) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let read = MultiGzDecoder::new(body)
         .take(most as u64 + 1)
@@ -190,14 +190,14 @@ impl FoundEntries<'_> {
 
     /// Adds an entry. Returns false once no more entries are taken.
     fn add(&mut self, text: &str) -> bool {
-        self.add_at(text, None)
+        self.add_relative(text, None)
     }
 
     /// Adds an entry relative to `base` instead of the sitemap. Returns false once no more entries are taken.
-    fn add_at(&mut self, text: &str, base: Option<&Url>) -> bool {
+    fn add_relative(&mut self, text: &str, base: Option<&Url>) -> bool {
         let text = text.trim();
         let url = match text.len() <= 4 * MAX_URL_BYTES {
-            true => canonical(text, base.or(Some(self.base))).ok(),
+            true => canonical_url(text, base.or(Some(self.base))).ok(),
             false => None,
         };
         let Some(url) = url else {

@@ -66,7 +66,7 @@ const MOST_IDLE: usize = 4_096;
 /// The time until which an idle site's clock is kept; `None` if it need not be kept.
 fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
     match idle < MOST_IDLE {
-        true => site.clock.passes_at(site.delay),
+        true => site.clock.expires_at(site.delay),
         false => site.clock.next_start(site.delay),
     }
 }
@@ -172,7 +172,7 @@ impl Sites {
         for site in self.sites.values_mut() {
             let (in_scope, others) = std::mem::take(&mut site.queue)
                 .into_iter()
-                .partition(|task| scope.holds(task.crawl, &task.site, task.priority));
+                .partition(|task| scope.contains_task(task.crawl, &task.site, task.priority));
             site.queue = others;
             taken.extend::<VecDeque<Task>>(in_scope);
         }
@@ -206,7 +206,7 @@ impl Sites {
         match turn {
             Turn::Robots => site.clock.next_start(site.delay),
             Turn::Page(delay) => site.clock.next_start(delay),
-            Turn::PageAfterRobots(delay) => site.clock.next_after_robots(delay),
+            Turn::PageAfterRobots(delay) => site.clock.next_start_after_robots(delay),
         }
     }
 

@@ -31,15 +31,15 @@ impl StoredPages {
         let (known, known_asked) = mpsc::channel(MOST_AT_ONCE);
         let (versions, versions_asked) = mpsc::channel(MOST_AT_ONCE);
         let of_known = Arc::clone(&store);
-        tokio::task::spawn_local(answer(known_asked, move |ids| {
+        tokio::task::spawn_local(answer_lookups(known_asked, move |ids| {
             known_pages(Arc::clone(&of_known), ids)
         }));
         let of_versions = Arc::clone(&store);
-        tokio::task::spawn_local(answer(versions_asked, move |ids| {
+        tokio::task::spawn_local(answer_lookups(versions_asked, move |ids| {
             have_versions(Arc::clone(&of_versions), ids)
         }));
         let (states, states_asked) = mpsc::channel(MOST_AT_ONCE);
-        tokio::task::spawn_local(answer(states_asked, move |ids| {
+        tokio::task::spawn_local(answer_lookups(states_asked, move |ids| {
             states_of(Arc::clone(&store), ids)
         }));
         StoredPages {
@@ -74,8 +74,10 @@ async fn query<A>(questions: &mpsc::Sender<PageLookup<A>>, id: String) -> Option
 }
 
 /// Answers the lookups of pages that `look_up` finds; the others get no answer.
-async fn answer<A, F>(mut asked: mpsc::Receiver<PageLookup<A>>, look_up: impl Fn(Vec<String>) -> F)
-where
+async fn answer_lookups<A, F>(
+    mut asked: mpsc::Receiver<PageLookup<A>>,
+    look_up: impl Fn(Vec<String>) -> F,
+) where
     A: Clone,
     F: Future<Output = Result<HashMap<String, A>, StoreError>>,
 {

@@ -52,7 +52,7 @@ impl SupervisorReporter {
 
     /// Reports outcomes, in as many messages as needed to keep each below the socket's limit.
     pub fn report_done(&self, done: Vec<TaskDone>) {
-        for done in links::parts_for_messages(done) {
+        for done in links::split_for_messages(done) {
             self.send(WorkerToSupervisor {
                 done,
                 ..self.empty_message()

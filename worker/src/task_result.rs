@@ -15,7 +15,7 @@ use webfill_service::log::task_span;
 use webfill_store::{Listing, PageOfList, RowCounts, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     CrawlSettings, Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
-    evidence_of_likeness, mark_of_row, parse_row_link, with_unmatched_mark,
+    evidence_of_likeness, format_row_link, parse_row_link, with_unmatched_mark,
 };
 
 use crate::fetch::Fetched;
@@ -133,7 +133,7 @@ impl TaskResult {
     }
 
     /// The result of the same request, for reading another form of the page.
-    pub fn for_rereading(&self) -> TaskResult {
+    pub fn copy_for_rereading(&self) -> TaskResult {
         TaskResult {
             status_code: self.status_code,
             content_type: self.content_type.clone(),
@@ -254,8 +254,8 @@ impl TaskResult {
             status_code: self.status_code,
             body_bytes: self.body_bytes,
             fields: self.fields.len() as u32,
-            rows: rows_of(&self.row_counts, |counts| counts.rows),
-            rows_stored: rows_of(&self.row_counts, RowCounts::stored),
+            rows: sum_rows(&self.row_counts, |counts| counts.rows),
+            rows_stored: sum_rows(&self.row_counts, RowCounts::stored),
             links,
             redirect: self.redirect,
             resolved,
@@ -269,7 +269,7 @@ impl TaskResult {
 }
 
 /// The sum over the row counts of a page. It fits: a page has at most 100,000 rows for each rule of its mapping.
-fn rows_of(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
+fn sum_rows(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
     u32::try_from(counts.iter().map(of).sum::<u64>()).unwrap_or(u32::MAX)
 }
 
@@ -297,7 +297,7 @@ fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     let of_rows: usize = leads.iter().map(urls).sum();
     let marked = leads.iter().flat_map(|lead| {
         let urls = lead.urls.iter();
-        urls.map(|url| mark_of_row(&lead.record, url))
+        urls.map(|url| format_row_link(&lead.record, url))
     });
     let mut bytes = 0;
     let fitting = marked.take_while(|text| {

@@ -15,23 +15,23 @@ const MOST_PAGES: usize = 600;
 #[needs(python3_doc)]
 #[test]
 fn no_page_of_the_python_manual_is_taken_for_a_block() {
-    check("/usr/share/doc/python3-doc/html", 300);
+    assert_no_blocks("/usr/share/doc/python3-doc/html", 300);
 }
 
 #[needs(postgresql_doc)]
 #[test]
 fn no_page_of_the_postgresql_manual_is_taken_for_a_block() {
-    check("/usr/share/doc/postgresql-doc-15/html", 300);
+    assert_no_blocks("/usr/share/doc/postgresql-doc-15/html", 300);
 }
 
 #[needs(sqlite3_doc)]
 #[test]
 fn no_page_of_the_sqlite_manual_is_taken_for_a_block() {
-    check("/usr/share/doc/sqlite3", 300);
+    assert_no_blocks("/usr/share/doc/sqlite3", 300);
 }
 
-fn check(folder: &str, least_pages: usize) {
-    let pages = pages(Path::new(folder));
+fn assert_no_blocks(folder: &str, least_pages: usize) {
+    let pages = page_files(Path::new(folder));
     assert!(
         pages.len() >= least_pages,
         "{folder}: {} pages",
@@ -62,7 +62,7 @@ fn find_block(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sig
 }
 
 /// All pages below a folder, in order of their names.
-fn pages(folder: &Path) -> Vec<PathBuf> {
+fn page_files(folder: &Path) -> Vec<PathBuf> {
     let mut pages = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

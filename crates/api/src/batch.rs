@@ -77,7 +77,7 @@ impl Batch {
     }
 
     /// The approximate memory of the batch in bytes, without the text of its requests.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.requests * BYTES_OF_A_REQUEST
             + self.crawls.len() * BYTES_OF_A_CRAWL
             + self.compiled_bytes
@@ -140,7 +140,7 @@ impl CrawlOrder {
 
 /// Parses a list of requests; the first fault refuses all of them.
 pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
-    let text = json::utf8(text)?;
+    let text = json::decode_utf8(text)?;
     let mut list = List {
         parser: RequestParser::new(now_ms),
         batch: Batch {
@@ -158,7 +158,7 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
         (Some(refusal), _) => Err(refusal),
         (None, Err(error)) => Err(json::invalid_json(text, &error)),
         (None, Ok(())) => {
-            list.batch.compiled_bytes = list.parser.compiled_pattern_bytes();
+            list.batch.compiled_bytes = list.parser.pattern_memory_bytes();
             Ok(list.batch)
         }
     }
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for &mut List {
                 )),
                 _ => self.parser.parse(value, &format!("$[{index}]")),
             };
-            let parsed = parsed.and_then(|request| match self.parser.compiled_pattern_bytes() {
+            let parsed = parsed.and_then(|request| match self.parser.pattern_memory_bytes() {
                 0..=MOST_COMPILED_BYTES => Ok(request),
                 _ => Err(Refusal::new("$", TOO_MANY_PATTERNS)),
             });

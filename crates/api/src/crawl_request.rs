@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
-use crate::rule::{Key, LAST_SECOND, Rule, check};
+use crate::rule::{Key, LAST_SECOND, Rule, check_members};
 use crate::scope::{self, PatternSet, ScopeError};
 use crate::spec_changes::SpecChanges;
 use crate::spider::Spider;
@@ -209,7 +209,7 @@ impl RequestParser {
     }
 
     /// The memory in bytes of the patterns that this parser compiled, as if all were still in use.
-    pub fn compiled_pattern_bytes(&self) -> usize {
+    pub fn pattern_memory_bytes(&self) -> usize {
         self.compiled_bytes
     }
 
@@ -220,11 +220,11 @@ impl RequestParser {
         };
         refuse_action(&members, path)?;
         members.retain(|name, value| !is_left_out(name, value));
-        check(KEYS, &members, path)?;
+        check_members(KEYS, &members, path)?;
         let mut typed: TypedMembers = serde_json::from_value(Value::Object(members))
             .map_err(|error| Refusal::new(path, error))?;
         let refuse = |key: &str, why: String| Refusal::new(&format!("{path}.{key}"), why);
-        if let Err(error) = webfill_urls::canonical(&typed.url, None) {
+        if let Err(error) = webfill_urls::canonical_url(&typed.url, None) {
             return Err(refuse("url", error.to_string()));
         }
         if let Some(at_ms) = typed.changes.expires_at_ms()
@@ -255,10 +255,11 @@ impl RequestParser {
             if let Some(patterns) = given
                 && *patterns != known.texts
             {
-                let compiled = scope::check_patterns(name, patterns).map_err(path_and_fault)?;
+                let compiled =
+                    scope::compile_requested_patterns(name, patterns).map_err(path_and_fault)?;
                 // If the list is also held elsewhere, its memory is already counted there.
                 if Arc::strong_count(&compiled) == 1 {
-                    self.compiled_bytes += compiled.bytes();
+                    self.compiled_bytes += compiled.memory_bytes();
                 }
                 known.texts.clone_from(patterns);
                 known.compiled = Some(compiled);

@@ -1,15 +1,15 @@
 //! Parses bytes as JSON, with refusals that fit the source: a whole message, or one line of many.
 
 use serde_json::Value;
-use webfill_values::exact_json;
+use webfill_values::parse_exact_json;
 
 use crate::crawl_request::NOT_AN_OBJECT;
 use crate::refusal::Refusal;
 
 /// Parses a text as one JSON value. A number that would lose digits becomes a text of its digits.
 pub fn parse(text: &[u8]) -> Result<Value, Refusal> {
-    let text = utf8(text)?;
-    exact_json(text).map_err(|error| invalid_json(text, &error))
+    let text = decode_utf8(text)?;
+    parse_exact_json(text).map_err(|error| invalid_json(text, &error))
 }
 
 /// Parses a line that holds one crawl request or one record. The object's keys are not checked yet.
@@ -24,7 +24,7 @@ pub fn parse_line(line: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-pub(crate) fn utf8(text: &[u8]) -> Result<&str, Refusal> {
+pub(crate) fn decode_utf8(text: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(text).map_err(|error| {
         let byte = error.valid_up_to() + 1;
         Refusal::new("$", format!("invalid UTF-8 at byte {byte}"))
@@ -45,7 +45,7 @@ pub(crate) fn invalid_json(text: &str, error: &serde_json::Error) -> Refusal {
 mod tests {
     use super::*;
 
-    fn message(line: &str) -> String {
+    fn refusal_message(line: &str) -> String {
         let refusal = parse_line(line.as_bytes()).unwrap_err();
         assert_eq!(refusal.path, "$");
         refusal.message
@@ -54,11 +54,11 @@ mod tests {
     #[test]
     fn a_line_that_is_no_object_is_refused_with_the_reason() {
         assert_eq!(
-            message(r#"{"url": "http://a.org/""#),
+            refusal_message(r#"{"url": "http://a.org/""#),
             "invalid JSON: EOF while parsing an object at column 23"
         );
-        assert!(message("[{}]").contains("jq -c"));
-        assert!(message("7").contains("an object"));
+        assert!(refusal_message("[{}]").contains("jq -c"));
+        assert!(refusal_message("7").contains("an object"));
         let refusal = parse_line(b"{\"url\": \"\xff\"}").unwrap_err();
         assert_eq!(refusal.message, "invalid UTF-8 at byte 10");
     }

@@ -64,7 +64,7 @@ pub use self::question::{Question, is_list, parse_object, parse_question};
 pub use self::refusal::Refusal;
 pub use self::rule::nearest_known_name;
 pub use self::schedule::{LastRun, Schedule};
-pub use self::schema::schema;
+pub use self::schema::crawl_request_schema;
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
 pub use self::watch::{

@@ -31,7 +31,7 @@ impl Refusal {
     }
 
     /// The answer to the client.
-    pub fn answer(&self) -> Value {
+    pub fn to_answer(&self) -> Value {
         let mut answer = json!({"error": {"path": self.path, "message": self.message}});
         if self.retry {
             answer["error"]["retry"] = true.into();

@@ -73,7 +73,11 @@ const SHOWN_CHARS: usize = 60;
 
 /// Checks that all keys of a message are known, that their values keep the rules, and that none of
 /// the required keys is missing. `path` is the JSON path of the message.
-pub(crate) fn check(keys: &[Key], message: &Map<String, Value>, path: &str) -> Result<(), Refusal> {
+pub(crate) fn check_members(
+    keys: &[Key],
+    message: &Map<String, Value>,
+    path: &str,
+) -> Result<(), Refusal> {
     for (name, value) in message {
         let Some(key) = keys.iter().find(|key| key.name == name) else {
             return Err(unknown_key(keys, name, path));
@@ -96,7 +100,7 @@ pub(crate) fn check(keys: &[Key], message: &Map<String, Value>, path: &str) -> R
 
 fn unknown_key(keys: &[Key], name: &str, path: &str) -> Refusal {
     let shown: String = name.chars().take(SHOWN_CHARS).collect();
-    let path = member(path, &shown);
+    let path = member_path(path, &shown);
     let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let message = match nearest_known_name(&shown, known.iter().copied(), NEAR) {
         Some(nearest) => format!("unknown key, did you mean `{nearest}`?"),
@@ -120,7 +124,7 @@ pub fn nearest_known_name<'a>(
 }
 
 /// The JSON path of a member; an unusual name is quoted.
-fn member(path: &str, name: &str) -> String {
+fn member_path(path: &str, name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !name.is_empty() && name.chars().all(plain) {
         true => format!("{path}.{name}"),
@@ -176,7 +180,7 @@ impl Rule {
             },
             Rule::Word(words) => match value.as_str() {
                 Some(word) if words.contains(&word) => Ok(()),
-                _ => Err(format!("expected {}", in_quotes(words)).into()),
+                _ => Err(format!("expected {}", join_quoted(words)).into()),
             },
             Rule::Whole(least, most) => match value.as_u64() {
                 Some(number) if (least..=most).contains(&number) => Ok(()),
@@ -277,7 +281,7 @@ fn may_be_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.:".contains(c)
 }
 
-fn in_quotes(words: &[&str]) -> String {
+fn join_quoted(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     quoted.join(" or ")
 }

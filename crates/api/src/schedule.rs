@@ -79,7 +79,7 @@ impl Schedule {
                     weekdays: Field::parse(&field::WEEKDAY, weekday)?,
                     zone,
                 };
-                match cron.has_a_day() {
+                match cron.has_possible_date() {
                     true => Ok(Schedule::Cron(Box::new(cron))),
                     false => Err("no month of these has such a day".into()),
                 }
@@ -101,7 +101,9 @@ impl Schedule {
                 let passed = (last.end_ms() - last.anchor_ms()) / period_ms;
                 Some(last.anchor_ms() + (passed + 1) * period_ms)
             }
-            (Schedule::Cron(cron), _) => cron.next_after(last.map_or(since_ms, LastRun::end_ms)),
+            (Schedule::Cron(cron), _) => {
+                cron.next_due_after(last.map_or(since_ms, LastRun::end_ms))
+            }
         }
     }
 
@@ -111,31 +113,33 @@ impl Schedule {
             Schedule::Once => None,
             Schedule::Every(period_ms) => Some(*period_ms),
             Schedule::Cron(cron) => {
-                let next_ms = cron.next_after(now_ms)?;
-                Some(cron.next_after(next_ms)? - next_ms)
+                let next_ms = cron.next_due_after(now_ms)?;
+                Some(cron.next_due_after(next_ms)? - next_ms)
             }
         }
     }
 
     /// The number of due times that passed while the run was under way; with cron fields at most 200.
-    pub fn skipped_by(&self, run: &LastRun) -> u64 {
+    pub fn count_skipped_during(&self, run: &LastRun) -> u64 {
         match self {
             Schedule::Once => 0,
             Schedule::Every(period_ms) => {
                 ((run.end_ms() - run.anchor_ms()) / period_ms).max(0) as u64
             }
-            Schedule::Cron(_) => self.due_between(run.started_ms.max(run.due_ms), run.end_ms()),
+            Schedule::Cron(_) => {
+                self.count_due_between(run.started_ms.max(run.due_ms), run.end_ms())
+            }
         }
     }
 
     /// The number of due times after `after_ms` and up to `upto_ms`; with cron fields at most 200.
-    pub fn due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
+    pub fn count_due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
         match self {
             Schedule::Once => 0,
             Schedule::Every(period_ms) => ((upto_ms - after_ms) / period_ms).max(0) as u64,
             Schedule::Cron(cron) => {
-                let next = |at_ms: &i64| cron.next_after(*at_ms);
-                let due = std::iter::successors(cron.next_after(after_ms), next);
+                let next = |at_ms: &i64| cron.next_due_after(*at_ms);
+                let due = std::iter::successors(cron.next_due_after(after_ms), next);
                 let due = due.take_while(|at_ms| *at_ms <= upto_ms);
                 due.take(MOST_COUNTED).count() as u64
             }
@@ -161,7 +165,7 @@ impl LastRun {
 
 impl Cron {
     /// Whether some allowed month has an allowed day. A schedule such as 30 February is never due.
-    fn has_a_day(&self) -> bool {
+    fn has_possible_date(&self) -> bool {
         let days_of = |month| match month {
             2 => 29,
             4 | 6 | 9 | 11 => 30,
@@ -173,7 +177,7 @@ impl Cron {
     }
 
     /// The first due time after this one.
-    fn next_after(&self, after_ms: i64) -> Option<i64> {
+    fn next_due_after(&self, after_ms: i64) -> Option<i64> {
         let after = Timestamp::from_millisecond(after_ms).ok()?;
         let shown = after.to_zoned(self.zone.clone()).datetime();
         // Starts a day earlier, because a clock change at midnight may repeat a part of the previous day.
@@ -181,8 +185,8 @@ impl Cron {
         let earliest = shown.checked_sub(LARGEST_CHANGE_H.hours()).ok()?;
         for _ in 0..DAYS_AHEAD {
             let tomorrow = date.tomorrow().ok()?;
-            if let Some(due) = self.first_on(date, (after, earliest)) {
-                let next = self.first_on(tomorrow, (after, earliest));
+            if let Some(due) = self.first_due_on(date, (after, earliest)) {
+                let next = self.first_due_on(tomorrow, (after, earliest));
                 return Some(next.map_or(due, |next| due.min(next)).as_millisecond());
             }
             date = tomorrow;
@@ -192,7 +196,11 @@ impl Cron {
 
     /// The first due time on this date that is after `after`. All times that clocks show before `earliest` have passed
     /// by then.
-    fn first_on(&self, date: Date, (after, earliest): (Timestamp, DateTime)) -> Option<Timestamp> {
+    fn first_due_on(
+        &self,
+        date: Date,
+        (after, earliest): (Timestamp, DateTime),
+    ) -> Option<Timestamp> {
         if !self.matches_date(date) {
             return None;
         }

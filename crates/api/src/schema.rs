@@ -6,7 +6,7 @@ use crate::crawl_request::KEYS;
 use crate::rule::Key;
 
 /// Makes the JSON Schema (draft 2020-12) of a crawl request from the table of its keys.
-pub fn schema() -> Value {
+pub fn crawl_request_schema() -> Value {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill crawl request",

@@ -35,7 +35,7 @@ const DOCUMENT_EXTENSIONS: [&str; 9] = [
 ];
 
 /// [`DENIED_EXTENSIONS`] without the extensions of documents, for a crawl with documents.
-pub fn denied_beside_documents() -> Vec<String> {
+pub fn denied_extensions_except_documents() -> Vec<String> {
     let others = DENIED_EXTENSIONS
         .iter()
         .filter(|extension| !DOCUMENT_EXTENSIONS.contains(extension));
@@ -86,7 +86,7 @@ const MAX_COMPILED_BYTES: usize = 10 << 20;
 
 /// Checks a list of patterns from a request: each compiles, and all together stay within the size
 /// limit of requests. Returns them compiled.
-pub(crate) fn check_patterns(
+pub(crate) fn compile_requested_patterns(
     list: &'static str,
     patterns: &[String],
 ) -> Result<Arc<PatternSet>, ScopeError> {
@@ -135,7 +135,7 @@ pub fn canonical_domain(domain: &str) -> Option<String> {
     if domain.is_empty() || domain.contains(['/', '?', '#', '@', ':', '*']) {
         return None;
     }
-    let url = webfill_urls::canonical(&format!("http://{domain}/"), None).ok()?;
+    let url = webfill_urls::canonical_url(&format!("http://{domain}/"), None).ok()?;
     url.host_str().map(str::to_owned)
 }
 
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn patterns_of_a_request_have_a_lower_size_limit() {
         let large = texts(&["\\w{100}"]);
-        assert!(check_patterns("allow_regex", &large).is_err());
+        assert!(compile_requested_patterns("allow_regex", &large).is_err());
         assert!(compile_patterns("allow_regex", &large).is_ok());
     }
 

@@ -75,20 +75,20 @@ impl SpecChanges {
 
     /// Applies the changes to the settings of a crawl.
     pub fn apply(&self, spec: &mut CrawlSpec) {
-        fn set<T: Clone>(kept: &mut T, given: &Option<T>) {
+        fn set_if_given<T: Clone>(kept: &mut T, given: &Option<T>) {
             if let Some(given) = given {
                 kept.clone_from(given);
             }
         }
-        set(&mut spec.lane, &self.spiderid.map(Spider::lane));
-        set(&mut spec.max_depth, &self.maxdepth);
-        set(&mut spec.allowed_domains, &self.allowed_domains);
-        set(&mut spec.allow_regex, &self.allow_regex);
-        set(&mut spec.deny_regex, &self.deny_regex);
-        set(&mut spec.body, &self.body);
-        set(&mut spec.sitemaps, &self.sitemaps);
-        set(&mut spec.changes, &self.changes);
-        set(&mut spec.keep_bodies, &self.keep_bodies);
+        set_if_given(&mut spec.lane, &self.spiderid.map(Spider::lane));
+        set_if_given(&mut spec.max_depth, &self.maxdepth);
+        set_if_given(&mut spec.allowed_domains, &self.allowed_domains);
+        set_if_given(&mut spec.allow_regex, &self.allow_regex);
+        set_if_given(&mut spec.deny_regex, &self.deny_regex);
+        set_if_given(&mut spec.body, &self.body);
+        set_if_given(&mut spec.sitemaps, &self.sitemaps);
+        set_if_given(&mut spec.changes, &self.changes);
+        set_if_given(&mut spec.keep_bodies, &self.keep_bodies);
         if self.deny_extensions.is_some() {
             spec.deny_extensions.clone_from(&self.deny_extensions);
         }

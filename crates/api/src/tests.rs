@@ -8,18 +8,18 @@ use super::*;
 
 const NOW_MS: i64 = 1_700_000_000_000;
 
-fn refusal(text: &str) -> Refusal {
+fn expect_refusal(text: &str) -> Refusal {
     parse_question(text.as_bytes(), NOW_MS).unwrap_err()
 }
 
-fn batch(request: Value) -> Batch {
+fn expect_batch(request: Value) -> Batch {
     match parse_question(request.to_string().as_bytes(), NOW_MS) {
         Ok(Question::Feed(batch)) => batch,
         other => panic!("{request}: {other:?}"),
     }
 }
 
-fn request(change: Value) -> Value {
+fn request_with(change: Value) -> Value {
     let mut request = json!({"url": "http://a.org/", "appid": "app", "crawlid": "c1"});
     for (key, value) in change.as_object().unwrap() {
         request[key] = value.clone();
@@ -32,7 +32,7 @@ fn texts_that_are_no_message_are_refused_with_a_reason() {
     for text in [
         "", "{", "[", "[1]", "\u{0}", "7", "null", "[[]]", "[{},", "\"url\"",
     ] {
-        let refusal = refusal(text);
+        let refusal = expect_refusal(text);
         assert!(!refusal.message.is_empty(), "{text}");
         assert!(refusal.path.starts_with('$'), "{text}");
     }
@@ -80,39 +80,46 @@ fn a_refusal_names_the_place_of_the_fault() {
         (json!({"domain_max_pages": 0}), "$.domain_max_pages"),
         (json!({"body": 1}), "$.body"),
     ] {
-        let refusal = refusal(&request(change.clone()).to_string());
+        let refusal = expect_refusal(&request_with(change.clone()).to_string());
         assert_eq!(refusal.path, path, "{change}: {}", refusal.message);
     }
     for missing in ["url", "appid", "crawlid"] {
-        let mut request = request(json!({}));
+        let mut request = request_with(json!({}));
         request.as_object_mut().unwrap().remove(missing);
-        assert_eq!(refusal(&request.to_string()).path, format!("$.{missing}"));
+        assert_eq!(
+            expect_refusal(&request.to_string()).path,
+            format!("$.{missing}")
+        );
     }
 }
 
 #[test]
 fn an_unknown_key_is_answered_with_the_nearest_known_one() {
-    let message = |key: &str| refusal(&request(json!({key: 1})).to_string()).message;
+    let message = |key: &str| expect_refusal(&request_with(json!({key: 1})).to_string()).message;
     assert_eq!(message("maxdept"), "unknown key, did you mean `maxdepth`?");
     assert!(message("colour").starts_with("unknown key, known are url, appid, crawlid, "));
 }
 
 #[test]
 fn a_list_is_refused_by_the_place_of_its_first_fault() {
-    let list = json!([request(json!({})), request(json!({"maxdepth": "deep"})), 7]);
-    let answer = refusal(&list.to_string()).answer();
+    let list = json!([
+        request_with(json!({})),
+        request_with(json!({"maxdepth": "deep"})),
+        7
+    ]);
+    let answer = expect_refusal(&list.to_string()).to_answer();
     assert_eq!(answer["error"]["path"], "$[1].maxdepth");
     let action = json!([{"action": "stop", "appid": "app", "crawlid": "c1"}]);
-    assert_eq!(refusal(&action.to_string()).path, "$[0].action");
+    assert_eq!(expect_refusal(&action.to_string()).path, "$[0].action");
 }
 
 #[test]
 fn requests_are_gathered_by_crawl_and_the_later_word_holds() {
-    let batch = batch(json!([
-        request(json!({"maxdepth": 1, "priority": 90})),
-        request(json!({"crawlid": "c2", "body": true})),
-        request(json!({"url": "http://b.org/", "maxdepth": 2})),
-        request(json!({"url": "http://c.org/"})),
+    let batch = expect_batch(json!([
+        request_with(json!({"maxdepth": 1, "priority": 90})),
+        request_with(json!({"crawlid": "c2", "body": true})),
+        request_with(json!({"url": "http://b.org/", "maxdepth": 2})),
+        request_with(json!({"url": "http://c.org/"})),
     ]));
     assert_eq!(batch.len(), 4);
     let [first, second] = &batch.crawls[..] else {
@@ -142,7 +149,9 @@ fn settings_that_a_request_leaves_out_stay() {
         "deny_extensions": [], "expires": 1_800_000_000.5, "useragent": "me", "attrs": {"a": 1},
         "domain_max_pages": 5, "body": true, "spiderid": "link",
     });
-    batch(request(all)).crawls[0].changes.apply(&mut spec);
+    expect_batch(request_with(all)).crawls[0]
+        .changes
+        .apply(&mut spec);
     let expected = CrawlSpec {
         max_depth: 3,
         allowed_domains: vec!["a.org".into()],
@@ -157,7 +166,7 @@ fn settings_that_a_request_leaves_out_stay() {
         ..CrawlSpec::on_demand("app", "c1")
     };
     assert_eq!(spec, expected);
-    let bare = batch(request(json!({})));
+    let bare = expect_batch(request_with(json!({})));
     assert_eq!(bare.crawls[0].changes, SpecChanges::default());
     bare.crawls[0].changes.apply(&mut spec);
     assert_eq!(spec, expected);
@@ -173,18 +182,18 @@ fn null_and_an_expiry_of_0_say_nothing() {
         .chain([json!({"expires": 0}), json!({"expires": 0.0})])
         .collect();
     for change in nothing {
-        let read = batch(request(change.clone()));
+        let read = expect_batch(request_with(change.clone()));
         assert_eq!(read.crawls[0].changes, SpecChanges::default(), "{change}");
     }
 }
 
 #[test]
 fn each_request_has_its_own_attributes() {
-    let batch = batch(json!([
-        request(json!({"attrs": {"a": 1}})),
-        request(json!({"attrs": {"a": 1}})),
-        request(json!({})),
-        request(json!({"attrs": {"b": [null]}})),
+    let batch = expect_batch(json!([
+        request_with(json!({"attrs": {"a": 1}})),
+        request_with(json!({"attrs": {"a": 1}})),
+        request_with(json!({})),
+        request_with(json!({"attrs": {"b": [null]}})),
     ]));
     let seeds = &batch.crawls[0].seeds;
     let attrs: Vec<Option<&str>> = seeds.iter().map(|seed| seed.attrs.as_deref()).collect();
@@ -307,7 +316,7 @@ fn faulty_actions_are_refused_by_the_place_of_the_fault() {
             "$.forget",
         ),
     ] {
-        assert_eq!(refusal(&action.to_string()).path, path, "{action}");
+        assert_eq!(expect_refusal(&action.to_string()).path, path, "{action}");
     }
 }
 
@@ -354,23 +363,23 @@ fn faulty_retries_are_refused_by_the_place_of_the_fault() {
         for (key, value) in more.as_object().unwrap() {
             action[key] = value.clone();
         }
-        let refusal = refusal(&action.to_string());
+        let refusal = expect_refusal(&action.to_string());
         assert_eq!(refusal.path, path, "{action}");
         assert!(refusal.message.contains(part), "{}", refusal.message);
     }
     let nowhere = json!({"action": "retry", "appid": "app", "outcome": ["ok"]});
-    assert_eq!(refusal(&nowhere.to_string()).path, "$.crawlid");
+    assert_eq!(expect_refusal(&nowhere.to_string()).path, "$.crawlid");
 }
 
 /// Takes the limits from the published schema alone, and tries values just inside and just outside them.
 #[test]
 fn the_limits_of_the_schema_are_the_limits_that_hold() {
-    let published = schema();
+    let published = crawl_request_schema();
     let properties = published["properties"].as_object().unwrap();
     assert_eq!(properties.len(), KEYS.len());
     for (key, schema) in properties {
-        for (value, is_inside) in around_limits(schema) {
-            let asked = request(json!({key: value}));
+        for (value, is_inside) in values_around_limits(schema) {
+            let asked = request_with(json!({key: value}));
             let refused = parse_question(asked.to_string().as_bytes(), NOW_MS).err();
             let refused = refused.map(|refusal| refusal.message);
             // Invalid URLs, domains and patterns, and past times, are refused for that reason.
@@ -382,7 +391,7 @@ fn the_limits_of_the_schema_are_the_limits_that_hold() {
     }
 }
 
-fn around_limits(schema: &Value) -> Vec<(Value, bool)> {
+fn values_around_limits(schema: &Value) -> Vec<(Value, bool)> {
     let text = |n: &Value| json!("x".repeat(n.as_u64().unwrap() as usize));
     let more = |n: &Value| json!(n.as_u64().unwrap() + 1);
     let kind = schema["type"].as_str().or(schema["type"][0].as_str());
@@ -431,7 +440,7 @@ fn around_limits(schema: &Value) -> Vec<(Value, bool)> {
 fn fifty_thousand_requests_are_read_in_a_moment() {
     let many: Vec<Value> = (0..50_000)
         .map(|n| {
-            request(json!({
+            request_with(json!({
                 "url": format!("http://site{n}.org/"), "maxdepth": 1, "allow_regex": ["^http"],
             }))
         })

@@ -26,10 +26,10 @@ use self::notify::{notify_keys, notify_of};
 pub use self::run::{RunEnd, WatchRun};
 pub use self::target::NotificationTarget;
 use crate::refusal::Refusal;
-use crate::rule::{Key, check};
+use crate::rule::{Key, check_members};
 use crate::schedule::{Schedule, time_zone};
 use crate::schema::{add_members, object_schema};
-use crate::scope::{ScopeError, check_domains, check_patterns};
+use crate::scope::{ScopeError, check_domains, compile_requested_patterns};
 
 /// The application of a watch without one of its own.
 const DEFAULT_APP: &str = "watches";
@@ -118,10 +118,10 @@ impl Watch {
     /// Parses a watch within a message, at this JSON path.
     pub(crate) fn parse_at(message: Value, path: &str) -> Result<Watch, Refusal> {
         let members = object(&message, path)?;
-        check(WATCH_KEYS, members, path)?;
-        let crawl = checked_object(members, "crawl", CRAWL_KEYS, path)?;
-        let budget = checked_object(members, "budget", BUDGET_KEYS, path)?;
-        let records = checked_object(members, "records", RECORDS_KEYS, path)?;
+        check_members(WATCH_KEYS, members, path)?;
+        let crawl = get_checked_object(members, "crawl", CRAWL_KEYS, path)?;
+        let budget = get_checked_object(members, "budget", BUDGET_KEYS, path)?;
+        let records = get_checked_object(members, "records", RECORDS_KEYS, path)?;
         let watch = Watch {
             name: text(members, "name").unwrap_or_default(),
             app: text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
@@ -159,7 +159,7 @@ impl Watch {
             return Err(Refusal::new(&format!("{path}.seeds"), why));
         }
         for (index, url) in self.urls.iter().enumerate() {
-            webfill_urls::canonical(url, None)
+            webfill_urls::canonical_url(url, None)
                 .map_err(|why| Refusal::new(&format!("{path}.urls[{index}]"), why))?;
         }
         if self.window_ms.is_some_and(|window_ms| window_ms < 1_000) {
@@ -173,9 +173,9 @@ impl Watch {
         let refused = |error: ScopeError| {
             Refusal::new(&format!("{path}.crawl.{}", error.path()), error.fault())
         };
-        check_domains(&self.list("allowed_domains")).map_err(refused)?;
+        check_domains(&self.flag_texts("allowed_domains")).map_err(refused)?;
         for list in ["allow_regex", "deny_regex"] {
-            check_patterns(list, &self.list(list)).map_err(refused)?;
+            compile_requested_patterns(list, &self.flag_texts(list)).map_err(refused)?;
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Watch {
         flag.map(|flag| &flag.value)
     }
 
-    fn list(&self, key: &str) -> Vec<String> {
+    fn flag_texts(&self, key: &str) -> Vec<String> {
         let list = self.flag(key).and_then(Value::as_array);
         let texts = list.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
@@ -293,7 +293,7 @@ fn schedule_of(members: &Map<String, Value>, path: &str) -> Result<Schedule, Ref
 }
 
 /// A member that is an object with keys of its own, which are checked.
-fn checked_object<'m>(
+fn get_checked_object<'m>(
     members: &'m Map<String, Value>,
     name: &str,
     keys: &[Key],
@@ -304,7 +304,7 @@ fn checked_object<'m>(
     };
     let path = format!("{path}.{name}");
     let inner = object(value, &path)?;
-    check(keys, inner, &path)?;
+    check_members(keys, inner, &path)?;
     Ok(Some(inner))
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 
 use crate::blocks::Block;
-use crate::masks::{days_of, mask_date, mask_relative_times, strip_times};
+use crate::masks::{differing_days_by_zone, mask_date, mask_relative_times, strip_times};
 use crate::unsteady::Unsteady;
 
 /// Blocks, and the time when they were seen.
@@ -44,30 +44,30 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         gone: compared(old),
         come: compared(new),
     };
-    cancel(&mut differing, |block, _| Some(Cow::Borrowed(&*block.text)));
+    cancel_equal_keys(&mut differing, |block, _| Some(Cow::Borrowed(&*block.text)));
     if differing.is_empty() {
         return differing;
     }
     if differing.gone.len().max(differing.come.len()) > MOST_DIFFERING {
         return differing;
     }
-    cancel(&mut differing, |block, _| {
+    cancel_equal_keys(&mut differing, |block, _| {
         let text = mask_relative_times(&block.text);
         let form = |masks: &&Unsteady| masks.form_name(block.place, &text);
         Some(unsteady.iter().find_map(form).map_or(text, Cow::Owned))
     });
-    cancel(&mut differing, |block, _| {
-        sorted_set(&block.text).map(Cow::Owned)
+    cancel_equal_keys(&mut differing, |block, _| {
+        sorted_list_items(&block.text).map(Cow::Owned)
     });
-    for (old_day, new_day) in days_of(old.at_ms, new.at_ms) {
-        cancel_today(&mut differing, old_day, new_day);
+    for (old_day, new_day) in differing_days_by_zone(old.at_ms, new.at_ms) {
+        cancel_current_dates(&mut differing, old_day, new_day);
     }
     if !differing.is_empty() {
-        cancel_relative(&mut differing);
+        cancel_relative_times(&mut differing);
     }
     for masks in unsteady {
-        cancel_free(&mut differing.gone, old.blocks, masks);
-        cancel_free(&mut differing.come, new.blocks, masks);
+        cancel_free_blocks(&mut differing.gone, old.blocks, masks);
+        cancel_free_blocks(&mut differing.come, new.blocks, masks);
     }
     // Fetches have shown that these texts come and go. The other version may have nothing in their place, so no block
     // cancels them.
@@ -82,7 +82,7 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
 }
 
 /// The items of a text such as `Tags: red, green, blue`, sorted; `None` for any other text.
-fn sorted_set(text: &str) -> Option<String> {
+fn sorted_list_items(text: &str) -> Option<String> {
     const FEWEST_ITEMS: usize = 3;
     const LONGEST_ITEM_BYTES: usize = 40;
     let (label, list) = text.split_once(": ").unwrap_or(("", text));
@@ -98,11 +98,11 @@ fn sorted_set(text: &str) -> Option<String> {
 }
 
 /// Removes blocks that only differ in the current date, which both sides show.
-fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
+fn cancel_current_dates(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     if differing.is_empty() {
         return;
     }
-    cancel(differing, |block, is_old| {
+    cancel_equal_keys(differing, |block, is_old| {
         let text = mask_relative_times(&block.text);
         let day = if is_old { old_day } else { new_day };
         mask_date(&text, day).map(Cow::Owned)
@@ -110,7 +110,7 @@ fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
 }
 
 /// For each position where a block may differ freely, removes one differing block near it.
-fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
+fn cancel_free_blocks(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
     if masks.free_positions().is_empty() || differing.is_empty() {
         return;
     }
@@ -124,7 +124,7 @@ fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) 
 }
 
 /// Removes blocks with the same key from both sides, each as often as both sides have it.
-fn cancel<'b>(
+fn cancel_equal_keys<'b>(
     differing: &mut Difference<'b>,
     key: impl Fn(&'b Block, bool) -> Option<Cow<'b, str>>,
 ) {
@@ -162,12 +162,12 @@ fn cancel<'b>(
 
 /// Removes blocks whose only difference is that a relative time has become a date: sites replace "2 days ago" with the
 /// date after a while.
-fn cancel_relative(differing: &mut Difference<'_>) {
+fn cancel_relative_times(differing: &mut Difference<'_>) {
     let is_relative = |block: &&Block| strip_times(&block.text).1;
     if !differing.gone.iter().any(is_relative) {
         return;
     }
-    cancel(differing, |block, is_old| {
+    cancel_equal_keys(differing, |block, is_old| {
         let (text, is_relative) = strip_times(&block.text);
         (is_relative || !is_old).then_some(Cow::Owned(text))
     });
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// The texts that still count as new on `next` after two fetches moments apart.
-    fn new_after_two_fetches(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
+    fn new_texts_after_fetches(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
         let unsteady = Unsteady::from_fetches(&one, &other);
@@ -296,7 +296,7 @@ mod tests {
         ];
         for (first, second, next, expected) in cases {
             assert_eq!(
-                new_after_two_fetches(first, second, next),
+                new_texts_after_fetches(first, second, next),
                 expected,
                 "{first:?} {next:?}"
             );

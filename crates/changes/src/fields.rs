@@ -18,15 +18,15 @@ const BEGINNING: usize = 500;
 
 /// The fields as they are stored.
 pub(crate) fn bounded_fields(fields: &Map<String, Value>) -> Map<String, Value> {
-    bound(fields, "(further fields)")
+    limit_fields(fields, "(further fields)")
 }
 
 /// The rows of a page as they are stored. Each row is a field whose name ends with a bracket.
 pub(crate) fn bounded_rows(rows: &Map<String, Value>) -> Map<String, Value> {
-    bound(rows, "(further rows)")
+    limit_fields(rows, "(further rows)")
 }
 
-fn bound(fields: &Map<String, Value>, further: &str) -> Map<String, Value> {
+fn limit_fields(fields: &Map<String, Value>, further: &str) -> Map<String, Value> {
     let mut bytes = 0;
     let mut kept = Map::new();
     let mut rest = None;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
-use webfill_values::{date_names, month_named};
+use webfill_values::{date_names, month_of_name};
 
 /// A date counts as the day of the fetch if it is that day in one of these time zones, given as hours from UTC. Zones
 /// farther east would include tomorrow's date, which may be content.
@@ -85,7 +85,7 @@ pub(crate) fn mask_date(text: &str, today: Date) -> Option<String> {
 }
 
 /// For each time zone, the dates of the two moments, if these are different days.
-pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
+pub(crate) fn differing_days_by_zone(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     let day = |ms: i64, zone: i8| {
         let zone = TimeZone::fixed(Offset::constant(zone));
         Some(Timestamp::from_millisecond(ms).ok()?.to_zoned(zone).date())
@@ -194,7 +194,7 @@ fn possible_dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| match found.name(name)?.as_str() {
         name if name.eq_ignore_ascii_case("sept") => Some(9),
-        name => month_named(name).map(i16::from),
+        name => month_of_name(name).map(i16::from),
     };
     let date = |year: i16, month: Option<i16>, day: Option<i16>| {
         Date::new(year, month?.try_into().ok()?, day?.try_into().ok()?).ok()

@@ -139,7 +139,7 @@ impl Version {
         }
     }
 
-    fn is_read_as(&self, other: &Version) -> bool {
+    fn has_mapping_of(&self, other: &Version) -> bool {
         (&self.mapping, &self.mapping_version) == (&other.mapping, &other.mapping_version)
     }
 
@@ -149,7 +149,7 @@ impl Version {
 }
 
 /// Whether no block differs, and the same blocks belong together.
-fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
+fn has_same_content(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
         && rows::find_moved(old.blocks, new.blocks, masks)
             .gone
@@ -258,7 +258,7 @@ impl PageVersions {
                 ..CheckOutcome::with_verdict(Verdict::New)
             });
         }
-        let is_compared = |one: &Version| one.is_unread || one.is_read_as(&new);
+        let is_compared = |one: &Version| one.is_unread || one.has_mapping_of(&new);
         let Some(last) = self.versions.iter().position(is_compared) else {
             self.add(new);
             return None;
@@ -290,8 +290,9 @@ impl PageVersions {
     fn compare_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> CheckOutcome {
         let masks = [&self.unsteady, site.unsteady_parts()];
         let is_met = |version: &Version| {
-            version.is_read_as(&new)
-                && (version.has_hash_of(&new) || is_same(version.side(), new.side(), &masks))
+            version.has_mapping_of(&new)
+                && (version.has_hash_of(&new)
+                    || has_same_content(version.side(), new.side(), &masks))
         };
         let same = self.versions.iter().position(is_met);
         let old = self.versions[last].side();
@@ -348,8 +349,9 @@ impl PageVersions {
             blocks: &seen.blocks,
             at_ms,
         };
-        let is_met =
-            |version: &Version| version.mapping.is_none() && is_same(version.side(), new, &masks);
+        let is_met = |version: &Version| {
+            version.mapping.is_none() && has_same_content(version.side(), new, &masks)
+        };
         !self.versions.iter().any(is_met)
     }
 

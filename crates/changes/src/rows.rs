@@ -44,13 +44,13 @@ pub(crate) fn find_moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> M
     old.retain(is_compared);
     new.retain(is_compared);
     let (mut gone, mut come) = (rows_without(&old, &new), rows_without(&new, &old));
-    let (texts, other_texts) = (texts_of(&gone), texts_of(&come));
+    let (texts, other_texts) = (count_texts(&gone), count_texts(&come));
     let is_among = |texts: &BTreeMap<&str, usize>, row: &Row<'_>| {
         row.iter().all(|block| texts.contains_key(&*block.text))
     };
     gone.retain(|row| is_among(&other_texts, row));
     come.retain(|row| is_among(&texts, row));
-    if texts_of(&gone) != texts_of(&come) {
+    if count_texts(&gone) != count_texts(&come) {
         return MovedRows::default();
     }
     let mut places: Vec<u32> = gone.iter().flatten().map(|block| block.place).collect();
@@ -114,7 +114,7 @@ fn rows_without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
 }
 
 /// How often each text occurs in these rows.
-fn texts_of<'b>(rows: &[Row<'b>]) -> BTreeMap<&'b str, usize> {
+fn count_texts<'b>(rows: &[Row<'b>]) -> BTreeMap<&'b str, usize> {
     let mut texts = BTreeMap::new();
     for block in rows.iter().flatten() {
         *texts.entry(&*block.text).or_default() += 1;

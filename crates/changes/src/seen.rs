@@ -136,17 +136,17 @@ impl PageContent {
 }
 
 pub(crate) fn pack(state: &impl Serialize) -> Vec<u8> {
-    compress(&json(state))
+    compress(&serialize_json(state))
 }
 
 /// The state in compressed form; `None` if it has too many bytes, or would be too large to be unpacked again.
 pub(crate) fn pack_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
-    let json = json(state);
+    let json = serialize_json(state);
     let packed = (json.len() <= MOST_BYTES).then(|| compress(&json))?;
     (packed.len() <= most_bytes).then_some(packed)
 }
 
-fn json(state: &impl Serialize) -> Vec<u8> {
+fn serialize_json(state: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(state).expect("its keys are texts")
 }
 

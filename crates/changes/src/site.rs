@@ -127,26 +127,26 @@ impl SiteBlocks {
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));
-            if is_new && self.count_shown(&format!("{place} {template:?}")) {
+            if is_new && self.count_page_showing(&format!("{place} {template:?}")) {
                 self.unsteady.add_template(*place, template.clone());
             }
         }
         for (place, text) in shown.timed_hashes() {
             let is_new = !known.timed_hashes().contains(&(*place, *text));
-            if is_new && self.count_shown(&format!("{place} at {text}")) {
-                self.unsteady.add_timed(*place, *text);
+            if is_new && self.count_page_showing(&format!("{place} at {text}")) {
+                self.unsteady.add_timed_hash(*place, *text);
             }
         }
         for (place, text) in shown.forms() {
             let is_new = !known.forms().contains(&(*place, *text));
-            if is_new && self.count_shown(&format!("{place} {text}")) {
+            if is_new && self.count_page_showing(&format!("{place} {text}")) {
                 self.unsteady.add_form(*place, *text);
             }
         }
     }
 
     /// Counts a page whose two fetches have shown this. Returns whether [`SHOWN_BY`] pages have now shown it.
-    fn count_shown(&mut self, what: &str) -> bool {
+    fn count_page_showing(&mut self, what: &str) -> bool {
         let key = hash(what);
         if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
             return false;
@@ -172,7 +172,7 @@ impl SiteBlocks {
             let steps = &mut self.steps[index].1;
             *steps = steps.saturating_add(1);
             if *steps >= STEPS {
-                self.unsteady.add_timed(timed.0, timed.1);
+                self.unsteady.add_timed_hash(timed.0, timed.1);
                 has_learned = true;
             }
         }

@@ -40,11 +40,11 @@ pub(crate) type HoleTokens<'t> = (Vec<&'t str>, Vec<&'t str>);
 impl Template {
     /// The template of two forms; `None` if they have too little in common.
     pub(crate) fn from_forms(one: &str, other: &str) -> Option<Template> {
-        Some(Template::with_holes(one, other)?.0)
+        Some(Template::from_forms_with_holes(one, other)?.0)
     }
 
     /// The template of two forms, and the tokens in its holes.
-    pub(crate) fn with_holes<'t>(
+    pub(crate) fn from_forms_with_holes<'t>(
         one: &'t str,
         other: &'t str,
     ) -> Option<(Template, Vec<HoleTokens<'t>>)> {

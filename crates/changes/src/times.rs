@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::compare::Difference;
 use crate::hash;
-use crate::masks::{Time, days_of, mask_times, parse_times};
+use crate::masks::{Time, differing_days_by_zone, mask_times, parse_times};
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
@@ -85,7 +85,7 @@ impl Checks {
                 let Ok(moved) = days(old, new) else {
                     return false;
                 };
-                let mut passed = days_of(self.old_ms, self.new_ms).into_iter();
+                let mut passed = differing_days_by_zone(self.old_ms, self.new_ms).into_iter();
                 moved > 0 && passed.any(|(one, other)| days(one, other).ok() == Some(moved))
             }
             (Time::Clock(old), Time::Clock(new)) => {

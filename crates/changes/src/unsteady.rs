@@ -148,7 +148,7 @@ impl Unsteady {
             {
                 come.remove(at);
                 timeless_others.remove(at);
-                self.add_timed(place, hash(&rest));
+                self.add_timed_hash(place, hash(&rest));
                 return false;
             }
             for at in 0..come.len() {
@@ -179,7 +179,7 @@ impl Unsteady {
         }
     }
 
-    pub(crate) fn add_timed(&mut self, place: u32, text: u64) {
+    pub(crate) fn add_timed_hash(&mut self, place: u32, text: u64) {
         if self.timed.len() < MOST && !self.timed.contains(&(place, text)) {
             self.timed.push((place, text));
         }
@@ -219,7 +219,7 @@ impl Unsteady {
             self.add_template(*place, template.clone());
         }
         for (place, text) in &more.timed {
-            self.add_timed(*place, *text);
+            self.add_timed_hash(*place, *text);
         }
         for (place, text) in &more.forms {
             self.add_form(*place, *text);

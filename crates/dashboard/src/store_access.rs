@@ -56,7 +56,7 @@ impl StoreAccess {
 
 /// Creates the indexes of lists. Without them lists can be read as well, a bounded number of rows at a time.
 async fn create_indexes(browse: Arc<dyn Browse>) {
-    if let Err(error) = browse.prepare().await {
+    if let Err(error) = browse.create_missing_indexes().await {
         tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store have no indexes and are slow");
     }
 }

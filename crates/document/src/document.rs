@@ -14,7 +14,7 @@ use crate::tree::{ROOT, Tree};
 use crate::vocabulary::Vocabulary;
 use crate::xpath::sxd::{self, SxdTree};
 
-/// A parsed page. Parsing never fails; a page that exceeds the limits is cut, and [`Document::truncated`] says so.
+/// A parsed page. Parsing never fails; a page that exceeds the limits is cut, and [`Document::truncation`] says so.
 ///
 /// A document stays on the thread that parsed it, because it builds an `sxd-document` for some expressions, which
 /// cannot move. Dropping it frees everything.
@@ -64,30 +64,30 @@ impl Document {
     }
 
     /// Why a part of the page, usually its end, is missing from the tree; `None` if the tree is complete.
-    pub fn truncated(&self) -> Option<Truncation> {
+    pub fn truncation(&self) -> Option<Truncation> {
         self.truncated
     }
 
     /// An upper bound of the memory that the tree and its copies for expressions need.
     pub fn memory_bytes(&self) -> usize {
         match self.sxd.get() {
-            Some(_) => self.memory_bytes + self.copy_bytes(),
+            Some(_) => self.memory_bytes + self.sxd_tree_bytes(),
             None => self.memory_bytes,
         }
     }
 
     /// The copy of the tree for expressions that need one. `None` if it would need more memory than the document may
     /// have.
-    pub(crate) fn copy(&self) -> Option<&SxdTree> {
+    pub(crate) fn sxd_tree(&self) -> Option<&SxdTree> {
         if self.sxd.get().is_none()
-            && self.memory_bytes + self.copy_bytes() > self.most_memory_bytes
+            && self.memory_bytes + self.sxd_tree_bytes() > self.most_memory_bytes
         {
             return None;
         }
         Some(self.sxd.get_or_init(|| SxdTree::from_tree(&self.tree)))
     }
 
-    fn copy_bytes(&self) -> usize {
+    fn sxd_tree_bytes(&self) -> usize {
         sxd::memory_of(&self.tree)
     }
 

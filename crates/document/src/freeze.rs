@@ -110,7 +110,7 @@ impl Walk<'_> {
             Data::Element {
                 name, attributes, ..
             } => {
-                let name = self.tree.intern(&self.vocabulary.name(name));
+                let name = self.tree.intern(&self.vocabulary.element_name(name));
                 let node = self.tree.begin_node(Kind::Element(name), parent);
                 self.add_attributes(node, attributes);
                 node

@@ -80,7 +80,7 @@ impl Growing {
         if let Data::Element { attributes, .. } = &data {
             self.attributes += attributes.len();
         }
-        self.count(NODE_BYTES + memory_of(&data));
+        self.count_memory(NODE_BYTES + memory_of(&data));
         if self.nodes.len() >= self.limits.nodes {
             self.full = Some(Truncation::Nodes);
         } else if self.attributes > self.limits.attributes {
@@ -103,7 +103,7 @@ impl Growing {
         self.memory_bytes
     }
 
-    fn count(&mut self, bytes: usize) {
+    fn count_memory(&mut self, bytes: usize) {
         self.memory_bytes += bytes;
         if self.memory_bytes > self.limits.memory_bytes {
             self.full = Some(Truncation::Memory);
@@ -203,7 +203,7 @@ impl Growing {
             memory_of_attributes(&attributes[before..]),
         );
         self.attributes += added;
-        self.count(bytes);
+        self.count_memory(bytes);
     }
 
     pub(crate) fn parent(&self, node: u32) -> Option<u32> {
@@ -226,7 +226,7 @@ impl Growing {
             && let Data::Text(before) = &mut self.node_mut(neighbour).data
         {
             before.push_tendril(&text);
-            self.count(text.len() * BYTES_PER_TEXT_BYTE);
+            self.count_memory(text.len() * BYTES_PER_TEXT_BYTE);
             return None;
         }
         Some(text)

@@ -39,7 +39,7 @@ pub use shell::Shell;
 /// Panics if the HTML tokenizer and html5ever's own read `page` differently.
 #[cfg(feature = "compare")]
 #[doc(hidden)]
-pub use tokenizer::compare::compare as compare_tokenizers;
+pub use tokenizer::compare::assert_tokenizers_agree as compare_tokenizers;
 pub use xpath::{
     EvaluateError, NameUnlikeHtml, XPath, XPathError, XValue, check_xpath, ignores_context,
     names_unlike_html,

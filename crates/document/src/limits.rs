@@ -87,7 +87,7 @@ pub(crate) struct Budget {
 const UNITS_BETWEEN_CHECKS: usize = 4_096;
 
 impl Budget {
-    pub(crate) fn until(deadline: Instant) -> Self {
+    pub(crate) fn with_deadline(deadline: Instant) -> Self {
         Budget {
             deadline,
             units: Cell::new(UNITS_BETWEEN_CHECKS),
@@ -95,7 +95,7 @@ impl Budget {
     }
 
     /// Counts `units` of work. Fails if the time is used up.
-    pub(crate) fn pay(&self, units: usize) -> Result<(), OutOfTime> {
+    pub(crate) fn spend(&self, units: usize) -> Result<(), OutOfTime> {
         let left = self.units.get();
         if units < left {
             self.units.set(left - units);

@@ -107,7 +107,7 @@ fn feed(
         } else if last_token.elapsed() > TIME_WITHOUT_TOKEN {
             progress.stopped.set(Some(Truncation::Attributes));
         }
-        progress.check_clock();
+        progress.stop_after_deadline();
     }
     (readable.len() < text.len()).then_some(Truncation::InputBytes)
 }
@@ -120,7 +120,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn check_clock(&self) {
+    fn stop_after_deadline(&self) {
         if self.stopped.get().is_none() && Instant::now() >= self.deadline {
             self.stopped.set(Some(Truncation::ParseTime));
         }
@@ -159,7 +159,7 @@ impl<Builder> Guard<Builder> {
         if full.is_some() {
             self.progress.stopped.set(full);
         } else if tokens / TOKENS_BETWEEN_CHECKS != before / TOKENS_BETWEEN_CHECKS {
-            self.progress.check_clock();
+            self.progress.stop_after_deadline();
         }
     }
 }
@@ -196,7 +196,7 @@ impl Audience for Guard<TreeBuilder<Handle, Sink>> {
     }
 
     fn should_stop_now(&self) -> bool {
-        self.progress.check_clock();
+        self.progress.stop_after_deadline();
         self.is_closed()
     }
 }

@@ -193,7 +193,7 @@ impl ShellWalk {
             self.root = Some(name());
         }
         let is_container = CONTAINERS.contains(&tag) && !id.is_empty();
-        if is_container && self.empty.is_none() && !is_foreign(id) && text() == 0 {
+        if is_container && self.empty.is_none() && !is_third_party_id(id) && text() == 0 {
             self.empty = Some(name());
         }
     }
@@ -226,7 +226,7 @@ fn is_root_id(id: &str) -> bool {
     if ROOT_IDS.contains(&id) {
         return true;
     }
-    if is_foreign(id) {
+    if is_third_party_id(id) {
         return false;
     }
     let ends = |ending: &&str| {
@@ -241,7 +241,7 @@ fn is_root_id(id: &str) -> bool {
     id.starts_with("app-") || id.starts_with("app_") || ROOT_ENDINGS.iter().any(ends)
 }
 
-fn is_foreign(id: &str) -> bool {
+fn is_third_party_id(id: &str) -> bool {
     NOT_ROOTS.contains(&id)
         || ["google", "gtm", "ad-", "ads", "cookie"]
             .iter()

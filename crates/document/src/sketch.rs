@@ -79,8 +79,8 @@ impl Document {
             return None;
         }
         let digit = |function: usize| {
-            let seed = mix(function as u64 + 1);
-            let least = paths.iter().map(|path| mix(path ^ seed)).min();
+            let seed = mix_bits(function as u64 + 1);
+            let least = paths.iter().map(|path| mix_bits(path ^ seed)).min();
             char::from_digit((least.unwrap_or_default() & 15) as u32, 16)
         };
         (0..DIGITS).map(digit).collect()
@@ -156,7 +156,7 @@ impl PathHashes<'_> {
             if OF_TEXT.contains(&name) {
                 continue;
             }
-            let path = mix(place.path.rotate_left(7) ^ hash(name));
+            let path = mix_bits(place.path.rotate_left(7) ^ hash(name));
             let part = match place.part {
                 Part::Main if UNSEEN.contains(&name) => Part::Unseen,
                 Part::Main if self.is_boilerplate(child, name, place.in_content) => Part::Frame,
@@ -202,7 +202,7 @@ fn hash(text: &str) -> u64 {
 }
 
 /// Mixes the bits of a number, as the last step of SplitMix64 does.
-fn mix(number: u64) -> u64 {
+fn mix_bits(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -219,7 +219,7 @@ mod tests {
         document.sketch().unwrap()
     }
 
-    fn equal(one: &str, other: &str) -> usize {
+    fn count_equal_digits(one: &str, other: &str) -> usize {
         one.chars()
             .zip(other.chars())
             .filter(|(a, b)| a == b)
@@ -241,10 +241,10 @@ mod tests {
     #[test]
     fn an_optional_block_changes_little_and_another_layout_much() {
         let block = PAGE.replace("</main>", "<section><img></section></main>");
-        assert!(equal(&sketch(PAGE), &sketch(&block)) > DIGITS * 6 / 10);
+        assert!(count_equal_digits(&sketch(PAGE), &sketch(&block)) > DIGITS * 6 / 10);
         let other =
             "<div><div><div><section><h2>x</h2><dl><dt>a<dd>b</dl></section></div></div></div>";
-        assert!(equal(&sketch(PAGE), &sketch(other)) < DIGITS / 2);
+        assert!(count_equal_digits(&sketch(PAGE), &sketch(other)) < DIGITS / 2);
     }
 
     /// Six layouts in a frame with more elements than any of them. The sites name their header, navigation and footer
@@ -275,7 +275,7 @@ mod tests {
             let sketches: Vec<String> = layouts.iter().map(page).collect();
             for (at, one) in sketches.iter().enumerate() {
                 for other in &sketches[at + 1..] {
-                    assert!(equal(one, other) < DIGITS / 2, "{begin} {at}");
+                    assert!(count_equal_digits(one, other) < DIGITS / 2, "{begin} {at}");
                 }
             }
         }

@@ -295,7 +295,7 @@ impl Tree {
                 self.nodes[node as usize].kind
             })
         });
-        index.elements_named(name)
+        index.items_named(name)
     }
 
     /// The attributes with a name, in document order.
@@ -306,7 +306,7 @@ impl Tree {
                 self.attributes[index as usize].name
             })
         });
-        index.elements_named(name)
+        index.items_named(name)
     }
 }
 
@@ -383,7 +383,7 @@ impl NameIndex {
         }
     }
 
-    fn elements_named(&self, name: NameId) -> &[u32] {
+    fn items_named(&self, name: NameId) -> &[u32] {
         if name == NO_NAME {
             return &[];
         }

@@ -40,7 +40,7 @@ pub(crate) struct Vocabulary {
 
 impl Vocabulary {
     /// The name of an element in the tree. The first call is for the root element.
-    pub(crate) fn name(&mut self, name: &QualName) -> LocalName {
+    pub(crate) fn element_name(&mut self, name: &QualName) -> LocalName {
         let is_usual = is_plain(&name.ns);
         if self.root.is_none() {
             self.root = Some(name.ns.clone());

@@ -2,7 +2,7 @@
 
 use webfill_document::{Selector, XPath, check_xpath};
 
-fn refusal(expression: &str) -> String {
+fn compile_error(expression: &str) -> String {
     match XPath::compile(expression) {
         Ok(_) => panic!("{expression:?} was taken"),
         Err(error) => error.to_string(),
@@ -61,24 +61,24 @@ fn faults_name_their_place_and_reason() {
         ("a b c", "expected an operator, found `b`"),
     ];
     for (expression, expected) in cases {
-        let message = refusal(expression);
+        let message = compile_error(expression);
         assert!(message.contains(expected), "{expression:?}: {message}");
     }
 }
 
 #[test]
 fn expressions_are_bounded_in_length_and_nesting() {
-    assert!(refusal(&"a|".repeat(2100)).contains("the limit is 4096"));
+    assert!(compile_error(&"a|".repeat(2100)).contains("the limit is 4096"));
     let nested = |levels: usize| format!("{}1{}", "(".repeat(levels), ")".repeat(levels));
     assert!(check_xpath(&nested(63)).is_ok());
-    assert!(refusal(&nested(64)).contains("nests deeper than 64 levels"));
-    assert!(refusal(&"not(".repeat(800)).contains("nests deeper"));
-    assert!(refusal(&"a[".repeat(800)).contains("nests deeper"));
-    assert!(refusal(&"-".repeat(800)).contains("nests deeper"));
-    assert!(refusal(&["1"; 80].join("+")).contains("nests deeper"));
+    assert!(compile_error(&nested(64)).contains("nests deeper than 64 levels"));
+    assert!(compile_error(&"not(".repeat(800)).contains("nests deeper"));
+    assert!(compile_error(&"a[".repeat(800)).contains("nests deeper"));
+    assert!(compile_error(&"-".repeat(800)).contains("nests deeper"));
+    assert!(compile_error(&["1"; 80].join("+")).contains("nests deeper"));
     assert!(check_xpath(&["a"; 256].join("|")).is_ok());
-    assert!(refusal(&["a"; 257].join("|")).contains("more than 256"));
-    assert!(refusal(&["a"; 300].join("/")).contains("more than 256"));
+    assert!(compile_error(&["a"; 257].join("|")).contains("more than 256"));
+    assert!(compile_error(&["a"; 300].join("/")).contains("more than 256"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{html, texts};
+use common::{parse_html, texts};
 use webfill_document::{Document, EvaluateError, Limits, Selector, Truncation, XPath};
 
 /// The expressions that are evaluated on every page.
@@ -56,7 +56,7 @@ fn check_survival(name: &'static str, page: String, limits: Limits) -> Option<Tr
             "{name}: {:?}",
             started.elapsed()
         );
-        document.truncated()
+        document.truncation()
     };
     let thread = std::thread::Builder::new()
         .stack_size(2 << 20)
@@ -109,7 +109,7 @@ fn a_tree_is_never_deeper_than_the_limit() {
         .descendants()
         .map(|node| std::iter::successors(node.parent(), |node| node.parent()).count());
     assert_eq!(deepest.max(), Some(21));
-    assert_eq!(document.truncated(), None);
+    assert_eq!(document.truncation(), None);
     assert_eq!(document.root().text(), "deepafter");
     assert_eq!(texts(&document, "count(//div)"), ["100"]);
     assert_eq!(texts(&document, "//body/p"), ["after"]);
@@ -148,15 +148,15 @@ fn many_attributes_are_cut() {
     );
 
     let attributes: String = (0..400).map(|i| format!(" a{i}=v")).collect();
-    let document = html(&format!("<div{attributes}>x"));
+    let document = parse_html(&format!("<div{attributes}>x"));
     assert_eq!(texts(&document, "count(//div/@*)"), ["256"]);
     assert_eq!(texts(&document, "//div"), ["x"]);
 
     let first: String = (0..255).map(|i| format!(" a{i}=v")).collect();
     for more in [" a0", " a254", " a0=&CounterClockwiseContourIntegra"] {
         let page = format!("<div{first}{}>x", more.repeat((12 << 20) / more.len()));
-        let document = html(&page);
-        let read = (document.truncated(), texts(&document, "//div"));
+        let document = parse_html(&page);
+        let read = (document.truncation(), texts(&document, "//div"));
         let in_time = (None, vec!["x".to_owned()]);
         let late = (Some(Truncation::ParseTime), vec![]);
         assert!(read == in_time || read == late, "{more}: {read:?}");
@@ -193,7 +193,11 @@ fn parsing_ends_with_its_time() {
     for page in pages {
         let document = Document::parse_html(&page, &limits);
         let start = &page[..10];
-        assert_eq!(document.truncated(), Some(Truncation::ParseTime), "{start}");
+        assert_eq!(
+            document.truncation(),
+            Some(Truncation::ParseTime),
+            "{start}"
+        );
     }
 }
 
@@ -224,7 +228,7 @@ fn text_in_small_pieces_is_one_text() {
             brisk_limits(),
         );
     }
-    let document = html("<p>a&amp;b &lt; c\0d &#x0;</p>");
+    let document = parse_html("<p>a&amp;b &lt; c\0d &#x0;</p>");
     assert_eq!(texts(&document, "//p/text()"), ["a&b < cd \u{fffd}"]);
 }
 
@@ -235,7 +239,7 @@ fn foster_parenting_keeps_text_in_order() {
         format!("<table>{}", "x<tr>y".repeat(20_000)),
         brisk_limits(),
     );
-    let document = html("<table><tr><td>in</td>out<b>bold</b></table>");
+    let document = parse_html("<table><tr><td>in</td>out<b>bold</b></table>");
     assert_eq!(
         texts(&document, "//body/text() | //body/b"),
         ["out", "bold"]
@@ -261,16 +265,16 @@ fn unfinished_and_broken_markup_is_read_as_far_as_it_goes() {
         "<p>x<math><annotation-xml encoding=text/html><p>",
     ];
     for end in ends {
-        let document = html(end);
+        let document = parse_html(end);
         assert_eq!(texts(&document, "substring(//p, 1, 1)"), ["x"], "{end}");
         assert_eq!(texts(&document, "name(/html/body/p)"), ["p"], "{end}");
     }
-    assert_eq!(html("").root().descendants().count(), 3);
+    assert_eq!(parse_html("").root().descendants().count(), 3);
 }
 
 #[test]
 fn characters_that_xml_forbids_reach_the_engine() {
-    let document = html("<p id='\u{1}\u{b}'>a\u{1}\u{fffe}b<x\u{1}y z\u{2}=1>c");
+    let document = parse_html("<p id='\u{1}\u{b}'>a\u{1}\u{fffe}b<x\u{1}y z\u{2}=1>c");
     assert_eq!(
         texts(&document, "translate(//p, '\u{1}', '')"),
         ["a\u{fffe}bc"]
@@ -350,7 +354,7 @@ fn xml_is_bounded_like_html() {
         let started = Instant::now();
         let document = Document::parse_xml(&page, &brisk_limits());
         let start = &page[..page.len().min(20)];
-        assert_eq!(document.truncated(), truncation, "{start}");
+        assert_eq!(document.truncation(), truncation, "{start}");
         assert_eq!(texts(&document, "count(/)"), ["1"], "{start}");
         assert!(started.elapsed() < Duration::from_secs(30), "{start}");
     }

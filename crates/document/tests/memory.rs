@@ -18,7 +18,7 @@ thread_local! {
 
 struct Counting;
 
-fn note(more: usize, less: usize) {
+fn record_allocation(more: usize, less: usize) {
     // Memory allocated by one thread may be freed by another.
     let now = (ALLOCATED.get() + more).saturating_sub(less);
     PEAK.set(PEAK.get().max(ALLOCATED.get() + more));
@@ -28,18 +28,18 @@ fn note(more: usize, less: usize) {
 // SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size(), 0);
+        record_allocation(layout.size(), 0);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        note(0, layout.size());
+        record_allocation(0, layout.size());
         unsafe { System.dealloc(at, layout) }
     }
 
     /// Counts both blocks, as both exist while one is copied into the other.
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size, layout.size());
+        record_allocation(size, layout.size());
         unsafe { System.realloc(at, layout, size) }
     }
 }
@@ -60,7 +60,7 @@ fn filled_with(piece: &str) -> String {
 }
 
 /// Pages that each cost the most per byte in one way, and two plain ones.
-fn pages() -> Vec<(&'static str, String)> {
+fn costly_pages() -> Vec<(&'static str, String)> {
     let named: String = (0..250).map(|number| format!(" a{number}")).collect();
     let new_names: String = (0..300_000).map(|n| format!("<p a{n}=0>")).collect();
     let fonts: String = (0..200).map(|n| format!("<font color=c{n}>")).collect();
@@ -100,7 +100,7 @@ fn a_tree_costs_at_most_what_is_estimated() {
         parse_time: Duration::from_secs(300),
         ..Limits::default()
     };
-    for (name, page) in pages() {
+    for (name, page) in costly_pages() {
         let (document, peak) = peak_of(|| Document::parse_html(&page, &limits));
         let estimate = document.memory_bytes();
         assert!(peak <= estimate, "{name}: {peak} bytes, not {estimate}");
@@ -114,11 +114,11 @@ fn a_tree_stays_within_its_memory() {
         memory_bytes: 3 * PAGE_BYTES,
         ..Limits::default()
     };
-    for (name, page) in pages() {
+    for (name, page) in costly_pages() {
         let (document, peak) = peak_of(|| Document::parse_html(&page, &limits));
         assert!(peak <= limits.memory_bytes, "{name}: {peak} bytes");
         if name == "paragraphs" {
-            assert_eq!(document.truncated(), Some(Truncation::Memory));
+            assert_eq!(document.truncation(), Some(Truncation::Memory));
         }
     }
 }
@@ -140,7 +140,7 @@ fn a_copy_for_an_expression_counts_and_is_not_made_of_a_page_too_large() {
         ..Limits::default()
     };
     let document = Document::parse_html(&page, &tight);
-    assert_eq!(document.truncated(), None);
+    assert_eq!(document.truncation(), None);
     let refusal = document.evaluate(&expression).unwrap_err().to_string();
     assert!(refusal.contains("the page is too large"), "{refusal}");
 }

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{evaluate, html};
+use common::{evaluate, parse_html};
 use webfill_document::{Document, Limits, NodeRef, XPath};
 
 #[test]
 fn links_are_listed_as_written_in_document_order() {
-    let document = html(
+    let document = parse_html(
         "<base target=x><base href=/base/><base href=/other/><a href=1>x</a><map><area href=' 2 '>\
          </map><a name=n>no link</a><a href=''>empty</a><link href=l><area href=3><svg><a xlink:href=4 href=5>",
     );
@@ -16,12 +16,12 @@ fn links_are_listed_as_written_in_document_order() {
         ["1", " 2 ", "", "3", "5"]
     );
     assert_eq!(document.base_href(), Some("/base/"));
-    assert_eq!(html("<p>").base_href(), None);
+    assert_eq!(parse_html("<p>").base_href(), None);
 }
 
 #[test]
 fn the_head_describes_the_page() {
-    let document = html(
+    let document = parse_html(
         "<title> A\n title </title><meta name=Robots content='noindex, nofollow'>\
          <meta property=og:image content=1.jpg><meta property='og:image' content=2.jpg>\
          <meta http-equiv=refresh content='0; url=/x'><meta name=empty>",
@@ -41,7 +41,7 @@ fn the_head_describes_the_page() {
 
 #[test]
 fn data_scripts_are_found_by_their_type() {
-    let document = html(
+    let document = parse_html(
         "<script>let a = 1 < 2;</script><script type='Application/LD+JSON; charset=utf-8'>{\"a\": \"</p>\"}\
          </script><script type=application/json>[1]</script>",
     );
@@ -61,7 +61,7 @@ fn data_scripts_are_found_by_their_type() {
 
 #[test]
 fn nodes_know_their_place_and_content() {
-    let document = html("<div id=d class='a b'>one <b>two</b><!--c--> three</div><p>four");
+    let document = parse_html("<div id=d class='a b'>one <b>two</b><!--c--> three</div><p>four");
     let division = document.elements_by_tag("div").next().expect("a div");
     assert_eq!(division.tag(), Some("div"));
     assert_eq!(division.attribute("class"), Some("a b"));
@@ -82,7 +82,7 @@ fn nodes_know_their_place_and_content() {
 
 #[test]
 fn nodes_are_written_as_html_again() {
-    let document = html(
+    let document = parse_html(
         "<div title='a \"b\" &amp; c'>x &lt; y&nbsp;<br><img src=1><!-- c --><script>1 < 2 && 3</script></div><p>after",
     );
     let division = document.elements_by_tag("div").next().expect("a div");
@@ -107,8 +107,8 @@ fn nodes_are_written_as_html_again() {
 #[test]
 fn a_written_page_reads_as_the_same_page() {
     let page = "<ul><li>1<li>2 <b>x</b></ul><table><tr><td>3</table><svg><path d=M0 /></svg>";
-    let written = html(page).root().outer_html();
-    assert_eq!(html(&written).root().outer_html(), written);
+    let written = parse_html(page).root().outer_html();
+    assert_eq!(parse_html(&written).root().outer_html(), written);
 }
 
 #[test]

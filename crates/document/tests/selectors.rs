@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{html, select};
+use common::{parse_html, select};
 use webfill_document::{Document, Limits, Selector, XValue};
 
 const PAGE: &str = r#"<title>t</title>
@@ -11,8 +11,8 @@ const PAGE: &str = r#"<title>t</title>
 <ul><li>1</li><li>2</li><li class="md:flex">3</li><li>4</li><li>5</li></ul><i></i><i> </i>
 <a href="https://example.org/a.pdf">pdf</a><a href="/B.PDF">PDF</a><a>none</a>"#;
 
-fn check(cases: &[(&str, &[&str])]) {
-    let document = html(PAGE);
+fn assert_selections(cases: &[(&str, &[&str])]) {
+    let document = parse_html(PAGE);
     for (selector, expected) in cases {
         assert_eq!(select(&document, selector), *expected, "{selector}");
     }
@@ -20,7 +20,7 @@ fn check(cases: &[(&str, &[&str])]) {
 
 #[test]
 fn simple_selectors_match_names_classes_ids_and_attributes() {
-    check(&[
+    assert_selections(&[
         ("b", &["bold"]),
         ("p.lead", &["one"]),
         ("#main > .lead", &["one"]),
@@ -45,7 +45,7 @@ fn simple_selectors_match_names_classes_ids_and_attributes() {
 
 #[test]
 fn combinators_walk_the_tree() {
-    check(&[
+    assert_selections(&[
         ("div b", &["bold"]),
         ("div > b", &[]),
         ("p + span", &["s1"]),
@@ -58,7 +58,7 @@ fn combinators_walk_the_tree() {
 
 #[test]
 fn pseudo_classes_count_and_nest() {
-    check(&[
+    assert_selections(&[
         ("li:first-child, li:last-child", &["1", "5"]),
         ("li:nth-child(2n+1)", &["1", "3", "5"]),
         ("li:nth-child(even)", &["2", "4"]),
@@ -84,7 +84,7 @@ fn pseudo_classes_count_and_nest() {
 
 #[test]
 fn pseudo_elements_take_text_and_attributes() {
-    check(&[
+    assert_selections(&[
         ("a::attr(href)", &["https://example.org/a.pdf", "/B.PDF"]),
         ("p:nth-of-type(2)::text", &["two "]),
         ("p:nth-of-type(2) ::text", &["bold"]),
@@ -93,7 +93,7 @@ fn pseudo_elements_take_text_and_attributes() {
 
 #[test]
 fn names_match_in_any_case_on_html_pages() {
-    check(&[
+    assert_selections(&[
         ("UL > LI:First-Child", &["1"]),
         ("DIV[ID=main] B", &["bold"]),
         (
@@ -107,7 +107,7 @@ fn names_match_in_any_case_on_html_pages() {
     ]);
     let svg = "<svg viewBox='1'><linearGradient>g</linearGradient><foreignObject>f</foreignObject></svg>\
         <p viewBox=2>p</p>";
-    let document = html(svg);
+    let document = parse_html(svg);
     assert_eq!(select(&document, "linearGradient"), ["g"]);
     assert_eq!(select(&document, "lineargradient"), [""; 0]);
     assert_eq!(select(&document, "[viewBox]::attr(viewBox)"), ["1"]);
@@ -123,7 +123,7 @@ fn names_match_in_any_case_on_html_pages() {
 
 #[test]
 fn comments_are_read_over() {
-    check(&[
+    assert_selections(&[
         ("/* the first */ p/**/.lead", &["one"]),
         ("div/* > */>/**/p:first-child", &["one"]),
         ("p /**/ b", &["bold"]),
@@ -136,7 +136,7 @@ fn comments_are_read_over() {
 
 #[test]
 fn places_count_among_those_that_match() {
-    check(&[
+    assert_selections(&[
         ("p:nth-child(2 of p)", &["two bold"]),
         ("p:nth-last-child(3 of :not([lang]))", &["two bold"]),
         ("li:nth-child(even of li:not(:first-child))", &["3", "5"]),
@@ -150,7 +150,7 @@ fn places_count_among_those_that_match() {
 fn languages_are_those_of_the_nearest_ancestor_or_the_page() {
     let page = "<meta http-equiv=Content-Language content=fr><p>f</p><div lang=de-Latn-DE><p>d</p>\
         <p lang=''>none</p></div><p lang=en-GB>e</p><p lang=sv-x-de>x</p>";
-    let document = html(page);
+    let document = parse_html(page);
     for (selector, expected) in [
         ("p:lang(fr)", &["f"][..]),
         ("p:lang(DE)", &["d"]),
@@ -169,7 +169,7 @@ fn languages_are_those_of_the_nearest_ancestor_or_the_page() {
 fn what_is_checked_in_the_page_is_found() {
     let page = "<input type=CheckBox checked value=a><input type=radio value=b><input checked value=c>\
         <select><option value=d><option selected value=e></select><p checked>";
-    let document = html(page);
+    let document = parse_html(page);
     assert_eq!(select(&document, ":checked::attr(value)"), ["a", "e"]);
     let others = "input:not(:checked)::attr(value)";
     assert_eq!(select(&document, others), ["b", "c"]);
@@ -177,14 +177,14 @@ fn what_is_checked_in_the_page_is_found() {
 
 #[test]
 fn a_namespace_may_be_left_open() {
-    check(&[
+    assert_selections(&[
         ("*|b", &["bold"]),
         ("*|UL > *|li:first-child", &["1"]),
         ("div > *|*:first-child", &["one"]),
         ("a[*|href$='.pdf']", &["pdf"]),
         ("a[|href$='.pdf']", &["pdf"]),
     ]);
-    let svg = html("<svg><a xlink:href='/x'>l</a></svg><o:p>o</o:p>");
+    let svg = parse_html("<svg><a xlink:href='/x'>l</a></svg><o:p>o</o:p>");
     assert_eq!(select(&svg, "[*|href]"), ["l"]);
     assert_eq!(select(&svg, "*|p, [|href]"), [""; 0]);
     let feed = "<r xmlns:media='m'><media:title>1</media:title><title>2</title></r>";
@@ -198,7 +198,7 @@ fn a_namespace_may_be_left_open() {
 
 #[test]
 fn an_empty_is_matches_nothing() {
-    check(&[
+    assert_selections(&[
         ("p:is()", &[]),
         ("b:where( )", &[]),
         ("b:not(:is(), i, p)", &["bold"]),
@@ -208,7 +208,7 @@ fn an_empty_is_matches_nothing() {
 
 #[test]
 fn the_scope_is_the_node_that_is_searched() {
-    let document = html(PAGE);
+    let document = parse_html(PAGE);
     assert_eq!(select(&document, ":scope > head > title"), ["t"]);
     assert_eq!(
         select(&document, "body:not(:scope) > ul > :first-child"),
@@ -238,7 +238,7 @@ fn the_scope_is_the_node_that_is_searched() {
 
 #[test]
 fn a_selector_within_a_node_sees_only_that_node() {
-    let document = html(PAGE);
+    let document = parse_html(PAGE);
     let found = document.select(&Selector::compile("div").unwrap()).unwrap();
     let [XValue::Node(division)] = found[..] else {
         panic!("one division")

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{evaluate, html, texts};
+use common::{evaluate, parse_html, texts};
 use webfill_document::{Document, Limits, XPath, XValue};
 
 const PAGE: &str = r##"<!DOCTYPE html><html lang="en-GB"><head><title>A page</title>
@@ -17,8 +17,8 @@ const PAGE: &str = r##"<!DOCTYPE html><html lang="en-GB"><head><title>A page</ti
 </body></html>"##;
 
 /// Checks the string-values that each expression yields.
-fn check(cases: &[(&str, &[&str])]) {
-    let document = html(PAGE);
+fn assert_values(cases: &[(&str, &[&str])]) {
+    let document = parse_html(PAGE);
     for (expression, expected) in cases {
         assert_eq!(texts(&document, expression), *expected, "{expression}");
     }
@@ -26,7 +26,7 @@ fn check(cases: &[(&str, &[&str])]) {
 
 #[test]
 fn paths_select_in_document_order() {
-    check(&[
+    assert_values(&[
         ("//p", &["first", "second bold", "third"]),
         ("/html/body/div/p", &["first", "second bold", "third"]),
         (
@@ -54,13 +54,13 @@ fn paths_select_in_document_order() {
         ("//@href/self::href", &[]),
         ("//div/@*", &["one", "a b", "two", "b"]),
         ("//namespace::*", &[]),
-        ("/", &[html(PAGE).root().text()]),
+        ("/", &[parse_html(PAGE).root().text()]),
     ]);
 }
 
 #[test]
 fn a_predicate_counts_within_its_own_step() {
-    check(&[
+    assert_values(&[
         ("//p[1]", &["first", "third"]),
         ("(//p)[1]", &["first"]),
         ("(//p)[last()]", &["third"]),
@@ -83,7 +83,7 @@ fn a_predicate_counts_within_its_own_step() {
 
 #[test]
 fn sets_of_nodes_compare_by_any_of_their_nodes() {
-    check(&[
+    assert_values(&[
         ("//a[@class != 'x']", &["three"]),
         ("//a[not(@class = 'x')]", &["one", "three", "none"]),
         ("//li[. < 3]", &["1", "2"]),
@@ -109,7 +109,7 @@ fn sets_of_nodes_compare_by_any_of_their_nodes() {
 
 #[test]
 fn functions_are_those_of_the_core_library() {
-    check(&[
+    assert_values(&[
         ("string(//p)", &["first"]),
         ("string(//nothing)", &[""]),
         ("normalize-space('  a \n b  ')", &["a b"]),
@@ -161,7 +161,7 @@ fn functions_are_those_of_the_core_library() {
 
 #[test]
 fn classes_are_found_by_the_usual_idioms() {
-    check(&[
+    assert_values(&[
         (
             "//div[contains(concat(' ', normalize-space(@class), ' '), ' b ')]/@id",
             &["one", "two"],
@@ -188,7 +188,7 @@ fn classes_are_found_by_the_usual_idioms() {
 
 #[test]
 fn the_tree_is_that_of_html5_without_scripting_and_namespaces() {
-    check(&[
+    assert_values(&[
         ("count(//table/tbody/tr/td)", &["2"]),
         ("count(//table/tr)", &["0"]),
         ("//noscript/img/@src", &["pixel.gif"]),
@@ -203,7 +203,7 @@ fn the_tree_is_that_of_html5_without_scripting_and_namespaces() {
 
 #[test]
 fn relative_expressions_start_at_their_node() {
-    let document = html(PAGE);
+    let document = parse_html(PAGE);
     let [XValue::Node(list)] = evaluate(&document, "//ul")[..] else {
         panic!("one list")
     };

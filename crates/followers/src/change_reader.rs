@@ -134,7 +134,7 @@ impl ReaderState {
             }
             let asked = self.waiting[at].asked.clone();
             let began = Instant::now();
-            let found = self.find_within_limit(&asked).await;
+            let found = self.find_answer_in_time(&asked).await;
             if let Ok(Some(found)) = found {
                 self.store.note_available();
                 self.waiting.remove(at);
@@ -186,7 +186,7 @@ impl ReaderState {
         }
     }
 
-    async fn find_within_limit(
+    async fn find_answer_in_time(
         &mut self,
         asked: &ChangesRequest,
     ) -> Result<Option<ChangesResult>, String> {
@@ -205,7 +205,8 @@ impl ReaderState {
         let crawl = &asked.crawl;
         let found = match asked.question {
             ChangesQuestion::Position { asked_ms } => {
-                let before = run_changes::load_last_change_before(&*store, crawl, asked_ms).await?;
+                let before =
+                    run_changes::load_change_number_before(&*store, crawl, asked_ms).await?;
                 ChangesResult::Position(before)
             }
             ChangesQuestion::After(after) => {

@@ -84,7 +84,7 @@ impl Follow for Follower {
         }
         loop {
             let began = Instant::now();
-            let stored = self.load(store).await?;
+            let stored = self.load_position(store).await?;
             let chunk = self.read_chunk(store).await?;
             let is_end = chunk.end.is_some();
             let is_whole = self
@@ -111,7 +111,7 @@ impl Follower {
         Follower {
             notifications,
             listener,
-            writer: writer(),
+            writer: new_writer_name(),
             stored: None,
             pending: None,
             position: Cursor::start(),
@@ -120,7 +120,7 @@ impl Follower {
     }
 
     /// The position of the last stored judgement.
-    async fn load(&mut self, store: &dyn Store) -> Result<ComparedPosition, StoreError> {
+    async fn load_position(&mut self, store: &dyn Store) -> Result<ComparedPosition, StoreError> {
         if let Some(stored) = &self.stored {
             return Ok(stored.clone());
         }
@@ -252,7 +252,7 @@ impl Follower {
         };
         let mut chunk = Chunk::default();
         let most = (CHUNK_CHECKS, CHUNK_BYTES);
-        let read = chunk.read(store, &self.position, &filter, most, size);
+        let read = chunk.read(store, &self.position, &filter, most, approximate_bytes);
         match read.await {
             Ok(()) => {}
             Err(error) if error.is_fatal() && self.position != Cursor::start() => {
@@ -266,14 +266,14 @@ impl Follower {
 }
 
 /// The approximate size of a check's versions in bytes.
-fn size(page: &Value) -> usize {
+fn approximate_bytes(page: &Value) -> usize {
     let snapshot = page["snapshot"].as_str().map_or(0, str::len);
     let fields = page["fields"].as_object();
     snapshot + fields.map_or(0, |fields| 100 * fields.len())
 }
 
 /// A name that differs for each process and each start.
-fn writer() -> String {
+fn new_writer_name() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(std::process::id());
     format!("{random:016x}")

@@ -101,7 +101,7 @@ impl Follow for Follower {
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError> {
         loop {
             if self.judged.load(store).await? {
-                self.publish_standing();
+                self.update_standing_alerts();
             }
             let began = Instant::now();
             let chunk = self.read_chunk(store).await?;
@@ -112,7 +112,7 @@ impl Follow for Follower {
                 self.judged.settle_alerts(store, turn.is_last()).await?;
                 let saved = self.judged.save(store).await;
                 // Published before the reports go out, because a recipient may ask for the details at once.
-                self.publish_standing();
+                self.update_standing_alerts();
                 saved
                     .reports
                     .iter()
@@ -145,7 +145,7 @@ impl Follower {
         };
         let mut chunk = Chunk::default();
         let most = (CHUNK_PAGES, CHUNK_BYTES);
-        let size = |page: &Value| size(&page["fields"]);
+        let size = |page: &Value| approximate_bytes(&page["fields"]);
         let read = chunk.read(store, self.judged.position(), &filter, most, size);
         match read.await {
             Ok(()) => {}
@@ -157,7 +157,7 @@ impl Follower {
         Ok(chunk)
     }
 
-    fn publish_standing(&self) {
+    fn update_standing_alerts(&self) {
         let standing = Arc::new(self.judged.standing_judgements());
         *self
             .standing
@@ -180,13 +180,13 @@ fn filter_by_mappings(standing: &StandingExtractions, mappings: &[String]) -> St
 }
 
 /// The approximate size of a value in memory, in bytes.
-fn size(value: &Value) -> usize {
+fn approximate_bytes(value: &Value) -> usize {
     32 + match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Array(items) => items.iter().map(approximate_bytes).sum(),
         Value::Object(members) => members
             .iter()
-            .map(|(name, value)| name.len() + size(value))
+            .map(|(name, value)| name.len() + approximate_bytes(value))
             .sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }

@@ -248,7 +248,7 @@ impl Reader {
         let mut each = |page: Value| {
             let id = page["_id"].as_str().unwrap_or_default();
             if let Some(finished) = unpublished.remove(id) {
-                let message = result::message(page, finished.body);
+                let message = result::result_message(page, finished.body);
                 publish(&results_topic(&finished.app_id), message);
             }
             Ok(())

@@ -37,7 +37,7 @@ pub async fn load_last_change_number(store: &dyn Store) -> Result<u64, StoreErro
 
 /// The number before that of the first change of a crawl's pages since a time; if there is none yet, the number of the
 /// last change in the store.
-pub async fn load_last_change_before(
+pub async fn load_change_number_before(
     store: &dyn Store,
     crawl: &CrawlId,
     since_ms: i64,

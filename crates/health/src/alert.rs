@@ -102,7 +102,7 @@ impl Alert {
     }
 
     /// The names of the fields, each once.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn field_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for fallen in &self.fields {
             if !names.contains(&fallen.field.as_str()) {
@@ -114,14 +114,14 @@ impl Alert {
 
     /// The names of fallen fields of pages, without those of rows.
     pub fn page_field_names(&self) -> Vec<&str> {
-        let mut names = self.names();
+        let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_none());
         names
     }
 
     /// The fallen names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
     pub fn row_field_names(&self) -> Vec<&str> {
-        let mut names = self.names();
+        let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_some());
         names
     }
@@ -149,7 +149,7 @@ impl Alert {
         json!({
             "mapping": self.mapping,
             "layout_changed": self.raised_at,
-            "fields": self.names().join(", "),
+            "fields": self.field_names().join(", "),
         })
     }
 
@@ -161,7 +161,7 @@ impl Alert {
         };
         let first = self.fields.iter().enumerate().filter(is_first);
         let fields = first.map(|(_, fallen)| {
-            let (before, after) = (percent(fallen.before), percent(fallen.after));
+            let (before, after) = (format_percent(fallen.before), format_percent(fallen.after));
             let what = match (fallen.sign, split_rows_name(&fallen.field)) {
                 (Sign::Empty, Some((_, field))) => format!(
                     "{} on {after} of the pages, before on {before}",
@@ -188,12 +188,14 @@ fn describe_share(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
         (_, false) => "any".to_owned(),
-        (Some(least), true) if least > 0.0 => format!("in {} of the rows or more", percent(least)),
+        (Some(least), true) if least > 0.0 => {
+            format!("in {} of the rows or more", format_percent(least))
+        }
         (_, true) => "in any row".to_owned(),
     }
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 

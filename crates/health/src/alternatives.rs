@@ -91,7 +91,7 @@ impl MappingHealth {
     }
 
     /// The last warning for each field that an alternative serves now.
-    pub fn served_by_alternatives(&self) -> Vec<&Warning> {
+    pub fn alternative_warnings(&self) -> Vec<&Warning> {
         let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
             if warning.kind == WarningKind::AlternativeServes
@@ -104,7 +104,7 @@ impl MappingHealth {
     }
 
     /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative serves a field.
-    pub fn crawls_served(&self, field: &str) -> impl Iterator<Item = &str> {
+    pub fn crawls_served_by_alternative(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)
     }

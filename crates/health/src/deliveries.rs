@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use serde_json::Map;
 
-    fn note(deliveries: &mut Deliveries, number: usize, at: &str, attempts: u64) -> bool {
+    fn note_delivery(deliveries: &mut Deliveries, number: usize, at: &str, attempts: u64) -> bool {
         let id = format!("a/1/{number}");
         deliveries.note_page(
             "shop",
@@ -149,34 +149,40 @@ mod tests {
     #[test]
     fn a_page_that_comes_again_thousands_of_pages_later_is_known() {
         let mut deliveries = Deliveries::default();
-        assert!((0..PAGES).all(|number| note(&mut deliveries, number, "1", 1)));
-        assert!(!note(&mut deliveries, 7, "2", 2), "after a lease");
-        assert!(!note(&mut deliveries, 7, "1", 1), "passed twice");
-        assert!(note(&mut deliveries, 7, "2", 1), "fetched again");
+        assert!((0..PAGES).all(|number| note_delivery(&mut deliveries, number, "1", 1)));
+        assert!(!note_delivery(&mut deliveries, 7, "2", 2), "after a lease");
+        assert!(!note_delivery(&mut deliveries, 7, "1", 1), "passed twice");
+        assert!(note_delivery(&mut deliveries, 7, "2", 1), "fetched again");
     }
 
     #[test]
     fn a_check_of_a_later_run_counts() {
         let mut deliveries = Deliveries::default();
-        assert!(note(&mut deliveries, 7, "0", 1));
-        assert!(!note(&mut deliveries, 7, "3599", 2), "its task, again");
-        assert!(note(&mut deliveries, 7, "3600", 3), "the next run");
-        assert!(!note(&mut deliveries, 7, "3700", 4), "its task, again");
+        assert!(note_delivery(&mut deliveries, 7, "0", 1));
+        assert!(
+            !note_delivery(&mut deliveries, 7, "3599", 2),
+            "its task, again"
+        );
+        assert!(note_delivery(&mut deliveries, 7, "3600", 3), "the next run");
+        assert!(
+            !note_delivery(&mut deliveries, 7, "3700", 4),
+            "its task, again"
+        );
     }
 
     #[test]
     fn memory_is_bounded_and_unstored_pages_are_taken_back() {
         let mut deliveries = Deliveries::default();
         for number in 0..PAGES + 1_000 {
-            note(&mut deliveries, number, "1", 1);
+            note_delivery(&mut deliveries, number, "1", 1);
         }
         assert_eq!(deliveries.ring.len(), PAGES);
         assert_eq!(deliveries.known.len(), 2 * PAGES);
         deliveries.mark_saved();
-        note(&mut deliveries, 1, "1", 1);
+        note_delivery(&mut deliveries, 1, "1", 1);
         deliveries.discard_unsaved();
-        assert!(note(&mut deliveries, 1, "1", 1));
-        assert!(!note(&mut deliveries, 5_000, "1", 1));
+        assert!(note_delivery(&mut deliveries, 1, "1", 1));
+        assert!(!note_delivery(&mut deliveries, 5_000, "1", 1));
         deliveries.discard_unsaved();
         assert_eq!(deliveries.known.len(), 2 * deliveries.ring.len());
     }

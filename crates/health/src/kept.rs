@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::good_page::GoodPage;
 use crate::has_value;
-use crate::recent::push;
+use crate::recent::push_bounded;
 
 /// The number of pages kept from before a fall, and of those from after it.
 pub(crate) const KEPT: usize = 20;
@@ -45,11 +45,13 @@ pub struct KeptPage {
 impl KeptPage {
     pub(crate) fn from_page(page: &GoodPage<'_>, number: u64) -> KeptPage {
         let mut kept = KeptPage {
-            id: start(page.id, MOST_TEXT).to_owned(),
-            url: start(page.url, MOST_TEXT).to_owned(),
-            site: start(page.site, MOST_TEXT / 8).to_owned(),
+            id: truncate_text(page.id, MOST_TEXT).to_owned(),
+            url: truncate_text(page.url, MOST_TEXT).to_owned(),
+            site: truncate_text(page.site, MOST_TEXT / 8).to_owned(),
             at: page.at.to_owned(),
-            template: page.template.map(|sketch| start(sketch, 64).to_owned()),
+            template: page
+                .template
+                .map(|sketch| truncate_text(sketch, 64).to_owned()),
             number,
             fields: Map::new(),
         };
@@ -73,7 +75,7 @@ impl KeptPage {
 }
 
 /// The beginning of a text, up to this many bytes.
-fn start(text: &str, most: usize) -> &str {
+fn truncate_text(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
@@ -99,11 +101,11 @@ pub(crate) struct LastPages {
 impl LastPages {
     pub(crate) fn note_page(&mut self, page: &GoodPage<'_>, number: u64, is_whole: bool) {
         if !is_whole {
-            return push(&mut self.lacking, KeptPage::from_page(page, number), KEPT);
+            return push_bounded(&mut self.lacking, KeptPage::from_page(page, number), KEPT);
         }
         self.whole_seen += 1;
         if self.whole.len() < KEPT || self.whole_seen.is_multiple_of(ONE_IN) {
-            push(&mut self.whole, KeptPage::from_page(page, number), KEPT);
+            push_bounded(&mut self.whole, KeptPage::from_page(page, number), KEPT);
         }
     }
 }

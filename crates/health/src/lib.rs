@@ -33,7 +33,7 @@ pub use mapping_health::MappingHealth;
 pub use profile::{Finding, Profile};
 pub use rows::{RowsOfPage, split_rows_name};
 pub use scope::{FieldHealth, Scope};
-pub use series::{Fall, Series, Step, Witness, weight};
+pub use series::{Fall, Series, Step, Witness, weight_of_nth_page};
 pub use sources::Sources;
 pub use template::{MOST_TEMPLATES, is_similar};
 

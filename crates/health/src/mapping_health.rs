@@ -18,7 +18,7 @@ use crate::recent::{Novelty, RecentPages};
 use crate::rechecked_pages::RecheckedPages;
 use crate::rows::{PageEvidence, Rows};
 use crate::scope::Scope;
-use crate::series::{Series, Step, Witness, weight};
+use crate::series::{Series, Step, Witness, weight_of_nth_page};
 use crate::sources::Sources;
 use crate::template::{self, KNOWN, Template};
 
@@ -173,7 +173,7 @@ impl MappingHealth {
         let mut witness = Witness {
             source,
             number: self.pages,
-            weight: weight(self.sources.note_page(source)),
+            weight: weight_of_nth_page(self.sources.note_page(source)),
             is_known_layout: false,
         };
         let is_said = |name: &str| !said.silent.contains(name);
@@ -208,7 +208,7 @@ impl MappingHealth {
                 continue;
             }
             let template = of.and(sketch.clone());
-            self.add_fallen(names, of, template, page, events);
+            self.raise_alert_for_fallen(names, of, template, page, events);
         }
         self.judge_chains(index, page, witness, events);
         if becomes_known {
@@ -224,7 +224,7 @@ impl MappingHealth {
     }
 
     /// Raises an alert for the fields that have fallen, and for those that are about to fall.
-    fn add_fallen(
+    fn raise_alert_for_fallen(
         &mut self,
         mut names: Vec<String>,
         of: Option<usize>,
@@ -236,7 +236,7 @@ impl MappingHealth {
             Some(index) => &mut self.templates[index].scope,
             None => &mut self.all,
         };
-        names.extend(scope.fall_along());
+        names.extend(scope.complete_imminent_falls());
         let mut since = self.pages;
         let fallen = names.into_iter().filter_map(|field| {
             let fall = scope.fields.get(&field)?.fill.current_fall()?;

@@ -85,22 +85,22 @@ impl Profile {
             self.first_lengths.push(length);
             self.first_sizes.extend(number);
             if self.first_lengths.len() == WINDOW as usize {
-                self.length_edges = edges(std::mem::take(&mut self.first_lengths));
-                self.size_edges = edges(std::mem::take(&mut self.first_sizes));
+                self.length_edges = bin_edges(std::mem::take(&mut self.first_lengths));
+                self.size_edges = bin_edges(std::mem::take(&mut self.first_sizes));
             }
             return None;
         }
         self.window.values += 1;
-        self.window.lengths[bin(&self.length_edges, length)] += 1;
+        self.window.lengths[bin_index(&self.length_edges, length)] += 1;
         self.window.characters[kind_of(&text)] += 1;
         if let Some(number) = number {
-            self.window.sizes[bin(&self.size_edges, number)] += 1;
+            self.window.sizes[bin_index(&self.size_edges, number)] += 1;
         }
-        self.note_common(hash(&text));
+        self.count_common_value(hash(&text));
         (self.window.values >= WINDOW).then(|| self.close_window())?
     }
 
-    fn note_common(&mut self, value: u64) {
+    fn count_common_value(&mut self, value: u64) {
         if let Some((_, count)) = self.commonest.iter_mut().find(|(one, _)| *one == value) {
             *count += 1;
         } else if self.commonest.len() < COUNTERS {
@@ -135,7 +135,7 @@ impl Profile {
         if std::mem::take(&mut self.is_one_value) {
             return Some(Finding::ManyValues);
         }
-        let found = self.before.changes(&window);
+        let found = self.before.changed_measures(&window);
         let suspected = found.iter().map(|(what, _)| (*what).to_owned()).collect();
         let before = std::mem::replace(&mut self.suspected, suspected);
         let again = found
@@ -159,7 +159,7 @@ impl Profile {
     }
 
     /// The number of earlier values to compare with.
-    pub fn values(&self) -> u32 {
+    pub fn value_count(&self) -> u32 {
         self.before.values
     }
 }
@@ -184,7 +184,7 @@ impl Counts {
         }
     }
 
-    fn changes(&self, window: &Counts) -> Vec<(&'static str, f64)> {
+    fn changed_measures(&self, window: &Counts) -> Vec<(&'static str, f64)> {
         let all = [
             ("length", psi(&self.lengths, &window.lengths)),
             ("characters", psi(&self.characters, &window.characters)),
@@ -210,7 +210,7 @@ fn psi(before: &Bins, now: &Bins) -> f64 {
 }
 
 /// The upper bounds of all bins but the last, which are quantiles of the values.
-fn edges(mut values: Vec<f64>) -> Vec<f64> {
+fn bin_edges(mut values: Vec<f64>) -> Vec<f64> {
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);
     if values.is_empty() {
@@ -223,7 +223,7 @@ fn edges(mut values: Vec<f64>) -> Vec<f64> {
     edges
 }
 
-fn bin(edges: &[f64], value: f64) -> usize {
+fn bin_index(edges: &[f64], value: f64) -> usize {
     let below = edges.iter().filter(|edge| value > **edge).count();
     below.min(BINS - 1)
 }

@@ -50,14 +50,14 @@ impl RecentPages {
         if self.pages.iter().any(|one| keys.repeats(one, page)) {
             return Novelty::Old;
         }
-        push(&mut self.pages, keys, PAGES);
+        push_bounded(&mut self.pages, keys, PAGES);
         let Some(content) = page.content_hash.map(hash) else {
             return Novelty::New;
         };
         let (url, site) = (hash(page.url), hash(page.site));
         let mut others = self.contents.iter();
         let is_copy = others.any(|(other, of, _)| *other == content && *of != url);
-        push(&mut self.contents, (content, url, site), CONTENTS);
+        push_bounded(&mut self.contents, (content, url, site), CONTENTS);
         match is_copy {
             true => self.note_copy(content, site),
             false => Novelty::New,
@@ -90,7 +90,7 @@ impl RecentPages {
     }
 }
 
-pub(crate) fn push<T>(ring: &mut VecDeque<T>, one: T, most: usize) {
+pub(crate) fn push_bounded<T>(ring: &mut VecDeque<T>, one: T, most: usize) {
     if ring.len() >= most {
         ring.pop_front();
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use serde_json::Map;
 
-    fn note(
+    fn note_fetch(
         recent: &mut RecentPages,
         id: &str,
         at: &str,
@@ -130,19 +130,22 @@ mod tests {
     #[test]
     fn a_page_that_comes_again_says_nothing_new() {
         let mut recent = RecentPages::default();
-        assert_eq!(note(&mut recent, "x", "1", Some("c1"), 1), Novelty::New);
         assert_eq!(
-            note(&mut recent, "x", "2", Some("c2"), 2),
+            note_fetch(&mut recent, "x", "1", Some("c1"), 1),
+            Novelty::New
+        );
+        assert_eq!(
+            note_fetch(&mut recent, "x", "2", Some("c2"), 2),
             Novelty::Old,
             "it was delivered again"
         );
         assert_eq!(
-            note(&mut recent, "x", "1", Some("c1"), 1),
+            note_fetch(&mut recent, "x", "1", Some("c1"), 1),
             Novelty::Old,
             "the store passes it twice"
         );
         assert_eq!(
-            note(&mut recent, "x", "3", Some("c1"), 1),
+            note_fetch(&mut recent, "x", "3", Some("c1"), 1),
             Novelty::New,
             "it was fetched again"
         );
@@ -181,15 +184,18 @@ mod tests {
         let mut recent = RecentPages::default();
         let mut reported = Vec::new();
         for number in 0..100 {
-            match note(&mut recent, &number.to_string(), "1", Some("same"), 1) {
+            match note_fetch(&mut recent, &number.to_string(), "1", Some("same"), 1) {
                 Novelty::New => assert_eq!(number, 0),
                 Novelty::Old => {}
                 Novelty::OneContent { urls, of } => reported.push((number, urls, of)),
             }
         }
         assert_eq!(reported, [(20, 21, 21)]);
-        assert_eq!(note(&mut recent, "n", "1", Some("other"), 1), Novelty::New);
-        assert_eq!(note(&mut recent, "m", "1", None, 1), Novelty::New);
+        assert_eq!(
+            note_fetch(&mut recent, "n", "1", Some("other"), 1),
+            Novelty::New
+        );
+        assert_eq!(note_fetch(&mut recent, "m", "1", None, 1), Novelty::New);
     }
 
     #[test]

@@ -10,7 +10,7 @@ impl MappingHealth {
     /// The report for programs. Shares are rounded to a thousandth.
     pub fn report(&self) -> Value {
         let templates = self.templates.iter().map(|template| {
-            json!({"template": template.sketch, "pages": template.scope.pages, "fields": self.fields(&template.scope)})
+            json!({"template": template.sketch, "pages": template.scope.pages, "fields": self.field_reports(&template.scope)})
         });
         let known = self
             .known_values
@@ -21,7 +21,7 @@ impl MappingHealth {
             "mapping_version": self.version,
             "pages": self.pages,
             "last_at": self.last_at,
-            "fields": self.fields(&self.all),
+            "fields": self.field_reports(&self.all),
             "known_values": known.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
             "alert": self.alert(),
@@ -30,7 +30,7 @@ impl MappingHealth {
         })
     }
 
-    fn fields(&self, scope: &Scope) -> Vec<Value> {
+    fn field_reports(&self, scope: &Scope) -> Vec<Value> {
         let fields = scope.fields.iter();
         let reports = fields.map(|(name, field)| {
             let mut report = series_json(name, &field.fill);
@@ -46,7 +46,7 @@ impl MappingHealth {
 fn series_json(field: &str, series: &Series) -> Value {
     json!({
         "field": field,
-        "pages": series.total(),
+        "pages": series.page_count(),
         "now": round_share(series.now()),
         "baseline": series.baseline().map(round_share),
         "provisional": series.is_provisional(),

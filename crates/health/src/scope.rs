@@ -104,10 +104,10 @@ impl Scope {
     }
 
     /// Makes fields fall that are about to. Returns their names.
-    pub(crate) fn fall_along(&mut self) -> Vec<String> {
+    pub(crate) fn complete_imminent_falls(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields
-            .filter_map(|(name, field)| field.fill.fall_along().then(|| name.clone()))
+            .filter_map(|(name, field)| field.fill.complete_imminent_fall().then(|| name.clone()))
             .collect()
     }
 

@@ -5,8 +5,8 @@
 //! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
 //!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
 //! - Real pages come in clumps of similar pages, such as the pages of one list. So a page counts less the more pages
-//!   the same source has led to ([`weight`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence
-//!   against the series, the evidence must be [`ONE_SOURCE`] times as strong.
+//!   the same source has led to ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are
+//!   evidence against the series, the evidence must be [`ONE_SOURCE`] times as strong.
 //! - The same sum in reverse shows that a fallen series has *recovered*.
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const ONE_SOURCE: f64 = 2.0;
 const LEAST_WEIGHT: f64 = 0.2;
 
 /// The weight of the n-th page of its source, counted from 1.
-pub fn weight(nth: u32) -> f64 {
+pub fn weight_of_nth_page(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
 
@@ -60,7 +60,7 @@ pub struct Witness {
     pub source: u64,
     /// The number of the page among those of the mapping.
     pub number: u64,
-    /// The weight of the page, see [`weight`].
+    /// The weight of the page, see [`weight_of_nth_page`].
     pub weight: f64,
     /// Whether the page's layout was judged before. If at least a quarter of the pages are of known layouts, the layout
     /// cannot have changed.
@@ -207,7 +207,7 @@ impl Series {
     }
 
     /// The log likelihood ratio of half the baseline against the baseline, for a filled or an unfilled page.
-    fn ratio(&self, is_filled: bool) -> Option<f64> {
+    fn log_likelihood_ratio(&self, is_filled: bool) -> Option<f64> {
         let baseline = self.baseline.filter(|baseline| *baseline >= RAREST)?;
         Some(match is_filled {
             true => 0.5_f64.ln(),
@@ -216,7 +216,7 @@ impl Series {
     }
 
     fn update_sums(&mut self, is_filled: bool, witness: Witness) -> Step {
-        let Some(ratio) = self.ratio(is_filled) else {
+        let Some(ratio) = self.log_likelihood_ratio(is_filled) else {
             return Step::Nothing;
         };
         let ratio = ratio * witness.weight;
@@ -267,7 +267,7 @@ impl Series {
 
     /// Makes the series fall together with another one, if there is much evidence against it already. Returns whether
     /// it falls.
-    pub(crate) fn fall_along(&mut self) -> bool {
+    pub(crate) fn complete_imminent_fall(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.required_multiple() <= ONE_SOURCE;
         if falls {
@@ -305,7 +305,7 @@ impl Series {
     }
 
     /// How many pages were judged.
-    pub fn total(&self) -> u64 {
+    pub fn page_count(&self) -> u64 {
         self.total
     }
 
@@ -386,7 +386,7 @@ impl Excursion {
 mod tests {
     use super::*;
 
-    fn page(source: u64) -> Witness {
+    fn witness_of_source(source: u64) -> Witness {
         Witness {
             source,
             number: 0,
@@ -398,7 +398,10 @@ mod tests {
     fn healthy_series(pages: u64) -> Series {
         let mut series = Series::default();
         for source in 0..pages {
-            assert_eq!(series.note_page(true, page(source)), Step::Nothing);
+            assert_eq!(
+                series.note_page(true, witness_of_source(source)),
+                Step::Nothing
+            );
         }
         series
     }
@@ -407,7 +410,7 @@ mod tests {
         let mut pages = 0;
         while pages < 100_000 {
             pages += 1;
-            if series.note_page(is_filled, page(pages % sources)) == step {
+            if series.note_page(is_filled, witness_of_source(pages % sources)) == step {
                 return pages;
             }
         }
@@ -437,8 +440,14 @@ mod tests {
         let mut series = Series::default();
         let mut note = |is_filled: bool, pages: u64| {
             for number in 0..pages {
-                let weight = weight(u32::try_from(number + 1).unwrap());
-                series.note_page(is_filled, Witness { weight, ..page(1) });
+                let weight = weight_of_nth_page(u32::try_from(number + 1).unwrap());
+                series.note_page(
+                    is_filled,
+                    Witness {
+                        weight,
+                        ..witness_of_source(1)
+                    },
+                );
             }
             (series.loss_confidence(), series.current_fall())
         };
@@ -450,7 +459,7 @@ mod tests {
         assert_eq!(note(true, 1), (None, None), "a value came again");
         let mut large = healthy_series(6_000);
         for empty in 1..=4 {
-            large.note_page(false, page(empty));
+            large.note_page(false, witness_of_source(empty));
             assert_eq!(large.loss_confidence(), None, "{empty} pages say little");
         }
     }
@@ -482,7 +491,10 @@ mod tests {
     fn before_twenty_pages_nothing_is_judged() {
         let mut series = healthy_series(19);
         for source in 0..5 {
-            assert_eq!(series.note_page(false, page(source)), Step::Nothing);
+            assert_eq!(
+                series.note_page(false, witness_of_source(source)),
+                Step::Nothing
+            );
         }
         assert!(series.is_provisional());
     }

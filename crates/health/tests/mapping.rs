@@ -73,7 +73,7 @@ fn fields_that_fall_together_are_one_alert_with_pages_from_before_and_after() {
     let mut site = Site::with_known_pages(OLD, 200);
     assert_eq!(site.serve(100, &[]), [Event::LayoutChanged]);
     let alert = site.health.alert().unwrap();
-    assert_eq!(alert.names(), ["name", "price"]);
+    assert_eq!(alert.field_names(), ["name", "price"]);
     assert_eq!((alert.before.len(), alert.after.len()), (20, 20));
     assert!(alert.before.iter().all(|page| page.fields.len() == 2));
     assert!(alert.after.iter().all(|page| page.fields.is_empty()));
@@ -85,7 +85,7 @@ fn a_redesign_with_new_pages_is_noticed() {
     let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
-    assert_eq!(site.health.alert().unwrap().names(), ["price"]);
+    assert_eq!(site.health.alert().unwrap().field_names(), ["price"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_falls_while_an_alert_stands_is_reported_too() {
     );
     assert_eq!(site.serve(20, &[]), [Event::MoreFell], "another field");
     let alert = site.health.alert().unwrap();
-    assert_eq!(alert.names(), ["price", "name"]);
+    assert_eq!(alert.field_names(), ["price", "name"]);
     let of: Vec<_> = alert.fields.iter().map(|one| &one.template).collect();
     assert_eq!(
         of,
@@ -260,7 +260,7 @@ fn what_is_kept_is_bounded_and_comes_back_from_its_text() {
     assert_eq!(back, site.health);
 }
 
-fn price_from_second() -> Map<String, Value> {
+fn price_from_second_chain() -> Map<String, Value> {
     Map::from_iter([("price".to_owned(), json!(2))])
 }
 
@@ -271,7 +271,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         site.number = 10_000;
         assert_eq!(site.serve(200, &["name", "price"]), []);
         site.template = template;
-        site.alternatives = price_from_second();
+        site.alternatives = price_from_second_chain();
         let events = site.serve(500, &["name", "price"]);
         let [Event::Warned(warning)] = events.as_slice() else {
             panic!("{template}: {events:?}");
@@ -287,7 +287,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);
-        site.alternatives = price_from_second();
+        site.alternatives = price_from_second_chain();
         assert_eq!(site.serve(500, &["name", "price"]).len(), 1, "{template}");
     }
 }
@@ -300,7 +300,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
         // A quarter of the pages, in irregular order.
         let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
         site.alternatives = if is_second {
-            price_from_second()
+            price_from_second_chain()
         } else {
             Map::new()
         };
@@ -308,7 +308,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
     }
     let mut site = Site::new();
     site.number = 10_000;
-    site.alternatives = price_from_second();
+    site.alternatives = price_from_second_chain();
     assert_eq!(site.serve(1_000, &["name", "price"]), []);
 }
 
@@ -317,7 +317,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
     let mut site = Site::with_known_pages(OLD, 200);
     for _ in 0..300 {
         site.template = NEW;
-        site.alternatives = price_from_second();
+        site.alternatives = price_from_second_chain();
         assert_eq!(site.serve(1, &["name", "price"]), []);
         site.template = OLD;
         site.alternatives.clear();
@@ -325,7 +325,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
     }
     // Then only the second layout for a long time; the first chain never served it.
     site.template = NEW;
-    site.alternatives = price_from_second();
+    site.alternatives = price_from_second_chain();
     assert_eq!(site.serve(300, &["name", "price"]), []);
 }
 

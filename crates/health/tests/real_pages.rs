@@ -57,7 +57,7 @@ struct Report {
     warnings: BTreeMap<&'static str, usize>,
 }
 
-fn html_files(folder: &Path, all: &mut Vec<PathBuf>) {
+fn collect_html_files(folder: &Path, all: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).expect("the package is installed");
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a readable folder").path())
@@ -65,7 +65,7 @@ fn html_files(folder: &Path, all: &mut Vec<PathBuf>) {
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            html_files(&path, all);
+            collect_html_files(&path, all);
         } else if path.extension().is_some_and(|ending| ending == "html") {
             all.push(path);
         }
@@ -73,7 +73,7 @@ fn html_files(folder: &Path, all: &mut Vec<PathBuf>) {
 }
 
 /// Reads all pages of a manual with a mapping of these fields.
-fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
+fn read_manual(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
     let fields: Vec<Value> = fields
         .iter()
         .map(|(name, expression)| {
@@ -89,7 +89,7 @@ fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
     let set = MappingSet::from_sources(vec![source]).unwrap_or_else(|errors| panic!("{errors}"));
     let engine = Engine::new(Arc::new(set), Limits::default());
     let mut paths = Vec::new();
-    html_files(Path::new(folder), &mut paths);
+    collect_html_files(Path::new(folder), &mut paths);
     let page = |path: &PathBuf| {
         let text = String::from_utf8_lossy(&fs::read(path).expect("a readable page")).into_owned();
         let url = Url::parse("http://manual.example/page").expect("a URL");
@@ -112,7 +112,11 @@ fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
 }
 
 /// The pages of a night in their order, each with its source.
-fn draw_night(order: Order, pages: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
+fn random_page_order(
+    order: Order,
+    pages: usize,
+    random: &mut fastrand::Rng,
+) -> Vec<(usize, usize)> {
     if order == Order::Random {
         let mut night: Vec<(usize, usize)> = (0..pages).map(|page| (page, page)).collect();
         random.shuffle(&mut night);
@@ -146,7 +150,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
         if nth % NIGHTS == 0 {
             health = MappingHealth::new(manual.name);
         }
-        for (page, source) in draw_night(order, manual.pages.len(), &mut random) {
+        for (page, source) in random_page_order(order, manual.pages.len(), &mut random) {
             if reported.pages == most {
                 return reported;
             }
@@ -224,7 +228,7 @@ fn assert_few_false_alerts(manual: &Manual) {
 #[needs(python3_doc)]
 #[test]
 fn pages_of_the_python_manual_raise_no_alert() {
-    assert_few_false_alerts(&read(
+    assert_few_false_alerts(&read_manual(
         "python",
         "/usr/share/doc/python3-doc/html",
         &[
@@ -243,7 +247,7 @@ fn pages_of_the_python_manual_raise_no_alert() {
 #[needs(postgresql_doc)]
 #[test]
 fn pages_of_the_postgresql_manual_raise_no_alert() {
-    assert_few_false_alerts(&read(
+    assert_few_false_alerts(&read_manual(
         "postgresql",
         "/usr/share/doc/postgresql-doc-15/html",
         &[
@@ -266,7 +270,7 @@ fn pages_of_the_postgresql_manual_raise_no_alert() {
 #[needs(sqlite3_doc)]
 #[test]
 fn pages_of_the_sqlite_manual_raise_no_alert() {
-    assert_few_false_alerts(&read(
+    assert_few_false_alerts(&read_manual(
         "sqlite",
         "/usr/share/doc/sqlite3",
         &[

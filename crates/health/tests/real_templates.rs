@@ -30,7 +30,7 @@ fn sketches(folder: &str, begins: &str) -> Vec<String> {
 }
 
 /// The number of pages of each template, the greatest first.
-fn templates(sketches: &[String]) -> Vec<u64> {
+fn template_sizes(sketches: &[String]) -> Vec<u64> {
     let mut health = MappingHealth::new("m");
     let fields = Map::from_iter([(String::from("name"), json!("x"))]);
     for (number, sketch) in sketches.iter().enumerate() {
@@ -61,7 +61,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
 
 fn assert_few_templates(folder: &str, begins: &str, most: usize, share: f64) -> Vec<String> {
     let sketches = sketches(folder, begins);
-    let found = templates(&sketches);
+    let found = template_sizes(&sketches);
     println!(
         "{folder} {begins}*: {} pages, templates of {found:?}",
         sketches.len()

@@ -24,7 +24,7 @@ impl Site {
     }
 
     /// Serves a page with this key, and returns the events.
-    fn serve_as(&mut self, url: &str, (rows, stars): Page) -> Vec<Event> {
+    fn serve_page(&mut self, url: &str, (rows, stars): Page) -> Vec<Event> {
         let filled = [("item", rows), ("stars", stars)];
         let filled = filled.map(|(name, filled)| (name.to_owned(), (filled, rows)));
         let listed = RowsOfPage {
@@ -62,19 +62,19 @@ impl Site {
         for _ in 0..pages {
             let url = format!("a/1/{}", self.number);
             let served = page(&mut self.rng);
-            events.extend(self.serve_as(&url, served));
+            events.extend(self.serve_page(&url, served));
         }
         events
     }
 
-    fn names(&self) -> Vec<&str> {
+    fn fallen_names(&self) -> Vec<&str> {
         let alert = self.health.alert();
-        alert.map(|alert| alert.names()).unwrap_or_default()
+        alert.map(|alert| alert.field_names()).unwrap_or_default()
     }
 }
 
 /// A page whose rows each have stars with this probability.
-fn with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
+fn page_with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
     let stars = (0..rows).filter(|_| rng.f64() < share).count();
     (rows, stars as u64)
 }
@@ -85,7 +85,7 @@ fn page_of_thirty(rng: &mut fastrand::Rng) -> Page {
         true => rng.u64(1..30),
         false => 30,
     };
-    with_stars(rng, rows, 0.95)
+    page_with_stars(rng, rows, 0.95)
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
             [Event::LayoutChanged],
             "{left}"
         );
-        assert_eq!(site.names(), ["ratings[]"], "{left}");
+        assert_eq!(site.fallen_names(), ["ratings[]"], "{left}");
         let alert = site.health.alert().unwrap();
         assert!(
             alert.text().contains("ratings[] (15 or more on "),
@@ -125,9 +125,9 @@ fn a_field_of_rows_that_loses_its_values_is_an_alert() {
     for share in [0.0, 0.1] {
         let mut site = Site::new();
         assert_eq!(site.serve(100, page_of_thirty), []);
-        let events = site.serve(30, |rng| with_stars(rng, 30, share));
+        let events = site.serve(30, |rng| page_with_stars(rng, 30, share));
         assert_eq!(events, [Event::LayoutChanged], "{share}");
-        assert_eq!(site.names(), ["ratings[].stars"], "{share}");
+        assert_eq!(site.fallen_names(), ["ratings[].stars"], "{share}");
         assert!(
             site.health
                 .alert()
@@ -150,7 +150,7 @@ fn pages_without_rows_say_nothing_of_their_fields() {
     let mut site = Site::new();
     let mostly_empty = |rng: &mut fastrand::Rng| match rng.f64() < 0.6 {
         true => (0, 0),
-        false => with_stars(rng, 20, 0.9),
+        false => page_with_stars(rng, 20, 0.9),
     };
     assert_eq!(site.serve(300, mostly_empty), []);
     let lost = |rng: &mut fastrand::Rng| match rng.f64() < 0.6 {
@@ -158,7 +158,7 @@ fn pages_without_rows_say_nothing_of_their_fields() {
         false => (20, 0),
     };
     assert_eq!(site.serve(60, lost), [Event::LayoutChanged]);
-    assert_eq!(site.names(), ["ratings[].stars"]);
+    assert_eq!(site.fallen_names(), ["ratings[].stars"]);
 }
 
 #[test]
@@ -166,14 +166,14 @@ fn a_small_site_that_is_checked_again_needs_no_baseline() {
     let mut site = Site::new();
     let urls: Vec<String> = (0..8).map(|number| format!("a/1/{number}")).collect();
     for url in &urls {
-        assert_eq!(site.serve_as(url, (10, 9)), []);
+        assert_eq!(site.serve_page(url, (10, 9)), []);
     }
     let mut events = Vec::new();
     for url in urls.iter().chain(&urls) {
-        events.extend(site.serve_as(url, (0, 0)));
+        events.extend(site.serve_page(url, (0, 0)));
     }
     assert_eq!(events, [Event::LayoutChanged]);
-    assert_eq!(site.names(), ["ratings[]"]);
+    assert_eq!(site.fallen_names(), ["ratings[]"]);
 }
 
 /// Tries healthy lists of many kinds.
@@ -186,20 +186,20 @@ fn lists_that_are_well_raise_no_alert() {
         ("thirty to a page", page_of_thirty),
         ("any number", |rng| {
             let rows = rng.u64(0..60);
-            with_stars(rng, rows, 0.5)
+            page_with_stars(rng, rows, 0.5)
         }),
-        ("rare stars", |rng| with_stars(rng, 30, 0.03)),
+        ("rare stars", |rng| page_with_stars(rng, 30, 0.03)),
         ("one or two", |rng| {
             let rows = rng.u64(1..3);
-            with_stars(rng, rows, 0.8)
+            page_with_stars(rng, rows, 0.8)
         }),
         ("two kinds of lists", |rng| match rng.bool() {
-            true => with_stars(rng, 100, 0.9),
-            false => with_stars(rng, 8, 0.2),
+            true => page_with_stars(rng, 100, 0.9),
+            false => page_with_stars(rng, 8, 0.2),
         }),
         ("mostly none", |rng| match rng.f64() < 0.9 {
             true => (0, 0),
-            false => with_stars(rng, 5, 0.5),
+            false => page_with_stars(rng, 5, 0.5),
         }),
     ];
     for (kind, page) in kinds {

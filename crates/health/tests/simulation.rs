@@ -4,7 +4,9 @@
 //! of `docs/explanation/health.md`. The number is how many pages are simulated for each rate of filling.
 
 use serde_json::{Map, Value, json};
-use webfill_health::{Event, GoodPage, MappingHealth, Series, Sources, Step, Witness, weight};
+use webfill_health::{
+    Event, GoodPage, MappingHealth, Series, Sources, Step, Witness, weight_of_nth_page,
+};
 
 const RATES: [f64; 5] = [0.99, 0.95, 0.80, 0.50, 0.20];
 
@@ -59,7 +61,7 @@ impl Web {
         let witness = Witness {
             source: self.source,
             number: 0,
-            weight: weight(self.sources.note_page(self.source)),
+            weight: weight_of_nth_page(self.sources.note_page(self.source)),
             is_known_layout: false,
         };
         (is_filled, witness)

@@ -28,7 +28,7 @@ impl Site {
 
     /// Checks all pages once, as in one night. `has` returns whether a page has a value for a field. Returns whether an
     /// alert was raised.
-    fn check(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
+    fn check_pages(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
         self.night += 1;
         let mut is_alerting = false;
         for number in 0..self.pages {
@@ -85,12 +85,12 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
     for &(pages, is_listed, before, is_new, most) in REDESIGNS {
         let mut site = Site::new(pages, is_listed);
         for _ in 0..before {
-            assert!(!site.check(|_, _| true), "{pages} pages, before it");
+            assert!(!site.check_pages(|_, _| true), "{pages} pages, before it");
         }
         if is_new {
             site.template = "bbbbbbbbbbbbbbbb";
         }
-        let reported = (1..=30).find(|_| site.check(|_, name| name == "name"));
+        let reported = (1..=30).find(|_| site.check_pages(|_, name| name == "name"));
         if reported.is_none_or(|night| night > most) {
             late.push(format!(
                 "{pages} pages, listed {is_listed}, after {before} nights: {reported:?}"
@@ -98,12 +98,12 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
             continue;
         }
         let alert = site.health.alert().unwrap();
-        let mut names = alert.names();
+        let mut names = alert.field_names();
         names.sort_unstable();
         assert_eq!(names, ["phone", "price"], "{pages} pages");
         // The alert ends when the values are back.
         let over = (1..=10).find(|_| {
-            site.check(|_, _| true);
+            site.check_pages(|_, _| true);
             site.health.alert().is_none()
         });
         assert!(over.is_some(), "{pages} pages: it stands for ever");
@@ -114,7 +114,7 @@ fn a_redesign_of_a_small_site_is_reported_on_its_first_nights() {
 #[test]
 fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
     let mut site = Site::new(46, false);
-    assert!(site.check(|number, name| number < 24 || name == "name"));
+    assert!(site.check_pages(|number, name| number < 24 || name == "name"));
 }
 
 /// The probability that a check draws again whether a page has a field.
@@ -142,7 +142,7 @@ fn what_comes_and_goes_on_single_pages_is_no_alert() {
                 }
                 let names = ["name", "price", "phone"];
                 let at = |name: &str| names.iter().position(|one| *one == name).unwrap();
-                alerts += usize::from(site.check(|number, name| has[number][at(name)]));
+                alerts += usize::from(site.check_pages(|number, name| has[number][at(name)]));
                 checks += pages;
             }
         }

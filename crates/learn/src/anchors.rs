@@ -305,7 +305,7 @@ fn named_link(
     labels: &Labels,
     root: Option<&Root<'_>>,
 ) -> Option<Route> {
-    let text = crate::fold::collapse(owner.text());
+    let text = crate::fold::collapse_white_space(owner.text());
     if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
         return None;
     }

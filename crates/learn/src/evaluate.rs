@@ -114,7 +114,7 @@ impl RowReader<'_> {
 
 fn rows_of(engine: &Engine, page: &Page) -> Vec<Row> {
     let mapping = engine.set().indexes().next();
-    let extraction = engine.extract_as(mapping, input(page), RequestedParts::default());
+    let extraction = engine.extract_with_mapping(mapping, input(page), RequestedParts::default());
     let listing = extraction.ok().and_then(|mut found| found.listings.pop());
     listing.map(|listing| listing.rows).unwrap_or_default()
 }
@@ -190,7 +190,7 @@ fn engine_with(part: &str, what: Value) -> Option<Engine> {
 
 /// The limits of a crawl, with the memory that a worker gives to a page.
 pub(crate) fn limits() -> Limits {
-    Limits::within(256 << 20)
+    Limits::with_memory(256 << 20)
 }
 
 fn input(page: &Page) -> PageInput<'_> {
@@ -203,7 +203,9 @@ fn input(page: &Page) -> PageInput<'_> {
 
 fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
     let mapping = engine.set().indexes().next();
-    let Ok(extraction) = engine.extract_as(mapping, input(page), RequestedParts::default()) else {
+    let Ok(extraction) =
+        engine.extract_with_mapping(mapping, input(page), RequestedParts::default())
+    else {
         return vec![Reading::default(); count];
     };
     let field = |number: usize| extraction.fields.get(&format!("c{number}"));

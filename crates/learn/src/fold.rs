@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::clock::minutes_of_day;
 use crate::dates;
-pub(crate) use webfill_values::collapse;
+pub(crate) use webfill_values::collapse_white_space;
 
 /// Folds a text, puts a space after each comma between words, and removes spaces between a number and its sign: `a,b`
 /// and `a, b` are the same list, `42%` and `42 %` the same share.
@@ -75,7 +75,7 @@ pub(crate) struct KnownValue {
 impl KnownValue {
     /// `None` for a text that contains nothing to search for.
     pub(crate) fn new(value: &str) -> Option<KnownValue> {
-        let text = collapse(&decode_references(value));
+        let text = collapse_white_space(&decode_references(value));
         let folded = folded(&text);
         if folded.is_empty() {
             return None;
@@ -198,7 +198,7 @@ impl Spelling {
             folded: folded(read),
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },
-            day: dates::day_of(&collapse(read)),
+            day: dates::day_of(&collapse_white_space(read)),
             minutes: minutes_of_day(read),
         }
     }

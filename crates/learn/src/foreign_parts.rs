@@ -10,7 +10,7 @@ use webfill_document::{NodeRef, XPath, XValue};
 use crate::anchors::{is_short_class, is_valid_step_name, literal};
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
-use crate::fold::{Spelling, collapse};
+use crate::fold::{Spelling, collapse_white_space};
 use crate::generated::looks_generated;
 use crate::guards;
 use crate::labels::Leaks;
@@ -241,7 +241,7 @@ fn headings_of<'d>(page: &Places<'d>) -> Headings<'d> {
     let nodes = page.document.root().descendants();
     let headings = nodes.filter_map(|node| {
         let tag = node.tag()?;
-        let text = || collapse(node.text());
+        let text = || collapse_white_space(node.text());
         let is_section = || tag == "th" && node.attribute("colspan").is_some();
         match is_heading(tag) {
             true => Some((node, tag, text())),
@@ -272,7 +272,7 @@ fn pages_of_chain(
                 XValue::Attribute(attribute) => (attribute.owner(), attribute.value()),
                 _ => return None,
             };
-            let read = Spelling::new(&collapse(text));
+            let read = Spelling::new(&collapse_white_space(text));
             let is_known = label.is_some_and(|label| {
                 let mut wanted = label.wanted.iter();
                 wanted.any(|wanted| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fold::collapse;
+use crate::fold::collapse_white_space;
 use crate::forms::{ConvertedPlace, pattern_with_any_space, replace_processor};
 use crate::labels::Leaks;
 use crate::places::Places;
@@ -85,7 +85,7 @@ fn with_slashes(text: &str) -> String {
         .fold(text.to_owned(), |text, (fraction, slash, _)| {
             text.replace(*fraction, &format!(" {slash}"))
         });
-    collapse(&written)
+    collapse_white_space(&written)
 }
 
 fn slash_processors() -> Vec<Value> {

@@ -10,7 +10,7 @@ use webfill_mapping::{PageKind, value_text};
 
 use crate::clock::minutes_of_day;
 use crate::dates::{self, DateInterpretation};
-use crate::fold::{KnownValue, Spelling, collapse, folded};
+use crate::fold::{KnownValue, Spelling, collapse_white_space, folded};
 use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::truth_words::is_truth_class;
@@ -225,7 +225,7 @@ impl<'d> Places<'d> {
         if full || text.len() > LONGEST * 2 {
             return None;
         }
-        let text = collapse(text);
+        let text = collapse_white_space(text);
         if text.is_empty() || text.len() > LONGEST {
             return None;
         }

@@ -128,7 +128,7 @@ fn extract(engine: &Engine, page: &Page) -> serde_json::Map<String, Value> {
         text: &page.text,
     };
     let mapping = engine.set().indexes().next();
-    let extraction = engine.extract_as(mapping, input, RequestedParts::default());
+    let extraction = engine.extract_with_mapping(mapping, input, RequestedParts::default());
     extraction
         .map(|extraction| extraction.fields)
         .unwrap_or_default()

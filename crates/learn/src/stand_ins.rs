@@ -14,7 +14,7 @@ use webfill_document::{NodeRef, XPath, XValue};
 use crate::anchors::{is_valid_step_name, text_condition};
 use crate::candidates::{Candidate, has_word};
 use crate::evaluate::Reading;
-use crate::fold::{Spelling, collapse, folded};
+use crate::fold::{Spelling, collapse_white_space, folded};
 use crate::labels::Labels;
 use crate::page_group::Group;
 use crate::places::Places;
@@ -194,8 +194,8 @@ fn known_places<'d>(
     let of_page = |label: &Label| {
         let found = group.pages[label.page].document.evaluate(&xpath).ok()?;
         let (node, is_attribute, text) = match found.first()? {
-            XValue::Node(node) => (*node, false, collapse(node.text())),
-            XValue::Attribute(one) => (one.owner(), true, collapse(one.value())),
+            XValue::Node(node) => (*node, false, collapse_white_space(node.text())),
+            XValue::Attribute(one) => (one.owner(), true, collapse_white_space(one.value())),
             _ => return None,
         };
         let read = Spelling::new(&text);
@@ -351,7 +351,7 @@ impl<'d> RowOfValue<'d> {
 fn beginning_of(cell: NodeRef<'_>) -> String {
     const COMPARED: usize = 400;
     let beginning: String = cell.text().chars().take(COMPARED).collect();
-    collapse(&beginning)
+    collapse_white_space(&beginning)
 }
 
 /// The first row of the table of a row.
@@ -458,7 +458,7 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
             let is_other = |member: &NodeRef<'_>| {
                 *member != node
                     && member.text().len() <= 4 * LONGEST_COMPARED
-                    && ends_in_one_of(&folded(&collapse(member.text())), &others)
+                    && ends_in_one_of(&folded(&collapse_white_space(member.text())), &others)
             };
             if members.iter().any(is_other) {
                 *shown.entry((level, tag)).or_default() += 1;
@@ -490,7 +490,7 @@ fn values_of_others(page: &Places<'_>, number: usize, labels: &[Label]) -> BTree
         .known
         .values()
         .flatten()
-        .map(|value| folded(&collapse(value)))
+        .map(|value| folded(&collapse_white_space(value)))
         .collect();
     let own = labels.iter().filter(|label| label.page == number);
     for wanted in own.flat_map(|label| &label.wanted) {

@@ -283,7 +283,7 @@ fn a_value_is_read_although_pages_lack_other_things() {
         let book = values(number);
         let html = format!(
             "<h1>Book {number}</h1>{}",
-            (named.html)(&book, has_own, number % 2 == 0)
+            (named.html)(&book, has_own, number.is_multiple_of(2))
         );
         let all: Vec<(&str, [&str; 1])> = FIELDS
             .iter()

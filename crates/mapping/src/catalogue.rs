@@ -151,7 +151,7 @@ mod tests {
         };
         let (mut reader, value) = Reader::parse(&source).unwrap();
         let given = value.as_object().unwrap();
-        let parameters = Parameters::check(entry, given, "", &mut reader);
+        let parameters = Parameters::read(entry, given, "", &mut reader);
         let parameters = parameters.unwrap_or_else(|| panic!("{:?}", reader.into_findings().0));
         let built = (entry.build)(&parameters, selectors);
         built.unwrap_or_else(|refusals| panic!("{}: {refusals:?}", entry.name))

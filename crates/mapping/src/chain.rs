@@ -85,7 +85,7 @@ impl Chain {
         let found = run_steps(std::slice::from_ref(first), vec![start], run, watch)?;
         for item in &found {
             let read = || run_to_first(others, item.clone(), run, &mut NoObserver);
-            run.columns.gather(read).0?;
+            run.columns.gather_evidence(read).0?;
         }
         let left = found.into_iter().map(|item| {
             let read = || run_to_first(others, item, run, watch);

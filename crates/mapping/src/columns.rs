@@ -40,7 +40,7 @@ struct Column {
 
 impl Columns {
     /// Reads some of the values. Returns whether any of them may be read differently once the others are known.
-    pub(crate) fn gather<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
+    pub(crate) fn gather_evidence<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
         self.depends.set(false);
         let done = self.with_reading(Reading::Part, read);
         (done, self.depends.take())
@@ -59,7 +59,7 @@ impl Columns {
     }
 
     /// Whether the current value must wait for the rest of its column. If so, it is marked to be read again.
-    pub(crate) fn must_wait(&self) -> bool {
+    pub(crate) fn postpone_if_partial(&self) -> bool {
         let puts_off = self.reading.get() == Reading::Part;
         self.depends.set(self.depends.get() || puts_off);
         puts_off
@@ -75,7 +75,7 @@ impl Columns {
             Reading::All => numbers.evidence(),
             Reading::Part => {
                 let own = numbers.evidence();
-                self.add(step, numbers.depend_on_others(), |column| {
+                self.add_to_column(step, numbers.depend_on_others(), |column| {
                     column.numbers.merge(&own);
                 });
                 own
@@ -90,7 +90,7 @@ impl Columns {
             Reading::All => dates.evidence().order(),
             Reading::Part => {
                 let own = dates.evidence();
-                self.add(step, dates.depend_on_others(), |column| {
+                self.add_to_column(step, dates.depend_on_others(), |column| {
                     column.dates.merge(&own);
                 });
                 own.order()
@@ -99,7 +99,7 @@ impl Columns {
         }
     }
 
-    fn add(&self, step: &dyn Processor, depends: bool, merge: impl FnOnce(&mut Column)) {
+    fn add_to_column(&self, step: &dyn Processor, depends: bool, merge: impl FnOnce(&mut Column)) {
         self.depends.set(self.depends.get() || depends);
         merge(self.of_step.borrow_mut().entry(address(step)).or_default());
     }

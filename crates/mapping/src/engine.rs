@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use webfill_document::Document;
-use webfill_urls::{MAX_URL_BYTES, Url, canonical};
+use webfill_urls::{MAX_URL_BYTES, Url, canonical_url};
 
 use crate::chain::{ChainObserver, NoObserver};
 use crate::extraction::{
@@ -62,7 +62,7 @@ impl Engine {
         wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
         let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
-        let mut extraction = self.extract_as(mapping, page, wants)?;
+        let mut extraction = self.extract_with_mapping(mapping, page, wants)?;
         extraction.warnings.splice(0..0, warnings);
         Ok(extraction)
     }
@@ -80,7 +80,7 @@ impl Engine {
         wants: RequestedParts,
     ) -> Result<Extraction, ExtractError> {
         let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
-        let mut extraction = self.extract_document_as(mapping, page, metadata, wants)?;
+        let mut extraction = self.extract_document_with_mapping(mapping, page, metadata, wants)?;
         extraction.warnings.splice(0..0, warnings);
         Ok(extraction)
     }
@@ -90,7 +90,7 @@ impl Engine {
     /// # Errors
     ///
     /// The deadline passed.
-    pub fn extract_document_as(
+    pub fn extract_document_with_mapping(
         &self,
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
@@ -106,7 +106,7 @@ impl Engine {
     /// # Errors
     ///
     /// The deadline passed.
-    pub fn extract_as(
+    pub fn extract_with_mapping(
         &self,
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
@@ -131,7 +131,7 @@ impl Engine {
                 .to_owned(),
             subject: run.subject(),
         })?;
-        extraction.truncated = page.truncated();
+        extraction.truncated = page.truncation_message();
         extraction.warnings = run.into_warnings();
         Ok(extraction)
     }
@@ -152,7 +152,7 @@ impl Engine {
         run: &Run<'_>,
     ) -> Result<(), OutOfTime> {
         if let Some(index) = mapping {
-            self.apply(index, extraction, wants, run)?;
+            self.apply_mapping(index, extraction, wants, run)?;
         }
         if wants.all_links {
             run.set_subject("all links".to_owned());
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// Reads the page with its mapping: fields, rows and links.
-    fn apply(
+    fn apply_mapping(
         &self,
         index: MappingIndex,
         extraction: &mut Extraction,
@@ -381,7 +381,9 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
             run.warn("the end of the page was not searched for links");
         }
         let own = run.page.url();
-        let base = scan.base.and_then(|href| canonical(&href, Some(own)).ok());
+        let base = scan
+            .base
+            .and_then(|href| canonical_url(&href, Some(own)).ok());
         let mut links = Links::new(run.page, base.as_ref().unwrap_or(own), run.limits.links);
         scan.hrefs.iter().for_each(|href| links.add(href));
         return Ok(links.finish(run));

@@ -114,7 +114,7 @@ impl JsonQuery {
         limits: &Limits,
     ) -> Result<Vec<&'v Value>, String> {
         if self.cost.can_explode() {
-            let visits = self.cost.visits(value);
+            let visits = self.cost.estimate_visits(value);
             if visits > limits.json_visits {
                 return Err(
                     "the JSONPath could take too long on this page: make it more direct".to_owned(),
@@ -183,8 +183,8 @@ impl Cost {
     }
 
     /// A rough upper bound of how many values the expression visits on `value`.
-    fn visits(&self, value: &Value) -> usize {
-        let (values, depth) = size(value);
+    fn estimate_visits(&self, value: &Value) -> usize {
+        let (values, depth) = count_and_depth(value);
         let levels = depth.saturating_pow(self.descendants.saturating_sub(1));
         values
             .saturating_mul(levels)
@@ -199,9 +199,9 @@ impl Cost {
 }
 
 /// The number of values, and their depth. The parser bounds the depth.
-fn size(value: &Value) -> (usize, usize) {
+fn count_and_depth(value: &Value) -> (usize, usize) {
     let add = |(values, depth): (usize, usize), child: &Value| {
-        let (more, deeper) = size(child);
+        let (more, deeper) = count_and_depth(child);
         (values + more, depth.max(deeper + 1))
     };
     match value {

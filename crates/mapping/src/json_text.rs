@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str, most: usize) -> JsonText {
             oddity: None,
         };
     }
-    match is_encoded(text) {
+    match is_html_encoded(text) {
         true => {
             let decoded = entities::decode_references(text);
             let mut read = Reader::new(&decoded, most).read_all();
@@ -59,7 +59,7 @@ fn may_lose_digits(text: &str) -> bool {
 }
 
 /// Whether a text was HTML-encoded once too often.
-fn is_encoded(text: &str) -> bool {
+fn is_html_encoded(text: &str) -> bool {
     let first = text.trim_start_matches(['{', '[', ' ', '\n', '\r', '\t']);
     first.len() < text.len()
         && (first.starts_with("&quot;")
@@ -98,7 +98,7 @@ impl<'t> Reader<'t> {
                 break None;
             }
             if !values.is_empty() {
-                self.note("it holds several values");
+                self.note_oddity("it holds several values");
             }
             match self.read_value(0) {
                 Ok(value) => values.push(value),
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn note(&mut self, oddity: &str) {
+    fn note_oddity(&mut self, oddity: &str) {
         self.oddity.get_or_insert_with(|| oddity.to_owned());
     }
 
@@ -140,7 +140,7 @@ impl<'t> Reader<'t> {
     fn skip_prefix(&mut self) {
         if self.take(")]}'") {
             self.take(",");
-            self.note("it begins with )]}'");
+            self.note_oddity("it begins with )]}'");
         }
     }
 
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
                 .find(|c| !(is_white_space(c) || is_invisible(c)));
             self.at += blank.unwrap_or(self.unread_text().len());
             if MARKS.iter().any(|mark| self.take(mark)) {
-                self.note("it is in a comment or CDATA section");
+                self.note_oddity("it is in a comment or CDATA section");
             } else if self.unread_text().starts_with("/*") {
                 self.skip_to("*/");
             } else if self.unread_text().starts_with("//") {
@@ -165,7 +165,7 @@ impl<'t> Reader<'t> {
     }
 
     fn skip_to(&mut self, end: &str) {
-        self.note("it holds comments");
+        self.note_oddity("it holds comments");
         let length = self.unread_text().find(end).map(|at| at + end.len());
         self.at += length.unwrap_or(self.unread_text().len());
     }
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
     /// Skips the rest of the line. Stops before a mark of a comment or CDATA section that is the first text in it,
     /// because JSON may follow the mark.
     fn skip_line(&mut self) {
-        self.note("it holds comments");
+        self.note_oddity("it holds comments");
         let line = self
             .unread_text()
             .split(['\n', '\r'])
@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
     fn skip_between(&mut self) {
         self.skip_blanks();
         while self.take(";") || self.take(",") {
-            self.note("a mark follows it");
+            self.note_oddity("a mark follows it");
             self.skip_blanks();
         }
     }
@@ -250,7 +250,7 @@ impl<'t> Reader<'t> {
     fn take_commas_and_bracket(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {
-            self.note("it has extra commas");
+            self.note_oddity("it has extra commas");
             self.skip_blanks();
         }
         match self.peek() {
@@ -268,7 +268,7 @@ impl<'t> Reader<'t> {
         if self.take(",") {
             self.skip_blanks();
             if self.peek() == Some(bracket) {
-                self.note("it has extra commas");
+                self.note_oddity("it has extra commas");
             }
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl<'t> Reader<'t> {
                 b'"' => return Ok(string),
                 b'\\' => self.read_escape(&mut string)?,
                 _ => {
-                    self.note("its strings contain control characters");
+                    self.note_oddity("its strings contain control characters");
                     string.push(' ');
                 }
             }
@@ -315,10 +315,10 @@ impl<'t> Reader<'t> {
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
-            'u' => self.unicode_escape()?,
+            'u' => self.read_unicode_escape()?,
             // JavaScript escapes this quote where texts are in single quotes.
             '\'' => {
-                self.note("it has needlessly escaped quotes");
+                self.note_oddity("it has needlessly escaped quotes");
                 '\''
             }
             other => return Err(format!("unknown escape `\\{other}`")),
@@ -326,12 +326,12 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn unicode_escape(&mut self) -> Result<char, Fault> {
-        let first = self.four_digits()?;
+    fn read_unicode_escape(&mut self) -> Result<char, Fault> {
+        let first = self.read_four_digits()?;
         if (0xd800..0xdc00).contains(&first) && self.unread_text().starts_with("\\u") {
             let before = self.at;
             self.at += 2;
-            let second = self.four_digits()?;
+            let second = self.read_four_digits()?;
             if (0xdc00..0xe000).contains(&second) {
                 let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
                 return Ok(char::from_u32(code).unwrap_or('\u{fffd}'));
@@ -339,12 +339,12 @@ impl<'t> Reader<'t> {
             self.at = before;
         }
         Ok(char::from_u32(first).unwrap_or_else(|| {
-            self.note("it has an incomplete escaped character");
+            self.note_oddity("it has an incomplete escaped character");
             '\u{fffd}'
         }))
     }
 
-    fn four_digits(&mut self) -> Result<u32, Fault> {
+    fn read_four_digits(&mut self) -> Result<u32, Fault> {
         let digits = self.unread_text().get(..4).unwrap_or_default();
         let code = u32::from_str_radix(digits, 16).ok();
         let code = code.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
@@ -362,7 +362,7 @@ impl<'t> Reader<'t> {
             "false" => Value::Bool(false),
             "null" => Value::Null,
             "NaN" | "undefined" | "Infinity" | "-Infinity" => {
-                self.note("it has invalid values");
+                self.note_oddity("it has invalid values");
                 Value::Null
             }
             _ => parse_number(word).ok_or_else(|| "expected a value".to_owned())?,

@@ -9,7 +9,7 @@ pub(crate) const fn required_key(name: &'static str) -> Key {
     }
 }
 
-pub(crate) const fn optional(name: &'static str) -> Key {
+pub(crate) const fn optional_key(name: &'static str) -> Key {
     Key {
         name,
         required: false,
@@ -18,33 +18,34 @@ pub(crate) const fn optional(name: &'static str) -> Key {
 
 /// Keys of a mapping. `$schema` is for editors.
 pub(crate) const MAPPING_KEYS: &[Key] = &[
-    optional("$schema"),
+    optional_key("$schema"),
     required_key("name"),
-    optional("description"),
-    optional("lane"),
+    optional_key("description"),
+    optional_key("lane"),
     required_key("url_patterns"),
-    optional("headers"),
-    optional("match"),
-    optional("url_parsers"),
-    optional("fields"),
-    optional("rows"),
+    optional_key("headers"),
+    optional_key("match"),
+    optional_key("url_parsers"),
+    optional_key("fields"),
+    optional_key("rows"),
 ];
 pub(crate) const URL_PATTERN_KEYS: &[Key] = &[
     required_key("type"),
     required_key("pattern"),
-    optional("description"),
+    optional_key("description"),
 ];
-pub(crate) const URL_PARSER_KEYS: &[Key] = &[optional("description"), required_key("processors")];
+pub(crate) const URL_PARSER_KEYS: &[Key] =
+    &[optional_key("description"), required_key("processors")];
 pub(crate) const FIELD_KEYS: &[Key] = &[
     required_key("name"),
-    optional("description"),
-    optional("multiple"),
-    optional("continues"),
-    optional("keep_empty"),
-    optional("processors"),
-    optional("alternatives"),
+    optional_key("description"),
+    optional_key("multiple"),
+    optional_key("continues"),
+    optional_key("keep_empty"),
+    optional_key("processors"),
+    optional_key("alternatives"),
 ];
-pub(crate) const STEP_KEYS: &[Key] = &[required_key("type"), optional("parameters")];
+pub(crate) const STEP_KEYS: &[Key] = &[required_key("type"), optional_key("parameters")];
 
 /// The pattern of field names. They are keys in databases, where `$` and `.` have a special meaning.
 pub(crate) const FIELD_NAME: &str = "^[a-z][a-z0-9_]*$";

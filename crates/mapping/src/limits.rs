@@ -51,7 +51,7 @@ impl Default for Limits {
 impl Limits {
     /// Limits of an extraction that may use this much memory. Three quarters are for trees and JSON. The rest is for
     /// the fields and for the values that processors yield: two steps are in memory at the same time.
-    pub fn within(memory_bytes: usize) -> Limits {
+    pub fn with_memory(memory_bytes: usize) -> Limits {
         let most = Limits::default();
         let memory = memory_bytes / 4 * 3;
         let document = webfill_document::Limits {

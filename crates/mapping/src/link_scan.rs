@@ -46,7 +46,7 @@ pub(crate) fn scan_links(html: &str, most: usize, deadline: Option<Instant>) -> 
         if tokenizer.sink.tokens.get() != tokens {
             (tokens, last_token) = (tokenizer.sink.tokens.get(), now);
         }
-        let enough = tokenizer.sink.links() > most.saturating_mul(2);
+        let enough = tokenizer.sink.link_count() > most.saturating_mul(2);
         let stuck = now.duration_since(last_token) > TIME_WITHOUT_TOKEN;
         if enough || stuck || deadline.is_some_and(|deadline| now >= deadline) {
             break;
@@ -72,20 +72,20 @@ impl TokenSink for Tags {
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
         self.tokens.set(self.tokens.get() + 1);
         match token {
-            Token::TagToken(tag) if tag.kind == TagKind::StartTag => self.start_tag(&tag),
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => self.read_start_tag(&tag),
             _ => TokenSinkResult::Continue,
         }
     }
 }
 
 impl Tags {
-    fn links(&self) -> usize {
+    fn link_count(&self) -> usize {
         self.scan.borrow().hrefs.len()
     }
 
     /// Collects links, the base and `nofollow`. Also notifies the tokenizer where raw text begins, as the tree builder
     /// would.
-    fn start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
+    fn read_start_tag(&self, tag: &Tag) -> TokenSinkResult<()> {
         match tag.name {
             local_name!("a") | local_name!("area") => {
                 let href = attribute(tag, &local_name!("href"));

@@ -13,20 +13,20 @@ pub fn processors_manual() -> String {
             .iter()
             .filter(|entry| entry.family == *family)
         {
-            describe(entry, &mut manual);
+            write_entry(entry, &mut manual);
         }
     }
     manual
 }
 
-fn describe(entry: &Entry, manual: &mut String) {
+fn write_entry(entry: &Entry, manual: &mut String) {
     *manual += &format!("### `{}`\n\n{}\n\n", entry.name, entry.summary);
     if !entry.parameters.is_empty() {
         *manual += "| parameter | value | default | meaning |\n|---|---|---|---|\n";
         entry
             .parameters
             .iter()
-            .for_each(|parameter| *manual += &row(parameter));
+            .for_each(|parameter| *manual += &parameter_row(parameter));
         *manual += "\n";
     }
     *manual += "| parameters | in | out |\n|---|---|---|\n";
@@ -37,51 +37,54 @@ fn describe(entry: &Entry, manual: &mut String) {
     *manual += "\n";
 }
 
-fn row(parameter: &Parameter) -> String {
+fn parameter_row(parameter: &Parameter) -> String {
     let default = match parameter.presence {
         Presence::Required => "required".to_owned(),
         Presence::Optional => String::new(),
-        Presence::Text(text) => code(&format!("{text:?}")),
-        Presence::Boolean(value) => code(&value.to_string()),
+        Presence::Text(text) => format_code(&format!("{text:?}")),
+        Presence::Boolean(value) => format_code(&value.to_string()),
     };
     let kind = describe_kind(parameter.kind);
     format!(
         "| `{}` | {kind} | {default} | {} |\n",
         parameter.name,
-        cell(parameter.meaning)
+        escape_cell(parameter.meaning)
     )
 }
 
 fn example_row(example: &Example) -> String {
     let input = match example.input {
-        Input::Page(html) => format!("a page with {}", code(html)),
-        Input::Values(texts) => values(texts),
+        Input::Page(html) => format!("a page with {}", format_code(html)),
+        Input::Values(texts) => format_values(texts),
     };
-    let output = values(example.output);
-    format!("| {} | {input} | {output} |\n", code(example.parameters))
+    let output = format_values(example.output);
+    format!(
+        "| {} | {input} | {output} |\n",
+        format_code(example.parameters)
+    )
 }
 
-fn values(texts: &[&str]) -> String {
+fn format_values(texts: &[&str]) -> String {
     match texts.is_empty() {
         true => "nothing".to_owned(),
         false => texts
             .iter()
-            .map(|text| code(text))
+            .map(|text| format_code(text))
             .collect::<Vec<_>>()
             .join(", "),
     }
 }
 
 /// Formats `text` as code in a table: on one line, with white space at its ends visible.
-fn code(text: &str) -> String {
+fn format_code(text: &str) -> String {
     let mut line = text.replace('\n', "⏎").replace('\u{a0}', "⍽");
     if line.starts_with(' ') || line.ends_with(' ') {
         line = format!("{line:?}");
     }
     let ticks = if line.contains('`') { "``" } else { "`" };
-    format!("{ticks}{}{ticks}", cell(&line))
+    format!("{ticks}{}{ticks}", escape_cell(&line))
 }
 
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -12,7 +12,7 @@ use crate::keys::{
 use crate::parameters::Parameters;
 use crate::processors::select::XPATH;
 use crate::reader::{Object, Reader, ValueAtPath};
-use crate::request_headers::{REQUEST_HEADERS, request_header};
+use crate::request_headers::{REQUEST_HEADERS, normalize_request_header};
 use crate::rows::{RowRule, read_rows};
 use crate::run::Processor;
 use crate::selectors::Selectors;
@@ -82,15 +82,17 @@ pub(crate) fn read_mapping(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<(Mapping, Vec<UrlPattern>)> {
-    let object = reader.object(at, MAPPING_KEYS)?;
+    let object = reader.read_object(at, MAPPING_KEYS)?;
     let name = read_name(&object, is_mapping_name, MAPPING_NAME, reader);
-    reader.text_of(&object, "$schema");
-    let description = reader.text_of(&object, "description").map(str::to_owned);
+    reader.read_text_of(&object, "$schema");
+    let description = reader
+        .read_text_of(&object, "description")
+        .map(str::to_owned);
     let lane = read_lane(&object, reader);
     let url_patterns = read_url_patterns(&object, reader);
     let headers = read_headers(&object, reader);
     let url_parsers = reader
-        .list_of(&object, "url_parsers")
+        .read_list_of(&object, "url_parsers")
         .iter()
         .filter_map(|parser| read_url_parser(parser, reader, selectors))
         .collect();
@@ -112,7 +114,7 @@ pub(crate) fn read_mapping(
 }
 
 fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
-    let text = reader.text_of(object, "lane")?;
+    let text = reader.read_text_of(object, "lane")?;
     let named = PageLane::NAMES.iter().find(|(name, _)| *name == text);
     if named.is_none() {
         let path = object.get("lane").map_or_else(String::new, |at| at.path);
@@ -125,8 +127,8 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
 /// Reads the fields that identify the record of a page.
 fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for at in reader.list_of(object, "match") {
-        let Some(name) = reader.text(&at) else {
+    for at in reader.read_list_of(object, "match") {
+        let Some(name) = reader.read_text(&at) else {
             continue;
         };
         match fields.iter().any(|field| field.name == name) {
@@ -147,7 +149,7 @@ pub(crate) fn read_name(
     reader: &mut Reader<'_>,
 ) -> Option<String> {
     let at = object.get("name")?;
-    let name = reader.text(&at)?;
+    let name = reader.read_text(&at)?;
     if name.len() > MAX_NAME_BYTES {
         reader.add_fault(
             &at.path,
@@ -180,7 +182,7 @@ fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPat
     let Some(at) = object.get("url_patterns") else {
         return Vec::new();
     };
-    let entries = reader.list(&at);
+    let entries = reader.read_list(&at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.add_fault(&at.path, "a mapping without patterns never matches");
     }
@@ -194,15 +196,15 @@ fn read_headers(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<(String, St
     let Some(at) = object.get("headers") else {
         return Vec::new();
     };
-    let Some(object) = reader.object(&at, REQUEST_HEADERS) else {
+    let Some(object) = reader.read_object(&at, REQUEST_HEADERS) else {
         return Vec::new();
     };
     let mut headers = Vec::new();
     for key in REQUEST_HEADERS {
-        let Some(value) = reader.text_of(&object, key.name) else {
+        let Some(value) = reader.read_text_of(&object, key.name) else {
             continue;
         };
-        match request_header(key.name, value) {
+        match normalize_request_header(key.name, value) {
             Ok(header) => headers.push(header),
             Err(why) => reader.add_fault(&format!("{}.{}", at.path, key.name), why),
         }
@@ -211,10 +213,10 @@ fn read_headers(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<(String, St
 }
 
 fn read_url_pattern(at: &ValueAtPath<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {
-    let object = reader.object(at, URL_PATTERN_KEYS)?;
-    reader.text_of(&object, "description");
-    let kind = reader.text_of(&object, "type");
-    let pattern = reader.text_of(&object, "pattern");
+    let object = reader.read_object(at, URL_PATTERN_KEYS)?;
+    reader.read_text_of(&object, "description");
+    let kind = reader.read_text_of(&object, "type");
+    let pattern = reader.read_text_of(&object, "pattern");
     let (kind, pattern) = (kind?, pattern?);
     match UrlPattern::compile(kind, pattern) {
         Ok(pattern) => Some(pattern),
@@ -230,8 +232,10 @@ pub(crate) fn read_url_parser(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<Chain> {
-    let object = reader.object(at, URL_PARSER_KEYS)?;
-    let description = reader.text_of(&object, "description").map(str::to_owned);
+    let object = reader.read_object(at, URL_PARSER_KEYS)?;
+    let description = reader
+        .read_text_of(&object, "description")
+        .map(str::to_owned);
     let processors = object.get("processors")?;
     Some(Chain {
         description,
@@ -245,7 +249,7 @@ fn read_fields(
     selectors: &mut Selectors,
 ) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
-    for at in reader.list_of(object, "fields") {
+    for at in reader.read_list_of(object, "fields") {
         let Some(field) = read_field(&at, reader, selectors) else {
             continue;
         };
@@ -263,11 +267,13 @@ fn read_field(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<Field> {
-    let object = reader.object(at, FIELD_KEYS)?;
+    let object = reader.read_object(at, FIELD_KEYS)?;
     let name = read_name(&object, is_field_name, FIELD_NAME, reader);
-    reader.text_of(&object, "description");
-    let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
-    let continues = reader.boolean_of(&object, "continues").unwrap_or(false);
+    reader.read_text_of(&object, "description");
+    let multiple = reader.read_boolean_of(&object, "multiple").unwrap_or(false);
+    let continues = reader
+        .read_boolean_of(&object, "continues")
+        .unwrap_or(false);
     if continues && !multiple {
         let path = format!("{}.continues", at.path);
         reader.add_fault(
@@ -275,7 +281,9 @@ fn read_field(
             "only a list can continue over several pages: set `multiple`",
         );
     }
-    let keep_empty = reader.boolean_of(&object, "keep_empty").unwrap_or(false);
+    let keep_empty = reader
+        .read_boolean_of(&object, "keep_empty")
+        .unwrap_or(false);
     if keep_empty && !multiple {
         let path = format!("{}.keep_empty", at.path);
         reader.add_fault(&path, "only a list has positions to keep: set `multiple`");
@@ -315,7 +323,7 @@ fn read_alternatives(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Vec<Chain> {
-    let chains = reader.list(at);
+    let chains = reader.read_list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.add_fault(&at.path, "the list of alternatives is empty");
     }
@@ -330,7 +338,7 @@ pub(crate) fn read_chain(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Chain {
-    let entries = reader.list(at);
+    let entries = reader.read_list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.add_fault(&at.path, "the list of processors is empty");
     }
@@ -368,9 +376,9 @@ fn read_step(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<Step> {
-    let object = reader.object(at, STEP_KEYS)?;
+    let object = reader.read_object(at, STEP_KEYS)?;
     let kind = object.get("type")?;
-    let entry = match catalogue::find(reader.text(&kind)?) {
+    let entry = match catalogue::find(reader.read_text(&kind)?) {
         Ok(entry) => entry,
         Err(message) => {
             reader.add_fault(&kind.path, message);
@@ -389,7 +397,7 @@ fn read_step(
             return None;
         }
     };
-    let parameters = Parameters::check(entry, given, &path, reader)?;
+    let parameters = Parameters::read(entry, given, &path, reader)?;
     let built = (entry.build)(&parameters, selectors);
     for (parameter, message) in selectors.take_warnings() {
         reader.warn(&format!("{path}.{parameter}"), message);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use typed_arena::Arena;
 use webfill_document::{Document, Limits as DocumentLimits};
-use webfill_urls::{Encoding, Url, UrlRefusal, canonical, canonical_on_page, with_route};
+use webfill_urls::{Encoding, Url, UrlRefusal, canonical_url, canonical_url_on_page, with_route};
 
 use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
@@ -89,7 +89,7 @@ impl<'a> Page<'a> {
     }
 
     /// The tree of an HTML or XML page. Other pages cause a warning.
-    pub(crate) fn document(&self, run: &Run<'_>) -> Option<&Document> {
+    pub(crate) fn document_or_warn(&self, run: &Run<'_>) -> Option<&Document> {
         let document = self.tree();
         if document.is_none() {
             run.warn("the page has no elements: it is neither HTML nor XML");
@@ -111,13 +111,13 @@ impl<'a> Page<'a> {
     }
 
     /// Why the end of the page is missing from its tree, if it was parsed and cut.
-    pub(crate) fn truncated(&self) -> Option<String> {
-        let truncation = self.document.get()?.truncated()?;
+    pub(crate) fn truncation_message(&self) -> Option<String> {
+        let truncation = self.document.get()?.truncation()?;
         Some(truncation.to_string())
     }
 
     /// Parses a text of a chain as HTML.
-    pub(crate) fn fragment(&self, text: &str) -> &Document {
+    pub(crate) fn parse_fragment(&self, text: &str) -> &Document {
         let mut limits = self.document_limits();
         // Reserve memory: expressions may need a copy of the fragment later.
         limits.memory_bytes = limits.memory_bytes.min(self.memory_left() / 4);
@@ -154,7 +154,7 @@ impl<'a> Page<'a> {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
             // Browsers resolve the base itself in UTF-8, whatever the encoding of the page.
-            href.and_then(|href| canonical(href, Some(self.input.url)).ok())
+            href.and_then(|href| canonical_url(href, Some(self.input.url)).ok())
                 .unwrap_or_else(|| self.input.url.clone())
         })
     }
@@ -162,8 +162,8 @@ impl<'a> Page<'a> {
     /// Resolves a link of this page against a base, as a browser does.
     pub(crate) fn resolve_link(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
         let joined = match self.encoding {
-            Some(encoding) => canonical_on_page(link, base, encoding),
-            None => canonical(link, Some(base)),
+            Some(encoding) => canonical_url_on_page(link, base, encoding),
+            None => canonical_url(link, Some(base)),
         };
         with_route(joined?, link)
     }

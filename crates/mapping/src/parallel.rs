@@ -22,7 +22,7 @@ impl MappingSet {
     /// The fields of a mapping that are parallel lists: their chains lead to the same entries.
     pub fn parallel_lists(&self, index: MappingIndex) -> Vec<ParallelLists> {
         let mapping = self.mapping(index);
-        let mut open = lists(mapping);
+        let mut open = collect_lists(mapping);
         let mut found = Vec::new();
         found.extend(find_definitions(mapping, &mut open));
         while let Some(prefix) = common_entries(&open) {
@@ -71,7 +71,7 @@ fn is_list(field: &Field) -> bool {
 
 type List<'m> = (&'m Field, ChainPath);
 
-fn lists(mapping: &Mapping) -> Vec<List<'_>> {
+fn collect_lists(mapping: &Mapping) -> Vec<List<'_>> {
     let fields = mapping.fields.iter().filter(|field| is_list(field));
     let with_way = fields
         .filter_map(|field| Some((field, ChainPath::from_chain(field.alternatives.first()?)?)));
@@ -93,7 +93,8 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
             let next = way.pieces.get(prefix.len());
             next.is_none_or(|next| !matches!(next.joint, "+" | "~"))
         });
-        let are_rows = can_be_cut && (are_of_entries(prefix, &within) || are_same(prefix, &within));
+        let are_rows =
+            can_be_cut && (selects_entries(prefix, &within) || have_same_elements(prefix, &within));
         are_rows.then_some((within.len(), prefix.len(), prefix))
     });
     let best = counted.max_by_key(|(count, length, _)| (*count, *length));
@@ -101,7 +102,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
 }
 
 /// Whether the prefix selects entries, and enough of the paths below it read a part of every entry.
-fn are_of_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
+fn selects_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
     };
@@ -118,7 +119,7 @@ fn are_of_entries(prefix: &[Piece], within: &[&ChainPath]) -> bool {
 }
 
 /// Whether several of the paths read different things from the same elements.
-fn are_same(prefix: &[Piece], within: &[&ChainPath]) -> bool {
+fn have_same_elements(prefix: &[Piece], within: &[&ChainPath]) -> bool {
     let is_single = |piece: &Piece| piece.language == Language::JsonPath;
     let same = within
         .iter()

@@ -13,7 +13,7 @@ pub(crate) struct Parameters<'v> {
 
 impl<'v> Parameters<'v> {
     /// Checks names and types. Errors are reported to `reader`.
-    pub(crate) fn check(
+    pub(crate) fn read(
         entry: &'static Entry,
         given: &'v Map<String, Value>,
         path: &str,

@@ -103,7 +103,11 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads an object. A missing required key and any key that is not among `keys` are faults.
-    pub(crate) fn object<'v>(&mut self, at: &ValueAtPath<'v>, keys: &[Key]) -> Option<Object<'v>> {
+    pub(crate) fn read_object<'v>(
+        &mut self,
+        at: &ValueAtPath<'v>,
+        keys: &[Key],
+    ) -> Option<Object<'v>> {
         let Value::Object(members) = at.value else {
             self.report_wrong_type(at, "an object");
             return None;
@@ -131,7 +135,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads a text. Any other value is a fault.
-    pub(crate) fn text<'v>(&mut self, at: &ValueAtPath<'v>) -> Option<&'v str> {
+    pub(crate) fn read_text<'v>(&mut self, at: &ValueAtPath<'v>) -> Option<&'v str> {
         match at.value {
             Value::String(text) => Some(text),
             _ => {
@@ -142,11 +146,11 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads the text under `key`, if the key is there.
-    pub(crate) fn text_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Option<&'v str> {
-        object.get(key).and_then(|at| self.text(&at))
+    pub(crate) fn read_text_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Option<&'v str> {
+        object.get(key).and_then(|at| self.read_text(&at))
     }
 
-    pub(crate) fn boolean_of(&mut self, object: &Object<'_>, key: &str) -> Option<bool> {
+    pub(crate) fn read_boolean_of(&mut self, object: &Object<'_>, key: &str) -> Option<bool> {
         let at = object.get(key)?;
         let value = at.value.as_bool();
         if value.is_none() {
@@ -156,7 +160,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads the entries of a list. Any other value is a fault.
-    pub(crate) fn list<'v>(&mut self, at: &ValueAtPath<'v>) -> Vec<ValueAtPath<'v>> {
+    pub(crate) fn read_list<'v>(&mut self, at: &ValueAtPath<'v>) -> Vec<ValueAtPath<'v>> {
         let Value::Array(entries) = at.value else {
             self.report_wrong_type(at, "a list");
             return Vec::new();
@@ -172,9 +176,13 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads the entries of the list under `key`; none if the key is not there.
-    pub(crate) fn list_of<'v>(&mut self, object: &Object<'v>, key: &str) -> Vec<ValueAtPath<'v>> {
+    pub(crate) fn read_list_of<'v>(
+        &mut self,
+        object: &Object<'v>,
+        key: &str,
+    ) -> Vec<ValueAtPath<'v>> {
         match object.get(key) {
-            Some(at) => self.list(&at),
+            Some(at) => self.read_list(&at),
             None => Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::reader::Key;
 
-const fn header(name: &'static str) -> Key {
+const fn header_key(name: &'static str) -> Key {
     Key {
         name,
         required: false,
@@ -12,12 +12,12 @@ const fn header(name: &'static str) -> Key {
 
 /// The headers, by their names in mappings.
 pub(crate) const REQUEST_HEADERS: &[Key] = &[
-    header("Accept"),
-    header("Accept-Language"),
-    header("DNT"),
-    header("Save-Data"),
-    header("Sec-GPC"),
-    header("X-Requested-With"),
+    header_key("Accept"),
+    header_key("Accept-Language"),
+    header_key("DNT"),
+    header_key("Save-Data"),
+    header_key("Sec-GPC"),
+    header_key("X-Requested-With"),
 ];
 
 const MOST_BYTES: usize = 500;
@@ -27,7 +27,7 @@ const MOST_BYTES: usize = 500;
 /// # Errors
 ///
 /// What is wrong with the header.
-pub fn request_header(name: &str, value: &str) -> Result<(String, String), String> {
+pub fn normalize_request_header(name: &str, value: &str) -> Result<(String, String), String> {
     let mut names = REQUEST_HEADERS.iter().map(|known| known.name);
     if !names.any(|known| known.eq_ignore_ascii_case(name)) {
         let names: Vec<&str> = REQUEST_HEADERS.iter().map(|known| known.name).collect();
@@ -58,7 +58,7 @@ mod tests {
             "DNT",
             "X-Requested-With",
         ] {
-            let (sent, _) = request_header(name, "de").unwrap();
+            let (sent, _) = normalize_request_header(name, "de").unwrap();
             assert_eq!(sent, name.to_ascii_lowercase());
         }
         for name in [
@@ -91,7 +91,7 @@ mod tests {
             " Accept",
             "Accept\r\nX",
         ] {
-            assert!(request_header(name, "x").is_err(), "{name}");
+            assert!(normalize_request_header(name, "x").is_err(), "{name}");
         }
         for value in [
             "",
@@ -103,7 +103,7 @@ mod tests {
             &"d".repeat(501),
         ] {
             assert!(
-                request_header("Accept-Language", value).is_err(),
+                normalize_request_header("Accept-Language", value).is_err(),
                 "{value:?}"
             );
         }

@@ -25,12 +25,12 @@ impl RequiredLiterals {
     pub(crate) fn end_run(&mut self) {
         if !self.run.is_empty() {
             let run = std::mem::take(&mut self.run);
-            self.offer(Some(vec![run]));
+            self.add_alternatives(Some(vec![run]));
         }
     }
 
     /// Adds alternatives. One of them must occur.
-    fn offer(&mut self, literals: Option<Vec<String>>) {
+    fn add_alternatives(&mut self, literals: Option<Vec<String>>) {
         let Some(literals) = literals else { return };
         let useful =
             |text: &String| text.len() >= MIN_USEFUL_BYTES && !COMMON.contains(text.as_str());
@@ -76,12 +76,12 @@ fn walk_hir(hir: &Hir, literals: &mut RequiredLiterals) {
         HirKind::Repetition(repetition) => {
             literals.end_run();
             if repetition.min > 0 {
-                literals.offer(literals_of_hir(&repetition.sub));
+                literals.add_alternatives(literals_of_hir(&repetition.sub));
             }
         }
         HirKind::Alternation(branches) => {
             literals.end_run();
-            literals.offer(any_of(branches.iter().map(literals_of_hir)));
+            literals.add_alternatives(merge_branches(branches.iter().map(literals_of_hir)));
         }
         HirKind::Class(_) => literals.end_run(),
     }
@@ -109,19 +109,19 @@ fn walk_expr(expr: &Expr, literals: &mut RequiredLiterals) {
         Expr::Repeat { child, lo, .. } => {
             literals.end_run();
             if *lo > 0 {
-                literals.offer(literals_of_expr(child));
+                literals.add_alternatives(literals_of_expr(child));
             }
         }
         Expr::Alt(branches) => {
             literals.end_run();
-            literals.offer(any_of(branches.iter().map(literals_of_expr)));
+            literals.add_alternatives(merge_branches(branches.iter().map(literals_of_expr)));
         }
         _ => literals.end_run(),
     }
 }
 
 /// A literal of every branch, if every branch has one.
-fn any_of(branches: impl Iterator<Item = Option<Vec<String>>>) -> Option<Vec<String>> {
+fn merge_branches(branches: impl Iterator<Item = Option<Vec<String>>>) -> Option<Vec<String>> {
     let sets: Option<Vec<Vec<String>>> = branches.collect();
     sets.map(|sets| sets.concat())
 }

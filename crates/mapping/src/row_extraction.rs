@@ -137,7 +137,7 @@ fn read_row<'r, 'p>(
     for one in &rule.fields {
         let mut read = || row_value(one, element, of_page, run);
         let (value, is_dependent) = match one.origin {
-            Origin::Row => run.columns.gather(read),
+            Origin::Row => run.columns.gather_evidence(read),
             Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
         };
         let found = value?;
@@ -167,7 +167,7 @@ pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Ru
         for element in elements {
             let (field, start) = (&one.field, element.clone());
             let read = || field_value(field, &field.alternatives, start, run, &mut NoObserver);
-            if run.columns.gather(read).0.is_err() {
+            if run.columns.gather_evidence(read).0.is_err() {
                 return;
             }
         }

@@ -2,7 +2,7 @@
 //! the response of an API.
 
 use crate::fault::quote;
-use crate::keys::{FIELD_NAME, optional, required_key};
+use crate::keys::{FIELD_NAME, optional_key, required_key};
 use crate::mapping::{
     Chain, Field, Step, is_field_name, read_chain, read_chains, read_name, read_url_parser,
 };
@@ -55,23 +55,23 @@ pub(crate) const ORIGINS: [(&str, &str); 4] = [
 ];
 
 pub(crate) const ROW_KEYS: &[Key] = &[
-    optional("description"),
+    optional_key("description"),
     required_key("dataset"),
     required_key("select"),
     required_key("fields"),
     required_key("key"),
-    optional("links"),
-    optional("want"),
-    optional("complete"),
+    optional_key("links"),
+    optional_key("want"),
+    optional_key("complete"),
 ];
 pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
     required_key("name"),
-    optional("description"),
-    optional("from"),
-    optional("record_field"),
-    optional("multiple"),
-    optional("processors"),
-    optional("alternatives"),
+    optional_key("description"),
+    optional_key("from"),
+    optional_key("record_field"),
+    optional_key("multiple"),
+    optional_key("processors"),
+    optional_key("alternatives"),
 ];
 
 /// The rows of a mapping: a list of rules, or a single one.
@@ -85,7 +85,7 @@ pub(crate) fn read_rows(
     };
     let entries = match at.value.is_object() {
         true => vec![at],
-        false => reader.list(&at),
+        false => reader.read_list(&at),
     };
     entries
         .iter()
@@ -98,14 +98,14 @@ fn read_rule(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<RowRule> {
-    let object = reader.object(at, ROW_KEYS)?;
-    reader.text_of(&object, "description");
+    let object = reader.read_object(at, ROW_KEYS)?;
+    reader.read_text_of(&object, "description");
     let dataset = read_dataset(&object, reader);
     let select = object
         .get("select")
         .map(|chain| read_chain(&chain, reader, selectors));
     let mut fields: Vec<RowField> = Vec::new();
-    for at in reader.list_of(&object, "fields") {
+    for at in reader.read_list_of(&object, "fields") {
         let Some(field) = read_row_field(&at, reader, selectors) else {
             continue;
         };
@@ -124,7 +124,7 @@ fn read_rule(
     }
     let key = read_key(&object, &fields, reader);
     let mut links = Vec::new();
-    for at in reader.list_of(&object, "links") {
+    for at in reader.read_list_of(&object, "links") {
         let Some(chain) = read_url_parser(&at, reader, selectors) else {
             continue;
         };
@@ -135,7 +135,7 @@ fn read_rule(
         links.push(chain);
     }
     let want = read_want(&object, &fields, reader);
-    let complete = reader.boolean_of(&object, "complete").unwrap_or(false);
+    let complete = reader.read_boolean_of(&object, "complete").unwrap_or(false);
     Some(RowRule {
         dataset: dataset?,
         select: select?,
@@ -180,8 +180,8 @@ fn reject_root_xpath(
 /// The fields that detail pages should fill.
 fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {
     let mut want: Vec<String> = Vec::new();
-    for at in reader.list_of(object, "want") {
-        let Some(name) = reader.text(&at) else {
+    for at in reader.read_list_of(object, "want") {
+        let Some(name) = reader.read_text(&at) else {
             continue;
         };
         let is_of_record =
@@ -212,7 +212,7 @@ fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) 
 
 fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> {
     let at = object.get("dataset")?;
-    let name = reader.text(&at)?;
+    let name = reader.read_text(&at)?;
     let is_right = (1..=MAX_DATASET_BYTES).contains(&name.len())
         && !name.contains(|c: char| c == '/' || c.is_control());
     if !is_right {
@@ -233,13 +233,13 @@ fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -
     let Some(at) = object.get("key") else {
         return key;
     };
-    let names = reader.list(&at);
+    let names = reader.read_list(&at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         let why = "a key is required: name the fields that identify a row";
         reader.add_fault(&at.path, why);
     }
     for at in names {
-        let Some(name) = reader.text(&at) else {
+        let Some(name) = reader.read_text(&at) else {
             continue;
         };
         match fields.iter().find(|one| one.field.name == name) {
@@ -261,12 +261,14 @@ fn read_row_field(
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,
 ) -> Option<RowField> {
-    let object = reader.object(at, ROW_FIELD_KEYS)?;
+    let object = reader.read_object(at, ROW_FIELD_KEYS)?;
     let name = read_name(&object, is_field_name, FIELD_NAME, reader);
-    reader.text_of(&object, "description");
+    reader.read_text_of(&object, "description");
     let from = read_origin(&object, reader);
-    let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
-    let of_record = reader.text_of(&object, "record_field").map(str::to_owned);
+    let multiple = reader.read_boolean_of(&object, "multiple").unwrap_or(false);
+    let of_record = reader
+        .read_text_of(&object, "record_field")
+        .map(str::to_owned);
     if of_record.is_some() && from != "record" {
         let why = "only with `from` set to `record`";
         reader.add_fault(&format!("{}.record_field", at.path), why);
@@ -304,7 +306,7 @@ fn read_origin<'v>(object: &Object<'v>, reader: &mut Reader<'_>) -> &'v str {
     let Some(at) = object.get("from") else {
         return "row";
     };
-    let Some(name) = reader.text(&at) else {
+    let Some(name) = reader.read_text(&at) else {
         return "row";
     };
     if !ORIGINS.iter().any(|(known, _)| *known == name) {

@@ -130,7 +130,7 @@ impl<'p> Run<'p> {
 
     /// Warns of values of the current field that were left out because nothing decides how to read them.
     pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
-        if !self.columns.must_wait() {
+        if !self.columns.postpone_if_partial() {
             self.undecided.set(true);
             self.warn(message);
         }
@@ -174,7 +174,7 @@ impl<'p> Run<'p> {
     }
 
     /// An empty list of values, which enforces the limits.
-    pub(crate) fn output<'r>(&'r self) -> Output<'r, 'p> {
+    pub(crate) fn new_output<'r>(&'r self) -> Output<'r, 'p> {
         Output {
             run: self,
             items: Vec::new(),
@@ -190,7 +190,7 @@ impl<'p> Run<'p> {
         items: Vec<Item<'p>>,
         mut change: impl FnMut(&str) -> Option<String>,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = self.output();
+        let mut output = self.new_output();
         for item in items {
             let changed = change(&self.text(&item));
             if !changed.is_none_or(|text| output.push_text(text)) {

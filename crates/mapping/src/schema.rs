@@ -16,8 +16,8 @@ use crate::rows::{ORIGINS, ROW_FIELD_KEYS, ROW_KEYS};
 use crate::url_pattern::KINDS;
 
 /// The JSON Schema of a mapping file.
-pub fn schema() -> Value {
-    let mapping = reference("mapping");
+pub fn mapping_file_schema() -> Value {
+    let mapping = schema_reference("mapping");
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "webfill mapping",
@@ -36,9 +36,9 @@ pub fn case_schema() -> Value {
         "description": "Expected results of a mapping on the page beside this file. Keys that are left out are not compared.",
         "type": "object",
         "properties": {
-            "$schema": text("For editors."),
-            "url": text("The page's URL."),
-            "content_type": text("The page's Content-Type, if known."),
+            "$schema": text_schema("For editors."),
+            "url": text_schema("The page's URL."),
+            "content_type": text_schema("The page's Content-Type, if known."),
             "mapping": {
                 "type": ["string", "null"],
                 "description": "The mapping that matches the URL; null if none does.",
@@ -53,7 +53,7 @@ pub fn case_schema() -> Value {
                 "items": {
                     "type": "object",
                     "properties": {
-                        "dataset": text("The dataset of the rule."),
+                        "dataset": text_schema("The dataset of the rule."),
                         "rows": {
                             "type": "array",
                             "items": {"type": "object"},
@@ -79,34 +79,34 @@ fn definitions() -> Value {
     let chain = json!({
         "type": "array",
         "minItems": 1,
-        "items": reference("processor"),
+        "items": schema_reference("processor"),
         "description": "Processors. The first one gets the page, and each further one the output of the one before it.",
     });
     json!({
-        "mapping": mapping(),
-        "url_pattern": url_pattern(),
-        "url_parser": object(URL_PARSER_KEYS, |key| match key {
-            "processors" => reference("chain"),
-            _ => text("A description of these links, for people."),
+        "mapping": mapping_schema(),
+        "url_pattern": url_pattern_schema(),
+        "url_parser": object_schema(URL_PARSER_KEYS, |key| match key {
+            "processors" => schema_reference("chain"),
+            _ => text_schema("A description of these links, for people."),
         }),
-        "field": field(),
-        "rows": rows(),
-        "row_field": row_field(),
+        "field": field_schema(),
+        "rows": rows_schema(),
+        "row_field": row_field_schema(),
         "chain": chain,
-        "processor": processor(),
+        "processor": processor_schema(),
     })
 }
 
-fn reference(name: &str) -> Value {
+fn schema_reference(name: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}")})
 }
 
-fn text(description: &str) -> Value {
+fn text_schema(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
 /// The schema of an object with these keys and no others.
-fn object(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
+fn object_schema(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
     let properties: Map<String, Value> = keys
         .iter()
         .map(|key| (key.name.to_owned(), schema_of(key.name)))
@@ -120,8 +120,8 @@ fn object(keys: &[Key], schema_of: impl Fn(&str) -> Value) -> Value {
     })
 }
 
-fn mapping() -> Value {
-    object(MAPPING_KEYS, |key| match key {
+fn mapping_schema() -> Value {
+    object_schema(MAPPING_KEYS, |key| match key {
         "name" => json!({
             "type": "string",
             "pattern": MAPPING_NAME,
@@ -135,10 +135,10 @@ fn mapping() -> Value {
         "url_patterns" => json!({
             "type": "array",
             "minItems": 1,
-            "items": reference("url_pattern"),
+            "items": schema_reference("url_pattern"),
             "description": "The mapping applies to pages whose URL matches one of these patterns.",
         }),
-        "headers" => headers(),
+        "headers" => headers_schema(),
         "match" => json!({
             "type": "array",
             "items": {"type": "string", "pattern": FIELD_NAME},
@@ -146,25 +146,25 @@ fn mapping() -> Value {
         }),
         "url_parsers" => json!({
             "type": "array",
-            "items": reference("url_parser"),
+            "items": schema_reference("url_parser"),
             "description": "The links to follow. The URLs that a chain yields are made absolute.",
         }),
         "fields" => json!({
             "type": "array",
-            "items": reference("field"),
+            "items": schema_reference("field"),
             "description": "The fields to extract.",
         }),
         "rows" => json!({
-            "oneOf": [reference("rows"), {"type": "array", "items": reference("rows")}],
+            "oneOf": [schema_reference("rows"), {"type": "array", "items": schema_reference("rows")}],
             "description": "Rows of the pages. Each row becomes a record of a dataset.",
         }),
-        "$schema" => text("For editors."),
-        _ => text("A description of the mapping, for people."),
+        "$schema" => text_schema("For editors."),
+        _ => text_schema("A description of the mapping, for people."),
     })
 }
 
-fn headers() -> Value {
-    let mut schema = object(
+fn headers_schema() -> Value {
+    let mut schema = object_schema(
         REQUEST_HEADERS,
         |_| json!({"type": "string", "minLength": 1}),
     );
@@ -173,20 +173,20 @@ fn headers() -> Value {
     schema
 }
 
-fn url_pattern() -> Value {
+fn url_pattern_schema() -> Value {
     let kinds = KINDS
         .iter()
         .map(|(name, meaning)| json!({"const": name, "description": meaning}));
     let kinds: Vec<Value> = kinds.collect();
-    object(URL_PATTERN_KEYS, |key| match key {
+    object_schema(URL_PATTERN_KEYS, |key| match key {
         "type" => json!({"oneOf": kinds, "description": "The type of the pattern."}),
-        "pattern" => text("The pattern, compared with the canonical URL."),
-        _ => text("A description of these pages, for people."),
+        "pattern" => text_schema("The pattern, compared with the canonical URL."),
+        _ => text_schema("A description of these pages, for people."),
     })
 }
 
-fn field() -> Value {
-    let mut schema = object(FIELD_KEYS, |key| match key {
+fn field_schema() -> Value {
+    let mut schema = object_schema(FIELD_KEYS, |key| match key {
         "name" => json!({
             "type": "string",
             "pattern": FIELD_NAME,
@@ -208,21 +208,21 @@ fn field() -> Value {
             "default": false,
             "description": "true: take all values, as a list; otherwise the first.",
         }),
-        "processors" => reference("chain"),
+        "processors" => schema_reference("chain"),
         "alternatives" => json!({
             "type": "array",
             "minItems": 1,
-            "items": reference("chain"),
+            "items": schema_reference("chain"),
             "description": "Several chains. The first one that yields a value is used.",
         }),
-        _ => text("A description of the field, for people."),
+        _ => text_schema("A description of the field, for people."),
     });
     schema["oneOf"] = json!([{"required": ["processors"]}, {"required": ["alternatives"]}]);
     schema
 }
 
-fn rows() -> Value {
-    object(ROW_KEYS, |key| match key {
+fn rows_schema() -> Value {
+    object_schema(ROW_KEYS, |key| match key {
         "dataset" => json!({
             "type": "string",
             "minLength": 1,
@@ -236,7 +236,7 @@ fn rows() -> Value {
         "fields" => json!({
             "type": "array",
             "minItems": 1,
-            "items": reference("row_field"),
+            "items": schema_reference("row_field"),
             "description": "The fields of each row. A missing value is null.",
         }),
         "key" => json!({
@@ -248,7 +248,7 @@ fn rows() -> Value {
         "links" => json!({
             "type": "array",
             "minItems": 1,
-            "items": reference("url_parser"),
+            "items": schema_reference("url_parser"),
             "description": "Links from a row to pages that may fill its record. The first processor gets the row, and the URLs that a chain yields are made absolute.",
         }),
         "want" => json!({
@@ -262,12 +262,12 @@ fn rows() -> Value {
             "default": false,
             "description": "true: once all pages of a list are read, rows that it no longer has are marked as gone.",
         }),
-        _ => text("A description of these rows, for people."),
+        _ => text_schema("A description of these rows, for people."),
     })
 }
 
-fn row_field() -> Value {
-    let mut schema = object(ROW_FIELD_KEYS, |key| match key {
+fn row_field_schema() -> Value {
+    let mut schema = object_schema(ROW_FIELD_KEYS, |key| match key {
         "name" => json!({
             "type": "string",
             "pattern": FIELD_NAME,
@@ -295,10 +295,10 @@ fn row_field() -> Value {
         "alternatives" => json!({
             "type": "array",
             "minItems": 1,
-            "items": reference("chain"),
+            "items": schema_reference("chain"),
             "description": "Several chains. The first one that yields a value is used.",
         }),
-        _ => text("A description of the field, for people."),
+        _ => text_schema("A description of the field, for people."),
     });
     schema["oneOf"] = json!([
         {"required": ["processors"]},
@@ -309,12 +309,12 @@ fn row_field() -> Value {
 }
 
 /// The schema of a processor, whose parameters depend on its type.
-fn processor() -> Value {
+fn processor_schema() -> Value {
     let types = catalogue::ALL
         .iter()
         .map(|entry| json!({"const": entry.name, "description": entry.summary}));
     let types: Vec<Value> = types.collect();
-    let mut schema = object(STEP_KEYS, |key| match key {
+    let mut schema = object_schema(STEP_KEYS, |key| match key {
         "type" => {
             json!({"oneOf": types, "description": "A description of the processor, for people."})
         }
@@ -322,12 +322,12 @@ fn processor() -> Value {
     });
     schema["allOf"] = catalogue::ALL
         .iter()
-        .map(|entry| parameters_of(entry))
+        .map(|entry| parameters_schema(entry))
         .collect();
     schema
 }
 
-fn parameters_of(entry: &Entry) -> Value {
+fn parameters_schema(entry: &Entry) -> Value {
     let properties: Map<String, Value> = entry
         .parameters
         .iter()

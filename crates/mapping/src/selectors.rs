@@ -37,7 +37,7 @@ impl Texts {
         *self.numbers.entry(text.to_owned()).or_insert(next)
     }
 
-    fn in_order(&self) -> Vec<&str> {
+    fn texts_in_order(&self) -> Vec<&str> {
         let mut texts = vec![""; self.numbers.len()];
         for (text, number) in &self.numbers {
             texts[*number] = text;
@@ -98,5 +98,5 @@ impl CompiledSelectors {
 
 fn uncompiled_entries<T>(texts: &Texts) -> Vec<(String, OnceCell<T>)> {
     let entry = |text: &str| (text.to_owned(), OnceCell::new());
-    texts.in_order().into_iter().map(entry).collect()
+    texts.texts_in_order().into_iter().map(entry).collect()
 }

@@ -199,7 +199,10 @@ impl MappingSet {
     }
 
     /// The row rules of a mapping: the dataset of each, and whether its lists show which rows are gone.
-    pub fn complete_rows(&self, index: MappingIndex) -> impl Iterator<Item = (&str, bool)> {
+    pub fn datasets_with_completeness(
+        &self,
+        index: MappingIndex,
+    ) -> impl Iterator<Item = (&str, bool)> {
         let rules = self.mapping(index).rows.iter();
         rules.map(|rule| (rule.dataset.as_str(), rule.complete))
     }
@@ -298,7 +301,7 @@ impl Loading {
             path: String::new(),
         };
         let entries = match value.is_array() {
-            true => reader.list(&top),
+            true => reader.read_list(&top),
             false => vec![top],
         };
         for entry in entries {

@@ -74,7 +74,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Source, Fault> {
         return Err(file_fault(path, message));
     }
     let bytes = fs::read(path).map_err(cannot)?;
-    let text = String::from_utf8(bytes).map_err(|error| not_utf8(path, &error))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_utf8_fault(path, &error))?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
@@ -85,7 +85,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Source, Fault> {
     })
 }
 
-fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> Fault {
+fn not_utf8_fault(path: &Path, error: &std::string::FromUtf8Error) -> Fault {
     let valid = error.utf8_error().valid_up_to();
     let line = error.as_bytes()[..valid]
         .iter()

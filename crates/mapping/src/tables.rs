@@ -54,7 +54,7 @@ impl<'p> Table<'p> {
         };
         let mut cells_left = MOST_CELLS;
         let mut is_head = true;
-        for group in groups(table) {
+        for group in row_groups(table) {
             let mut spans: Vec<Option<(NodeRef<'p>, usize)>> = Vec::new();
             for &row in &group.rows {
                 let cells = cells_of(row, &mut spans);
@@ -62,7 +62,7 @@ impl<'p> Table<'p> {
                 if cells_left == 0 {
                     return read;
                 }
-                is_head = is_head && (group.is_head || is_of_headers(&cells));
+                is_head = is_head && (group.is_head || are_all_headers(&cells));
                 if is_head {
                     read.add_headers(&cells);
                     read.head.insert(row.position());
@@ -112,7 +112,7 @@ impl<'p> Table<'p> {
     }
 
     /// The names of the columns, for messages.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub(crate) fn column_names(&self) -> Vec<String> {
         let named = self.headers.iter().filter(|texts| !texts.is_empty());
         named.map(|texts| texts.join(" ")).collect()
     }
@@ -169,7 +169,7 @@ struct Group<'p> {
     rows: Vec<NodeRef<'p>>,
 }
 
-fn groups(table: NodeRef<'_>) -> Vec<Group<'_>> {
+fn row_groups(table: NodeRef<'_>) -> Vec<Group<'_>> {
     let rows_in = |node: NodeRef<'_>| node.tag() == Some("tr");
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut is_open = false;
@@ -200,7 +200,7 @@ fn groups(table: NodeRef<'_>) -> Vec<Group<'_>> {
     groups
 }
 
-fn is_of_headers(cells: &[Option<NodeRef<'_>>]) -> bool {
+fn are_all_headers(cells: &[Option<NodeRef<'_>>]) -> bool {
     let mut cells = cells.iter().flatten().peekable();
     cells.peek().is_some() && cells.all(|cell| cell.tag() == Some("th"))
 }

@@ -83,7 +83,7 @@ pub struct Values {
 impl Engine {
     /// Traces the given mapping, or else the one that matches the page's URL; `None` if there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
-        self.trace_rows(mapping, page, None, &[])
+        self.trace_with_rows(mapping, page, None, &[])
     }
 
     /// Like [`Engine::trace`], but on the text of a document.
@@ -93,12 +93,12 @@ impl Engine {
         page: PageInput<'_>,
         metadata: &[Metadatum],
     ) -> Option<Trace> {
-        self.trace_rows(mapping, page, Some(metadata), &[])
+        self.trace_with_rows(mapping, page, Some(metadata), &[])
     }
 
     /// Traces with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]. Without positions, it chooses the first
     /// row, and the first row that lacks a field.
-    pub fn trace_rows(
+    pub fn trace_with_rows(
         &self,
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
@@ -149,7 +149,7 @@ impl Engine {
             fields,
             rows,
             url_parsers,
-            truncated: page.truncated(),
+            truncated: page.truncation_message(),
             warnings: run.into_warnings(),
         })
     }
@@ -235,7 +235,9 @@ impl Values {
         let shown = items.iter().take(SHOWN_VALUES);
         Values {
             count: items.len(),
-            shown: shown.map(|item| shown_item(item, as_markup, run)).collect(),
+            shown: shown
+                .map(|item| format_item(item, as_markup, run))
+                .collect(),
         }
     }
 
@@ -244,7 +246,7 @@ impl Values {
     }
 }
 
-fn shown_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
+fn format_item(item: &Item<'_>, as_markup: bool, run: &Run<'_>) -> String {
     match item {
         Item::Page => format!("(the page, {} bytes)", run.page.text().len()),
         Item::Node(node) if as_markup => shorten(&node.outer_html()).into_owned(),

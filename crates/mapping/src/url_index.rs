@@ -57,11 +57,11 @@ impl UrlIndex {
                 (None, _) => one_by_one.push(number),
             }
         }
-        let set = regex_set(&patterns, &in_set).unwrap_or_else(|| {
+        let set = build_regex_set(&patterns, &in_set).unwrap_or_else(|| {
             one_by_one.append(&mut in_set);
             RegexSet::empty()
         });
-        let automaton = literals.automaton();
+        let automaton = literals.build_automaton();
         if automaton.is_none() {
             one_by_one.extend(literals.patterns.iter().flatten());
         }
@@ -150,7 +150,7 @@ impl Literals {
         }
     }
 
-    fn automaton(&self) -> Option<AhoCorasick> {
+    fn build_automaton(&self) -> Option<AhoCorasick> {
         AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .build(&self.texts)
@@ -158,7 +158,7 @@ impl Literals {
     }
 }
 
-fn regex_set(patterns: &[Entry], chosen: &[usize]) -> Option<RegexSet> {
+fn build_regex_set(patterns: &[Entry], chosen: &[usize]) -> Option<RegexSet> {
     let texts = chosen
         .iter()
         .filter_map(|&number| match &patterns[number].pattern {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// 500 mappings such as people write: most name a host, some only a path, and some look ahead.
-    fn five_hundred() -> UrlIndex {
+    fn large_index() -> UrlIndex {
         let patterns = (0..500).map(|number| {
             let (kind, text) = match number % 10 {
                 0 => (
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn one_url_against_500_mappings_costs_microseconds() {
-        let index = five_hundred();
+        let index = large_index();
         let urls: Vec<String> = (0..1000)
             .map(|number| format!("https://www.site{number}.example/profile{number}/"))
             .collect();

@@ -70,7 +70,7 @@ impl UrlPattern {
             "glob" => compile_glob(text),
             "prefix" => compile_prefix(text),
             "host" => compile_host(text),
-            other => return Err(unknown_kind(other)),
+            other => return Err(unknown_kind_fault(other)),
         };
         compiled.map_err(|reason| PatternFault {
             key: "pattern",
@@ -106,7 +106,7 @@ impl UrlPattern {
     }
 }
 
-fn unknown_kind(kind: &str) -> PatternFault {
+fn unknown_kind_fault(kind: &str) -> PatternFault {
     let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
     let meant = did_you_mean(kind, names.iter().copied());
     PatternFault {

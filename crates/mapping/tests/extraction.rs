@@ -11,10 +11,10 @@ use webfill_mapping::{
 use webfill_urls::Url;
 
 fn engine(mapping: &Value) -> Engine {
-    engine_within(mapping, Limits::default())
+    engine_with_limits(mapping, Limits::default())
 }
 
-fn engine_within(mapping: &Value, limits: Limits) -> Engine {
+fn engine_with_limits(mapping: &Value, limits: Limits) -> Engine {
     let source = Source {
         name: "test.json".into(),
         text: mapping.to_string(),
@@ -256,7 +256,7 @@ fn output_is_bounded_in_number_and_size() {
         ]},
     ]);
     let parser = json!({"processors": [step("css", json!({"selector": "a::attr(href)"}))]});
-    let engine = engine_within(&mapping(fields, json!([parser])), limits);
+    let engine = engine_with_limits(&mapping(fields, json!([parser])), limits);
     let anchors: String = (0..50).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
     let page = format!("{anchors}<p>{}</p>", "x".repeat(1_000_000));
     let extraction = extract(&engine, PageKind::Html, &page);
@@ -283,7 +283,7 @@ fn an_extraction_ends_at_its_deadline() {
         values: usize::MAX,
         ..Limits::default()
     };
-    let engine = engine_within(&mapping(fields, json!([])), limits);
+    let engine = engine_with_limits(&mapping(fields, json!([])), limits);
     let url = Url::parse("https://people.example/").unwrap();
     let text = "A".repeat(2_000_000);
     let start = Instant::now();
@@ -332,7 +332,7 @@ fn a_cut_page_says_why() {
     let mut limits = Limits::default();
     limits.document.nodes = 100;
     let fields = json!([{"name": "f", "processors": [step("css", json!({"selector": "b"}))]}]);
-    let engine = engine_within(&mapping(fields, json!([])), limits);
+    let engine = engine_with_limits(&mapping(fields, json!([])), limits);
     let extraction = extract(&engine, PageKind::Html, &"<b>x</b>".repeat(1000));
     assert_eq!(
         extraction.truncated.as_deref(),

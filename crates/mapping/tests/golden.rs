@@ -14,19 +14,19 @@ use webfill_mapping::{
 };
 use webfill_urls::Url;
 
-fn folder() -> PathBuf {
+fn mappings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings")
 }
 
-fn set() -> Arc<MappingSet> {
-    let set = MappingSet::load_dir(&folder()).unwrap_or_else(|errors| panic!("{errors}"));
+fn load_mappings() -> Arc<MappingSet> {
+    let set = MappingSet::load_dir(&mappings_dir()).unwrap_or_else(|errors| panic!("{errors}"));
     Arc::new(set)
 }
 
 /// The JSON files of all cases.
 fn cases() -> Vec<PathBuf> {
     let mut cases = Vec::new();
-    for mapping in fs::read_dir(folder().join("golden")).unwrap() {
+    for mapping in fs::read_dir(mappings_dir().join("golden")).unwrap() {
         let mapping = mapping.unwrap().path();
         if mapping.is_dir() {
             let entries = fs::read_dir(mapping)
@@ -87,7 +87,7 @@ fn cases_have_only_keys_that_their_schema_knows() {
 
 #[test]
 fn golden_cases_yield_what_they_should() {
-    let engine = Engine::new(set(), Limits::default());
+    let engine = Engine::new(load_mappings(), Limits::default());
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut report = String::new();
     for path in cases() {
@@ -112,7 +112,7 @@ fn golden_cases_yield_what_they_should() {
 
 #[test]
 fn every_mapping_has_a_golden_case() {
-    let set = set();
+    let set = load_mappings();
     let covered: Vec<Value> = cases()
         .iter()
         .map(|path| read_case(path)["mapping"].clone())
@@ -125,7 +125,7 @@ fn every_mapping_has_a_golden_case() {
 
 #[test]
 fn gravatar_pages_that_are_no_profiles_are_refused_by_look_ahead() {
-    let set = set();
+    let set = load_mappings();
     let name = |url| set.find(url).map(|index| set.name(index).to_owned());
     for url in [
         "https://gravatar.com/ada",

@@ -24,7 +24,7 @@ fn engine() -> Engine {
     Engine::new(Arc::new(set), Limits::default())
 }
 
-fn read(engine: &Engine, scripts: &[&str]) -> Extraction {
+fn extract_from_scripts(engine: &Engine, scripts: &[&str]) -> Extraction {
     let url = Url::parse("https://shop.example/lamp").unwrap();
     let scripts = scripts
         .iter()
@@ -71,7 +71,7 @@ fn linked_data_is_read_as_pages_have_it_and_never_made_up() {
                 .map(Value::from)
                 .collect(),
         };
-        let read = read(&engine, &[&unescape(script)]);
+        let read = extract_from_scripts(&engine, &[&unescape(script)]);
         let found = read
             .fields
             .get("name")
@@ -87,7 +87,7 @@ fn linked_data_is_read_as_pages_have_it_and_never_made_up() {
 #[test]
 fn the_same_oddity_of_many_scripts_is_one_warning() {
     let script = r#"{"@type":"Product","name":"Lamp"};"#;
-    let read = read(&engine(), &[script; 5]);
+    let read = extract_from_scripts(&engine(), &[script; 5]);
     assert_eq!(
         read.fields["name"],
         json!(["Lamp", "Lamp", "Lamp", "Lamp", "Lamp"])

@@ -16,7 +16,7 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 /// A mapping that is valid except for `fields`.
-fn with_fields(fields: &str) -> String {
+fn mapping_with_fields(fields: &str) -> String {
     format!(
         r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "a.example"}}],
             "fields": {fields}}}"#
@@ -182,7 +182,7 @@ fn each_wrong_parameter_is_explained() {
         (r#"{"parameters": {}}"#, "the key `type` is missing"),
         (r#""trim""#, "expected an object, found a text"),
     ] {
-        let text = with_fields(&format!(r#"[{{"name": "a", "processors": [{step}]}}]"#));
+        let text = mapping_with_fields(&format!(r#"[{{"name": "a", "processors": [{step}]}}]"#));
         let found = faults(&text);
         assert_eq!(found.len(), 1, "{step}\n{}", found.join("\n"));
         assert!(found[0].contains(part), "{step}\n{}", found[0]);
@@ -194,8 +194,8 @@ fn each_wrong_parameter_is_explained() {
 fn fields_and_mappings_have_one_name_each() {
     let twice = r#"[{"name": "a", "processors": [{"type": "first"}]},
                     {"name": "a", "processors": [{"type": "first"}]}]"#;
-    assert!(faults(&with_fields(twice))[0].contains("duplicate field \"a\""));
-    let one = with_fields("[]");
+    assert!(faults(&mapping_with_fields(twice))[0].contains("duplicate field \"a\""));
+    let one = mapping_with_fields("[]");
     let found = load(&[("a.json", &one), ("b.json", &format!("[{one}]"))])
         .err()
         .unwrap_or_default();
@@ -240,7 +240,7 @@ fn a_field_has_processors_or_alternatives_and_none_of_them_empty() {
             "must match ^[a-z][a-z0-9_]*$",
         ),
     ] {
-        let found = faults(&with_fields(&format!("[{field}]")));
+        let found = faults(&mapping_with_fields(&format!("[{field}]")));
         assert_eq!(found.len(), 1, "{}", found.join("\n"));
         assert!(found[0].contains(part), "{}", found[0]);
     }
@@ -266,7 +266,7 @@ fn hostile_expressions_are_refused_and_never_overflow_the_stack() {
         format!(r#"{{"type": "regex", "parameters": {{"pattern": "{deep}"}}}}"#),
         format!(r#"{{"type": "jsonpath", "parameters": {{"expression": "$[?{deep}"}}}}"#),
     ] {
-        let text = with_fields(&format!(r#"[{{"name": "a", "processors": [{step}]}}]"#));
+        let text = mapping_with_fields(&format!(r#"[{{"name": "a", "processors": [{step}]}}]"#));
         let found = faults(&text);
         assert_eq!(found.len(), 1);
         assert!(found[0].len() < 600, "{}", found[0]);
@@ -280,7 +280,7 @@ fn hostile_expressions_are_refused_and_never_overflow_the_stack() {
 
 #[test]
 fn a_set_knows_its_mappings_fields_and_version() {
-    let first = with_fields(r#"[{"name": "b", "processors": [{"type": "first"}]}]"#);
+    let first = mapping_with_fields(r#"[{"name": "b", "processors": [{"type": "first"}]}]"#);
     let second = first.replace("shop", "other").replace("\"b\"", "\"a\"");
     let set = load(&[("1.json", &first), ("2.json", &second)]).unwrap_or_else(|_| panic!("valid"));
     assert_eq!(set.len(), 2);
@@ -332,7 +332,7 @@ fn an_xpath_that_leaves_what_was_found_before_it_is_a_warning() {
 fn a_name_with_capitals_is_a_warning_with_its_place() {
     let fields = r#"[{"name": "a", "processors": [
         {"type": "xpath", "parameters": {"expression": "//svg/@ViewBox | //B"}}]}]"#;
-    let text = with_fields(fields);
+    let text = mapping_with_fields(fields);
     let set = load(&[("shop.json", &text)]).unwrap();
     let warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
     let place = "shop.json:3: fields[0].processors[0].parameters.expression:";
@@ -348,7 +348,7 @@ fn a_name_with_capitals_is_a_warning_with_its_place() {
             ),
         ]
     );
-    let css = with_fields(
+    let css = mapping_with_fields(
         r#"[{"name": "a", "processors": [{"type": "css", "parameters": {"selector": "B"}}]}]"#,
     );
     assert_eq!(load(&[("shop.json", &css)]).unwrap().warnings(), []);

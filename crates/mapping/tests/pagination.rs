@@ -8,7 +8,7 @@ use webfill_mapping::{
 };
 use webfill_urls::Url;
 
-fn set(parameters: Value) -> Result<MappingSet, String> {
+fn load_mapping(parameters: Value) -> Result<MappingSet, String> {
     let mapping = json!({
         "name": "list",
         "url_patterns": [{"type": "host", "pattern": "shop.example"}],
@@ -26,7 +26,10 @@ fn set(parameters: Value) -> Result<MappingSet, String> {
 }
 
 fn extract(parameters: Value, url: &str, text: &str) -> Extraction {
-    let engine = Engine::new(Arc::new(set(parameters).unwrap()), Limits::default());
+    let engine = Engine::new(
+        Arc::new(load_mapping(parameters).unwrap()),
+        Limits::default(),
+    );
     let url = Url::parse(url).unwrap();
     let wants = RequestedParts {
         mapped_links: true,
@@ -143,7 +146,7 @@ fn faulty_parameters_are_refused_with_their_path() {
             format!("{path}.max: expected a whole number"),
         ),
     ] {
-        let refused = set(parameters.clone()).err().unwrap_or_default();
+        let refused = load_mapping(parameters.clone()).err().unwrap_or_default();
         assert!(refused.contains(&expected), "{parameters}: {refused}");
     }
 }

@@ -274,7 +274,7 @@ const HONEST: &[(&str, Lists)] = &[
     ("one list", &[("names", "css li.rating a")]),
 ];
 
-fn processor(text: &str) -> Value {
+fn parse_processor(text: &str) -> Value {
     let (kind, parameter) = text.split_once(' ').unwrap_or((text, ""));
     let parameters = match kind {
         "css" => json!({"selector": parameter}),
@@ -292,7 +292,7 @@ fn processor(text: &str) -> Value {
 
 fn mapping_of(lists: Lists) -> Value {
     let fields = lists.iter().map(|(name, chain)| {
-        let chain: Vec<Value> = chain.split('|').map(processor).collect();
+        let chain: Vec<Value> = chain.split('|').map(parse_processor).collect();
         json!({"name": name, "multiple": true, "processors": chain})
     });
     json!({
@@ -311,7 +311,7 @@ fn load(mapping: &Value) -> MappingSet {
 }
 
 /// The values of each row, as texts.
-fn rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
+fn extract_rows(mapping: &Value, page: &str) -> Vec<Vec<String>> {
     let url = Url::parse("https://listed.example/").unwrap();
     let kind = match page.as_bytes()[0] {
         b'{' => PageKind::Json,
@@ -349,7 +349,7 @@ fn lists_that_should_be_rows_are_found_and_their_rewrite_reads_each_entry_for_it
         assert_eq!(found[0].fields, names, "{what}");
         mapping.as_object_mut().unwrap().remove("fields");
         mapping["rows"] = found[0].rewrite["rows"].clone();
-        let rows = rows(&mapping, meant.page);
+        let rows = extract_rows(&mapping, meant.page);
         if !meant.rows.is_empty() {
             assert_eq!(rows, meant.rows, "{what}: {:#}", mapping["rows"]);
         }

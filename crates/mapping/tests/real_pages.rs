@@ -21,7 +21,7 @@ struct Filled {
 }
 
 impl Filled {
-    fn percent(&self, field: &str) -> f64 {
+    fn filled_percent(&self, field: &str) -> f64 {
         100.0 * self.fields.get(field).copied().unwrap_or(0) as f64 / self.pages.max(1) as f64
     }
 }
@@ -76,7 +76,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Prints how often fields are filled, and asserts the least share that is expected of some, in percent.
-fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]) {
+fn assert_filled(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]) {
     let of_mapping = &filled[mapping];
     let each_ms = of_mapping.time.as_secs_f64() * 1000.0 / of_mapping.pages as f64;
     println!(
@@ -84,10 +84,10 @@ fn check(filled: &BTreeMap<String, Filled>, mapping: &str, least: &[(&str, f64)]
         of_mapping.pages, of_mapping.links
     );
     for field in of_mapping.fields.keys() {
-        println!("  {field:<18}{:>6.1} %", of_mapping.percent(field));
+        println!("  {field:<18}{:>6.1} %", of_mapping.filled_percent(field));
     }
     for (field, least) in least {
-        let percent = of_mapping.percent(field);
+        let percent = of_mapping.filled_percent(field);
         assert!(
             percent >= *least,
             "{field} of {mapping} is filled on {percent:.1} % of pages"
@@ -102,7 +102,7 @@ fn python_library_pages_are_filled() {
         "/usr/share/doc/python3-doc/html/library",
         "https://docs.python.org/3/library/",
     );
-    check(
+    assert_filled(
         &filled,
         "python-library",
         &[("title", 100.0), ("module", 85.0), ("synopsis", 84.0)],
@@ -122,8 +122,8 @@ fn postgresql_reference_pages_are_filled() {
         ("synopsis", 97.0),
         ("description", 97.0),
     ];
-    check(&filled, "postgresql-command", &least);
-    check(&filled, "postgresql-contents", &[]);
+    assert_filled(&filled, "postgresql-command", &least);
+    assert_filled(&filled, "postgresql-contents", &[]);
     assert!(filled["postgresql-contents"].links > 190);
 }
 
@@ -140,12 +140,12 @@ fn sqlite_pages_are_filled() {
         ("names", 99.0),
         ("summary", 99.0),
     ];
-    check(&filled, "sqlite-interface", &least);
+    assert_filled(&filled, "sqlite-interface", &least);
     let filled = extract_pages(
         "/usr/share/doc/sqlite3/releaselog",
         "https://www.sqlite.org/releaselog/",
     );
-    check(
+    assert_filled(
         &filled,
         "sqlite-release",
         &[("version", 99.0), ("released", 99.0), ("changes", 95.0)],

@@ -24,7 +24,7 @@ fn load(rows: &Value) -> Result<MappingSet, String> {
     MappingSet::from_sources(vec![source]).map_err(|errors| errors.to_string())
 }
 
-fn extract_within(rows: &Value, kind: PageKind, text: &str, limits: Limits) -> Extraction {
+fn extract_with_limits(rows: &Value, kind: PageKind, text: &str, limits: Limits) -> Extraction {
     let engine = Engine::new(Arc::new(load(rows).unwrap()), limits);
     let url = Url::parse(URL).unwrap();
     let page = PageInput {
@@ -36,7 +36,7 @@ fn extract_within(rows: &Value, kind: PageKind, text: &str, limits: Limits) -> E
 }
 
 fn listing(rows: &Value, kind: PageKind, text: &str) -> Listing {
-    let mut found = extract_within(rows, kind, text, Limits::default());
+    let mut found = extract_with_limits(rows, kind, text, Limits::default());
     assert_eq!(found.warnings, Vec::<String>::new());
     found.listings.remove(0)
 }
@@ -47,15 +47,15 @@ fn values(listing: &Listing) -> Vec<Value> {
     rows.map(|row| Value::Object(row.fields.clone())).collect()
 }
 
-fn css(selector: &str) -> Value {
+fn css_chain(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}])
 }
 
-fn cell(header: &str) -> Value {
+fn cell_chain(header: &str) -> Value {
     json!([{"type": "cell", "parameters": {"header": header}}])
 }
 
-fn number(mut chain: Value) -> Value {
+fn add_number_step(mut chain: Value) -> Value {
     chain
         .as_array_mut()
         .unwrap()
@@ -67,10 +67,10 @@ fn number(mut chain: Value) -> Value {
 fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
     let rows = json!({
         "dataset": "ratings",
-        "select": css("li.rating"),
+        "select": css_chain("li.rating"),
         "fields": [
-            {"name": "item", "processors": css("a::attr(href)")},
-            {"name": "stars", "processors": number(css(".stars"))},
+            {"name": "item", "processors": css_chain("a::attr(href)")},
+            {"name": "stars", "processors": add_number_step(css_chain(".stars"))},
         ],
         "key": ["item"],
     });
@@ -101,10 +101,10 @@ fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
 fn a_row_without_a_text_is_read_and_counted() {
     let rows = json!({
         "dataset": "covers",
-        "select": css("li.card"),
+        "select": css_chain("li.card"),
         "fields": [
-            {"name": "book", "processors": css("a::attr(href)")},
-            {"name": "cover", "processors": css("img::attr(src)")},
+            {"name": "book", "processors": css_chain("a::attr(href)")},
+            {"name": "cover", "processors": css_chain("img::attr(src)")},
         ],
         "key": ["book"],
     });
@@ -132,10 +132,10 @@ fn a_row_without_a_text_is_read_and_counted() {
 fn fields_come_from_the_page_its_url_and_its_record_as_well() {
     let rows = json!([{
         "dataset": "ratings",
-        "select": css("li"),
+        "select": css_chain("li"),
         "fields": [
-            {"name": "item", "processors": css("a")},
-            {"name": "name", "from": "page", "processors": css("h1")},
+            {"name": "item", "processors": css_chain("a")},
+            {"name": "name", "from": "page", "processors": css_chain("h1")},
             {"name": "user", "from": "url", "processors": [
                 {"type": "regex", "parameters": {"pattern": "/users/(\\d+)", "group": 1}},
             ]},
@@ -208,10 +208,10 @@ fn cells_are_found_below_their_headers() {
     for (what, page, [titles, scores]) in tables {
         let rows = json!({
             "dataset": "d",
-            "select": css("tr"),
+            "select": css_chain("tr"),
             "fields": [
-                {"name": "title", "processors": cell("Title")},
-                {"name": "score", "processors": cell("score")},
+                {"name": "title", "processors": cell_chain("Title")},
+                {"name": "score", "processors": cell_chain("score")},
             ],
             "key": ["title"],
         });
@@ -257,8 +257,8 @@ fn objects_of_json_are_rows() {
 fn too_many_rows_and_too_long_ones_are_cut_and_said() {
     let rows = json!({
         "dataset": "d",
-        "select": css("li"),
-        "fields": [{"name": "item", "processors": css("a")}],
+        "select": css_chain("li"),
+        "fields": [{"name": "item", "processors": css_chain("a")}],
         "key": ["item"],
     });
     let page = format!(
@@ -270,7 +270,7 @@ fn too_many_rows_and_too_long_ones_are_cut_and_said() {
         row_bytes: 1_000,
         ..Limits::default()
     };
-    let found = extract_within(&rows, PageKind::Html, &page, few);
+    let found = extract_with_limits(&rows, PageKind::Html, &page, few);
     assert!(found.listings[0].cut);
     assert_eq!(
         values(&found.listings[0]),
@@ -291,7 +291,7 @@ fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
         let text = json!({
             "name": "ratings",
             "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
-            "fields": [{"name": "stars", "multiple": true, "keep_empty": keep, "processors": number(css("td"))}],
+            "fields": [{"name": "stars", "multiple": true, "keep_empty": keep, "processors": add_number_step(css_chain("td"))}],
         });
         let source = Source {
             name: "r.json".into(),
@@ -319,8 +319,8 @@ fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
 fn mistakes_are_named_with_their_place() {
     let right = json!({
         "dataset": "d",
-        "select": css("li"),
-        "fields": [{"name": "item", "processors": css("a")}, {"name": "tags", "multiple": true, "processors": css("b")}],
+        "select": css_chain("li"),
+        "fields": [{"name": "item", "processors": css_chain("a")}, {"name": "tags", "multiple": true, "processors": css_chain("b")}],
         "key": ["item"],
     });
     assert!(load(&right).is_ok());
@@ -340,7 +340,11 @@ fn mistakes_are_named_with_their_place() {
             "with `from` set to `record`",
         ),
         ("/completely", json!(true), "unknown key"),
-        ("/links", json!([{"processors": css("a")}]), "in `want`"),
+        (
+            "/links",
+            json!([{"processors": css_chain("a")}]),
+            "in `want`",
+        ),
         ("/want", json!(["year"]), "add `links`"),
     ];
     for (place, value, says) in mistakes {
@@ -365,19 +369,21 @@ fn an_xpath_from_the_root_is_refused_where_it_would_read_the_first_row_for_all()
     };
     let xpath =
         |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
-    let refused = rules(css("tbody tr"), xpath("//td[1]")).err().unwrap();
+    let refused = rules(css_chain("tbody tr"), xpath("//td[1]"))
+        .err()
+        .unwrap();
     assert!(
         refused.contains(
             "rows.fields[0].processors[0].parameters.expression: `//td[1]` searches the whole page"
         ) || refused.contains("\"//td[1]\" searches the whole page"),
         "{refused}"
     );
-    let mut deeper = css("td");
+    let mut deeper = css_chain("td");
     let step = xpath("string(//td)")[0].clone();
     deeper.as_array_mut().unwrap().push(step);
-    assert!(rules(css("tbody tr"), deeper).is_err());
-    assert!(rules(css("tbody tr"), xpath(".//td[1]")).is_ok());
-    assert!(rules(css("tbody tr"), xpath("td[1]")).is_ok());
+    assert!(rules(css_chain("tbody tr"), deeper).is_err());
+    assert!(rules(css_chain("tbody tr"), xpath(".//td[1]")).is_ok());
+    assert!(rules(css_chain("tbody tr"), xpath("td[1]")).is_ok());
     // In texts that are parsed as HTML, the root is that of the text.
     let texts = json!([{"type": "jsonpath", "parameters": {"expression": "$.items[*].html"}}]);
     assert!(rules(texts, xpath("//b")).is_ok());
@@ -387,10 +393,10 @@ fn an_xpath_from_the_root_is_refused_where_it_would_read_the_first_row_for_all()
 fn the_rows_of_a_page_show_together_how_numbers_and_dates_are_written() {
     let rows = json!({
         "dataset": "prices",
-        "select": css("tbody tr"),
+        "select": css_chain("tbody tr"),
         "fields": [
-            {"name": "item", "processors": css("td:nth-child(1)")},
-            {"name": "price", "processors": number(css("td:nth-child(2)"))},
+            {"name": "item", "processors": css_chain("td:nth-child(1)")},
+            {"name": "price", "processors": add_number_step(css_chain("td:nth-child(2)"))},
             {"name": "day", "processors": [
                 {"type": "css", "parameters": {"selector": "td:nth-child(3)"}}, {"type": "date"},
             ]},
@@ -445,7 +451,7 @@ fn the_rows_of_a_page_show_together_how_numbers_and_dates_are_written() {
             ]),
         ),
     ] {
-        let found = extract_within(&rows, PageKind::Html, &page(of_page), Limits::default());
+        let found = extract_with_limits(&rows, PageKind::Html, &page(of_page), Limits::default());
         let listing = &found.listings[0];
         let values: Vec<Value> = values(listing)
             .into_iter()
@@ -466,11 +472,11 @@ fn the_rows_of_a_page_show_together_how_numbers_and_dates_are_written() {
 fn a_row_without_any_value_is_none_though_it_was_read_twice() {
     let rows = json!({
         "dataset": "prices",
-        "select": css("li"),
-        "fields": [{"name": "price", "processors": number(css("b"))}],
+        "select": css_chain("li"),
+        "fields": [{"name": "price", "processors": add_number_step(css_chain("b"))}],
         "key": ["price"],
     });
-    let found = extract_within(
+    let found = extract_with_limits(
         &rows,
         PageKind::Html,
         "<ul><li><b>1,234</b><li><b>5</b></ul>",
@@ -486,7 +492,7 @@ fn values_that_keep_their_place_show_together_how_they_are_written() {
     let mapping = json!({
         "name": "ratings",
         "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
-        "fields": [{"name": "price", "multiple": true, "keep_empty": true, "processors": number(css("b"))}],
+        "fields": [{"name": "price", "multiple": true, "keep_empty": true, "processors": add_number_step(css_chain("b"))}],
     });
     let source = Source {
         name: "ratings.json".into(),
@@ -509,12 +515,12 @@ fn values_that_keep_their_place_show_together_how_they_are_written() {
 fn rows_lead_to_pages_of_their_own() {
     let rule = json!({
         "dataset": "d",
-        "select": css("li"),
-        "fields": [{"name": "item", "processors": css("b")}],
+        "select": css_chain("li"),
+        "fields": [{"name": "item", "processors": css_chain("b")}],
         "key": ["item"],
         "links": [
-            {"processors": css("a.page::attr(href)")},
-            {"processors": css("a.more::attr(href)")},
+            {"processors": css_chain("a.page::attr(href)")},
+            {"processors": css_chain("a.more::attr(href)")},
         ],
         "want": ["year", "year", "publisher"],
     });
@@ -566,7 +572,7 @@ fn rows_lead_to_pages_of_their_own() {
         let mut wrong = rule.clone();
         wrong["want"] = json!([want]);
         wrong["fields"] = json!([
-            {"name": "item", "processors": css("b")},
+            {"name": "item", "processors": css_chain("b")},
             {"name": "owner", "from": "record", "record_field": "_id"},
         ]);
         let error = load(&wrong).err().expect(want);
@@ -581,8 +587,8 @@ fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
         "url_patterns": [{"type": "glob", "pattern": "https://ratings.example/users/*"}],
         "rows": {
             "dataset": "ratings",
-            "select": css("li"),
-            "fields": [{"name": "item", "processors": css("b")}],
+            "select": css_chain("li"),
+            "fields": [{"name": "item", "processors": css_chain("b")}],
             "key": ["item"],
             "complete": true,
         },
@@ -608,7 +614,7 @@ fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
 
 #[test]
 fn a_list_continues_where_its_mapping_reads_the_page() {
-    let links = json!([{"processors": css("a::attr(href)")}]);
+    let links = json!([{"processors": css_chain("a::attr(href)")}]);
     let page = "<li><b>x</b></li><a href=/users/7?page=2>2</a><a href=/users/7>1</a><a href=/books/1>x</a>";
     let found = continuation(&links, "https://ratings.example/users/7", page);
     assert_eq!(found.next, ["https://ratings.example/users/7?page=2"]);
@@ -617,7 +623,7 @@ fn a_list_continues_where_its_mapping_reads_the_page() {
 
 #[test]
 fn a_count_says_how_many_pages_a_list_has_and_is_missed_if_it_is_not_there() {
-    let mut count = css("i");
+    let mut count = css_chain("i");
     let pagination = json!({"type": "pagination", "parameters": {"parameter": "page", "size": 2}});
     count.as_array_mut().unwrap().push(pagination);
     let links = json!([{"processors": count}]);

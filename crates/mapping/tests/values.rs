@@ -9,7 +9,7 @@ use webfill_mapping::{
 };
 use webfill_urls::Url;
 
-fn extraction(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str) -> Extraction {
+fn extract_values(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str) -> Extraction {
     let find = match kind_of_page {
         PageKind::Json => json!({"type": "jsonpath", "parameters": {"expression": "$.*"}}),
         _ => json!({"type": "css", "parameters": {"selector": "li"}}),
@@ -37,26 +37,26 @@ fn extraction(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str)
     engine.extract(page, RequestedParts::default()).unwrap()
 }
 
-fn read(kind: &str, parameters: Value, texts: &[&str]) -> (Value, Vec<String>) {
+fn read_values(kind: &str, parameters: Value, texts: &[&str]) -> (Value, Vec<String>) {
     let items: String = texts
         .iter()
         .map(|text| format!("<li>{text}</li>"))
         .collect();
-    let extraction = extraction(kind, parameters, PageKind::Html, &items);
+    let extraction = extract_values(kind, parameters, PageKind::Html, &items);
     let fields = extraction.fields.get("read").cloned();
     (fields.unwrap_or(Value::Null), extraction.warnings)
 }
 
 #[test]
 fn a_column_of_prices_shows_its_notation() {
-    let (prices, warnings) = read("number", json!({}), &["1.299 €", "99,95 €", "12 €"]);
+    let (prices, warnings) = read_values("number", json!({}), &["1.299 €", "99,95 €", "12 €"]);
     assert_eq!(prices, json!([1299, 99.95, 12]));
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
 #[test]
 fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
-    let (read_alone, warnings) = read("number", json!({}), &["1,234", "none", "5.678", "7"]);
+    let (read_alone, warnings) = read_values("number", json!({}), &["1,234", "none", "5.678", "7"]);
     assert_eq!(read_alone, json!([7]));
     assert_eq!(
         warnings,
@@ -65,7 +65,7 @@ fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
         ]
     );
     let set = json!({"decimal": ",", "group": "."});
-    let (read_set, warnings) = read("number", set, &["1.50", "1.500"]);
+    let (read_set, warnings) = read_values("number", set, &["1.50", "1.500"]);
     assert_eq!(read_set, json!([1500]));
     assert!(
         warnings[0].contains("1 dropped: not numbers in this notation"),
@@ -76,7 +76,7 @@ fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
 #[test]
 fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     let texts = ["1h 30min", "+49 30 123456", "10 x 20", "4.7 out of 5"];
-    let (read_number, warnings) = read("number", json!({"decimal": "."}), &texts);
+    let (read_number, warnings) = read_values("number", json!({"decimal": "."}), &texts);
     assert_eq!(read_number, json!([4.7]));
     assert_eq!(
         warnings,
@@ -107,7 +107,7 @@ fn numbers_beside_and_above_each_other_are_not_one() {
         ("12<wbr>34", json!([1234])),
         ("<i class=icon></i>12", json!([12])),
     ] {
-        let (found, _) = read("number", json!({}), &[html]);
+        let (found, _) = read_values("number", json!({}), &[html]);
         assert_eq!(found, expected, "{html}");
     }
     for (html, expected) in [
@@ -119,7 +119,7 @@ fn numbers_beside_and_above_each_other_are_not_one() {
             json!(["2024-03-01T10:30:00"]),
         ),
     ] {
-        let (found, _) = read("date", json!({}), &[html]);
+        let (found, _) = read_values("date", json!({}), &[html]);
         assert_eq!(found, expected, "{html}");
     }
 }
@@ -133,7 +133,7 @@ fn no_digit_is_lost() {
         "0.1",
         "5.00",
     ];
-    let (numbers, _) = read("number", json!({"decimal": "."}), &texts);
+    let (numbers, _) = read_values("number", json!({"decimal": "."}), &texts);
     let expected = json!([
         9007199254740993_u64,
         "18446744073709551616",
@@ -143,7 +143,7 @@ fn no_digit_is_lost() {
     ]);
     assert_eq!(numbers, expected);
     let page = r#"{"a": 0.00000123, "b": 1e3, "c": 123456789012345678901, "d": "3.8915E8"}"#;
-    let found = extraction("number", json!({}), PageKind::Json, page);
+    let found = extract_values("number", json!({}), PageKind::Json, page);
     let expected = json!([0.00000123, 1000.0, "123456789012345678901", 389150000]);
     assert_eq!(found.fields["read"], expected);
 }
@@ -156,7 +156,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
         "Mon 1 Mar 2024",
         "01/02/2024",
     ];
-    let (dates, warnings) = read("date", json!({}), &texts);
+    let (dates, warnings) = read_values("date", json!({}), &texts);
     assert_eq!(dates, json!(["2024-03-01"]));
     assert_eq!(
         warnings,
@@ -165,10 +165,10 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
         ]
     );
     let formats = json!({"formats": ["%d.%m.%Y %H:%M"]});
-    let (dates, _) = read("date", formats, &["31.04.2023 14:00", "30.04.2023 14:00"]);
+    let (dates, _) = read_values("date", formats, &["31.04.2023 14:00", "30.04.2023 14:00"]);
     assert_eq!(dates, json!(["2023-04-30T14:00:00"]));
     let order = json!({"order": "month_first"});
-    let (dates, _) = read("date", order, &["01/02/2024"]);
+    let (dates, _) = read_values("date", order, &["01/02/2024"]);
     assert_eq!(dates, json!(["2024-01-02"]));
 }
 
@@ -176,7 +176,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
 fn a_field_that_nothing_decides_differs_from_an_empty_one() {
     let undecided = |texts: &[&str]| {
         let page = serde_json::to_string(texts).unwrap();
-        extraction("number", json!({}), PageKind::Json, &page).alternatives
+        extract_values("number", json!({}), PageKind::Json, &page).alternatives
     };
     assert_eq!(json!(undecided(&["1,234"])), json!({"read": 0}));
     assert_eq!(json!(undecided(&["none"])), json!({}));

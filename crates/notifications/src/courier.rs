@@ -39,7 +39,7 @@ impl Courier {
             .enable_all()
             .build()
             .map_err(|error| cannot(&error))?;
-        let webhooks = Webhooks::new(&permissions.config, permissions.may_be_private());
+        let webhooks = Webhooks::new(&permissions.config, permissions.allows_private_webhooks());
         let means = Arc::new(DeliveryResources {
             webhooks: webhooks.map_err(Fault::usage)?,
             permissions,
@@ -70,7 +70,7 @@ impl Courier {
         })
     }
 
-    pub fn deliver(&self, delivery: Delivery) {
+    pub fn enqueue(&self, delivery: Delivery) {
         // The thread lives as long as the handle.
         let _ = self.orders.send(delivery);
     }

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The folder and the file of the path, with symbolic links resolved, except one at the file itself. `None` if the path
 /// leads out of the folder.
-fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
+fn resolve_path(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     let goes_up = Path::new(path)
         .components()
         .any(|step| step == Component::ParentDir);
@@ -24,7 +24,7 @@ fn place_of(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
 
 /// Whether a path is below the folder. The file need not exist yet.
 pub(crate) fn is_below(folder: &Path, path: &str) -> bool {
-    let Some((folder, file)) = place_of(folder, path) else {
+    let Some((folder, file)) = resolve_path(folder, path) else {
         return false;
     };
     match file.canonicalize() {
@@ -39,15 +39,15 @@ pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Opti
     if !is_below(folder, path) {
         return None;
     }
-    let (folder, file) = place_of(folder, path)?;
-    let file = without_blocking(options).open(file).ok()?;
+    let (folder, file) = resolve_path(folder, path)?;
+    let file = set_open_flags(options).open(file).ok()?;
     let found = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     (is_file && found.starts_with(&folder)).then_some(file)
 }
 
 /// Opens without blocking: a pipe would otherwise wait until its other end is opened.
-pub(crate) fn without_blocking(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn set_open_flags(options: &mut OpenOptions) -> &mut OpenOptions {
     options
         .mode(0o600)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)

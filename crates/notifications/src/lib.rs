@@ -1,6 +1,6 @@
 //! Reports the news of watches to their recipients.
 //!
-//! [`Reported::news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and
+//! [`Reported::find_news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and
 //! a [`Courier`] delivers notifications to webhooks, mail, commands and files (`targets`). Nothing here is durable. In
 //! one transaction, the caller keeps what was reported and the waiting notifications (the outbox). It repeats a
 //! delivery under the same key until the delivery succeeds, so a notification arrives at least once. Receivers

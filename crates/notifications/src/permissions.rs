@@ -35,7 +35,7 @@ impl Permissions {
         self.is_of_fleet
     }
 
-    pub(crate) fn may_be_private(&self) -> bool {
+    pub(crate) fn allows_private_webhooks(&self) -> bool {
         !self.is_of_fleet || self.config.allow_private_webhooks
     }
 
@@ -51,7 +51,7 @@ impl Permissions {
             let opened = allowed.and_then(|allowed| folder::open(allowed, file, options));
             return opened.ok_or_else(|| refused.to_owned());
         }
-        let opened = folder::without_blocking(options).open(file);
+        let opened = folder::set_open_flags(options).open(file);
         opened.map_err(|error| format!("cannot open {file}: {error}"))
     }
 }

@@ -111,7 +111,7 @@ impl ReadChanges {
     }
 
     /// Whether anything was read after the position.
-    pub fn is_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         self.last > self.after
     }
 }
@@ -136,7 +136,7 @@ impl Event {
 
 impl Reported {
     /// Whether it was reported that a due run has not started.
-    pub fn is_held(&self) -> bool {
+    pub fn has_reported_missed_start(&self) -> bool {
         self.silent.contains_key(NOT_STARTED)
     }
 
@@ -225,10 +225,10 @@ impl Reported {
                 silent_after: facts.watch.silent_after,
                 sites: facts.sites,
                 alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
-                standing: &self.standing_texts(),
+                standing: &self.silence_reasons(),
             }),
             // Only a new run can add evidence.
-            false => self.standing_texts(),
+            false => self.silence_reasons(),
         };
         now.remove(NOT_STARTED);
         let was_held = self.silent.contains_key(NOT_STARTED);
@@ -265,7 +265,7 @@ impl Reported {
         events
     }
 
-    fn standing_texts(&self) -> BTreeMap<String, String> {
+    fn silence_reasons(&self) -> BTreeMap<String, String> {
         let standing = self.silent.iter();
         standing
             .map(|(name, reported)| (name.clone(), reported.why.clone()))

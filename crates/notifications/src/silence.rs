@@ -90,7 +90,7 @@ pub fn find_silences(known: &SilenceFacts<'_>) -> BTreeMap<String, String> {
 }
 
 /// How many results of this kind the runs found, latest run first. Only runs that give evidence are included.
-fn found_by_runs(known: &SilenceFacts<'_>, what: &str) -> Vec<u64> {
+fn result_counts(known: &SilenceFacts<'_>, what: &str) -> Vec<u64> {
     let runs = known.runs.iter();
     let evidence = runs.filter(|run| has_completed(run) && gives_evidence_of(run, what));
     evidence.map(|run| count_of(&run.counts, what)).collect()
@@ -98,12 +98,12 @@ fn found_by_runs(known: &SilenceFacts<'_>, what: &str) -> Vec<u64> {
 
 /// Whether the last run that gives evidence found results of this kind.
 fn last_run_found(known: &SilenceFacts<'_>, what: &str) -> bool {
-    found_by_runs(known, what).first().is_some_and(|n| *n > 0)
+    result_counts(known, what).first().is_some_and(|n| *n > 0)
 }
 
 /// The sentence about a missing result that is usually found; `None` if nothing is missing.
 fn missing_result_sentence(known: &SilenceFacts<'_>, what: &str) -> Option<String> {
-    let judged = found_by_runs(known, what);
+    let judged = result_counts(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
     let before: Vec<u64> = judged
         .iter()
@@ -254,7 +254,7 @@ fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
             word(at)
         );
     }
-    fewer_pages(known.runs, pages).unwrap_or_else(|| {
+    fewer_pages_sentence(known.runs, pages).unwrap_or_else(|| {
         format!("there is none: {pages} pages were fetched as usual, without {what}")
     })
 }
@@ -274,7 +274,7 @@ fn main_outcome(run: &WatchRun) -> Option<String> {
     (n * 2 > all).then(|| format!("{why} ({n} of {all} requests)"))
 }
 
-fn fewer_pages(runs: &[WatchRun], pages: u64) -> Option<String> {
+fn fewer_pages_sentence(runs: &[WatchRun], pages: u64) -> Option<String> {
     let mut earlier: Vec<u64> = runs
         .iter()
         .filter(|run| has_completed(run))

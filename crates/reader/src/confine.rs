@@ -154,13 +154,16 @@ fn syscall_filter() -> Result<BpfProgram, seccompiler::Error> {
     // The third argument of both is the protection of the memory.
     let not_executable = || {
         let executable = libc::PROT_EXEC as u64;
-        only_if(2, SeccompCmpOp::MaskedEq(executable), 0)
+        argument_rule(2, SeccompCmpOp::MaskedEq(executable), 0)
     };
     rules.insert(libc::SYS_mmap, vec![not_executable()?]);
     rules.insert(libc::SYS_mprotect, vec![not_executable()?]);
     // A process aborts by sending a signal to itself.
     let own = u64::from(std::process::id());
-    rules.insert(libc::SYS_tgkill, vec![only_if(0, SeccompCmpOp::Eq, own)?]);
+    rules.insert(
+        libc::SYS_tgkill,
+        vec![argument_rule(0, SeccompCmpOp::Eq, own)?],
+    );
     let filter = SeccompFilter::new(
         rules,
         SeccompAction::Errno(libc::EPERM as u32),
@@ -170,7 +173,7 @@ fn syscall_filter() -> Result<BpfProgram, seccompiler::Error> {
     Ok(filter.try_into()?)
 }
 
-fn only_if(
+fn argument_rule(
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,

@@ -93,7 +93,7 @@ pub fn coarse_kind(bytes: &[u8]) -> Kind {
 }
 
 /// Whether a body may be a document that needs a reader. `None` while there are too few bytes to decide.
-pub fn is_candidate(bytes: &[u8]) -> Option<bool> {
+pub fn may_need_reader(bytes: &[u8]) -> Option<bool> {
     match detect_beginning(bytes) {
         Some(_) => Some(true),
         None if bytes.len() >= PDF_BEGINS_WITHIN => Some(false),
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn kinds_are_decided_by_the_first_bytes() {
-        assert_eq!(is_candidate(b"abc"), None);
-        assert_eq!(is_candidate(&[b'a'; 1024]), Some(false));
-        assert_eq!(is_candidate(b"%PDF-"), Some(true));
+        assert_eq!(may_need_reader(b"abc"), None);
+        assert_eq!(may_need_reader(&[b'a'; 1024]), Some(false));
+        assert_eq!(may_need_reader(b"%PDF-"), Some(true));
     }
 }

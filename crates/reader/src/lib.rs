@@ -16,7 +16,7 @@ mod report;
 mod text;
 
 pub use confine::{Confinement, confine_process};
-pub use kind::{Kind, begins_as_document, coarse_kind, is_candidate};
+pub use kind::{Kind, begins_as_document, coarse_kind, may_need_reader};
 pub use limits::Limits;
 pub use memory::NotingAllocator;
 pub use report::{Metadata, NotADocument, Report, Status};

@@ -17,7 +17,7 @@ fn note_failure(memory: *mut u8) -> *mut u8 {
 }
 
 /// Whether an allocation failed in this process.
-pub(crate) fn was_refused() -> bool {
+pub(crate) fn has_allocation_failed() -> bool {
     WAS_REFUSED.load(Ordering::Relaxed)
 }
 

@@ -60,7 +60,7 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
         .take(limits.input_bytes)
         .read_to_end(&mut bytes)?;
     let mut report = read(bytes, limits);
-    if memory::was_refused() {
+    if memory::has_allocation_failed() {
         report = report.map(correct_for_memory);
     }
     if let Ok(report) = &mut report {

@@ -38,7 +38,7 @@ const MOST_BACKOFFS: usize = 20;
 
 impl BackoffTable {
     /// The backoffs for a reason, in seconds.
-    pub fn backoff(&self, reason: BackoffReason) -> &[f64] {
+    pub fn backoff_seconds(&self, reason: BackoffReason) -> &[f64] {
         match reason {
             BackoffReason::Robots => &self.robots,
             // In both cases there is no answer.
@@ -51,14 +51,14 @@ impl BackoffTable {
 
     /// The duration of the backoff with this index; `None` beyond the end of the list.
     pub fn backoff_ms(&self, reason: BackoffReason, index: usize) -> Option<i64> {
-        let seconds = self.backoff(reason).get(index)?;
+        let seconds = self.backoff_seconds(reason).get(index)?;
         Some((seconds * 1_000.0).ceil() as i64)
     }
 
     /// Checks the table. The error is a message for people.
     pub fn check(&self) -> Result<(), String> {
         for reason in BackoffReason::ALL {
-            let backoff = self.backoff(*reason);
+            let backoff = self.backoff_seconds(*reason);
             let fits = |rest: &f64| (0.0..=LONGEST_BACKOFF).contains(rest);
             if backoff.len() > MOST_BACKOFFS || !backoff.iter().all(fits) {
                 return Err(format!(

@@ -121,7 +121,7 @@ impl Core {
             notifications: Notifications::default(),
         };
         for crawl in core.cx.frontier.crawls().unfinished_crawls()? {
-            crawls::register_crawl(&mut core.cx, crawl, now_ms)?;
+            crawls::register_and_backfill_crawl(&mut core.cx, crawl, now_ms)?;
         }
         for crawl in core.cx.frontier.unsaved_crawls().unsaved_crawls()? {
             core.cx.frontier.crawls().touch(crawl);
@@ -130,7 +130,7 @@ impl Core {
         outcomes::retraction::resume_retractions(&mut core.cx, now_ms)?;
         supervisors::restore_leases(&mut core.cx, now_ms)?;
         core.closing.restore_closing_crawls(&mut core.cx)?;
-        core.pruning = core.cx.frontier.pruning().begin()?;
+        core.pruning = core.cx.frontier.pruning().begin_walk()?;
         Ok(core)
     }
 
@@ -236,7 +236,7 @@ impl Core {
             supervisors::save_silences(&mut self.cx, now_ms)?;
             self.cx.frontier.save_remaining_wait(now_ms)?;
             if self.cx.window.next_site_ms.is_some()
-                || self.cx.dispatch.schedule.sites_in_window() > 0
+                || self.cx.dispatch.schedule.count_sites_in_window() > 0
             {
                 self.cx.frontier.note_time(now_ms)?;
             }
@@ -300,7 +300,7 @@ impl Core {
                 None,
                 now_ms,
             );
-            let pruned = Refusal::new("$.crawls", "one of them was pruned").answer();
+            let pruned = Refusal::new("$.crawls", "one of them was pruned").to_answer();
             let answer = ignore_pruned(answer, pruned)?;
             self.cx
                 .outgoing

@@ -139,14 +139,14 @@ impl Dispatch {
 
     /// Adds a supervisor after its hello. Returns the leases that it should hold but does not.
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
-        self.fleet.join(hello, peer, now_ms);
+        self.fleet.begin_session(hello, peer, now_ms);
         self.balance.invalidate();
         // The new supervisor may reach sites at which the probes of others have failed.
         self.schedule.end_set_asides();
         self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
-        let leases = self.leases.of_supervisor(&hello.supervisor);
+        let leases = self.leases.leases_of_supervisor(&hello.supervisor);
         leases
             .filter(|(task, lease)| !held.contains(&(*task, lease.delivery)))
             .map(|(task, lease)| (task, lease.clone()))
@@ -190,7 +190,7 @@ impl Dispatch {
         self.schedule.remove_owner(name);
         self.schedule.end_put_offs();
         self.balance.invalidate();
-        let leases = self.leases.of_supervisor(name);
+        let leases = self.leases.leases_of_supervisor(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
@@ -201,7 +201,7 @@ impl Dispatch {
     }
 
     /// The supervisors that have fallen silent since the last call, each with the time at which it is lost.
-    pub fn take_newly_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
+    pub fn release_newly_silent(&mut self, now_ms: i64) -> Vec<(String, i64)> {
         let silent = self.fleet.take_newly_silent(now_ms);
         silent
             .iter()

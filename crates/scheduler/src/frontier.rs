@@ -124,7 +124,8 @@ mod watches;
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{HeldBy, HeldSites, HeldSitesScope};
 pub use self::changes::{
-    Applied, apply_changes, apply_commits, is_unused, note_applied, read_applied, shared_rows,
+    Applied, apply_changes, apply_commits, is_unused, note_applied_position, read_applied_position,
+    shared_rows,
 };
 pub use self::config::{Backups, FILE_NAME, FrontierConfig, Restoring, page_cache_bytes};
 pub use self::counts::{FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
@@ -149,12 +150,12 @@ pub use self::queued_sites::QueuedSite;
 pub use self::recovery::committed_at_ms;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub(crate) use self::restore::Origin;
-pub use self::restore::forget_copy;
+pub use self::restore::unmark_copy;
 pub use self::retraction::PendingRetraction;
 pub use self::site_states::SiteHealth;
 pub use self::site_states::{SiteReport, Trouble};
 pub use self::snapshots::{
-    extend_seen_index, install_snapshot, is_continued_by, last_task, make_snapshot,
+    extend_seen_index, install_snapshot, is_continued_by, last_task_id, make_snapshot,
     read_snapshot_position,
 };
 pub use self::supervisors::SavedSupervisor;
@@ -183,7 +184,7 @@ impl Frontier {
         let recorder = recorder.transpose().map_err(fault)?;
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
-        let origin = restore::check_or_adopt(&db, &path, config.restoring, now_ms)?;
+        let origin = restore::check_or_adopt_copy(&db, &path, config.restoring, now_ms)?;
         unsaved_states::mark_all_unsaved(&db).map_err(fault)?;
         let mut seen = SeenUrls::open(
             &db,
@@ -192,16 +193,16 @@ impl Frontier {
             config.dropped_parameters,
         )
         .map_err(fault)?;
-        let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
-        let backoff = Backoffs::open(&db, config.backoff, config.patience).map_err(fault)?;
-        let doubts = Doubts::open(&db).map_err(fault)?;
-        let holding = Holding::open(&db).map_err(fault)?;
+        let retries = Retries::load(&db, config.retries, config.patience).map_err(fault)?;
+        let backoff = Backoffs::load(&db, config.backoff, config.patience).map_err(fault)?;
+        let doubts = Doubts::load(&db).map_err(fault)?;
+        let holding = Holding::load(&db).map_err(fault)?;
         let scripted = scripts::load(&db).map_err(fault)?;
         let lanes_set = rules::load_lanes(&db).map_err(fault)?;
         let limited_applications =
-            LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
+            LimitedApplications::load(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
-        let next_task = pruning::next_task(&db).map_err(fault)?;
+        let next_task = pruning::next_task_id(&db).map_err(fault)?;
         let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
         if recorder.is_none() {
             db.execute_batch("COMMIT").map_err(fault)?;
@@ -311,7 +312,7 @@ impl Frontier {
     }
 
     /// The number of tasks that have ended since the file was opened, by outcome.
-    pub(crate) fn ended_by_outcome(&self) -> &BTreeMap<Outcome, u64> {
+    pub(crate) fn ended_tasks_by_outcome(&self) -> &BTreeMap<Outcome, u64> {
         &self.0.cx.ended
     }
 
@@ -332,13 +333,13 @@ impl Frontier {
 
     /// The use of an application's limits; `None`: it has none.
     pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
-        self.0.cx.limited_applications.use_of(app_id)
+        self.0.cx.limited_applications.application_use(app_id)
     }
 
     /// The applications with crawls that wait for limits: first those whose page limit is used up, then those that
     /// wait for their pace or for one of their sites.
-    pub fn waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        self.0.cx.limited_applications.waiting_at_limits()
+    pub fn apps_waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        self.0.cx.limited_applications.apps_waiting_at_limits()
     }
 
     /// Whether a supervisor with browsers is connected.

@@ -1,7 +1,7 @@
 //! Step 1 of a URL's journey: its canonical form, then its scope, then the excluded sites. Each refusal has one
 //! reason. The frontier decides afterwards whether the URL was seen before and whether its site's budget is used up.
 
-use webfill_urls::{Url, UrlRefusal, canonical_with_route, fragment_route};
+use webfill_urls::{Url, UrlRefusal, canonical_url_with_route, fragment_route};
 use webfill_wire::Reason;
 
 use crate::excluded_sites::ExcludedSites;
@@ -68,7 +68,7 @@ pub fn admit_url(
     if !scope.allows_fragment_routes() {
         return Err(Refusal::Scope(Reason::FragmentRoute));
     }
-    url = canonical_with_route(text, base).map_err(Refusal::Url)?;
+    url = canonical_url_with_route(text, base).map_err(Refusal::Url)?;
     Ok(url)
 }
 
@@ -88,7 +88,7 @@ fn admit_if(
     excluded: &ExcludedSites,
     in_scope: impl FnOnce(&Url) -> Result<(), Reason>,
 ) -> Result<Url, Refusal> {
-    let url = webfill_urls::canonical(text, base).map_err(Refusal::Url)?;
+    let url = webfill_urls::canonical_url(text, base).map_err(Refusal::Url)?;
     in_scope(&url).map_err(Refusal::Scope)?;
     if !excluded.is_empty() && excluded.excludes(&url, &webfill_urls::site(&url)) {
         return Err(Refusal::Scope(Reason::ExcludedSite));
@@ -102,7 +102,7 @@ mod tests {
     use webfill_api::CrawlSpec;
     use webfill_wire::Lane;
 
-    fn reason(text: &str) -> Reason {
+    fn refusal_reason(text: &str) -> Reason {
         let mut spec = CrawlSpec::new("app", "crawl");
         spec.allowed_domains = vec!["example.com".into()];
         let scope = Scope::compile(&spec).unwrap();
@@ -113,11 +113,17 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_reason() {
-        assert_eq!(reason("mailto:a@example.com"), Reason::UnsupportedScheme);
-        assert_eq!(reason("http://[broken/"), Reason::InvalidUrl);
-        assert_eq!(reason("/relative"), Reason::InvalidUrl);
-        assert_eq!(reason("http://other.com/"), Reason::OutOfDomain);
-        assert_eq!(reason("http://example.com/a.jpg"), Reason::DeniedExtension);
+        assert_eq!(
+            refusal_reason("mailto:a@example.com"),
+            Reason::UnsupportedScheme
+        );
+        assert_eq!(refusal_reason("http://[broken/"), Reason::InvalidUrl);
+        assert_eq!(refusal_reason("/relative"), Reason::InvalidUrl);
+        assert_eq!(refusal_reason("http://other.com/"), Reason::OutOfDomain);
+        assert_eq!(
+            refusal_reason("http://example.com/a.jpg"),
+            Reason::DeniedExtension
+        );
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct ReloadResult {
 }
 
 /// The answer to the sender of the request.
-pub(crate) fn answer(asked: &ReloadRequest, reloaded: &Reloaded, is_changed: bool) -> Value {
+pub(crate) fn reload_answer(asked: &ReloadRequest, reloaded: &Reloaded, is_changed: bool) -> Value {
     let mut answer = json!({
         "action": "reload",
         "mappings": {

@@ -152,7 +152,7 @@ mod tests {
     const CHANGES: bool = true;
 
     /// Every action, for application `a`: whether it changes something, and what it concerns.
-    fn table() -> Vec<(Value, bool, Reach<'static>)> {
+    fn action_table() -> Vec<(Value, bool, Reach<'static>)> {
         let own = Reach::App("a");
         let subject =
             |action: &str| json!({"action": action, "appid": "a", "crawlid": "c", "uuid": "u"});
@@ -206,7 +206,7 @@ mod tests {
         ]
     }
 
-    fn read(question: &Value) -> ControlRequest {
+    fn parse_request(question: &Value) -> ControlRequest {
         let text = question.to_string();
         crate::control::parse_request(text.as_bytes(), 0)
             .unwrap_or_else(|refusal| panic!("{question}: {refusal:?}"))
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_action_has_its_place_in_the_table_of_rights() {
-        let table = table();
+        let table = action_table();
         let named: BTreeSet<&str> = table
             .iter()
             .map(|(question, ..)| question["action"].as_str().unwrap())
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn every_action_is_judged_by_the_rights_of_its_key() {
-        for (question, change, reach) in table() {
-            let asked = read(&question);
+        for (question, change, reach) in action_table() {
+            let asked = parse_request(&question);
             assert_eq!(changes_something(&asked), change, "{question}");
             assert_eq!(refusal_path(&asked, &[]), "", "{question}");
             let for_readers = if change { "$.action" } else { "" };
@@ -277,10 +277,13 @@ mod tests {
     #[test]
     fn a_feed_is_refused_whole_with_the_place_of_the_first_foreign_request() {
         let one = |app: &str| json!({"url": "http://a.org/", "appid": app, "crawlid": "c"});
-        let list = read(&json!([one("a"), one("a"), one("b")]));
+        let list = parse_request(&json!([one("a"), one("a"), one("b")]));
         assert_eq!(refusal_path(&list, &["apps=a"]), "$[2].appid");
         assert_eq!(refusal_path(&list, &["apps=a,b"]), "");
         assert_eq!(refusal_path(&list, &["apps=a,b", "read-only"]), "$");
-        assert_eq!(refusal_path(&read(&one("b")), &["apps=a"]), "$.appid");
+        assert_eq!(
+            refusal_path(&parse_request(&one("b")), &["apps=a"]),
+            "$.appid"
+        );
     }
 }

@@ -89,8 +89,8 @@ impl Scope {
         if self.denies_extension(url.path()) {
             return Err(Reason::DeniedExtension);
         }
-        let denied = self.deny.match_any(url.as_str()) == Some(true);
-        if denied || self.allow.match_any(url.as_str()) == Some(false) {
+        let denied = self.deny.matches_any(url.as_str()) == Some(true);
+        if denied || self.allow.matches_any(url.as_str()) == Some(false) {
             return Err(Reason::DeniedPattern);
         }
         Ok(())
@@ -103,9 +103,9 @@ impl Scope {
     }
 
     /// The memory of each list that is compiled.
-    pub(crate) fn compiled_bytes(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn pattern_memory_bytes(&self) -> impl Iterator<Item = usize> {
         let lists = [&self.allow, &self.deny];
-        lists.into_iter().filter_map(Patterns::compiled_bytes)
+        lists.into_iter().filter_map(Patterns::memory_bytes)
     }
 
     fn allows_host(&self, host: &str) -> bool {
@@ -120,9 +120,9 @@ impl Scope {
         while let Some(dot) = rest.find('.') {
             rest = &rest[dot + 1..];
             let denied = if rest.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                self.names_extension(&rest.to_ascii_lowercase())
+                self.is_denied_extension(&rest.to_ascii_lowercase())
             } else {
-                self.names_extension(rest)
+                self.is_denied_extension(rest)
             };
             if denied {
                 return true;
@@ -131,7 +131,7 @@ impl Scope {
         false
     }
 
-    fn names_extension(&self, extension: &str) -> bool {
+    fn is_denied_extension(&self, extension: &str) -> bool {
         match &self.denied_extensions {
             Some(own) => own.contains(extension),
             None => DENIED_BY_DEFAULT.contains(extension),
@@ -154,21 +154,21 @@ mod tests {
         Scope::compile(&spec).unwrap()
     }
 
-    fn check(scope: &Scope, url: &str) -> Result<(), Reason> {
+    fn check_page_url(scope: &Scope, url: &str) -> Result<(), Reason> {
         scope.check_page(&Url::parse(url).unwrap())
     }
 
     #[test]
     fn allowed_domains_hold_for_subdomains_but_not_for_lookalikes() {
         let scope = scope(|spec| spec.allowed_domains = vec!["Example.com".into()]);
-        assert_eq!(check(&scope, "http://example.com/"), Ok(()));
-        assert_eq!(check(&scope, "http://a.b.example.com/"), Ok(()));
+        assert_eq!(check_page_url(&scope, "http://example.com/"), Ok(()));
+        assert_eq!(check_page_url(&scope, "http://a.b.example.com/"), Ok(()));
         assert_eq!(
-            check(&scope, "http://notexample.com/"),
+            check_page_url(&scope, "http://notexample.com/"),
             Err(Reason::OutOfDomain)
         );
         assert_eq!(
-            check(&scope, "http://example.com.evil.org/"),
+            check_page_url(&scope, "http://example.com.evil.org/"),
             Err(Reason::OutOfDomain)
         );
     }
@@ -179,13 +179,13 @@ mod tests {
             spec.allow_regex = vec!["/shop/".into()];
             spec.deny_regex = vec!["sort=".into()];
         });
-        assert_eq!(check(&scope, "http://a.org/shop/1"), Ok(()));
+        assert_eq!(check_page_url(&scope, "http://a.org/shop/1"), Ok(()));
         assert_eq!(
-            check(&scope, "http://a.org/blog/1"),
+            check_page_url(&scope, "http://a.org/blog/1"),
             Err(Reason::DeniedPattern)
         );
         assert_eq!(
-            check(&scope, "http://a.org/shop/?sort=up"),
+            check_page_url(&scope, "http://a.org/shop/?sort=up"),
             Err(Reason::DeniedPattern)
         );
     }
@@ -196,7 +196,7 @@ mod tests {
         for denied in ["/a.jpg", "/a.JPEG", "/x/y.tar.gz", "/a.min.js"] {
             let url = format!("http://a.org{denied}");
             assert_eq!(
-                check(&scope, &url),
+                check_page_url(&scope, &url),
                 Err(Reason::DeniedExtension),
                 "{denied}"
             );
@@ -210,7 +210,7 @@ mod tests {
             "/v2.0",
         ] {
             assert_eq!(
-                check(&scope, &format!("http://a.org{kept}")),
+                check_page_url(&scope, &format!("http://a.org{kept}")),
                 Ok(()),
                 "{kept}"
             );
@@ -221,10 +221,10 @@ mod tests {
     fn a_crawl_may_name_its_own_extensions() {
         let scope = scope(|spec| spec.deny_extensions = Some(vec![".XML".into()]));
         assert_eq!(
-            check(&scope, "http://a.org/a.xml"),
+            check_page_url(&scope, "http://a.org/a.xml"),
             Err(Reason::DeniedExtension)
         );
-        assert_eq!(check(&scope, "http://a.org/a.jpg"), Ok(()));
+        assert_eq!(check_page_url(&scope, "http://a.org/a.jpg"), Ok(()));
     }
 
     #[test]

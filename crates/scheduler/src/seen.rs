@@ -194,16 +194,16 @@ impl SeenUrls {
     /// be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
-            let entries = self.take_tail(db)?;
+            let entries = self.flush_tail(db)?;
             self.front.resize(self.indexed_keys());
             self.front.insert(&entries);
         } else if self.unpaced > 0 {
-            let share = self.due_slices(self.merge.as_ref().map_or(0, Merge::slices));
+            let share = self.count_due_slices(self.merge.as_ref().map_or(0, Merge::slice_count));
             self.advance_merge(db, share)?;
         }
         if self.front.is_rebuilding() {
-            let largest = self.runs.iter().map(Run::slices).max();
-            let share = self.due_slices(largest.unwrap_or(0));
+            let largest = self.runs.iter().map(Run::slice_count).max();
+            let share = self.count_due_slices(largest.unwrap_or(0));
             let slices = share.clamp(SLICES_READ, SLICES_READ_AT_ONCE);
             self.front.advance_rebuild(&self.runs, slices)?;
         }
@@ -224,12 +224,12 @@ impl SeenUrls {
     }
 
     /// How many of these slices are due now, if all must be done before the tail is half full.
-    fn due_slices(&self, slices: u64) -> u64 {
+    fn count_due_slices(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
     /// Turns the tail into a run. A current merge must end first, because it merges the last runs.
-    fn take_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
+    fn flush_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         self.advance_merge(db, u64::MAX)?;
         let entries = self.write_tail(db)?;
         self.plan_merge(db)?;
@@ -255,7 +255,7 @@ impl SeenUrls {
             self.insert(key, row.get::<_, i64>(0)? as u64);
             // There are so many tasks only if all runs are rebuilt.
             if self.tail.len() >= self.tail_limit {
-                self.take_tail(db)?;
+                self.flush_tail(db)?;
                 // No commit has named these files yet, so they can be deleted at once.
                 let new = self.dropped.extract_if(.., |path| !stored.contains(path));
                 new.for_each(|path| runs::delete(&path));
@@ -293,7 +293,7 @@ impl SeenUrls {
             self.merge = Some(merge);
             return Ok(());
         }
-        let sources = merge.sources();
+        let sources = merge.source_count();
         let (output, dropped) = merge.finish(db)?;
         self.runs.truncate(self.runs.len() - sources);
         self.runs.push(output);

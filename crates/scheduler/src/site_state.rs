@@ -147,7 +147,7 @@ impl SiteState {
         table: &BackoffTable,
         now_ms: i64,
     ) -> Verdict {
-        if table.backoff(reason).is_empty() {
+        if table.backoff_seconds(reason).is_empty() {
             return Verdict::OwnFailure;
         }
         match self.phase {
@@ -190,7 +190,7 @@ impl SiteState {
 
     /// Begins the last backoff of an unreachable site, because it has got new tasks.
     pub fn back_off_for_new_tasks(&mut self, table: &BackoffTable, now_ms: i64) {
-        let last = table.backoff(self.reason).len().saturating_sub(1);
+        let last = table.backoff_seconds(self.reason).len().saturating_sub(1);
         self.backoff_index = last as u32;
         self.phase = Phase::Open;
         if self.begin_backoff(table, now_ms) == Verdict::Unreachable {

@@ -27,7 +27,7 @@ pub fn target_keys(watch: &Watch) -> BTreeSet<String> {
 
 /// Begins to report on a watch. Earlier events are not reported to new recipients, who start from the state `fresh`,
 /// and former recipients get nothing more. Returns the reported state for each notification time.
-pub fn begin_reporting(
+pub fn update_reporting(
     db: &Connection,
     watch: &Watch,
     fresh: &Reported,
@@ -109,7 +109,7 @@ impl Attempts {
     }
 
     /// Takes the due notifications, and returns when the next ones are due.
-    pub fn take_due(
+    pub fn take_due_deliveries(
         &mut self,
         db: &Connection,
         now_ms: i64,

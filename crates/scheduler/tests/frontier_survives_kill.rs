@@ -48,11 +48,11 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey) {
         })
         .collect();
     frontier.tasks().feed(crawl, &candidates, 0).unwrap();
-    frontier.crawls().set_fed(crawl, fed + 40).unwrap();
+    frontier.crawls().set_fed_lines(crawl, fed + 40).unwrap();
 }
 
 /// A page with two new links and three links that lead back.
-fn report(task: &Leased) -> TaskDone {
+fn done_report(task: &Leased) -> TaskDone {
     let id = task.task;
     let links = [2 * id, 2 * id + 1, id, id / 2, id / 3];
     TaskDone {
@@ -104,19 +104,19 @@ fn works_until_it_is_killed() {
         feed(&mut frontier, crawl);
         let leased = lease(&mut frontier);
         frontier.commit().unwrap();
-        announce(&mut frontier, crawl);
+        print_counts(&mut frontier, crawl);
         for task in leased
             .iter()
             .flat_map(|(_, tasks)| &tasks[..tasks.len() / 2])
         {
-            frontier.tasks().complete(&report(task), 0).unwrap();
+            frontier.tasks().complete(&done_report(task), 0).unwrap();
         }
         frontier.commit().unwrap();
-        announce(&mut frontier, crawl);
+        print_counts(&mut frontier, crawl);
     }
 }
 
-fn announce(frontier: &mut Frontier, crawl: CrawlKey) {
+fn print_counts(frontier: &mut Frontier, crawl: CrawlKey) {
     let status = frontier.crawls().status(crawl).unwrap();
     println!(
         "committed {} {} {}",
@@ -161,7 +161,7 @@ fn kill_after(dir: &Path, commits: u64) -> Vec<u64> {
     lines.last().unwrap_or(last)
 }
 
-fn ask(db: &Connection, sql: &str) -> Vec<i64> {
+fn query_numbers(db: &Connection, sql: &str) -> Vec<i64> {
     let read = |row: &rusqlite::Row<'_>| {
         (0..row.as_ref().column_count())
             .map(|n| row.get(n))
@@ -176,7 +176,7 @@ fn assert_file_holds(dir: &Path, announced: &[u64]) {
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .unwrap();
     assert_eq!(healthy, "ok");
-    let counted = ask(
+    let counted = query_numbers(
         &db,
         "SELECT discovered, done, fed_lines, queued, leased FROM crawls",
     );
@@ -186,19 +186,19 @@ fn assert_file_holds(dir: &Path, announced: &[u64]) {
             "{counted} in the file, {announced} announced"
         );
     }
-    let skipped = ask(&db, "SELECT coalesce(sum(n), 0) FROM skipped");
+    let skipped = query_numbers(&db, "SELECT coalesce(sum(n), 0) FROM skipped");
     assert_eq!(
         counted[0],
         counted[1] + counted[3] + counted[4] + skipped[0]
     );
-    let tasks = ask(
+    let tasks = query_numbers(
         &db,
         "SELECT sum(state = 2), sum(state = 0), sum(state = 1) FROM tasks",
     );
     assert_eq!(tasks, [counted[1], counted[3], counted[4]]);
-    let urls = ask(&db, "SELECT count(*), count(DISTINCT url) FROM tasks");
+    let urls = query_numbers(&db, "SELECT count(*), count(DISTINCT url) FROM tasks");
     assert_eq!(urls[0], urls[1], "a URL became two tasks");
-    let outcomes = ask(&db, "SELECT sum(n) FROM outcomes");
+    let outcomes = query_numbers(&db, "SELECT sum(n) FROM outcomes");
     assert_eq!(outcomes[0], counted[1]);
 }
 
@@ -233,7 +233,7 @@ fn assert_runs_have_their_files(dir: &Path) {
 
 fn count_runs(dir: &Path) -> i64 {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
-    ask(&db, "SELECT count(*) FROM seen_runs")[0]
+    query_numbers(&db, "SELECT count(*) FROM seen_runs")[0]
 }
 
 /// Gives back all leases, as if their holder had reported that it lost them.
@@ -259,7 +259,7 @@ fn end_all_that_is_left(dir: &Path) {
         for task in leased.iter().flat_map(|(_, tasks)| tasks) {
             let last = TaskDone {
                 links: vec![],
-                ..report(task)
+                ..done_report(task)
             };
             assert!(matches!(
                 frontier.tasks().complete(&last, 0).unwrap(),

@@ -7,7 +7,7 @@ use webfill_scheduler::journal::{
 
 const LEASE_MS: u64 = 5_000;
 
-fn changes(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
+fn changes_record(number: u64, epoch: u64, part: &[u8], is_last: bool) -> Record {
     Record {
         number,
         epoch,
@@ -31,13 +31,19 @@ fn lease(epoch: u64, turn: u64, holder: u64) -> Lease {
 fn records_that_are_made_while_a_command_is_under_way_share_the_next_one() {
     let mut appends = Appends::new(3, 10, 100, 1_000);
     assert_eq!(appends.add(b"one"), 11);
-    assert_eq!(appends.next_command().map(|records| records.len()), Some(1));
+    assert_eq!(
+        appends.begin_next_command().map(|records| records.len()),
+        Some(1)
+    );
     assert_eq!(appends.add(b"two"), 12);
     assert_eq!(appends.add(b"three"), 13);
-    assert_eq!(appends.next_command(), None, "one is under way");
+    assert_eq!(appends.begin_next_command(), None, "one is under way");
     appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
-    assert_eq!(appends.last_appended(), 11);
-    assert_eq!(appends.next_command().map(|records| records.len()), Some(2));
+    assert_eq!(appends.last_appended_number(), 11);
+    assert_eq!(
+        appends.begin_next_command().map(|records| records.len()),
+        Some(2)
+    );
 }
 
 #[test]
@@ -53,13 +59,13 @@ fn a_command_whose_answer_was_lost_is_found_under_the_own_epoch() {
     let mut appends = Appends::new(3, 10, 100, 1_000);
     appends.add(b"one");
     appends.add(b"two");
-    let command = appends.next_command().unwrap();
+    let command = appends.begin_next_command().unwrap();
     assert_eq!(appends.command_under_way(), Some(command));
     let taken = |number, epoch| AppendAnswer::Taken { number, epoch };
     appends.on_answer((11, 2), taken(11, 3)).unwrap();
-    assert_eq!(appends.last_appended(), 11);
-    let rest = appends.next_command().unwrap();
-    assert_eq!(rest, vec![changes(12, 3, b"two", true)]);
+    assert_eq!(appends.last_appended_number(), 11);
+    let rest = appends.begin_next_command().unwrap();
+    assert_eq!(rest, vec![changes_record(12, 3, b"two", true)]);
     let replaced = appends.on_answer((12, 1), taken(12, 4));
     assert_eq!(replaced, Err(Replaced { by_epoch: 4 }));
 }
@@ -68,12 +74,12 @@ fn a_command_whose_answer_was_lost_is_found_under_the_own_epoch() {
 fn an_answer_that_comes_late_is_passed_over() {
     let mut appends = Appends::new(3, 10, 100, 1_000);
     appends.add(b"one");
-    appends.next_command();
+    appends.begin_next_command();
     appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
     appends.add(b"two");
-    appends.next_command();
+    appends.begin_next_command();
     appends.on_answer((11, 1), AppendAnswer::Added).unwrap();
-    assert_eq!(appends.last_appended(), 11);
+    assert_eq!(appends.last_appended_number(), 11);
     assert!(!appends.is_idle());
     appends.on_answer((12, 1), AppendAnswer::Added).unwrap();
     assert!(appends.is_idle());
@@ -91,24 +97,35 @@ fn what_is_on_its_way_is_bounded() {
 #[test]
 fn half_a_commit_never_happened_once_another_dispatcher_has_begun() {
     let mut reader = JournalReader::starting_after(0, 0);
-    let mut take = |record| reader.take(record).unwrap().map(|commit| commit.changes);
-    assert_eq!(take(Record::begins(1, 1)), Some(Vec::new()));
-    assert_eq!(take(changes(2, 1, b"ab", false)), None);
-    assert_eq!(take(changes(3, 1, b"cd", true)), Some(b"abcd".to_vec()));
-    assert_eq!(take(changes(4, 1, b"ef", false)), None);
-    assert_eq!(take(changes(4, 1, b"ef", false)), None, "again");
-    assert_eq!(take(Record::begins(5, 2)), Some(Vec::new()));
-    assert_eq!(take(changes(6, 2, b"gh", true)), Some(b"gh".to_vec()));
+    let mut take = |record| {
+        reader
+            .add_record(record)
+            .unwrap()
+            .map(|commit| commit.changes)
+    };
+    assert_eq!(take(Record::epoch_start(1, 1)), Some(Vec::new()));
+    assert_eq!(take(changes_record(2, 1, b"ab", false)), None);
+    assert_eq!(
+        take(changes_record(3, 1, b"cd", true)),
+        Some(b"abcd".to_vec())
+    );
+    assert_eq!(take(changes_record(4, 1, b"ef", false)), None);
+    assert_eq!(take(changes_record(4, 1, b"ef", false)), None, "again");
+    assert_eq!(take(Record::epoch_start(5, 2)), Some(Vec::new()));
+    assert_eq!(
+        take(changes_record(6, 2, b"gh", true)),
+        Some(b"gh".to_vec())
+    );
 }
 
 #[test]
 fn a_gap_and_an_earlier_epoch_are_faults() {
     let mut reader = JournalReader::starting_after(4, 2);
-    let gap = reader.take(changes(6, 2, b"", true));
+    let gap = reader.add_record(changes_record(6, 2, b"", true));
     assert_eq!(gap, Err(JournalFault::Gap { last: 4, found: 6 }));
-    assert!(reader.take(changes(5, 1, b"", true)).is_err());
+    assert!(reader.add_record(changes_record(5, 1, b"", true)).is_err());
     assert!(
-        reader.take(changes(5, 3, b"", true)).is_err(),
+        reader.add_record(changes_record(5, 3, b"", true)).is_err(),
         "it has not begun"
     );
 }
@@ -117,10 +134,10 @@ fn a_gap_and_an_earlier_epoch_are_faults() {
 fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
     assert_eq!(watch.lease_to_take(1_000), None, "nothing is known");
-    watch.note(lease(1, 1, 8), 1_000);
-    watch.note(lease(1, 1, 8), 3_000);
+    watch.note_lease(lease(1, 1, 8), 1_000);
+    watch.note_lease(lease(1, 1, 8), 3_000);
     assert_eq!(watch.lease_to_take(6_400), None);
-    watch.note(lease(1, 2, 8), 6_400);
+    watch.note_lease(lease(1, 2, 8), 6_400);
     assert_eq!(watch.lease_to_take(6_600), None, "it was renewed");
     assert_eq!(watch.lease_to_take(11_900), Some(lease(1, 2, 8)));
 }
@@ -130,29 +147,29 @@ fn a_lease_is_taken_once_it_was_not_renewed_for_its_time() {
 #[test]
 fn the_time_in_which_no_read_is_answered_does_not_count() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
-    watch.note(lease(1, 1, 8), 1_000);
-    watch.note(lease(1, 1, 8), 60_000);
+    watch.note_lease(lease(1, 1, 8), 1_000);
+    watch.note_lease(lease(1, 1, 8), 60_000);
     assert_eq!(watch.lease_to_take(60_000), None);
     for now_ms in [62_000, 64_000] {
-        watch.note(lease(1, 1, 8), now_ms);
+        watch.note_lease(lease(1, 1, 8), now_ms);
         assert_eq!(watch.lease_to_take(now_ms), None);
     }
-    watch.note(lease(1, 1, 8), 65_500);
+    watch.note_lease(lease(1, 1, 8), 65_500);
     assert_eq!(watch.lease_to_take(65_500), Some(lease(1, 1, 8)));
 }
 
 #[test]
 fn a_lease_that_is_free_or_was_ours_is_taken_at_once() {
     let mut watch = LeaseWatch::new(7, LEASE_MS);
-    watch.note(lease(1, 1, 7), 1_000);
+    watch.note_lease(lease(1, 1, 7), 1_000);
     assert!(watch.lease_to_take(1_000).is_some());
     let mut watch = LeaseWatch::new(7, LEASE_MS);
-    watch.note(lease(1, 1, 8), 1_000);
+    watch.note_lease(lease(1, 1, 8), 1_000);
     let free = Lease {
         is_free: true,
         ..lease(1, 1, 8)
     };
-    watch.note(free, 1_001);
+    watch.note_lease(free, 1_001);
     assert_eq!(watch.lease_to_take(1_001), Some(free));
 }
 

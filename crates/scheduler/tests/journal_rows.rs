@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 use webfill_scheduler::frontier::{
-    Applied, Frontier, FrontierConfig, apply_changes, note_applied, open_file, read_applied,
-    shared_rows,
+    Applied, Frontier, FrontierConfig, apply_changes, note_applied_position, open_file,
+    read_applied_position, shared_rows,
 };
 
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -27,23 +27,23 @@ impl Files {
             copy: open_file(folders[1].path()).unwrap(),
             _folders: folders,
         };
-        files.apply();
+        files.apply_changes_to_copy();
         files
     }
 
-    fn run(&mut self, sql: &str) {
+    fn execute(&mut self, sql: &str) {
         self.frontier
             .run_in_transaction(|db| db.execute_batch(sql))
             .unwrap();
     }
 
-    fn take(&mut self) -> Vec<u8> {
+    fn take_changes(&mut self) -> Vec<u8> {
         self.frontier.commit().unwrap();
         self.frontier.take_changes().unwrap()
     }
 
-    fn apply(&mut self) {
-        let changes = self.take();
+    fn apply_changes_to_copy(&mut self) {
+        let changes = self.take_changes();
         apply_changes(&self.copy, &changes).unwrap();
     }
 }
@@ -52,12 +52,12 @@ impl Files {
 fn replicate(commits: &[&str]) -> Files {
     let mut files = Files::new();
     for (at, sql) in commits.iter().enumerate() {
-        files.run(sql);
-        files.apply();
+        files.execute(sql);
+        files.apply_changes_to_copy();
         let rows = files.frontier.run_in_transaction(shared_rows).unwrap();
         let copied = shared_rows(&files.copy).unwrap();
         assert_eq!(copied, rows, "after commit {at}: {sql}");
-        assert!(files.take().is_empty(), "it is taken");
+        assert!(files.take_changes().is_empty(), "it is taken");
     }
     files
 }
@@ -111,11 +111,11 @@ fn unique_values_move_between_rows() {
 #[test]
 fn what_a_file_knows_of_itself_stays_there() {
     let mut files = Files::new();
-    files.run(
+    files.execute(
         "INSERT INTO seen_runs (file, slices, keys, last_task) VALUES ('x', 1, 1, 1);
          INSERT INTO meta VALUES ('file_created_at_ns', 1)",
     );
-    files.apply();
+    files.apply_changes_to_copy();
     let count = "SELECT count(*) FROM seen_runs";
     let count: i64 = files.copy.query_row(count, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
@@ -123,9 +123,12 @@ fn what_a_file_knows_of_itself_stays_there() {
         number: 5,
         epoch: 2,
     };
-    note_applied(&files.copy, position).unwrap();
-    assert_eq!(read_applied(&files.copy).unwrap(), position);
-    let unknown = files.frontier.run_in_transaction(read_applied).unwrap();
+    note_applied_position(&files.copy, position).unwrap();
+    assert_eq!(read_applied_position(&files.copy).unwrap(), position);
+    let unknown = files
+        .frontier
+        .run_in_transaction(read_applied_position)
+        .unwrap();
     assert_eq!(unknown, Applied::default());
 }
 
@@ -133,22 +136,22 @@ fn what_a_file_knows_of_itself_stays_there() {
 fn a_change_costs_its_columns_and_not_its_row() {
     let mut files = Files::new();
     let spec = "x".repeat(10_000);
-    files.run(&format!(
+    files.execute(&format!(
         "INSERT INTO crawls (app_id, crawl_id, spec) VALUES ('app', 'x', '{spec}')"
     ));
-    files.apply();
-    files.run("UPDATE crawls SET done = done + 1");
-    let bytes = files.take().len();
+    files.apply_changes_to_copy();
+    files.execute("UPDATE crawls SET done = done + 1");
+    let bytes = files.take_changes().len();
     assert!(bytes < 500, "{bytes} bytes");
 }
 
 #[test]
 fn a_file_that_differs_is_found_by_a_row_that_is_missing() {
     let mut files = Files::new();
-    files.run("INSERT INTO sites (name) VALUES ('a.org')");
-    files.take();
-    files.run("UPDATE sites SET queued = 1");
-    let changes = files.take();
+    files.execute("INSERT INTO sites (name) VALUES ('a.org')");
+    files.take_changes();
+    files.execute("UPDATE sites SET queued = 1");
+    let changes = files.take_changes();
     assert!(apply_changes(&files.copy, &changes).is_err());
 }
 
@@ -192,5 +195,8 @@ fn a_file_is_never_ahead_of_the_journal() {
     drop(frontier);
     let mut frontier = open();
     assert_eq!(frontier.run_in_transaction(sites).unwrap(), 1);
-    assert_eq!(frontier.run_in_transaction(read_applied).unwrap(), position);
+    assert_eq!(
+        frontier.run_in_transaction(read_applied_position).unwrap(),
+        position
+    );
 }

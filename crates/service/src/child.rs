@@ -77,7 +77,7 @@ pub fn kill_with_parent(command: &mut Command) {
 }
 
 /// Kills a child that still runs, together with the process group that it leads, and waits for it.
-pub fn kill_group(child: &mut Child) {
+pub fn kill_group_and_wait(child: &mut Child) {
     if let Ok(None) = child.try_wait()
         && let Ok(group) = libc::pid_t::try_from(child.id())
     {
@@ -92,7 +92,7 @@ pub fn kill_group(child: &mut Child) {
 }
 
 /// Whether the child ends within `limit`. The child is not reaped, so its id stays its own.
-pub fn has_ended_within(child: &Child, limit: Duration) -> bool {
+pub fn wait_without_reaping(child: &Child, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline {
         if has_ended(child) {

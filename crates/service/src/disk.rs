@@ -67,12 +67,12 @@ impl Disks {
 
     /// The disk with too little space at the last check. Reports on standard error and in the log when the process
     /// must pause and when it resumes.
-    pub fn shortage(&mut self) -> Option<&Shortage> {
+    pub fn check_shortage(&mut self) -> Option<&Shortage> {
         let now = Instant::now();
         if self.floor_mib > 0 && now >= self.next_check {
             self.next_check = now + CHECK_EVERY;
-            let found = self.measure();
-            self.log(found.as_ref());
+            let found = self.find_shortage();
+            self.report_change(found.as_ref());
             self.shortage = found;
         }
         self.shortage.as_ref()
@@ -83,7 +83,7 @@ impl Disks {
         &self.folders
     }
 
-    fn measure(&self) -> Option<Shortage> {
+    fn find_shortage(&self) -> Option<Shortage> {
         // Resuming needs somewhat more space than the floor, so that the process does not pause again immediately.
         let least_mib = match self.shortage {
             Some(_) => self.floor_mib + self.floor_mib / 4,
@@ -99,7 +99,7 @@ impl Disks {
         })
     }
 
-    fn log(&self, found: Option<&Shortage>) {
+    fn report_change(&self, found: Option<&Shortage>) {
         match (&self.shortage, found) {
             (None, Some(shortage)) => {
                 crate::say!("paused: {shortage}");
@@ -154,16 +154,23 @@ mod tests {
 
     #[test]
     fn the_highest_possible_floor_is_missed_and_reported() {
-        assert_eq!(disks(0).shortage(), None);
-        assert_eq!(disks(1).shortage(), None, "this machine's disk is full");
+        assert_eq!(disks(0).check_shortage(), None);
+        assert_eq!(
+            disks(1).check_shortage(),
+            None,
+            "this machine's disk is full"
+        );
         let mut disks = disks(1 << 40);
-        let sentence = disks.shortage().expect("no disk is as large").to_string();
+        let sentence = disks
+            .check_shortage()
+            .expect("no disk is as large")
+            .to_string();
         assert!(
             sentence.contains("disk.floor_mib = 1099511627776"),
             "{sentence}"
         );
         assert!(
-            disks.shortage().is_some(),
+            disks.check_shortage().is_some(),
             "it is remembered between checks"
         );
     }

@@ -61,7 +61,7 @@ pub fn task_span(task: u64, crawl_id: &str) -> Span {
 const BUFFERED_LINES: usize = 8_192;
 
 /// Checks the settings before anything is opened.
-pub fn check(config: &LogConfig) -> Result<(), Fault> {
+pub fn check_config(config: &LogConfig) -> Result<(), Fault> {
     filter(config).map(drop)
 }
 
@@ -130,10 +130,10 @@ mod tests {
             ..LogConfig::default()
         };
         for good in ["info", "WARN", "off", "info,webfill_worker=debug"] {
-            assert!(check(&with(good)).is_ok(), "{good}");
+            assert!(check_config(&with(good)).is_ok(), "{good}");
         }
         for wrong in ["", "loud", "info,", "info,webfill_worker", "webfill=loud"] {
-            assert!(check(&with(wrong)).is_err(), "{wrong}");
+            assert!(check_config(&with(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Signals: the first SIGINT or SIGTERM requests a drain, the second an immediate stop; SIGHUP requests a reload of
-//! settings. The handlers only set flags; the main loops check [`requested`] and [`take_reload_request`].
+//! settings. The handlers only set flags; the main loops check [`received_request`] and [`take_reload_request`].
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -20,7 +20,7 @@ pub enum SignalRequest {
 }
 
 /// Installs the handlers of SIGINT and SIGTERM.
-pub fn install() {
+pub fn install_handlers() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         set_handler(signal, count_signal as *const () as libc::sighandler_t);
     }

@@ -48,7 +48,7 @@ impl StateFolder {
         let path = path.canonicalize().map_err(unwritable)?;
         make_private(&path)?;
         refuse_files_of_others(&path)?;
-        close_open_files(&path);
+        make_files_private(&path);
         let lock_path = path.join(format!("{lock_name}.lock"));
         let mut lock = OpenOptions::new()
             .create(true)
@@ -68,7 +68,7 @@ impl StateFolder {
                 holder.trim()
             )));
         }
-        write_holder(&mut lock).map_err(|error| match error.kind() {
+        write_own_pid(&mut lock).map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull => disk_full_fault(&path),
             _ => unwritable(error),
         })?;
@@ -116,7 +116,7 @@ fn disk_full_fault(path: &Path) -> Fault {
     ))
 }
 
-fn write_holder(lock: &mut File) -> std::io::Result<()> {
+fn write_own_pid(lock: &mut File) -> std::io::Result<()> {
     lock.set_len(0)?;
     lock.rewind()?;
     write!(lock, "{}", std::process::id())
@@ -176,9 +176,9 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
             "is a link or a file, not a folder: choose another --state",
         )));
     }
-    if found.uid() != own_user() {
+    if found.uid() != own_user_id() {
         return Err(refused(
-            owner_mismatch(found.uid()) + ": choose another --state",
+            owner_mismatch_message(found.uid()) + ": choose another --state",
         ));
     }
     if found.mode() & 0o077 == 0 {
@@ -208,23 +208,23 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
         let Ok(found) = entry.metadata() else {
             continue;
         };
-        if is_used && found.uid() != own_user() {
+        if is_used && found.uid() != own_user_id() {
             return Err(Fault::usage(format!(
                 "{} {}: choose another --state, or give the file to this user (chown) if it is to be trusted",
                 entry.path().display(),
-                owner_mismatch(found.uid())
+                owner_mismatch_message(found.uid())
             )));
         }
     }
     Ok(())
 }
 
-/// How many levels of subfolders [`close_open_files`] descends into.
+/// How many levels of subfolders [`make_files_private`] descends into.
 const DEPTH: usize = 4;
 
 /// Closes files to other users. In a copy of a state folder the files may be open to others, and then only the folder
 /// protects them. A file that cannot be closed, or is gone meanwhile, is skipped.
-fn close_open_files(folder: &Path) {
+fn make_files_private(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -238,7 +238,7 @@ fn close_open_files(folder: &Path) {
             }
             if found.is_dir() && depth < DEPTH {
                 folders.push((entry.path(), depth + 1));
-            } else if found.is_file() && found.mode() & 0o077 != 0 && found.uid() == own_user() {
+            } else if found.is_file() && found.mode() & 0o077 != 0 && found.uid() == own_user_id() {
                 let closed = Permissions::from_mode(found.mode() & 0o700);
                 let _ = std::fs::set_permissions(entry.path(), closed);
             }
@@ -275,14 +275,14 @@ fn is_used(name: &str) -> bool {
     NAMES.contains(&name) || LISTS.iter().any(|list| name.starts_with(list))
 }
 
-fn owner_mismatch(owner: u32) -> String {
+fn owner_mismatch_message(owner: u32) -> String {
     format!(
         "belongs to user {owner}, and webfill runs as user {}",
-        own_user()
+        own_user_id()
     )
 }
 
-fn own_user() -> u32 {
+fn own_user_id() -> u32 {
     // SAFETY: it has no preconditions and cannot fail.
     #[allow(unsafe_code)]
     unsafe {
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn files_of_another_user_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
-        if own_user() != 0 {
+        if own_user_id() != 0 {
             return;
         }
         for name in ["dispatcher.db", "dispatcher.db-wal", "logs", "crawl.lock"] {

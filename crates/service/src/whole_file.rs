@@ -10,15 +10,15 @@ use crate::state::PRIVATE;
 /// Writes a file under a hidden name in the same folder, which must exist, and renames it once it is on disk. When
 /// this returns, the name is on disk, too.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    write(path, content, 0o666)
+    write_with_mode(path, content, 0o666)
 }
 
 /// Like [`write_whole`], for a file in a state folder, which is private.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    write(path, content, PRIVATE)
+    write_with_mode(path, content, PRIVATE)
 }
 
-fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+fn write_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.part-{}", std::process::id()));
     let mut options = OpenOptions::new();

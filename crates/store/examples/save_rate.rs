@@ -34,7 +34,7 @@ fn main() -> Result<(), AnyError> {
     let arguments: Vec<String> = std::env::args().collect();
     match &arguments[1..] {
         [role, uri, client, batch] if role == "writer" => {
-            write(&uri.parse()?, client.parse()?, batch.parse()?)
+            run_writer(&uri.parse()?, client.parse()?, batch.parse()?)
         }
         [backend] if backend == "mongodb" => measure_mongodb(),
         [] => measure_file(&std::env::temp_dir().join("webfill-save-rate.db")),
@@ -45,13 +45,13 @@ fn main() -> Result<(), AnyError> {
 
 fn measure_file(file: &Path) -> Result<(), AnyError> {
     for writers in [1, 2, 4] {
-        remove(file);
+        remove_database_files(file);
         let uri = format!("sqlite:{}", file.display());
         println!("{}", run_writers(&uri, writers)?);
         let bytes = std::fs::metadata(file)?.len();
         println!("    {} bytes a page", bytes / (writers * PAGES));
     }
-    remove(file);
+    remove_database_files(file);
     Ok(())
 }
 
@@ -59,21 +59,21 @@ fn measure_mongodb() -> Result<(), AnyError> {
     for writers in [1, 2, 4] {
         let mongod = Mongod::start();
         let uri = mongod.uri("webfill");
-        let before = mongod.document_commands();
+        let before = mongod.count_document_commands();
         println!("{}", run_writers(&uri, writers)?);
-        let commands = (mongod.document_commands() - before) as f64;
+        let commands = (mongod.count_document_commands() - before) as f64;
         let pages = (writers * PAGES) as f64;
         println!(
             "    {:.1} commands for 1000 pages, records put included",
             commands * 1e3 / pages
         );
-        println!("    {}", count_records(&uri)?);
+        println!("    {}", measure_record_count(&uri)?);
     }
     Ok(())
 }
 
 /// Measures how long it takes to count all records.
-fn count_records(uri: &str) -> Result<String, AnyError> {
+fn measure_record_count(uri: &str) -> Result<String, AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let store = runtime.block_on(open(&uri.parse()?, None))?.store;
     let started = Instant::now();
@@ -115,7 +115,7 @@ fn run_writers(uri: &str, writers: u64) -> Result<String, AnyError> {
     ))
 }
 
-fn remove(file: &Path) {
+fn remove_database_files(file: &Path) {
     for ending in ["", "-wal", "-shm"] {
         let mut name = file.as_os_str().to_owned();
         name.push(ending);
@@ -124,14 +124,15 @@ fn remove(file: &Path) {
     }
 }
 
-fn write(uri: &StoreUri, client: u64, batch: u64) -> Result<(), AnyError> {
+fn run_writer(uri: &StoreUri, client: u64, batch: u64) -> Result<(), AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let (cpu_ms, seconds) = runtime.block_on(async {
         let store = open(uri, None).await?.store;
         put_records(&*store, client).await?;
         let (before, started) = (cpu_time_ms(), Instant::now());
         for first in (0..PAGES).step_by(batch as usize) {
-            let pages = (first..(first + batch).min(PAGES)).map(|number| save(client, number));
+            let pages =
+                (first..(first + batch).min(PAGES)).map(|number| sample_save(client, number));
             for saved in store.save(pages.collect()).await {
                 saved?;
             }
@@ -175,7 +176,7 @@ fn crawl_id() -> CrawlId {
     CrawlId::new("local", "bench")
 }
 
-fn save(client: u64, number: u64) -> Save {
+fn sample_save(client: u64, number: u64) -> Save {
     let url = format!("https://www.example.com/people/{client}/{number}/profile.html");
     let link =
         |link: u64| format!("https://www.example.com/people/{client}/{number}/friend/{link}");

@@ -135,7 +135,7 @@ impl RecordCondition {
         RecordCondition(Arc::new(takes))
     }
 
-    pub fn takes(&self, document: &Value) -> bool {
+    pub fn matches(&self, document: &Value) -> bool {
         (self.0)(document)
     }
 }
@@ -238,7 +238,7 @@ pub struct ChangeListFilter {
 pub trait Browse: Send + Sync {
     /// Creates missing indexes. If millions of pages are already stored, this takes long and is logged. Processes that
     /// write to a SQLite file wait for each index in turn; MongoDB creates them during other work.
-    async fn prepare(&self) -> Result<(), StoreError>;
+    async fn create_missing_indexes(&self) -> Result<(), StoreError>;
 
     /// Crawls, the last started first.
     async fn crawls(
@@ -346,10 +346,10 @@ impl PageFilter {
 impl RecordFilter {
     /// Whether the filter accepts a record, regardless of applications.
     pub(crate) fn matches(&self, row: &RecordRow) -> bool {
-        self.takes_record(&row.dataset, &row.id, row.resolved_at_ms.is_some())
+        self.matches_record(&row.dataset, &row.id, row.resolved_at_ms.is_some())
     }
 
-    pub(crate) fn takes_record(&self, dataset: &str, id: &str, is_resolved: bool) -> bool {
+    pub(crate) fn matches_record(&self, dataset: &str, id: &str, is_resolved: bool) -> bool {
         let state = match is_resolved {
             true => RecordState::Resolved,
             false => RecordState::Open,

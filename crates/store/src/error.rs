@@ -57,7 +57,7 @@ impl StoreError {
     }
 
     /// Whether only a single entry is refused.
-    pub fn is_entry(&self) -> bool {
+    pub fn is_entry_refusal(&self) -> bool {
         matches!(self, StoreError::Entry { .. })
     }
 }

@@ -33,7 +33,7 @@ pub enum Content {
 }
 
 impl Record {
-    pub fn begins(number: u64, epoch: u64) -> Record {
+    pub fn epoch_start(number: u64, epoch: u64) -> Record {
         Record {
             number,
             epoch,
@@ -259,7 +259,9 @@ impl JournalStore {
 
     /// Stores this process's report about its dispatcher, if it has one, and reads the state of the group.
     pub async fn survey(&self, own: Option<DispatcherReport>) -> Result<Survey, StoreError> {
-        self.mongo.survey_dispatchers(&self.group, own).await
+        self.mongo
+            .report_and_survey_dispatchers(&self.group, own)
+            .await
     }
 
     /// The newest complete snapshot.
@@ -298,7 +300,7 @@ impl JournalStore {
     }
 
     /// Gives the lease up, if it still has this epoch.
-    pub async fn free_lease(&self, epoch: u64) -> Result<(), StoreError> {
-        self.mongo.free_lease(&self.group, epoch).await
+    pub async fn release_lease(&self, epoch: u64) -> Result<(), StoreError> {
+        self.mongo.release_lease(&self.group, epoch).await
     }
 }

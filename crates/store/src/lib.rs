@@ -70,7 +70,7 @@ pub use list::{
     MarkedGone, PageLack, PageOfList,
 };
 pub use listing::{ListedRow, Listing};
-pub use lists::{Lists, check_missing_rows, read_list};
+pub use lists::{Lists, check_and_mark_missing_rows, read_list};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };

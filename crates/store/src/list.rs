@@ -179,7 +179,7 @@ pub struct ListPass {
     pub doubt: Option<Doubt>,
 }
 
-/// Which rows [`check_missing_rows`](crate::check_missing_rows) marks as gone.
+/// Which rows [`check_and_mark_missing_rows`](crate::check_and_mark_missing_rows) marks as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoneMarking {
     Nothing,
@@ -227,10 +227,10 @@ impl ListPass {
 
     pub(crate) fn break_off(&mut self, url: &str, why: &str) {
         self.state = ListState::BrokenOff;
-        self.add_breach(url, why);
+        self.add_incomplete_reason(url, why);
     }
 
-    pub(crate) fn add_breach(&mut self, url: &str, why: &str) {
+    pub(crate) fn add_incomplete_reason(&mut self, url: &str, why: &str) {
         if self.breaches.len() < MOST_BREACHES {
             self.breaches.push(IncompleteReason {
                 url: url.to_owned(),

@@ -162,21 +162,22 @@ mod tests {
 
     use super::*;
 
-    fn id(key: &[&str], fields: Value) -> Option<String> {
+    fn row_id_from_json(key: &[&str], fields: Value) -> Option<String> {
         let key: Vec<String> = key.iter().map(|&name| name.to_owned()).collect();
         row_id(&key, fields.as_object().unwrap())
     }
 
     #[test]
     fn ids_are_readable_and_those_of_different_keys_differ() {
-        let of =
-            |user: &str, item: Value| id(&["user", "item"], json!({"user": user, "item": item}));
+        let of = |user: &str, item: Value| {
+            row_id_from_json(&["user", "item"], json!({"user": user, "item": item}))
+        };
         assert_eq!(of("ada", json!(7)).unwrap(), "ada/7");
         assert_eq!(of("ada/7", json!("x")).unwrap(), "ada%2F7/x");
         assert_ne!(of("a/b", json!("c")), of("a", json!("b/c")));
         assert_ne!(of("a%2Fb", json!("c")), of("a/b", json!("c")));
         assert_eq!(
-            id(&["url"], json!({"url": "https://a.example/1"})).unwrap(),
+            row_id_from_json(&["url"], json!({"url": "https://a.example/1"})).unwrap(),
             "https://a.example/1"
         );
         assert_eq!(
@@ -196,16 +197,21 @@ mod tests {
             json!({}),
         ] {
             assert_eq!(
-                id(&["user", "item"], json!({"user": "ada", "item": missing})),
+                row_id_from_json(&["user", "item"], json!({"user": "ada", "item": missing})),
                 None
             );
         }
-        assert_eq!(id(&["user", "item"], json!({"user": "ada"})), None);
+        assert_eq!(
+            row_id_from_json(&["user", "item"], json!({"user": "ada"})),
+            None
+        );
     }
 
     #[test]
     fn long_ids_are_cut_and_still_differ() {
-        let of = |end: &str| id(&["text"], json!({"text": "ä".repeat(2_000) + end})).unwrap();
+        let of = |end: &str| {
+            row_id_from_json(&["text"], json!({"text": "ä".repeat(2_000) + end})).unwrap()
+        };
         assert!(of("1").len() <= MAX_RECORD_ID_BYTES);
         assert_ne!(of("1"), of("2"));
     }

@@ -54,7 +54,7 @@ pub async fn read_list(
                     Some(page) => further.extend(reading.add_page(page)),
                     None => {
                         not_fetched += 1;
-                        reading.add_breach(url, "not_fetched");
+                        reading.add_incomplete_reason(url, "not_fetched");
                     }
                 }
             }
@@ -103,7 +103,7 @@ impl Lists {
 
 /// Judges the rows that a list held before, for each dataset that it covers. Missing rows are marked as gone if
 /// `marks` allows it. Repeating the call changes nothing.
-pub async fn check_missing_rows(
+pub async fn check_and_mark_missing_rows(
     store: &dyn Store,
     list: &ListPass,
     marks: GoneMarking,

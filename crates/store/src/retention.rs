@@ -97,7 +97,7 @@ mod tests {
         config.cutoff(NOW_MS)
     }
 
-    fn days_ago(pages: Option<i64>, log: Option<i64>) -> Cutoff {
+    fn cutoff_days_ago(pages: Option<i64>, log: Option<i64>) -> Cutoff {
         Cutoff {
             pages_ms: pages.map(|days| NOW_MS - days * DAY_MS),
             log_ms: log.map(|days| NOW_MS - days * DAY_MS),
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn the_log_goes_before_the_pages_that_it_names() {
-        assert_eq!(cutoff(0, 0), days_ago(None, None));
-        assert_eq!(cutoff(0, 7), days_ago(None, Some(7)));
-        assert_eq!(cutoff(30, 0), days_ago(Some(30), Some(29)));
-        assert_eq!(cutoff(30, 7), days_ago(Some(30), Some(7)));
-        assert_eq!(cutoff(30, 90), days_ago(Some(30), Some(29)));
+        assert_eq!(cutoff(0, 0), cutoff_days_ago(None, None));
+        assert_eq!(cutoff(0, 7), cutoff_days_ago(None, Some(7)));
+        assert_eq!(cutoff(30, 0), cutoff_days_ago(Some(30), Some(29)));
+        assert_eq!(cutoff(30, 7), cutoff_days_ago(Some(30), Some(7)));
+        assert_eq!(cutoff(30, 90), cutoff_days_ago(Some(30), Some(29)));
         let short = cutoff(1, 0);
         assert_eq!(short.log_ms, Some(NOW_MS - DAY_MS / 2));
     }

@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    fn wait(wait_ms: u64) -> Reservation {
+    fn wait_reservation(wait_ms: u64) -> Reservation {
         Reservation::Wait { wait_ms }
     }
 
@@ -165,11 +165,11 @@ mod tests {
         );
         assert_eq!(
             reserved_clock().decide_reservation(&request("two"), 10_000),
-            wait(1_000)
+            wait_reservation(1_000)
         );
         assert_eq!(
             reserved_clock().decide_reservation(&request("two"), 12_000),
-            wait(250)
+            wait_reservation(250)
         );
     }
 
@@ -177,11 +177,11 @@ mod tests {
     fn a_lapsed_reservation_counts_as_answered_when_it_lapsed() {
         assert_eq!(
             reserved_clock().decide_reservation(&request("two"), 14_999),
-            wait(250)
+            wait_reservation(250)
         );
         assert_eq!(
             reserved_clock().decide_reservation(&request("two"), 15_000),
-            wait(1_000)
+            wait_reservation(1_000)
         );
         assert_eq!(
             reserved_clock().decide_reservation(&request("two"), 16_000),
@@ -209,7 +209,10 @@ mod tests {
             answered_at_ms: Some(12_000),
             ..SiteClock::default()
         };
-        assert_eq!(clock.decide_reservation(&request("one"), 12_500), wait(500));
+        assert_eq!(
+            clock.decide_reservation(&request("one"), 12_500),
+            wait_reservation(500)
+        );
         assert_eq!(
             clock.decide_reservation(&request("one"), 13_000),
             Reservation::Granted
@@ -217,7 +220,7 @@ mod tests {
         clock.blocked_until_ms = Some(20_000);
         assert_eq!(
             clock.decide_reservation(&request("one"), 13_000),
-            wait(7_000)
+            wait_reservation(7_000)
         );
     }
 }

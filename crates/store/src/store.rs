@@ -13,7 +13,7 @@
 //!    needs one concern takes, for example, `&dyn Crawls`.
 //! 3. With all of them, the type is a [`Store`]. [`Cache`](crate::Cache), [`Bodies`](crate::Bodies) and
 //!    [`Browse`](crate::Browse) are separate traits beside it; the cache may be in another backend.
-//! 4. `uri.rs` names the backend: one more variant of [`StoreUri`](crate::StoreUri), and its arm in `open_one`.
+//! 4. `uri.rs` names the backend: one more variant of [`StoreUri`](crate::StoreUri), and its arm in `open_backend`.
 //! 5. The backend must pass `tests/conformance`: a file in `tests/` opens it and calls the suite, as `tests/sqlite.rs`
 //!    does.
 //!

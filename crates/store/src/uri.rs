@@ -25,10 +25,10 @@ pub enum StoreUri {
 
 impl StoreUri {
     /// The text that was parsed, with credentials. For child processes, never for logs or messages.
-    pub fn with_credentials(&self) -> String {
+    pub fn text_with_credentials(&self) -> String {
         match self {
             StoreUri::Sqlite(_) => self.to_string(),
-            StoreUri::MongoDb(uri) => uri.with_credentials().to_owned(),
+            StoreUri::MongoDb(uri) => uri.text_with_credentials().to_owned(),
         }
     }
 }
@@ -90,20 +90,22 @@ pub struct BrowseHandles {
 /// databases.
 pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends, StoreError> {
     let Some(cache) = cache.filter(|cache| *cache != store) else {
-        return open_one(store, OpenMode::Create, Uses::Both).await;
+        return open_backend(store, OpenMode::Create, Uses::Both).await;
     };
-    let opened = open_one(store, OpenMode::Create, Uses::Store).await?;
+    let opened = open_backend(store, OpenMode::Create, Uses::Store).await?;
     Ok(Backends {
         store: opened.store,
         bodies: opened.bodies,
         browse: opened.browse,
-        cache: open_one(cache, OpenMode::Create, Uses::Cache).await?.cache,
+        cache: open_backend(cache, OpenMode::Create, Uses::Cache)
+            .await?
+            .cache,
     })
 }
 
 /// Opens an existing store, as exports do.
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
-    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    let opened = open_backend(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(opened.store)
 }
 
@@ -111,13 +113,13 @@ pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreErro
 pub async fn open_existing_with_bodies(
     store: &StoreUri,
 ) -> Result<(Arc<dyn Store>, Arc<dyn Bodies>), StoreError> {
-    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    let opened = open_backend(store, OpenMode::MustExist, Uses::Store).await?;
     Ok((opened.store, opened.bodies))
 }
 
 /// Opens an existing store for browsing.
 pub async fn open_to_browse(store: &StoreUri) -> Result<BrowseHandles, StoreError> {
-    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    let opened = open_backend(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(BrowseHandles {
         store: opened.store,
         browse: opened.browse,
@@ -134,7 +136,7 @@ pub fn back_up(store: &StoreUri, into: &Path) -> Result<Option<PathBuf>, StoreEr
     }
 }
 
-async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends, StoreError> {
+async fn open_backend(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends, StoreError> {
     match uri {
         StoreUri::Sqlite(path) => {
             let sqlite = Arc::new(Sqlite::open(path.clone(), mode).await?);
@@ -201,6 +203,6 @@ mod tests {
         let uri: StoreUri = text.parse().unwrap();
         assert_eq!(uri.to_string(), "mongodb://db/x");
         assert!(!format!("{uri:?}").contains("secret"));
-        assert_eq!(uri.with_credentials(), text);
+        assert_eq!(uri.text_with_credentials(), text);
     }
 }

@@ -119,7 +119,7 @@ async fn browse_all(browse: &dyn Browse) {
 }
 
 /// The server's profile of all commands since profiling was enabled.
-async fn profile(database: &Database) -> Vec<Document> {
+async fn read_profile(database: &Database) -> Vec<Document> {
     database.run_command(doc! {"profile": 0}).await.unwrap();
     let profile: Collection<Document> = database.collection("system.profile");
     let reads =
@@ -147,10 +147,10 @@ async fn every_list_follows_an_index() {
     let uri: StoreUri = kept.uri().parse().unwrap();
     let Backends { store, browse, .. } = open(&uri, None).await.unwrap();
     fill(&*store).await;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     database.run_command(doc! {"profile": 2}).await.unwrap();
     browse_all(&*browse).await;
-    let commands = profile(&database).await;
+    let commands = read_profile(&database).await;
     assert!(commands.len() >= 20, "{}", commands.len());
     for command in commands {
         let plan = command.get_str("planSummary").unwrap();

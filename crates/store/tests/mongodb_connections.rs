@@ -12,7 +12,7 @@ const WATCHING: i32 = 2;
 /// The monitoring connections of the test's own client, which may open late.
 const OWN: i32 = WATCHING;
 
-async fn open_connections(client: &Client) -> i32 {
+async fn count_open_connections(client: &Client) -> i32 {
     let admin = client.database("admin");
     let status = admin.run_command(doc! {"serverStatus": 1}).await.unwrap();
     let connections = status.get_document("connections").unwrap();
@@ -32,8 +32,8 @@ async fn save(store: &dyn Store, number: i32) {
 async fn a_process_opens_few_connections_however_much_it_does_at_once() {
     let mongod = Mongod::start();
     let watching = Client::with_uri_str(mongod.uri("shared")).await.unwrap();
-    open_connections(&watching).await;
-    let before = open_connections(&watching).await;
+    count_open_connections(&watching).await;
+    let before = count_open_connections(&watching).await;
     let uri: StoreUri = mongod.uri("shared").parse().unwrap();
     let store = open(&uri, None).await.unwrap().store;
     let mut saving = tokio::task::JoinSet::new();
@@ -44,7 +44,7 @@ async fn a_process_opens_few_connections_however_much_it_does_at_once() {
         });
     }
     saving.join_all().await;
-    let opened = open_connections(&watching).await - before;
+    let opened = count_open_connections(&watching).await - before;
     assert!((1..=4 + WATCHING + OWN).contains(&opened), "{opened}");
 }
 
@@ -58,8 +58,8 @@ async fn processes_that_save_one_page_after_another_have_three_connections_each(
     };
     let mongod = Mongod::start();
     let watching = Client::with_uri_str(mongod.uri("shared")).await.unwrap();
-    open_connections(&watching).await;
-    let before = open_connections(&watching).await;
+    count_open_connections(&watching).await;
+    let before = count_open_connections(&watching).await;
     let uri: StoreUri = mongod.uri("shared").parse().unwrap();
     let mut stores = Vec::new();
     for number in 0..processes {
@@ -67,7 +67,7 @@ async fn processes_that_save_one_page_after_another_have_three_connections_each(
         save(&*store, number).await;
         stores.push(store);
     }
-    let opened = open_connections(&watching).await - before;
+    let opened = count_open_connections(&watching).await - before;
     println!("{opened} connections of {processes} processes");
     let (least, most) = (processes, processes * (1 + WATCHING) + OWN);
     assert!((least..=most).contains(&opened), "{opened}");

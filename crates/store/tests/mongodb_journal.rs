@@ -71,7 +71,10 @@ async fn records_are_read_as_they_were_added() {
     let (journal, _database) = fresh_journal().await;
     assert_eq!(read_all(&journal, 0, MANY_BYTES).await, []);
     assert_eq!(journal.extent().await.unwrap(), None);
-    let mut records = vec![Record::begins(1, 1), record_part(2, 1, &[0, 255, 7], false)];
+    let mut records = vec![
+        Record::epoch_start(1, 1),
+        record_part(2, 1, &[0, 255, 7], false),
+    ];
     records.push(record_part(3, 1, &[], true));
     records.extend(commits(4..=300, 1));
     let (some, others) = records.split_at(2);
@@ -94,7 +97,7 @@ async fn a_number_is_added_once() {
     let (journal, database) = fresh_journal().await;
     let other = connect(database.uri(), GROUP).await;
     append(&journal, &commits(1..=3, 1)).await;
-    append(&other, &[Record::begins(4, 2)]).await;
+    append(&other, &[Record::epoch_start(4, 2)]).await;
     let taken = AppendAnswer::Taken {
         number: 4,
         epoch: 2,
@@ -134,7 +137,7 @@ async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
     let (journal, database) = fresh_journal().await;
     let other = connect(database.uri(), GROUP).await;
     append(&journal, &commits(1..=10, 1)).await;
-    append(&other, &[Record::begins(11, 2)]).await;
+    append(&other, &[Record::epoch_start(11, 2)]).await;
     append(&other, &commits(12..=20, 2)).await;
     other.cut_before(20).await.unwrap();
     let taken = AppendAnswer::Taken {
@@ -255,9 +258,9 @@ async fn a_lease_is_renewed_taken_and_given_up() {
     let seen = other.lease().await.unwrap();
     assert_eq!(other.take_lease(seen, 8).await.unwrap(), Some(2));
     assert!(!one.renew_lease(1).await.unwrap());
-    one.free_lease(1).await.unwrap();
+    one.release_lease(1).await.unwrap();
     assert!(!one.lease().await.unwrap().is_free);
-    other.free_lease(2).await.unwrap();
+    other.release_lease(2).await.unwrap();
     assert!(!other.renew_lease(2).await.unwrap());
     let seen = one.lease().await.unwrap();
     assert!(seen.is_free);
@@ -279,8 +282,8 @@ async fn primaries_that_die_lose_no_record_and_add_none_twice() {
             0 => [&dispatchers[1], &dispatchers[0]],
             _ => [&dispatchers[0], &dispatchers[1]],
         };
-        let begin = Record::begins(expected.len() as u64 + 1, epoch);
-        insist_on_all(next, vec![begin.clone()]).await;
+        let begin = Record::epoch_start(expected.len() as u64 + 1, epoch);
+        append_until_all_stored(next, vec![begin.clone()]).await;
         expected.push(begin);
         let primary = set.primary();
         for turn in 0..6 {
@@ -289,7 +292,7 @@ async fn primaries_that_die_lose_no_record_and_add_none_twice() {
             if turn == 2 {
                 set.members[primary].kill();
             }
-            insist_on_all(next, records.clone()).await;
+            append_until_all_stored(next, records.clone()).await;
             expected.extend(records);
         }
         set.members[primary].restart();
@@ -307,7 +310,7 @@ async fn primaries_that_die_lose_no_record_and_add_none_twice() {
 }
 
 /// Sends records until all of them are there, as a dispatcher does.
-async fn insist_on_all(journal: &JournalStore, mut records: Vec<Record>) {
+async fn append_until_all_stored(journal: &JournalStore, mut records: Vec<Record>) {
     while !records.is_empty() {
         match append_with_retries(journal, &records).await {
             AppendAnswer::Added => return,

@@ -32,7 +32,7 @@ async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
     assert!(saved.iter().all(Result::is_ok), "{saved:?}");
 }
 
-async fn read(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
+async fn read_changed_urls(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
     let mut urls = Vec::new();
     let mut each = |_, page: Value| {
         urls.push(page["url"].as_str().unwrap().to_owned());
@@ -48,7 +48,7 @@ async fn open_store(uri: &str) -> Arc<dyn Store> {
     open(&uri, None).await.unwrap().store
 }
 
-async fn log(uri: &str) -> Collection<Document> {
+async fn log_collection(uri: &str) -> Collection<Document> {
     let client = Client::with_uri_str(uri).await.unwrap();
     client.default_database().unwrap().collection("page_log")
 }
@@ -60,13 +60,13 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     let store = open_store(database.uri()).await;
     save(&*store, 0..1_200).await;
     // An administrator may do this.
-    log(database.uri()).await.drop().await.unwrap();
+    log_collection(database.uri()).await.drop().await.unwrap();
     let store = open_store(database.uri()).await;
     save(&*store, 1_200..1_201).await;
-    let (urls, end) = read(&*store, &Cursor::start()).await;
+    let (urls, end) = read_changed_urls(&*store, &Cursor::start()).await;
     let seen: BTreeSet<String> = urls.into_iter().collect();
     assert_eq!(seen, (0..1_201).map(url).collect());
-    let (urls, _) = read(&*store, &end).await;
+    let (urls, _) = read_changed_urls(&*store, &end).await;
     assert_eq!(urls, [""; 0], "they are entered once");
 }
 
@@ -79,17 +79,17 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
     for number in 0..30 {
         save(&*store, number..number + 1).await;
     }
-    let log = log(database.uri()).await;
+    let log = log_collection(database.uri()).await;
     let lost = log.delete_one(doc! {"_id": 12}).await.unwrap();
     assert_eq!(lost.deleted_count, 1);
-    let (urls, end) = read(&*store, &Cursor::start()).await;
+    let (urls, end) = read_changed_urls(&*store, &Cursor::start()).await;
     let expected = (0..30).filter(|number| *number != 11).map(url);
     assert_eq!(urls, expected.collect::<Vec<_>>());
     // A client that has chosen 12 as the next number gets a duplicate key.
     let late = log.insert_one(doc! {"_id": 12_i64, "pages": []}).await;
     assert!(late.unwrap_err().to_string().contains("E11000"));
     save(&*store, 11..12).await;
-    let (urls, _) = read(&*store, &end).await;
+    let (urls, _) = read_changed_urls(&*store, &end).await;
     assert_eq!(
         urls,
         [url(11)],
@@ -113,7 +113,7 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     for _ in 0..clients {
         stores.push(open_store(&uri).await);
     }
-    let before = mongod.document_commands();
+    let before = mongod.count_document_commands();
     let begun = Instant::now();
     let mut saving = tokio::task::JoinSet::new();
     for (client, store) in (0..).zip(stores.iter().cloned()) {
@@ -125,18 +125,18 @@ async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
     }
     saving.join_all().await;
     let seconds = begun.elapsed().as_secs_f64();
-    let commands = mongod.document_commands() - before;
+    let commands = mongod.count_document_commands() - before;
     let saves = clients * SAVES;
     println!("{commands} commands for {saves} saves of {clients} clients in {seconds:.1} s");
     // The number of clients does not matter, only how many of their commands the server executes at the same moment.
     assert!(commands as u64 <= 4 * saves, "{commands} for {saves}");
-    let log = log(&uri).await;
+    let log = log_collection(&uri).await;
     let last = log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap();
     let beyond = log.find_one(doc! {"_id": {"$gt": last as i64}}).await;
     // A command that met a transient error may have appended twice.
     assert!(last >= saves, "{last}");
     assert_eq!(beyond.unwrap(), None);
-    let (urls, _) = read(&*stores[0], &Cursor::start()).await;
+    let (urls, _) = read_changed_urls(&*stores[0], &Cursor::start()).await;
     let seen: BTreeSet<&String> = urls.iter().collect();
     assert_eq!(seen.len() as u64, saves);
 }
@@ -158,7 +158,7 @@ async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
 async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
     let database = fresh_database();
     let store = open_store(database.uri()).await;
-    let log = log(database.uri()).await;
+    let log = log_collection(database.uri()).await;
     let start = Cursor::start();
     for number in 0..3 {
         save(&*store, number..number + 1).await;
@@ -169,28 +169,28 @@ async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
     let first_two = doc! {"_id": {"$in": [1, 2]}};
     log.update_many(first_two, older).await.unwrap();
     assert_eq!(drop_entries(&*store, at_ms).await, 2);
-    assert_eq!(read(&*store, &start).await.0, [url(2)]);
+    assert_eq!(read_changed_urls(&*store, &start).await.0, [url(2)]);
     assert_eq!(
         drop_entries(&*store, at_ms + 1).await,
         0,
         "it is the newest"
     );
-    assert_eq!(read(&*store, &start).await.0, [""; 0]);
+    assert_eq!(read_changed_urls(&*store, &start).await.0, [""; 0]);
     // The entry has no time, like one that fills a gap. It is dropped with the next one that has a time.
     save(&*store, 3..4).await;
     let undated = doc! {"$unset": {"at": ""}};
     log.update_one(doc! {"_id": 4}, undated).await.unwrap();
     assert_eq!(drop_entries(&*store, i64::MAX).await, 1);
-    assert_eq!(read(&*store, &start).await.0, [url(3)]);
+    assert_eq!(read_changed_urls(&*store, &start).await.0, [url(3)]);
     save(&*store, 4..5).await;
-    let (urls, end) = read(&*store, &start).await;
+    let (urls, end) = read_changed_urls(&*store, &start).await;
     assert_eq!(urls, [url(3), url(4)]);
     assert_eq!(drop_entries(&*store, i64::MAX).await, 1);
     assert_eq!(
         log.count_documents(doc! {"_id": {"$gt": 0}}).await.unwrap(),
         1
     );
-    assert_eq!(read(&*store, &end).await.0, [""; 0]);
+    assert_eq!(read_changed_urls(&*store, &end).await.0, [""; 0]);
     let (everything, mut each) = (ExportFilter::default(), |_| Ok(()));
     let exported = store.export(ExportKind::Pages, &everything, &mut each);
     assert_eq!(exported.await.unwrap(), 5);

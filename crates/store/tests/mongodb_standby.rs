@@ -98,7 +98,10 @@ async fn a_survey_shows_the_dispatchers_and_who_was_asked_to_hand_over() {
     assert!(!journal.ask_hand_over(1).await.unwrap());
     let epoch = journal.take_lease(Lease::unused(), 1).await.unwrap();
     assert_eq!(epoch, Some(1));
-    journal.append(vec![Record::begins(1, 1)]).await.unwrap();
+    journal
+        .append(vec![Record::epoch_start(1, 1)])
+        .await
+        .unwrap();
     journal.survey(Some(report(1, "b", 1))).await.unwrap();
     journal.survey(Some(report(2, "a", 0))).await.unwrap();
     assert!(journal.ask_hand_over(1).await.unwrap());
@@ -111,7 +114,7 @@ async fn a_survey_shows_the_dispatchers_and_who_was_asked_to_hand_over() {
     assert_eq!(survey.hand_over_asked, 1);
 }
 
-fn backing_off(site: &str, updated_at_ms: i64) -> SiteState {
+fn backing_off_state(site: &str, updated_at_ms: i64) -> SiteState {
     SiteState {
         site: site.to_owned(),
         phase: SitePhase::BackingOff,
@@ -140,7 +143,10 @@ async fn a_former_dispatcher_changes_no_state_after_the_next_one_has_begun() {
     let mut old = crawl(id.clone());
     assert_eq!(first.put_crawl(old.clone()).await.unwrap(), written);
     assert_eq!(store.get_crawl(&id).await.unwrap().as_ref(), Some(&old));
-    let states = vec![backing_off("a.example", 1), backing_off("b.example", 1)];
+    let states = vec![
+        backing_off_state("a.example", 1),
+        backing_off_state("b.example", 1),
+    ];
     let put = first.change_site_states(states, vec![String::from("none.example")]);
     assert_eq!(put.await.unwrap(), written);
     assert_eq!(second.begin().await.unwrap(), written);
@@ -152,12 +158,12 @@ async fn a_former_dispatcher_changes_no_state_after_the_next_one_has_begun() {
     let replaced = FencedWrite::Replaced;
     assert_eq!(first.begin().await.unwrap(), replaced);
     assert_eq!(first.put_crawl(old.clone()).await.unwrap(), replaced);
-    let late = vec![backing_off("a.example", 2)];
+    let late = vec![backing_off_state("a.example", 2)];
     let late = first.change_site_states(late, vec![String::from("b.example")]);
     assert_eq!(late.await.unwrap(), replaced);
     let stored = store.get_crawl(&id).await.unwrap().expect("it was put");
     assert!(stored.updated_at_ms < old.updated_at_ms);
     assert_eq!(store.site_state("a.example").await.unwrap(), None);
     let kept = store.site_state("b.example").await.unwrap();
-    assert_eq!(kept, Some(backing_off("b.example", 1)));
+    assert_eq!(kept, Some(backing_off_state("b.example", 1)));
 }

@@ -25,7 +25,7 @@ fn page(number: u64, links: usize) -> Page {
     }
 }
 
-fn save(page: Page) -> Save {
+fn sample_save(page: Page) -> Save {
     Save {
         page,
         records: Vec::new(),
@@ -44,7 +44,7 @@ async fn refusal(path: &Path) -> String {
     }
 }
 
-async fn count(path: &Path) -> u64 {
+async fn count_pages(path: &Path) -> u64 {
     let store = open_existing(&StoreUri::Sqlite(path.to_owned()))
         .await
         .unwrap();
@@ -126,7 +126,7 @@ async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
     let store = open_file(&path).await.unwrap().store;
     for number in 0..20 {
         store
-            .save(vec![save(page(number, 1))])
+            .save(vec![sample_save(page(number, 1))])
             .await
             .remove(0)
             .unwrap();
@@ -137,7 +137,11 @@ async fn a_cursor_outlives_pages_that_somebody_has_deleted() {
     hand.execute("DELETE FROM pages WHERE position > 5", ())
         .unwrap();
     hand.execute_batch("VACUUM").unwrap();
-    store.save(vec![save(page(77, 1))]).await.remove(0).unwrap();
+    store
+        .save(vec![sample_save(page(77, 1))])
+        .await
+        .remove(0)
+        .unwrap();
     let (urls, _) = read_changed_urls(&*store, &end).await;
     assert_eq!(urls, ["https://example.com/77"]);
 }
@@ -172,7 +176,11 @@ async fn a_damaged_file_ends_in_a_fatal_error_that_names_it() {
     let opened = open_file(&path).await.unwrap();
     opened
         .store
-        .save((0..500).map(|number| save(page(number, 20))).collect())
+        .save(
+            (0..500)
+                .map(|number| sample_save(page(number, 20)))
+                .collect(),
+        )
         .await;
     drop(opened);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -181,7 +189,7 @@ async fn a_damaged_file_ends_in_a_fatal_error_that_names_it() {
     let error = match open_file(&path).await {
         Err(error) => error,
         Ok(opened) => {
-            let mut saved = opened.store.save(vec![save(page(1, 0))]).await;
+            let mut saved = opened.store.save(vec![sample_save(page(1, 0))]).await;
             saved.remove(0).unwrap_err()
         }
     };
@@ -231,7 +239,7 @@ async fn the_log_stays_short_while_several_write_without_a_pause() {
             let opened = open_file(&path).await.unwrap();
             for batch in 0..PAGES / 10 {
                 let number = |offset| client * PAGES + batch * 10 + offset;
-                let pages = (0..10).map(|offset| save(page(number(offset), 2_000)));
+                let pages = (0..10).map(|offset| sample_save(page(number(offset), 2_000)));
                 let saved = opened.store.save(pages.collect()).await;
                 assert!(saved.iter().all(Result::is_ok), "{saved:?}");
             }
@@ -287,7 +295,7 @@ async fn a_full_disk_ends_in_a_fatal_error_and_an_intact_file() {
     let mut kept = 0;
     let error = loop {
         let batch = (kept..kept + 10)
-            .map(|number| save(page(number, 50)))
+            .map(|number| sample_save(page(number, 50)))
             .collect();
         let mut saved = opened.store.save(batch).await;
         match saved.remove(0) {
@@ -307,9 +315,9 @@ async fn a_full_disk_ends_in_a_fatal_error_and_an_intact_file() {
         .arg(&disk.0)
         .status();
     assert!(remount.unwrap().success());
-    assert_eq!(count(&path).await, kept);
+    assert_eq!(count_pages(&path).await, kept);
     let opened = open_file(&path).await.unwrap();
-    let saved = opened.store.save(vec![save(page(kept, 50))]).await;
+    let saved = opened.store.save(vec![sample_save(page(kept, 50))]).await;
     assert!(saved[0].is_ok(), "{saved:?}");
     let integrity: String = rusqlite::Connection::open(&path)
         .unwrap()
@@ -333,7 +341,7 @@ async fn writer_process() {
     let mut answered = std::fs::File::create(answered_file(Path::new(&path), std::process::id()))
         .expect("the folder takes another file");
     for batch in 0.. {
-        let pages = (0..BATCH).map(|number| save(page(own + batch * BATCH + number, 10)));
+        let pages = (0..BATCH).map(|number| sample_save(page(own + batch * BATCH + number, 10)));
         let saved = opened.store.save(pages.collect()).await;
         assert!(saved.iter().all(Result::is_ok), "{saved:?}");
         answered
@@ -386,7 +394,7 @@ async fn what_was_answered_survives_the_death_of_every_process() {
         .iter()
         .map(|writer| count_answered(&path, writer))
         .sum();
-    let kept = count(&path).await;
+    let kept = count_pages(&path).await;
     // The last batch of each writer may be stored although the writer died before the answer.
     assert!(
         (answered..=answered + 3 * BATCH).contains(&kept),

@@ -36,7 +36,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    pub(crate) fn read(path: &Path, source: io::Error) -> TableError {
+    pub(crate) fn read_error(path: &Path, source: io::Error) -> TableError {
         TableError::Read {
             path: path.to_owned(),
             source,
@@ -50,7 +50,7 @@ impl TableError {
         }
     }
 
-    pub(crate) fn write(path: &Path, source: io::Error) -> TableError {
+    pub(crate) fn write_error(path: &Path, source: io::Error) -> TableError {
         TableError::Write {
             path: path.to_owned(),
             source,

@@ -87,7 +87,7 @@ impl GapMarkers {
         self.0.iter().map(|word| WORDS[*word].0)
     }
 
-    pub(crate) fn numbers(&self) -> &[usize] {
+    pub(crate) fn word_indexes(&self) -> &[usize] {
         &self.0
     }
 
@@ -97,7 +97,7 @@ impl GapMarkers {
         let others = OtherValues::from_values(values);
         let is_gap = |(word, count): &(usize, u64)| {
             let (text, kind) = WORDS[*word];
-            others.suggest_gap(text, kind, *count, cells)
+            others.means_gap(text, kind, *count, cells)
         };
         let gaps = counted.iter().filter(|counted| is_gap(counted));
         GapMarkers(gaps.map(|(word, _)| *word).collect())
@@ -127,7 +127,7 @@ impl GapWords {
     pub fn contains(&self, text: &str) -> bool {
         gap_word_index(text).is_some_and(|index| {
             let (word, kind) = WORDS[index];
-            !self.values.contains(&index) && self.others.suggest_gap(word, kind, 1, u64::MAX)
+            !self.values.contains(&index) && self.others.means_gap(word, kind, 1, u64::MAX)
         })
     }
 }
@@ -164,7 +164,7 @@ impl OtherValues {
     }
 
     /// Whether a word means a gap among these values.
-    fn suggest_gap(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
+    fn means_gap(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
         let is_frequent = count >= 3 && count * 50 >= cells;
         match word {
             Word::Certain => true,

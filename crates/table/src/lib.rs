@@ -6,7 +6,7 @@
 //! | open a table and read its rows | [`open`], [`TableReader::next_row`] |
 //! | scan all rows | [`Sample::read`] |
 //! | find the id, the links, the fields to fill | [`infer_structure`] |
-//! | write the table again, with other values in some cells | [`write_filled`], [`write_changed`] |
+//! | write the table again, with other values in some cells | [`write_filled_table`], [`write_changed_table`] |
 //!
 //! **Formats.** CSV, TSV and similar formats with any of four delimiters, two quotes and two escapes, with or without
 //! a header, in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. Each of them plain, or compressed
@@ -29,7 +29,7 @@
 //! **Unusable rows** have too few or too many cells, broken quotes, invalid characters or JSON, NUL bytes, or a cell
 //! of more than 1 MiB. They are reported with their line ([`RowFault`]) and written unchanged.
 //!
-//! **After a crash** the output is either complete or absent ([`write_filled`]).
+//! **After a crash** the output is either complete or absent ([`write_filled_table`]).
 
 #![warn(missing_docs)]
 
@@ -60,6 +60,6 @@ pub use kind::{Kind, to_utc};
 pub use reader::{TableReader, open, open_sheet};
 pub use sample::Sample;
 pub use shape::Shape;
-pub use text::text_of;
+pub use text::decode_file_text;
 pub use understand::{ColumnChoices, Field, Reasons, Understanding, UrlColumn, infer_structure};
-pub use write::{ChangeCell, FillGap, WrittenTable, write_changed, write_filled};
+pub use write::{ChangeCell, FillGap, WrittenTable, write_changed_table, write_filled_table};

@@ -88,7 +88,7 @@ fn read_beginning(path: &Path) -> Result<Vec<u8>, TableError> {
     const SIGNATURE_BYTES: u64 = 4;
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(SIGNATURE_BYTES).read_to_end(&mut bytes));
-    read.map_err(|error| TableError::read(path, error))?;
+    read.map_err(|error| TableError::read_error(path, error))?;
     Ok(bytes)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn open_text(
 ) -> Result<Box<dyn TextRows>, TableError> {
     let unread = |error: io::Error| match error.kind() {
         io::ErrorKind::Other => TableError::unreadable_file(path, error.to_string()),
-        _ => TableError::read(path, error),
+        _ => TableError::read_error(path, error),
     };
     let mut source = TextSource::open(path)?;
     let (dialect, layout) = match known {

@@ -81,7 +81,7 @@ impl Sample {
                 Ok(row) => {
                     sample.row_count += 1;
                     sample.note_row(&row);
-                    kept.offer(row);
+                    kept.add_if_sampled(row);
                 }
                 Err(fault) if fault.is_end => {
                     return Err(TableError::unreadable_file(reader.path(), fault.reason));
@@ -148,7 +148,7 @@ impl Spread {
         }
     }
 
-    fn offer(&mut self, row: Row) {
+    fn add_if_sampled(&mut self, row: Row) {
         let number = self.offered;
         self.offered += 1;
         if !number.is_multiple_of(self.step) {

@@ -11,7 +11,7 @@ mod source;
 mod utf16;
 
 pub(crate) use buffer::Buffer;
-pub use encoding::text_of;
+pub use encoding::decode_file_text;
 pub(crate) use encoding::{decode, encode};
 pub(crate) use sink::TextSink;
 pub(crate) use source::TextSource;
@@ -57,7 +57,7 @@ pub(crate) struct Span {
 }
 
 impl Piece {
-    pub(crate) fn between(raw: Vec<u8>, number: u64) -> Piece {
+    pub(crate) fn between_rows(raw: Vec<u8>, number: u64) -> Piece {
         Piece {
             raw,
             number,

@@ -249,7 +249,7 @@ fn infer_shape(sample: &Sample, column: usize) -> Shape {
 
 fn gap_count(sample: &Sample, column: usize, shape: &Shape) -> u64 {
     let profile = &sample.profiles[column];
-    let is_gap = |(word, _): &&(usize, u64)| shape.gap_markers.numbers().contains(word);
+    let is_gap = |(word, _): &&(usize, u64)| shape.gap_markers.word_indexes().contains(word);
     let words = profile.words.iter().filter(is_gap);
     profile.empty + words.map(|(_, count)| count).sum::<u64>()
 }

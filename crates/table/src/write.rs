@@ -53,7 +53,7 @@ pub type ChangeCell<'a> = dyn FnMut(u64, usize, &Cell, bool) -> Option<String> +
 ///
 /// [`Field::is_list`]: crate::Field::is_list
 /// [`Field::separator`]: crate::Field::separator
-pub fn write_filled(
+pub fn write_filled_table(
     input: &Path,
     output: &Path,
     understanding: &Understanding,
@@ -70,13 +70,14 @@ pub fn write_filled(
         true => fill(row, column),
         false => None,
     };
-    write_changed(input, output, understanding, &mut change)
+    write_changed_table(input, output, understanding, &mut change)
 }
 
 /// Writes the table again, with new values in any cells: gaps, and values found to be wrong.
 ///
-/// `change` is called for each cell, row by row and from left to right. Otherwise this works like [`write_filled`].
-pub fn write_changed(
+/// `change` is called for each cell, row by row and from left to right. Otherwise this works like
+/// [`write_filled_table`].
+pub fn write_changed_table(
     input: &Path,
     output: &Path,
     understanding: &Understanding,
@@ -108,14 +109,14 @@ fn write_text(
     understanding: &Understanding,
     change: &mut ChangeCell<'_>,
 ) -> Result<WrittenTable, TableError> {
-    let unwritten = |error| TableError::write(output, error);
+    let unwritten = |error| TableError::write_error(output, error);
     let file = AtomicFile::create(output).map_err(unwritten)?;
     let mut sink = TextSink::new(form, file).map_err(unwritten)?;
     let mut written = WrittenTable::default();
     let mut refusals = Vec::new();
     while let Some(piece) = rows
         .next_piece()
-        .map_err(|error| TableError::read(input, error))?
+        .map_err(|error| TableError::read_error(input, error))?
     {
         if let Some(fault) = piece.as_fault() {
             written.note_fault(fault);

@@ -36,7 +36,7 @@ const SCHEMA: &str = "message m {
     optional group o { optional int32 p; }
 }";
 
-fn column<T: DataType>(
+fn write_column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, File>,
     values: &[T::T],
     defined: &[i16],
@@ -54,14 +54,14 @@ fn column<T: DataType>(
 
 /// Makes a file with two row groups of two rows. In each, the first row has all values. The second has only its id, and
 /// in the first group the score NaN, in the second an empty title.
-fn make(path: &Path, compression: Compression) {
-    make_with(
+fn write_test_file(path: &Path, compression: Compression) {
+    write_test_file_with(
         path,
         WriterProperties::builder().set_compression(compression),
     );
 }
 
-fn make_with(path: &Path, properties: WriterPropertiesBuilder) {
+fn write_test_file_with(path: &Path, properties: WriterPropertiesBuilder) {
     let properties = properties
         .set_key_value_metadata(Some(vec![KeyValue::new("pandas".into(), "{}".to_string())]))
         .build();
@@ -73,35 +73,35 @@ fn make_with(path: &Path, properties: WriterPropertiesBuilder) {
         let mut group = file.next_row_group().unwrap();
         let group_mut = &mut group;
         let both = &[1, 0];
-        column::<Int64Type>(group_mut, &[number * 2, number * 2 + 1], &[], None);
+        write_column::<Int64Type>(group_mut, &[number * 2, number * 2 + 1], &[], None);
         match number {
-            0 => column::<ByteArrayType>(group_mut, &[text("Zoë")], both, None),
-            _ => column::<ByteArrayType>(group_mut, &[text("b"), text("")], &[1, 1], None),
+            0 => write_column::<ByteArrayType>(group_mut, &[text("Zoë")], both, None),
+            _ => write_column::<ByteArrayType>(group_mut, &[text("b"), text("")], &[1, 1], None),
         }
-        column::<Int32Type>(group_mut, &[300], both, None);
-        column::<Int32Type>(group_mut, &[-1250], both, None);
+        write_column::<Int32Type>(group_mut, &[300], both, None);
+        write_column::<Int32Type>(group_mut, &[-1250], both, None);
         let large = vec![0xff, 0xff, 0xff, 0xfb, 0x2e].into();
-        column::<FixedLenByteArrayType>(group_mut, &[large], both, None);
-        column::<Int32Type>(group_mut, &[-56_270], both, None);
-        column::<Int64Type>(group_mut, &[1_700_000_000_123_456], both, None);
-        column::<Int64Type>(group_mut, &[1_700_000_000_000_000_000], both, None);
-        column::<Int32Type>(group_mut, &[37_800_000], both, None);
-        column::<BoolType>(group_mut, &[true], both, None);
+        write_column::<FixedLenByteArrayType>(group_mut, &[large], both, None);
+        write_column::<Int32Type>(group_mut, &[-56_270], both, None);
+        write_column::<Int64Type>(group_mut, &[1_700_000_000_123_456], both, None);
+        write_column::<Int64Type>(group_mut, &[1_700_000_000_000_000_000], both, None);
+        write_column::<Int32Type>(group_mut, &[37_800_000], both, None);
+        write_column::<BoolType>(group_mut, &[true], both, None);
         match number {
-            0 => column::<DoubleType>(group_mut, &[0.1, f64::NAN], &[1, 1], None),
-            _ => column::<DoubleType>(group_mut, &[2.5], both, None),
+            0 => write_column::<DoubleType>(group_mut, &[0.1, f64::NAN], &[1, 1], None),
+            _ => write_column::<DoubleType>(group_mut, &[2.5], both, None),
         }
-        column::<FloatType>(group_mut, &[0.1], both, None);
-        column::<Int64Type>(group_mut, &[-1], both, None);
+        write_column::<FloatType>(group_mut, &[0.1], both, None);
+        write_column::<Int64Type>(group_mut, &[-1], both, None);
         let uuid = (0..16).collect::<Vec<u8>>().into();
-        column::<FixedLenByteArrayType>(group_mut, &[uuid], both, None);
-        column::<ByteArrayType>(
+        write_column::<FixedLenByteArrayType>(group_mut, &[uuid], both, None);
+        write_column::<ByteArrayType>(
             group_mut,
             &[text("x"), text("y")],
             &[3, 2, 3, number as i16],
             Some(&[0, 1, 1, 0]),
         );
-        column::<Int32Type>(group_mut, &[7], &[2, 0], None);
+        write_column::<Int32Type>(group_mut, &[7], &[2, 0], None);
         group.close().unwrap();
     }
     file.close().unwrap();
@@ -136,7 +136,7 @@ fn every_type_is_read_in_every_compression() {
     ];
     for compression in compressions {
         let made = table("a.parquet", "");
-        make(&made.path, compression);
+        write_test_file(&made.path, compression);
         let (rows, faults) = made.read().unwrap();
         assert_eq!(lines(&rows), expected_lines(), "{compression}");
         assert_eq!(faults, []);
@@ -146,7 +146,7 @@ fn every_type_is_read_in_every_compression() {
 #[test]
 fn a_parquet_file_is_understood() {
     let made = table("a.parquet", "");
-    make(&made.path, Compression::SNAPPY);
+    write_test_file(&made.path, Compression::SNAPPY);
     let text = made.understand().to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "a.parquet: Parquet, 4 rows");
@@ -175,13 +175,13 @@ fn fill(path: &Path, output: &Path, values: &[(u64, &str, &str)]) -> WrittenTabl
             .find(|(of_row, of, _)| *of_row == row && of == name);
         found.map(|(_, _, value)| (*value).to_owned())
     };
-    webfill_table::write_filled(path, output, &understanding, &mut fill).unwrap()
+    webfill_table::write_filled_table(path, output, &understanding, &mut fill).unwrap()
 }
 
 #[test]
 fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
     let made = table("a.parquet", "");
-    make(&made.path, Compression::SNAPPY);
+    write_test_file(&made.path, Compression::SNAPPY);
     let values: &[(u64, &str, &str)] = &[
         (2, "title", "Emma"),
         (4, "title", "Dune"),
@@ -247,7 +247,7 @@ fn a_file_without_an_index_of_pages_is_filled_and_gets_none() {
     let properties = WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
-    make_with(&made.path, properties);
+    write_test_file_with(&made.path, properties);
     fill(&made.path, &made.output(), &[(2, "title", "Emma")]);
     let filled = &lines(&read(&made.output()).unwrap().0)[1];
     assert!(filled.starts_with("2: #1 · Emma · "), "{filled}");
@@ -267,7 +267,7 @@ fn a_file_without_an_index_of_pages_is_filled_and_gets_none() {
 #[test]
 fn a_value_that_does_not_fit_the_type_is_refused() {
     let made = table("a.parquet", "");
-    make(&made.path, Compression::SNAPPY);
+    write_test_file(&made.path, Compression::SNAPPY);
     let values: &[(u64, &str, &str)] = &[
         (2, "pages", "many"),
         (2, "price", "7.555"),
@@ -302,7 +302,7 @@ fn a_value_that_does_not_fit_the_type_is_refused() {
 #[test]
 fn broken_files_are_errors() {
     let made = table("a.parquet", "");
-    make(&made.path, Compression::SNAPPY);
+    write_test_file(&made.path, Compression::SNAPPY);
     let whole = std::fs::read(&made.path).unwrap();
     for end in [4, 8, whole.len() / 2, whole.len() - 1] {
         let cut = table("b.parquet", &whole[..end]);

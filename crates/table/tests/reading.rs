@@ -47,7 +47,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn check(cases: Vec<Case>) {
+fn assert_cases_read(cases: Vec<Case>) {
     for case in cases {
         let written = table(case.name, &case.text);
         let mut text = String::from_utf8_lossy(&case.text).into_owned();
@@ -76,7 +76,7 @@ fn check(cases: Vec<Case>) {
 
 #[test]
 fn the_dialect_is_found_from_the_content() {
-    check(vec![
+    assert_cases_read(vec![
         case(
             "a.csv",
             "id,name\n1,x\n2,\n",
@@ -230,7 +230,7 @@ fn the_encoding_is_found_from_the_content() {
     let columns: &[&str] = &["id", "name"];
     let rows: &[&str] = &["2: 1 · Zoë €", "3: 2 · ∅"];
     let with_mark = |mark: &[u8], text: Vec<u8>| [mark, &text].concat();
-    check(vec![
+    assert_cases_read(vec![
         case("a.csv", text, "CSV, UTF-8", columns, rows, &[]),
         case(
             "a.csv",
@@ -311,7 +311,7 @@ fn rows_that_cannot_be_used_are_faults_and_the_others_are_read() {
     let long = "x".repeat(1_100_000);
     let long_row = format!("a,b\n1,{long}\n2,y\n");
     let quoted_long_row = format!("a,b\n1,\"{long}\n{long}\"\n2,y\n");
-    check(vec![
+    assert_cases_read(vec![
         case("a.csv", "a,b\n1\n2,y\n3,4,5\n6,z\n", "CSV, UTF-8", &["a", "b"], &["3: 2 · y", "5: 6 · z"], &[(2, "1 cell, but the table 2 columns"), (4, "3 cells")]),
         case("a.csv", "a,b\n\"1\"x,2\n3,\"4\"\n5,\"6,\"\n", "CSV, UTF-8", &["a", "b"], &["3: 3 · 4", "4: 5 · 6,"], &[(2, "closing quote")]),
         case("a.csv", "a,b\n1,\"x\n2,y\n3,z\n4,\"q,\"\n", "CSV, UTF-8", &["a", "b"], &["3: 2 · y", "4: 3 · z", "5: 4 · q,"], &[(2, "not closed")]),
@@ -328,7 +328,7 @@ fn rows_that_cannot_be_used_are_faults_and_the_others_are_read() {
 #[test]
 fn json_is_read_in_both_layouts() {
     let columns: &[&str] = &["id", "name", "n", "tags", "o"];
-    check(vec![
+    assert_cases_read(vec![
         case(
             "a.jsonl",
             "{\"id\": 1, \"name\": \"x\"}\n\n{\"id\":12345678901234567890,\"n\":1.50,\"name\":null}\r\n{\"tags\":[\"a\",2],\"o\":{\"p\":1},\"id\":true}",
@@ -391,7 +391,7 @@ fn json_is_read_in_both_layouts() {
 
 #[test]
 fn lines_above_the_table_are_no_rows_of_it() {
-    check(vec![
+    assert_cases_read(vec![
         case(
             "a.csv",
             "Books 2024\nExported on 3 May\n\nid,name,year\n1,x,1990\n2,y,1991\n3,z,1992\n",
@@ -421,7 +421,7 @@ fn lines_above_the_table_are_no_rows_of_it() {
 
 #[test]
 fn tables_without_rows_and_odd_headers_are_tables() {
-    check(vec![
+    assert_cases_read(vec![
         case(
             "a.csv",
             "id,name\n",

@@ -11,14 +11,14 @@ fn described_lines(understanding: &Understanding) -> Vec<String> {
     text.lines().skip(1).map(behind).collect()
 }
 
-fn check(name: &str, text: &str, expected: [&str; 4]) {
+fn assert_description(name: &str, text: &str, expected: [&str; 4]) {
     let understanding = table(name, text).understand();
     assert_eq!(described_lines(&understanding), expected, "{text}");
 }
 
 #[test]
 fn id_links_and_fields_are_found() {
-    check(
+    assert_description(
         "books.csv",
         "isbn,title,url,pages,shop\n\
          9780000000017,Emma,http://a.example/1,,x\n\
@@ -31,7 +31,7 @@ fn id_links_and_fields_are_found() {
             "shop",
         ],
     );
-    check(
+    assert_description(
         "rows.csv",
         "name;links;price\n\
          a;http://a.example/1 http://b.example/1;1.50\n\
@@ -44,7 +44,7 @@ fn id_links_and_fields_are_found() {
             "name",
         ],
     );
-    check(
+    assert_description(
         "rows.csv",
         "id,page,image,born\n\
          7,https://a.example/1,https://a.example/1.jpg,1815-12-10\n\
@@ -56,7 +56,7 @@ fn id_links_and_fields_are_found() {
             "id, image",
         ],
     );
-    check(
+    assert_description(
         "rows.csv",
         "n,word,web,tags\n\
          1,a,https://a.example/1,x; y\n1,b,https://a.example/2,y; z\n\
@@ -68,7 +68,7 @@ fn id_links_and_fields_are_found() {
             "n",
         ],
     );
-    check(
+    assert_description(
         "rows.jsonl",
         "{\"_id\":1,\"urls\":[\"http://a.example/1\",\"http://b.example/1\"],\"price\":2,\"tags\":[\"a\"],\"o\":{}}\n\
          {\"_id\":2,\"urls\":[\"http://a.example/2\"],\"price\":null,\"tags\":[],\"o\":{}}\n",
@@ -83,7 +83,7 @@ fn id_links_and_fields_are_found() {
 
 #[test]
 fn odd_columns_are_kept() {
-    check(
+    assert_description(
         "rows.csv",
         "id,a,a,,b\n1,,,,\n2,x,,,\n",
         [
@@ -93,7 +93,7 @@ fn odd_columns_are_kept() {
             "a (shares its name with another column), a (shares its name with another column), column 4 (has no name)",
         ],
     );
-    check(
+    assert_description(
         "rows.csv",
         "id,name\n",
         [
@@ -113,7 +113,7 @@ fn links_that_lead_all_rows_to_one_page_are_none() {
             "{number},http://shop.example/,http://shop.example/{number}\n"
         ));
     }
-    check(
+    assert_description(
         "rows.csv",
         &text,
         [

@@ -25,7 +25,7 @@ fn fill(
         found.map(|(_, _, value)| (*value).to_owned())
     };
     let written =
-        webfill_table::write_filled(&input.path, &input.output(), &understanding, &mut fill)
+        webfill_table::write_filled_table(&input.path, &input.output(), &understanding, &mut fill)
             .unwrap();
     assert_eq!(std::fs::read_dir(input.folder.path()).unwrap().count(), 2);
     (std::fs::read(input.output()).unwrap(), written)
@@ -182,7 +182,8 @@ fn known_values_are_changed_only_where_that_is_asked() {
         assert_eq!(is_gap, (row, column) == (3, 1), "{cell:?}");
         (column == 1).then(|| format!("new {row}"))
     };
-    webfill_table::write_changed(&input.path, &input.path, &understanding, &mut change).unwrap();
+    webfill_table::write_changed_table(&input.path, &input.path, &understanding, &mut change)
+        .unwrap();
     assert_eq!(
         std::fs::read_to_string(&input.path).unwrap(),
         "id,n\n1,new 2\n2,new 3\n"
@@ -194,10 +195,12 @@ fn a_table_that_changed_meanwhile_is_not_written() {
     let input = table("a.csv", "id,n\n1,x\n");
     let understanding = input.understand();
     std::fs::write(&input.path, "id,m\n1,x\n").unwrap();
-    let error =
-        webfill_table::write_filled(&input.path, &input.output(), &understanding, &mut |_, _| {
-            None
-        });
+    let error = webfill_table::write_filled_table(
+        &input.path,
+        &input.output(),
+        &understanding,
+        &mut |_, _| None,
+    );
     assert!(error.unwrap_err().to_string().contains("its columns"));
     assert!(!input.output().exists());
 }
@@ -328,7 +331,7 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         let input = table(made.name, &made.text);
         let understanding = input.understand();
         let output = input.output();
-        webfill_table::write_filled(&input.path, &output, &understanding, &mut |_, _| None)
+        webfill_table::write_filled_table(&input.path, &output, &understanding, &mut |_, _| None)
             .unwrap();
         let same = std::fs::read(&output).unwrap();
         assert!(
@@ -358,7 +361,8 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
             value
         };
         let written =
-            webfill_table::write_filled(&input.path, &output, &understanding, &mut fill).unwrap();
+            webfill_table::write_filled_table(&input.path, &output, &understanding, &mut fill)
+                .unwrap();
         for refusal in &written.refusals {
             filled.remove(&(refusal.row, refusal.column));
         }

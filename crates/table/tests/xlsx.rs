@@ -90,7 +90,8 @@ fn fill(input: &Table, sheet: Option<&str>, values: &[(u64, &str, &str)]) -> Wri
             .find(|(of_row, of, _)| *of_row == row && of == name);
         found.map(|(_, _, value)| (*value).to_owned())
     };
-    webfill_table::write_filled(&input.path, &input.output(), &understanding, &mut fill).unwrap()
+    webfill_table::write_filled_table(&input.path, &input.output(), &understanding, &mut fill)
+        .unwrap()
 }
 
 const ROWS: [&str; 3] = [

@@ -25,7 +25,7 @@ const MOST_PAIRS: usize = 1_000_000;
 type Pairs = HashMap<(u32, u32), [f64; 2]>;
 
 /// The weight of each reading's vote: 1, or less if it repeats a better site.
-pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
+pub(crate) fn vote_weights(index: &Index, model: &Model) -> Vec<f32> {
     let mut pairs = Pairs::new();
     let compared = |item: &&Item| item.sites > 1 && index.shape(item) == FieldShape::Single;
     for item in index.items.iter().filter(compared) {
@@ -41,7 +41,7 @@ pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
         return votes;
     }
     for item in index.items.iter().filter(compared) {
-        let readings = index.build_readings(item);
+        let readings = index.readings_of(item);
         let mut order: Vec<usize> = (0..readings.len())
             .filter(|place| readings[*place].leads)
             .collect();
@@ -90,7 +90,7 @@ fn update_pair(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64)
 
 fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     let collision = model.collision_probability(item);
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let leading: Vec<usize> = (0..readings.len())
         .filter(|place| readings[*place].leads)
         .take(MOST_SITES)
@@ -99,7 +99,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     // The weight of each site's vote for its value, as a logarithm.
     let said = |place: usize| {
         let precision = model.precision(item, place, &readings[place]);
-        model.vote(item, place) * (precision / ((1.0 - precision) * collision)).ln()
+        model.vote_weight(item, place) * (precision / ((1.0 - precision) * collision)).ln()
     };
     for (rank, place) in leading.iter().enumerate() {
         for before in &leading[..rank] {
@@ -110,7 +110,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
                 });
                 continue;
             }
-            let right = probability_without(
+            let right = probability_without_pair(
                 posterior.probability_of(one.value),
                 said(*place) + said(*before),
             );
@@ -130,7 +130,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
 }
 
 /// The probability without the evidence of two sites.
-fn probability_without(right: f64, said: f64) -> f64 {
+fn probability_without_pair(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())
 }

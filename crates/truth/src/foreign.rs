@@ -30,7 +30,7 @@ impl Pages {
         let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
         for item in &index.items {
             for reading in index
-                .build_readings(item)
+                .readings_of(item)
                 .iter()
                 .filter(|reading| reading.leads)
             {
@@ -44,7 +44,7 @@ impl Pages {
         let prior = (self.share / (1.0 - self.share)).ln();
         let (mut foreign, mut pages) = (0.6, 200.0);
         for (sum, _) in odds.values().filter(|(_, compared)| *compared > 1) {
-            foreign += probability(prior + sum);
+            foreign += probability_of_log_odds(prior + sum);
             pages += 1.0;
         }
         self.share = (foreign / pages).min(0.3);
@@ -67,11 +67,11 @@ impl Pages {
         };
         let prior = (self.share / (1.0 - self.share)).ln();
         let rest = sum - evidence_for_foreign_page(index, model, item, reading).unwrap_or(0.0);
-        1.0 - probability(prior + rest)
+        1.0 - probability_of_log_odds(prior + rest)
     }
 }
 
-fn probability(logarithm: f64) -> f64 {
+fn probability_of_log_odds(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 

@@ -129,18 +129,18 @@ impl Index {
                 sites,
             });
         }
-        index.fit_values(evidence.texts);
+        index.rate_value_forms(evidence.texts);
         index
     }
 
     /// Compares the form of each value with that of the field's other values, both known and claimed.
-    fn fit_values(&mut self, texts: &[&str]) {
+    fn rate_value_forms(&mut self, texts: &[&str]) {
         let text = |value: u32| texts.get(value as usize).copied();
         let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
         let mut cells: Vec<(u32, u32)> = Vec::new();
         for item in &self.items {
             let leading = self
-                .build_readings(item)
+                .readings_of(item)
                 .iter()
                 .filter(|reading| reading.leads);
             let claimed = leading.map(|reading| reading.value);
@@ -163,7 +163,7 @@ impl Index {
         }
     }
 
-    pub fn build_readings(&self, item: &Item) -> &[Reading] {
+    pub fn readings_of(&self, item: &Item) -> &[Reading] {
         &self.readings[item.readings.clone()]
     }
 

@@ -10,7 +10,7 @@ pub struct Interval {
 
 /// Wilson's 95 % interval for `successes` of `trials`. Both may be fractional, because they may be sums of
 /// probabilities.
-pub fn wilson(successes: f64, trials: f64) -> Interval {
+pub fn wilson_interval(successes: f64, trials: f64) -> Interval {
     const Z: f64 = 1.959_963_985;
     if trials <= 0.0 {
         return Interval {
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn wilson_matches_published_values() {
-        let interval = wilson(8.0, 10.0);
+        let interval = wilson_interval(8.0, 10.0);
         assert!((interval.low - 0.4902).abs() < 1e-4, "{interval:?}");
         assert!((interval.high - 0.9433).abs() < 1e-4, "{interval:?}");
-        let sure = wilson(73.0, 73.0);
+        let sure = wilson_interval(73.0, 73.0);
         assert!(sure.low >= 0.95 && sure.high > 0.999_999, "{sure:?}");
     }
 
     #[test]
     fn nothing_is_known_without_trials() {
-        let interval = wilson(0.0, 0.0);
+        let interval = wilson_interval(0.0, 0.0);
         assert_eq!((interval.low, interval.high), (0.0, 1.0));
     }
 

@@ -3,7 +3,7 @@
 use crate::cells::Cell;
 use crate::evidence::FieldShape;
 use crate::index::{Index, Item};
-use crate::interval::{Interval, wilson};
+use crate::interval::{Interval, wilson_interval};
 use crate::model::Model;
 use crate::{several, single};
 
@@ -128,7 +128,9 @@ impl Judgement {
                 .map(|cell| precision(index, cell))
                 .collect(),
             record_errors: (0..index.shapes.len())
-                .map(|field| wilson(model.records.wrong[field], model.records.compared[field]))
+                .map(|field| {
+                    wilson_interval(model.records.wrong[field], model.records.compared[field])
+                })
                 .collect(),
             cells: model.units.clone(),
         }
@@ -144,7 +146,7 @@ impl Judgement {
     }
 
     /// The doubts about records that are probably wrong.
-    pub fn likely_wrong(&self) -> &[Doubt] {
+    pub fn likely_errors(&self) -> &[Doubt] {
         let end = self
             .doubts
             .partition_point(|doubt| doubt.surely >= Self::DOUBTED);
@@ -166,7 +168,7 @@ impl Judgement {
                     field,
                     measured: 0.0,
                     right: 0.0,
-                    interval: wilson(0.0, 0.0),
+                    interval: wilson_interval(0.0, 0.0),
                 },
                 certainty: 0.0,
             };
@@ -210,7 +212,7 @@ fn values_by_pages(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)>
 }
 
 /// The values of an item judged by its pages and its record.
-fn values_by_all(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
+fn values_by_pages_and_record(index: &Index, model: &Model, item: &Item) -> Vec<(u32, f64)> {
     match index.shape(item) {
         FieldShape::Single => {
             single::posterior(index, model, item, index.known_values(item).first()).values
@@ -267,7 +269,7 @@ fn confidence_of_list(
     let (mut usual, mut unit, mut own) = (1.0, 0.0_f64, 0.0_f64);
     for value in chosen {
         let mut best = 0.0_f64;
-        for (place, reading) in index.build_readings(item).iter().enumerate() {
+        for (place, reading) in index.readings_of(item).iter().enumerate() {
             if reading.value == value.value {
                 // If the page is of another row, all of its values are. So this counts once, not for each value.
                 let is_own = f64::from(model.own[item.readings.start + place]);
@@ -300,7 +302,7 @@ fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> Judg
         anchors: 0,
     };
     for reading in index
-        .build_readings(item)
+        .readings_of(item)
         .iter()
         .filter(|reading| reading.value == value)
     {
@@ -317,14 +319,14 @@ fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     if record.is_empty() {
         return Vec::new();
     }
-    let values = values_by_all(index, model, item);
+    let values = values_by_pages_and_record(index, model, item);
     let listed = |value: u32| record.iter().any(|known| known.value == value);
     let instead = values
         .iter()
         .filter(|(value, _)| !listed(*value))
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
         .map(|(value, _)| *value);
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let agreeing = |value: u32| {
         readings
             .iter()

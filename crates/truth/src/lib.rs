@@ -22,7 +22,7 @@ mod several;
 mod single;
 
 pub use evidence::{Chosen, Claim, Evidence, FieldShape, Known, Presence};
-pub use interval::{Interval, wilson};
+pub use interval::{Interval, wilson_interval};
 pub use judgement::{
     Decision, DecisionReason, Doubt, ItemJudgement, JudgedValue, Judgement, Precision,
 };

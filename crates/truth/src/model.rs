@@ -35,7 +35,7 @@ pub(crate) struct Model {
     /// The cells again, but counting each list once: it is right if all its values are right and none is missing. The
     /// values of a list are read by one chain from one place, and go wrong together.
     pub units: Vec<Cell>,
-    /// For each reading, how much its vote counts; see [`copies::votes`].
+    /// For each reading, how much its vote counts; see [`copies::vote_weights`].
     pub votes: Vec<f32>,
     pub pages: Pages,
     /// For each reading, the probability that its page belongs to its row.
@@ -244,7 +244,7 @@ impl Model {
     }
 
     /// How much the vote of a reading counts. `reading` is its index among the readings of the item.
-    pub fn vote(&self, item: &Item, reading: usize) -> f64 {
+    pub fn vote_weight(&self, item: &Item, reading: usize) -> f64 {
         f64::from(self.votes[item.readings.start + reading])
     }
 

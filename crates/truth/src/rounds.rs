@@ -23,7 +23,7 @@ impl Model {
         for round in 1..=ROUNDS {
             model.run_round(index, &frequencies);
             if COMPARED_AFTER.contains(&round) {
-                model.votes = copies::votes(index, &model);
+                model.votes = copies::vote_weights(index, &model);
             }
         }
         model
@@ -53,9 +53,7 @@ impl Model {
             if !measured {
                 continue;
             }
-            for (place, (reading, right)) in
-                index.build_readings(item).iter().zip(right).enumerate()
-            {
+            for (place, (reading, right)) in index.readings_of(item).iter().zip(right).enumerate() {
                 if reading.leads {
                     // If the page is foreign, the chain is not to blame.
                     let own = f64::from(self.own[item.readings.start + place]);
@@ -87,7 +85,7 @@ impl Model {
         let mut pages = std::mem::replace(&mut self.pages, Pages::new());
         pages.compare(index, self);
         for item in &index.items {
-            for (place, reading) in item.readings.clone().zip(index.build_readings(item)) {
+            for (place, reading) in item.readings.clone().zip(index.readings_of(item)) {
                 self.own[place] = pages.probability_of_own_page(index, self, item, reading) as f32;
             }
         }

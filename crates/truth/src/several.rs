@@ -11,7 +11,7 @@ use crate::model::{Counts, Model};
 /// All claimed values, each with the probability that it is true. If `known` is set, the record is part of the
 /// evidence, and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let record = if known { index.known_values(item) } else { &[] };
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(record.iter().map(|known| known.value));
@@ -21,7 +21,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     if record.is_empty() {
         let judged = values.into_iter();
         return judged
-            .map(|value| (value, probability(by_pages(value))))
+            .map(|value| (value, probability_of_log_odds(by_pages(value))))
             .collect();
     }
     let error = model.records.errors[item.field as usize];
@@ -37,14 +37,15 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     // If a record has a wrong value, such as that of another row, it is no evidence against the values that it lacks.
     let unread = record.iter().filter(|known| !is_read(known.value));
     let is_wrong = unread
-        .map(|known| 1.0 - probability(listed(known)))
+        .map(|known| 1.0 - probability_of_log_odds(listed(known)))
         .fold(0.0, f64::max);
     let judged = values.into_iter().map(|value| {
         let probability = match record.iter().find(|known| known.value == value) {
-            Some(known) => probability(listed(known)),
+            Some(known) => probability_of_log_odds(listed(known)),
             None => {
                 let (alone, against) = (by_pages(value), by_pages(value) + error.ln());
-                is_wrong * probability(alone) + (1.0 - is_wrong) * probability(against)
+                is_wrong * probability_of_log_odds(alone)
+                    + (1.0 - is_wrong) * probability_of_log_odds(against)
             }
         };
         (value, probability)
@@ -54,7 +55,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
 
 /// The logarithm of the odds that a value is true, judged by pages.
 fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let agreement = -model.collision_probability(item).ln();
     // The first claim only makes a value a candidate. If the value were wrong, each further claim would be a
     // collision.
@@ -66,7 +67,7 @@ fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f
         first += of_site.len();
         if let Some(place) = place {
             let precision = model.precision(item, from + place, &of_site[place]);
-            let vote = model.vote(item, from + place);
+            let vote = model.vote_weight(item, from + place);
             logarithm += vote * ((precision / (1.0 - precision)).ln() + agreement);
         } else {
             let recall = model.recalls[of_site[0].cell as usize];
@@ -76,7 +77,7 @@ fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f
     logarithm
 }
 
-fn probability(logarithm: f64) -> f64 {
+fn probability_of_log_odds(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn expectation_step(
     counts: &mut Counts,
     records: &mut Vec<(u32, f64)>,
 ) -> Vec<f64> {
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let posterior = posterior(index, model, item, true);
     let of = |value: u32| {
         posterior

@@ -30,7 +30,7 @@ pub(crate) fn posterior(
     item: &Item,
     known: Option<&Known>,
 ) -> Posterior {
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let collision = model.collision_probability(item);
     let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
     values.extend(known.map(|known| known.value));
@@ -42,7 +42,7 @@ pub(crate) fn posterior(
     logarithms.push(others.ln());
     let mut place_of_site = 0;
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
-        let vote = model.vote(item, place_of_site);
+        let vote = model.vote_weight(item, place_of_site);
         let precision = model.precision(item, place_of_site, &of_site[0]);
         place_of_site += of_site.len();
         let alternatives = (of_site.len() - 1) as f64;
@@ -101,7 +101,7 @@ pub(crate) fn expectation_step(
     counts: &mut Counts,
     records: &mut Vec<(u32, f64)>,
 ) -> Vec<f64> {
-    let readings = index.build_readings(item);
+    let readings = index.readings_of(item);
     let known = index.known_values(item).first();
     let posterior = posterior(index, model, item, known);
     if let Some(known) = known {

@@ -3,7 +3,7 @@
 mod made;
 mod rivals;
 
-use made::{Plan, Table, make};
+use made::{Plan, Table, make_table};
 use rivals::{Choices, METHODS, Votes};
 use webfill_truth::estimate;
 
@@ -122,7 +122,7 @@ fn fusion_is_above_other_methods() {
             let mut scores = vec![0.0; METHODS.len()];
             let mut own = 0.0;
             for seed in 0..SEEDS {
-                let table = make(&plan, seed);
+                let table = make_table(&plan, seed);
                 let votes = Votes::new(table.shapes[0], &table.claims);
                 for (score_of, (_, method)) in scores.iter_mut().zip(METHODS) {
                     *score_of += score(&table, &method(&votes)) / SEEDS as f64;

@@ -5,8 +5,8 @@
 mod made;
 mod measure;
 
-use made::{Plan, make};
-use measure::{Buckets, Decisions, Doubting, sum_accuracies, vote};
+use made::{Plan, make_table};
+use measure::{Buckets, Decisions, Doubting, majority_values, sum_accuracies};
 use webfill_truth::{Chosen, Claim, Evidence, FieldShape, Known, Presence, estimate};
 
 /// Figures for a few tables of one plan.
@@ -23,11 +23,11 @@ fn measure(plan: &Plan) -> Figures {
     let mut figures = Figures::default();
     let mut items = 0.0;
     for seed in 0..SEEDS {
-        let table = make(plan, seed);
+        let table = make_table(plan, seed);
         let judgement = estimate(&table.evidence());
         figures.buckets.add(&table, &judgement);
         figures.doubting.add(&table, &judgement);
-        let (fused, voted, all) = sum_accuracies(&table, &judgement, &vote(&table));
+        let (fused, voted, all) = sum_accuracies(&table, &judgement, &majority_values(&table));
         figures.fused += fused;
         figures.voted += voted;
         items += all;
@@ -77,7 +77,10 @@ fn confidence_means_what_it_says() {
                 known,
                 ..plan.clone()
             });
-            let (error, right) = (figures.buckets.error(), figures.buckets.right_at_99());
+            let (error, right) = (
+                figures.buckets.calibration_error(),
+                figures.buckets.accuracy_at_99(),
+            );
             println!(
                 "{name:<22} {known:>5} known: calibration error {error:.4}, right at .99 {right:.4}, accuracy {:.4} (vote {:.4})",
                 figures.fused, figures.voted
@@ -144,7 +147,7 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
             let mut doubting = Doubting::default();
             let mut decisions = Decisions::default();
             for seed in 0..40 {
-                let table = make(
+                let table = make_table(
                     &Plan {
                         rows: 200,
                         sites: 1,
@@ -161,18 +164,22 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
             }
             println!(
                 "{name:<22} {known:>4} known: calibration error {:.4}, right at .99 {:.4} ({:.0} % of all), doubted {:.4}, false {:.4}, filled {decisions}",
-                buckets.error(),
-                buckets.right_at_99(),
+                buckets.calibration_error(),
+                buckets.accuracy_at_99(),
                 100.0 * buckets.share_at_99(),
-                doubting.found(),
-                doubting.false_flags()
+                doubting.found_share(),
+                doubting.false_flag_rate()
             );
             if name.ends_with("sound") && known >= 100 {
-                assert!(buckets.error() <= 0.02, "{name}: {}", buckets.error());
                 assert!(
-                    buckets.right_at_99() >= 0.985,
+                    buckets.calibration_error() <= 0.02,
                     "{name}: {}",
-                    buckets.right_at_99()
+                    buckets.calibration_error()
+                );
+                assert!(
+                    buckets.accuracy_at_99() >= 0.985,
+                    "{name}: {}",
+                    buckets.accuracy_at_99()
                 );
             }
             if name != "poor chains" && known >= 20 {
@@ -227,8 +234,8 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
         })
     };
     let (misspelt, absent) = (judged(Presence::Misspelt), judged(Presence::Absent));
-    assert_eq!(misspelt.likely_wrong().len(), 3);
-    for doubt in misspelt.likely_wrong() {
+    assert_eq!(misspelt.likely_errors().len(), 3);
+    for doubt in misspelt.likely_errors() {
         assert!(doubt.surely > 0.97, "{doubt:?}");
     }
     // The gap is in the first row.
@@ -250,12 +257,12 @@ fn pages_of_other_rows_are_not_believed() {
     let figures = measure(&plan);
     println!(
         "5 % of pages of other rows: calibration error {:.4}, doubted {:.4}, false {:.4}",
-        figures.buckets.error(),
-        figures.doubting.found(),
-        figures.doubting.false_flags()
+        figures.buckets.calibration_error(),
+        figures.doubting.found_share(),
+        figures.doubting.false_flag_rate()
     );
-    assert!(figures.buckets.error() <= 0.02);
-    assert!(figures.doubting.false_flags() <= 0.01);
+    assert!(figures.buckets.calibration_error() <= 0.02);
+    assert!(figures.doubting.false_flag_rate() <= 0.01);
 }
 
 #[test]
@@ -269,20 +276,24 @@ fn wrong_known_values_are_pointed_at() {
         let figures = measure(&plan).doubting;
         println!(
             "{name}: found {:.4}, false flags {:.4}",
-            figures.found(),
-            figures.false_flags()
+            figures.found_share(),
+            figures.false_flag_rate()
         );
-        assert!(figures.found() >= 0.99, "{name}: {}", figures.found());
         assert!(
-            figures.false_flags() <= 0.005,
+            figures.found_share() >= 0.99,
             "{name}: {}",
-            figures.false_flags()
+            figures.found_share()
+        );
+        assert!(
+            figures.false_flag_rate() <= 0.005,
+            "{name}: {}",
+            figures.false_flag_rate()
         );
     }
 }
 
 /// Rows of one site with lists of two values. If `in_part`, the chain reads only one of them on every second page.
-fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
+fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..20 {
         let values = [row * 2, row * 2 + 1];
@@ -318,8 +329,8 @@ fn lists_of_two(in_part: bool) -> webfill_truth::Judgement {
 
 #[test]
 fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
-    let whole = lists_of_two(false).item(19).unwrap().confidence;
-    let in_part = lists_of_two(true).item(18).unwrap().confidence;
+    let whole = judge_lists_of_two(false).item(19).unwrap().confidence;
+    let in_part = judge_lists_of_two(true).item(18).unwrap().confidence;
     assert!(whole >= 0.95, "{whole}");
     assert!(in_part < 0.8, "{in_part}");
 }
@@ -375,7 +386,7 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
 
 /// Rows of one site with lists of four values, as the chain reads them. The records of the first rows have
 /// `known_lists`.
-fn lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
+fn judge_lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..10 {
         let values = [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3];
@@ -417,11 +428,11 @@ fn a_list_is_as_sure_as_its_chain_reads_lists_rightly() {
         rows.map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
             .collect()
     };
-    let five = lists_of_four(&lists(0..5));
+    let five = judge_lists_of_four(&lists(0..5));
     assert!(five.item(9).unwrap().confidence >= 0.95, "{five:?}");
     assert!(five.decide_fill(0, 0, 0.95).fill);
     // Four values of one list are no more evidence than one value.
-    let one = lists_of_four(&lists(0..1));
+    let one = judge_lists_of_four(&lists(0..1));
     assert!(!one.decide_fill(0, 0, 0.95).fill);
 }
 
@@ -433,9 +444,9 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     // One list is that of another row, and one has a wrong value.
     lists[1] = [80, 81, 82, 83];
     lists[3][2] = 90;
-    let judged = lists_of_four(&lists);
+    let judged = judge_lists_of_four(&lists);
     let doubted: Vec<u32> = judged
-        .likely_wrong()
+        .likely_errors()
         .iter()
         .map(|doubt| doubt.known)
         .collect();
@@ -489,7 +500,7 @@ fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
 #[test]
 fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     let of_last = |judged: &webfill_truth::Judgement| {
-        let doubted = judged.likely_wrong().iter();
+        let doubted = judged.likely_errors().iter();
         doubted.filter(|doubt| doubt.field == 3).count()
     };
     let rare = judge_values_of_other_rows(0.0);
@@ -676,7 +687,7 @@ fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
         let decision = judged.decide_fill(site, 3, 0.95);
         assert!(decision.fill, "{decision:?}");
     }
-    let doubted = judged.likely_wrong().iter();
+    let doubted = judged.likely_errors().iter();
     let doubted = doubted.filter(|doubt| doubt.field == 3).count();
     assert_eq!(doubted, wrong_of_last);
 }

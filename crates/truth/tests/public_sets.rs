@@ -24,13 +24,13 @@ struct Set {
 struct Numbers(HashMap<String, u32>);
 
 impl Numbers {
-    fn number_of(&mut self, name: &str) -> u32 {
+    fn intern(&mut self, name: &str) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(name.to_owned()).or_insert(next)
     }
 }
 
-fn read(text: &str) -> Set {
+fn parse_set(text: &str) -> Set {
     let (mut items, mut sites, mut values) =
         (Numbers::default(), Numbers::default(), Numbers::default());
     let mut set = Set {
@@ -45,11 +45,11 @@ fn read(text: &str) -> Set {
     for line in text.lines() {
         match line.split('\t').collect::<Vec<&str>>()[..] {
             ["claim", item, site, value] => {
-                let (item, site) = (items.number_of(item), sites.number_of(site));
+                let (item, site) = (items.intern(item), sites.intern(site));
                 set.claims.push(Claim {
                     item,
                     field: 0,
-                    value: values.number_of(value),
+                    value: values.intern(value),
                     page: item * 1_000 + site,
                     site,
                     layout: site,
@@ -58,7 +58,7 @@ fn read(text: &str) -> Set {
                 });
             }
             ["truth", item, value] => {
-                let (item, value) = (items.number_of(item), values.number_of(value));
+                let (item, value) = (items.intern(item), values.intern(value));
                 match set.truth.last_mut() {
                     Some((last, values)) if *last == item => values.push(value),
                     _ => set.truth.push((item, vec![value])),
@@ -93,7 +93,7 @@ fn on_public_sets() {
         .collect();
     files.sort();
     for file in files {
-        let mut set = read(&std::fs::read_to_string(&file).expect("a text"));
+        let mut set = parse_set(&std::fs::read_to_string(&file).expect("a text"));
         fastrand::Rng::with_seed(1).shuffle(&mut set.truth);
         println!(
             "{}: {} claims, {} items with a truth",

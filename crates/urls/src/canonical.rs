@@ -3,7 +3,7 @@
 
 use url::{ParseError, Url};
 
-use crate::{Encoding, normalised_escapes, ports, queries};
+use crate::{Encoding, normalise_escapes, ports, queries};
 
 /// The longest canonical URL, in bytes; longer ones are refused.
 pub const MAX_URL_BYTES: usize = 4096;
@@ -60,7 +60,7 @@ impl UrlRefusal {
 /// The text is parsed by the WHATWG URL Standard. This lower-cases the host (IDNA), resolves dot segments, drops a
 /// default port and turns every spelling of an IP address into the address. In addition, the fragment, the user name,
 /// the password and a trailing dot of the host are removed. Escapes in the path are normalised (see
-/// [`normalised_escapes`]), and `^` and `|` are escaped there, as browsers do. The query stays as the parser leaves
+/// [`normalise_escapes`]), and `^` and `|` are escaped there, as browsers do. The query stays as the parser leaves
 /// it, because servers may distinguish any two spellings.
 ///
 /// # Errors
@@ -68,7 +68,7 @@ impl UrlRefusal {
 /// [`UrlRefusal::UnsupportedScheme`] unless the scheme is http or https.
 /// [`UrlRefusal::Invalid`] if the text cannot be parsed, is longer than [`MAX_URL_BYTES`], names a host that DNS
 /// cannot hold, or names a port that the Fetch Standard blocks.
-pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
+pub fn canonical_url(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     if let Some(scheme) = leading_scheme(text)
         && !is_crawlable(scheme)
     {
@@ -79,8 +79,8 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     }
     let mut url = Url::options()
         .base_url(base)
-        .parse(base.map_or(text, |_| without_more_slashes(text)))
-        .map_err(|error| UrlRefusal::invalid(text, why_unparsed(error)))?;
+        .parse(base.map_or(text, |_| trim_leading_slashes(text)))
+        .map_err(|error| UrlRefusal::invalid(text, parse_error_reason(error)))?;
     if !is_crawlable(url.scheme()) {
         return Err(UrlRefusal::unsupported_scheme(text, url.scheme()));
     }
@@ -92,8 +92,8 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
 ///
 /// # Errors
 ///
-/// Those of [`canonical`].
-pub fn canonical_on_page(
+/// Those of [`canonical_url`].
+pub fn canonical_url_on_page(
     text: &str,
     base: &Url,
     encoding: &'static Encoding,
@@ -103,14 +103,14 @@ pub fn canonical_on_page(
         .then(|| queries::escape_query(text, encoding))
         .flatten()
     {
-        Some(text) => canonical(&text, Some(base)),
-        None => canonical(text, Some(base)),
+        Some(text) => canonical_url(&text, Some(base)),
+        None => canonical_url(text, Some(base)),
     }
 }
 
 /// The link with at most two leading slashes. The URL Standard ignores further ones before the host of an http URL,
 /// but our parser does so only after a scheme.
-fn without_more_slashes(text: &str) -> &str {
+fn trim_leading_slashes(text: &str) -> &str {
     let link = text.trim_start_matches(|c: char| c <= ' ');
     let slashes = link.bytes().take_while(|b| matches!(b, b'/' | b'\\'));
     match slashes.count() {
@@ -150,7 +150,7 @@ fn normalise(url: &mut Url) -> Result<(), &'static str> {
     if url.password().is_some() {
         url.set_password(None).expect(HTTP_TAKES_THEM);
     }
-    if let Some(path) = normalised_escapes(url.path()) {
+    if let Some(path) = normalise_escapes(url.path()) {
         url.set_path(&path);
     }
     if url.path().contains(['^', '|']) {
@@ -180,14 +180,14 @@ fn drop_trailing_dot(url: &mut Url) -> Result<(), &'static str> {
         return Err(NO_HOST_NAME);
     }
     let name = name.to_owned();
-    url.set_host(Some(&name)).map_err(why_unparsed)
+    url.set_host(Some(&name)).map_err(parse_error_reason)
 }
 
 fn fits_dns(host: &str) -> bool {
     host.len() <= MAX_HOST_BYTES && host.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
-fn why_unparsed(error: ParseError) -> &'static str {
+fn parse_error_reason(error: ParseError) -> &'static str {
     match error {
         ParseError::EmptyHost => "it has no host",
         ParseError::IdnaError => "the host is not a valid international domain name",

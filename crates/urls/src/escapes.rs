@@ -3,7 +3,7 @@
 /// `text` with upper-case hex digits in its escapes, and with the escapes of unreserved characters (letters, digits,
 /// `-`, `.`, `_`, `~`) decoded; `None` if it already has this form. A `%` that starts no escape stays. Nothing is
 /// decoded right after it, because that could complete an escape: `%4%31` is not `%41`.
-pub fn normalised_escapes(text: &str) -> Option<String> {
+pub fn normalise_escapes(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let first = bytes.iter().position(|b| *b == b'%')?;
     let mut normal = Vec::with_capacity(bytes.len());
@@ -52,21 +52,21 @@ fn is_unreserved(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::normalised_escapes;
+    use super::normalise_escapes;
 
     #[test]
     fn hex_is_upper_case_and_unreserved_characters_are_decoded() {
         assert_eq!(
-            normalised_escapes("/%7euser/%c3%a9").as_deref(),
+            normalise_escapes("/%7euser/%c3%a9").as_deref(),
             Some("/~user/%C3%A9")
         );
-        assert_eq!(normalised_escapes("/%41%2fb").as_deref(), Some("/A%2Fb"));
+        assert_eq!(normalise_escapes("/%41%2fb").as_deref(), Some("/A%2Fb"));
     }
 
     #[test]
     fn normal_text_is_left_alone() {
         for text in ["", "/a/b", "/a%2Fb%20c", "/100%", "/%zz", "/é%C3"] {
-            assert_eq!(normalised_escapes(text), None, "{text}");
+            assert_eq!(normalise_escapes(text), None, "{text}");
         }
     }
 
@@ -80,11 +80,11 @@ mod tests {
             "%4G%31",
             "%25%34%31",
         ] {
-            let once = normalised_escapes(text).unwrap_or(text.into());
-            assert_eq!(normalised_escapes(&once), None, "{text} became {once}");
+            let once = normalise_escapes(text).unwrap_or(text.into());
+            assert_eq!(normalise_escapes(&once), None, "{text} became {once}");
         }
-        assert_eq!(normalised_escapes("%4%31"), None);
-        assert_eq!(normalised_escapes("%4G%31").as_deref(), Some("%4G1"));
-        assert_eq!(normalised_escapes("%2541"), None);
+        assert_eq!(normalise_escapes("%4%31"), None);
+        assert_eq!(normalise_escapes("%4G%31").as_deref(), Some("%4G1"));
+        assert_eq!(normalise_escapes("%2541"), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use url::Url;
 
-use crate::{MAX_URL_BYTES, UrlRefusal, canonical};
+use crate::{MAX_URL_BYTES, UrlRefusal, canonical_url};
 
 /// The route in the fragment of a link. `#/` and `#!` alone are not routes: they lead to the landing page, or nowhere.
 pub fn fragment_route(text: &str) -> Option<&str> {
@@ -15,13 +15,13 @@ pub fn fragment_route(text: &str) -> Option<&str> {
     (!route.trim_start_matches('/').is_empty()).then_some(fragment)
 }
 
-/// Like [`canonical`], but keeps a fragment that is a route.
+/// Like [`canonical_url`], but keeps a fragment that is a route.
 ///
 /// # Errors
 ///
-/// Those of [`canonical`].
-pub fn canonical_with_route(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
-    with_route(canonical(text, base)?, text)
+/// Those of [`canonical_url`].
+pub fn canonical_url_with_route(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
+    with_route(canonical_url(text, base)?, text)
 }
 
 /// The canonical URL of a link, with the link's fragment if that is a route.
@@ -59,12 +59,12 @@ mod tests {
             ("#a/b", "http://a.example/shop"),
         ] {
             let base = Url::parse("http://a.example/shop").unwrap();
-            let url = canonical_with_route(text, Some(&base)).unwrap();
+            let url = canonical_url_with_route(text, Some(&base)).unwrap();
             assert_eq!(url.as_str(), expected, "{text}");
-            let again = canonical_with_route(url.as_str(), None).unwrap();
+            let again = canonical_url_with_route(url.as_str(), None).unwrap();
             assert_eq!(again, url, "{text}");
         }
         let long = format!("http://a.example/#/{}", "x".repeat(MAX_URL_BYTES));
-        assert!(canonical_with_route(&long, None).is_err());
+        assert!(canonical_url_with_route(&long, None).is_err());
     }
 }

@@ -11,11 +11,11 @@ pub mod ports;
 mod queries;
 mod site;
 
-pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical, canonical_on_page};
+pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical_url, canonical_url_on_page};
 pub use dropped_parameters::DroppedParameters;
 pub use encoding_rs::Encoding;
-pub use escapes::normalised_escapes;
-pub use fragment_route::{canonical_with_route, fragment_route, with_route};
+pub use escapes::normalise_escapes;
+pub use fragment_route::{canonical_url_with_route, fragment_route, with_route};
 pub use hashes::{chained_hash, content_hash, page_hash};
 pub use site::{origin, provider, site};
 pub use url::{Host, Position, Url};

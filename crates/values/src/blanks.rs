@@ -78,7 +78,7 @@ fn is_joined_letter(character: char) -> bool {
 }
 
 /// The text with each run of white space as one space, none at its ends, and without marks for possible line breaks.
-pub fn collapse(text: &str) -> String {
+pub fn collapse_white_space(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len());
     let mut has_space = false;
     for character in trim(text).chars().filter(|c| !is_break(*c)) {

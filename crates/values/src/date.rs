@@ -13,9 +13,9 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::normal::normal_form;
 use clock::Clock;
-pub use names::{date_names, month_named, with_english_names};
+pub use names::{date_names, month_of_name, translate_names};
 use parts::Parts;
-pub use zones::with_numeric_offsets;
+pub use zones::replace_zone_names;
 
 /// Which of the two leading numbers of a date is the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl WrittenDate {
         if let Some(iso) = parse_iso(text) {
             return Some(WrittenDate::Iso(iso));
         }
-        let taken = east_asia::to_western(text).and_then(|text| Clock::split_off(&text));
+        let taken = east_asia::to_western_date(text).and_then(|text| Clock::split_off_clock(&text));
         let (text, clock) = match taken {
             Ok(taken) => taken,
             Err(clock::InvalidTime) => return Some(WrittenDate::Wrong),

@@ -16,14 +16,14 @@ pub fn loses_digits(json: &str) -> bool {
 }
 
 /// Parses JSON without losing a digit of its numbers.
-pub fn exact_json(text: &str) -> serde_json::Result<Value> {
+pub fn parse_exact_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&exact_json_text(text))
 }
 
 /// The JSON text with quotation marks around the numbers that would lose digits, and without signs before zeros. A
 /// text that is not JSON is unchanged.
 pub fn exact_json_text(text: &str) -> Cow<'_, str> {
-    let exact = |number: &str| quote_if_lossy(number).or_else(|| without_sign(number));
+    let exact = |number: &str| quote_if_lossy(number).or_else(|| strip_zero_sign(number));
     match rewrite_numbers(text, exact) {
         Cow::Owned(quoted) if serde_json::from_str::<Value>(text).is_ok() => Cow::Owned(quoted),
         _ => Cow::Borrowed(text),
@@ -79,7 +79,7 @@ fn quote_if_lossy(number: &str) -> Option<String> {
     is_cut.then(|| format!("\"{number}\""))
 }
 
-fn without_sign(number: &str) -> Option<String> {
+fn strip_zero_sign(number: &str) -> Option<String> {
     let unsigned = number.strip_prefix('-')?;
     let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
     let is_zero = mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.'));
@@ -116,9 +116,9 @@ mod tests {
             ),
             ("null", Value::Null),
         ] {
-            assert_eq!(exact_json(text).unwrap(), expected, "{text}");
+            assert_eq!(parse_exact_json(text).unwrap(), expected, "{text}");
         }
-        assert_eq!(exact_json("-0").unwrap().to_string(), "0");
+        assert_eq!(parse_exact_json("-0").unwrap().to_string(), "0");
         assert!(!loses_digits("[-0]"));
         for broken in [
             "",
@@ -129,7 +129,7 @@ mod tests {
             "12345678901234567890123x",
             "1234567890123456.7.8",
         ] {
-            assert!(exact_json(broken).is_err(), "{broken}");
+            assert!(parse_exact_json(broken).is_err(), "{broken}");
         }
     }
 }

@@ -4,8 +4,8 @@
 //! | question | function |
 //! |---|---|
 //! | Does this text show anything? | [`is_blank`] |
-//! | The text without blanks around it, or with single spaces | [`trimmed`], [`collapsed`] |
-//! | Are two texts, or two values, the same in another spelling? | [`same_text`], [`same_value`] |
+//! | The text without blanks around it, or with single spaces | [`trim`], [`collapse_white_space`] |
+//! | Are two texts, or two values, the same in another spelling? | [`is_equivalent_text`], [`is_equivalent_value`] |
 //! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
 //! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
 //! | The same of values that are read one at a time, such as those of a column | [`Numbers`], [`Dates`] |
@@ -20,13 +20,13 @@ mod normal;
 mod number;
 mod telephone;
 
-pub use blanks::{collapse, is_blank, is_invisible, is_white_space, trim};
+pub use blanks::{collapse_white_space, is_blank, is_invisible, is_white_space, trim};
 pub use date::{
-    DateEvidence, DateOrder, DateReading, Dates, date_names, month_named, read_dates,
-    with_english_names, with_numeric_offsets,
+    DateEvidence, DateOrder, DateReading, Dates, date_names, month_of_name, read_dates,
+    replace_zone_names, translate_names,
 };
 pub use decimal::Decimal;
-pub use exact_json::{exact_json, exact_json_text, loses_digits};
-pub use normal::{folded_form, normal_form, same_text, same_value};
+pub use exact_json::{exact_json_text, loses_digits, parse_exact_json};
+pub use normal::{folded_form, is_equivalent_text, is_equivalent_value, normal_form};
 pub use number::{NumberEvidence, NumberNotation, NumberReading, Numbers, read_numbers};
 pub use telephone::telephone_digits;

@@ -3,15 +3,15 @@
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::blanks::{collapse, is_invisible, is_tag};
+use crate::blanks::{collapse_white_space, is_invisible, is_tag};
 use crate::decimal::Decimal;
-use crate::telephone::same_telephone;
+use crate::telephone::is_equivalent_telephone;
 
 /// The text as a reader sees it: composed letters, one width, single spaces, nothing invisible. Letter case, quotation
 /// marks and dashes are kept. So are superscript and subscript digits, because `5²` is not `52`.
 pub fn normal_form(text: &str) -> String {
     if text.is_ascii() {
-        return collapse(text);
+        return collapse_white_space(text);
     }
     let seen: String = text
         .chars()
@@ -23,7 +23,7 @@ pub fn normal_form(text: &str) -> String {
         normal.extend(plain.nfkc());
         normal.push_str(&part[plain.len()..]);
     }
-    collapse(&normal)
+    collapse_white_space(&normal)
 }
 
 fn is_raised_or_lowered(character: char) -> bool {
@@ -51,16 +51,16 @@ fn fold_character(character: char) -> char {
 }
 
 /// Whether two texts are spellings of one value: their folded forms are equal, or they are the same telephone number.
-pub fn same_text(one: &str, other: &str) -> bool {
-    one == other || folded_form(one) == folded_form(other) || same_telephone(one, other)
+pub fn is_equivalent_text(one: &str, other: &str) -> bool {
+    one == other || folded_form(one) == folded_form(other) || is_equivalent_telephone(one, other)
 }
 
 /// Whether two values are spellings of one value. Numbers are compared exactly: 5 equals 5.00, and the text `5.00` if
 /// it is written as a plain number. Two texts are compared as texts, because the version `1.10` is not `1.1`. Lists
 /// are compared entry by entry, objects member by member.
-pub fn same_value(one: &Value, other: &Value) -> bool {
+pub fn is_equivalent_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::String(one), Value::String(other)) => same_text(one, other),
+        (Value::String(one), Value::String(other)) => is_equivalent_text(one, other),
         (Value::Number(one), Value::Number(other)) => {
             one == other || Decimal::from_number(one) == Decimal::from_number(other)
         }
@@ -71,13 +71,13 @@ pub fn same_value(one: &Value, other: &Value) -> bool {
         }
         (Value::Array(one), Value::Array(other)) => {
             let pairs = || one.iter().zip(other);
-            one.len() == other.len() && pairs().all(|(one, other)| same_value(one, other))
+            one.len() == other.len() && pairs().all(|(one, other)| is_equivalent_value(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
             let is_same = |(name, value): (&String, &Value)| {
                 other
                     .get(name)
-                    .is_some_and(|other| same_value(value, other))
+                    .is_some_and(|other| is_equivalent_value(value, other))
             };
             one.len() == other.len() && one.iter().all(is_same)
         }

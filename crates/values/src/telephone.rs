@@ -14,7 +14,7 @@ pub fn telephone_digits(text: &str) -> Option<String> {
 
 /// Whether two texts are the same telephone number. Equal digits are not enough: `1.234567` and `12.34567` have the
 /// same ones, and so may two dates. The separators must show that it is a telephone number.
-pub(crate) fn same_telephone(one: &str, other: &str) -> bool {
+pub(crate) fn is_equivalent_telephone(one: &str, other: &str) -> bool {
     let shows = is_separated(one) || is_separated(other);
     let dates = is_date_like(one) || is_date_like(other);
     shows

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use webfill_values::{
-    DateOrder, DateReading, Decimal, NumberNotation, NumberReading, collapse, folded_form,
-    is_blank, normal_form, read_dates, read_numbers, same_value, trim,
+    DateOrder, DateReading, Decimal, NumberNotation, NumberReading, collapse_white_space,
+    folded_form, is_blank, is_equivalent_value, normal_form, read_dates, read_numbers, trim,
 };
 
 /// The cells of each line of a table, without comment lines.
@@ -35,7 +35,7 @@ fn white_space_and_invisible_marks_are_no_value_and_are_removed() {
         };
         assert_eq!(is_blank(text), blank == "blank", "{text:?}");
         assert_eq!(trim(text), trimmed, "{text:?}");
-        assert_eq!(&collapse(text), collapsed, "{text:?}");
+        assert_eq!(&collapse_white_space(text), collapsed, "{text:?}");
     }
 }
 
@@ -52,7 +52,7 @@ fn spellings_of_one_value_are_the_same_and_other_values_are_not() {
             panic!("{row:?}");
         };
         for (one, other) in [(one, other), (other, one)] {
-            let is_same = same_value(&value(one), &value(other));
+            let is_same = is_equivalent_value(&value(one), &value(other));
             assert_eq!(is_same, expected == "same", "{one:?} {other:?}");
         }
         for text in [one, other] {

@@ -43,22 +43,22 @@ fn older_end(found: u8) -> &'static str {
 
 /// Encodes a message for a process of the same build.
 pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
-    encode_in(WIRE_VERSION, message)
+    encode_in_version(WIRE_VERSION, message)
 }
 
 /// Encodes a message in the given version. The caller must ensure that the version has this message.
-pub fn encode_in<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
+pub fn encode_in_version<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
     postcard::to_extend(message, vec![version])
         .expect("messages hold only types that postcard can encode")
 }
 
 /// Decodes a message. Bytes left over after it are an error.
 pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
-    decode_versioned(frame).map(|(_, message)| message)
+    decode_with_version(frame).map(|(_, message)| message)
 }
 
 /// Decodes a message, and returns its version.
-pub fn decode_versioned<M: DeserializeOwned>(frame: &[u8]) -> Result<(u8, M), CodecError> {
+pub fn decode_with_version<M: DeserializeOwned>(frame: &[u8]) -> Result<(u8, M), CodecError> {
     let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
     if !(OLDEST_VERSION..=WIRE_VERSION).contains(&version) {
         return Err(CodecError::Version { found: version });

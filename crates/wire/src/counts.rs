@@ -54,7 +54,7 @@ impl Histogram {
     }
 
     /// Each bound, with the number of durations up to it.
-    pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+    pub fn cumulative_counts(&self) -> impl Iterator<Item = (f64, u64)> {
         let so_far = self.counts.iter().scan(0_u64, |sum, count| {
             *sum = sum.saturating_add(*count);
             Some(*sum)
@@ -138,7 +138,7 @@ pub struct WorkerCounts {
 
 /// Encodes the counts as a frame.
 pub fn encode(counts: &WorkerCounts) -> Vec<u8> {
-    codec::encode_in(FIGURES, counts)
+    codec::encode_in_version(FIGURES, counts)
 }
 
 /// Reads a frame; `None` if it is not a frame of counts.
@@ -180,7 +180,7 @@ mod tests {
         reported.observe(Duration::from_millis(50));
         reported.observe(Duration::from_micros(50_001));
         let at = |bound: f64| {
-            let mut buckets = reported.cumulative();
+            let mut buckets = reported.cumulative_counts();
             buckets.find(|(found, _)| *found == bound).unwrap().1
         };
         assert_eq!(

@@ -63,17 +63,17 @@ impl Versions {
 }
 
 /// The frame of a hello.
-pub fn frame_of_hello(hello: &Hello) -> Vec<u8> {
+pub fn encode_hello(hello: &Hello) -> Vec<u8> {
     let handshake = Handshake {
         versions: Versions::OURS,
         hello: hello.clone(),
     };
-    codec::encode_in(NO_VERSION, &handshake)
+    codec::encode_in_version(NO_VERSION, &handshake)
 }
 
-pub fn read_from_supervisor(frame: &[u8]) -> Result<SupervisorFrame, CodecError> {
+pub fn decode_supervisor_frame(frame: &[u8]) -> Result<SupervisorFrame, CodecError> {
     let Some((&NO_VERSION, body)) = frame.split_first() else {
-        let (version, message) = codec::decode_versioned(frame)?;
+        let (version, message) = codec::decode_with_version(frame)?;
         return Ok(SupervisorFrame::Message(version, message));
     };
     let handshake: Handshake = codec::decode_body(body)?;
@@ -86,16 +86,16 @@ pub fn read_from_supervisor(frame: &[u8]) -> Result<SupervisorFrame, CodecError>
 }
 
 /// The frame that refuses a handshake.
-pub fn frame_of_refusal(session: u64) -> Vec<u8> {
+pub fn encode_refusal(session: u64) -> Vec<u8> {
     let refusal = Refusal {
         session,
         versions: Versions::OURS,
     };
-    codec::encode_in(NO_VERSION, &refusal)
+    codec::encode_in_version(NO_VERSION, &refusal)
 }
 
 /// Reads a dispatcher's frame as a refusal; `None` if it is not one.
-pub fn read_refusal(frame: &[u8]) -> Option<Refusal> {
+pub fn decode_refusal(frame: &[u8]) -> Option<Refusal> {
     match frame.split_first() {
         Some((&NO_VERSION, body)) => codec::decode_body(body).ok(),
         _ => None,
@@ -140,10 +140,10 @@ mod tests {
             credit: crate::Credit::default(),
             held: Vec::new(),
         };
-        let frame = frame_of_hello(&hello());
+        let frame = encode_hello(&hello());
         let read = SupervisorToDispatcher::Hello(hello());
         assert_eq!(
-            read_from_supervisor(&frame),
+            decode_supervisor_frame(&frame),
             Ok(SupervisorFrame::Message(WIRE_VERSION, read))
         );
         let foreign = Handshake {
@@ -151,11 +151,11 @@ mod tests {
             hello: hello(),
         };
         assert_eq!(
-            read_from_supervisor(&codec::encode_in(NO_VERSION, &foreign)),
+            decode_supervisor_frame(&codec::encode_in_version(NO_VERSION, &foreign)),
             Ok(SupervisorFrame::Foreign(foreign))
         );
-        let refusal = read_refusal(&frame_of_refusal(2)).unwrap();
+        let refusal = decode_refusal(&encode_refusal(2)).unwrap();
         assert_eq!((refusal.session, refusal.versions), (2, Versions::OURS));
-        assert_eq!(read_refusal(&codec::encode(&hello())), None);
+        assert_eq!(decode_refusal(&codec::encode(&hello())), None);
     }
 }

@@ -21,7 +21,7 @@ pub use key::{KeyPair, PublicKey, SecretKey};
 pub use key_file::read_key_file;
 pub use list_change::ListChange;
 pub use rights::Rights;
-pub use role::{Role, is_name, may_be_called};
+pub use role::{Role, is_valid_name, may_use_id};
 pub use rotation::RotationFiles;
 pub use trusted::{TrustedKey, TrustedKeys};
 pub use z85::KeyError;

@@ -35,7 +35,7 @@ pub mod vocabulary;
 pub use arrivals::Arrivals;
 pub use likeness::{evidence_of_likeness, likeness_of};
 pub use limited::is_rate_limited;
-pub use links::{LinkKind, NO_RECORD, mark_of_row, parse_row_link};
+pub use links::{LinkKind, NO_RECORD, format_row_link, parse_row_link};
 pub use message::*;
 pub use refusal_log::RefusalLog;
 pub use repeats::{evidence_of_repetition, is_repetition};

@@ -2,7 +2,7 @@
 //!
 //! It is sent as the evidence of an outcome `ok`, like [`repeats`](crate::repeats).
 
-use crate::unmatched::without_mark;
+use crate::unmatched::without_unmatched_mark;
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "resembles\t";
@@ -23,6 +23,6 @@ pub fn likeness_of(done: &TaskDone) -> Option<u64> {
         .evidence
         .as_ref()
         .filter(|_| done.outcome == Outcome::Ok)?;
-    let answer = without_mark(&evidence.sign).strip_prefix(MARK)?;
+    let answer = without_unmatched_mark(&evidence.sign).strip_prefix(MARK)?;
     u64::from_str_radix(answer, 16).ok()
 }

@@ -1,6 +1,6 @@
 //! The kinds of URLs found on a page. Most are links. In crawls with sitemaps
 //! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two more kinds. The links of a page's rows name their
-//! records ([`mark_of_row`]).
+//! records ([`format_row_link`]).
 //!
 //! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind comes before the URL, separated by
 //! a space. A resolved link from a page has no space, so no page can forge a link of another kind.
@@ -11,18 +11,18 @@ use crate::TaskDone;
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
 /// The total length of the links of these outcomes, in bytes.
-pub fn bytes_of(done: &[TaskDone]) -> usize {
+pub fn total_link_bytes(done: &[TaskDone]) -> usize {
     let links = done.iter().flat_map(|done| &done.links);
     links.map(String::len).sum()
 }
 
 /// Splits outcomes, in order, into parts that fit into a message. A single outcome is not divided: workers limit its
 /// links.
-pub fn parts_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
+pub fn split_for_messages(done: Vec<TaskDone>) -> Vec<Vec<TaskDone>> {
     let mut parts: Vec<Vec<TaskDone>> = Vec::new();
     let mut room = 0;
     for done in done {
-        let links = bytes_of(std::slice::from_ref(&done));
+        let links = total_link_bytes(std::slice::from_ref(&done));
         match parts.last_mut() {
             Some(part) if links <= room => {
                 room -= links;
@@ -58,7 +58,7 @@ pub const NO_RECORD: &str = "";
 
 /// The text in [`TaskDone::links`](crate::TaskDone::links) of a link from a row. The link belongs to the row's record,
 /// with the key `record`, not to the page's records.
-pub fn mark_of_row(record: &str, url: &str) -> String {
+pub fn format_row_link(record: &str, url: &str) -> String {
     let escaped = record.replace('%', "%25").replace(' ', "%20");
     format!("{ROW}{escaped} {url}")
 }
@@ -112,7 +112,7 @@ mod tests {
             "r/\u{a0}%",
             "",
         ] {
-            let text = mark_of_row(record, "https://a.example/1");
+            let text = format_row_link(record, "https://a.example/1");
             let url = "https://a.example/1";
             assert_eq!(parse_row_link(&text), Some((record.to_owned(), url)));
         }
@@ -138,12 +138,12 @@ mod tests {
         };
         let (large, small) = (MAX_MESSAGE_BYTES / 2 + 1, 10);
         let done = [(1, large), (2, small), (3, large), (4, small)];
-        let parts = parts_for_messages(done.map(|(task, bytes)| outcome(task, bytes)).into());
+        let parts = split_for_messages(done.map(|(task, bytes)| outcome(task, bytes)).into());
         let tasks: Vec<Vec<u64>> = parts
             .iter()
             .map(|part| part.iter().map(|done| done.task).collect())
             .collect();
         assert_eq!(tasks, [[1, 2], [3, 4]]);
-        assert!(parts_for_messages(Vec::new()).is_empty());
+        assert!(split_for_messages(Vec::new()).is_empty());
     }
 }

@@ -158,7 +158,7 @@ pub struct RecallScope {
 
 impl RecallScope {
     /// Whether a task of this crawl, site and priority is in the scope.
-    pub fn holds(&self, crawl: CrawlKey, site: &str, priority: u8) -> bool {
+    pub fn contains_task(&self, crawl: CrawlKey, site: &str, priority: u8) -> bool {
         self.crawl.is_none_or(|wanted| wanted == crawl)
             && self.site.as_deref().is_none_or(|wanted| wanted == site)
             && self.below.is_none_or(|below| priority < below)

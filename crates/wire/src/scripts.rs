@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::unmatched::without_mark;
+use crate::unmatched::without_unmatched_mark;
 use crate::{Evidence, Lane, Outcome, TaskDone};
 
 const MARK: &str = "scripts";
@@ -110,7 +110,7 @@ impl ScriptsReport {
     pub fn from_outcome(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
-        let sign = without_mark(&evidence.sign);
+        let sign = without_unmatched_mark(&evidence.sign);
         let mut words = sign.splitn(6, '\t').map(str::to_owned);
         let mark = words.next().filter(|word| word == MARK);
         let (_, finding) = (mark?, Finding::from_name(&words.next()?)?);

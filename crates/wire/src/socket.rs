@@ -46,7 +46,7 @@ use thread::SocketThread;
 struct TakeAll<F>(F);
 
 impl<F: FnMut(ArrivedFrame) + Send + 'static> FrameHandler for TakeAll<F> {
-    fn arrive(&mut self, arrived: ArrivedFrame) {
+    fn handle_frame(&mut self, arrived: ArrivedFrame) {
         (self.0)(arrived);
     }
 }
@@ -70,11 +70,11 @@ impl Outbox {
 
     /// Queues a frame for one peer of a router socket.
     pub fn send_to(&self, socket: SocketName, peer: &Peer, frame: Vec<u8>) {
-        self.send_to_with(socket, peer, frame, None);
+        self.send_to_with_attachment(socket, peer, frame, None);
     }
 
     /// Like [`Outbox::send_to`], and keeps a value with the frame.
-    pub fn send_to_with(
+    pub fn send_to_with_attachment(
         &self,
         socket: SocketName,
         peer: &Peer,
@@ -113,7 +113,7 @@ impl Outbox {
     /// Why a server did not admit a connecting socket of this process, if this happened. It may have admitted it
     /// since.
     pub fn refusal_reason(&self) -> Option<&'static str> {
-        self.commands.not_admitted()
+        self.commands.refusal_reason()
     }
 
     /// The changes of the allow-list since the last call. All of them are in force.

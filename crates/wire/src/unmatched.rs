@@ -26,6 +26,6 @@ pub fn is_unmatched(done: &TaskDone) -> bool {
 }
 
 /// The findings in a text without this mark.
-pub(crate) fn without_mark(sign: &str) -> &str {
+pub(crate) fn without_unmatched_mark(sign: &str) -> &str {
     sign.strip_suffix(MARK).unwrap_or(sign)
 }

@@ -295,11 +295,8 @@ fn every_message_of_the_oldest_version_is_still_read() {
 fn the_greeting_never_changes() {
     let kept = std::fs::read_to_string(path_of("handshake")).expect("it was frozen");
     let today = text_of(&Frozen::from([
-        (
-            String::from("Handshake"),
-            handshake::frame_of_hello(&hello()),
-        ),
-        (String::from("Refusal"), handshake::frame_of_refusal(171)),
+        (String::from("Handshake"), handshake::encode_hello(&hello())),
+        (String::from("Refusal"), handshake::encode_refusal(171)),
     ]));
     // Only the versions themselves may change: right after the first byte of the handshake, and at the end of the
     // refusal.

@@ -60,7 +60,7 @@ impl FrameHandler for FloodHandler {
         TakenPart::Whole
     }
 
-    fn arrive(&mut self, arrived: ArrivedFrame) {
+    fn handle_frame(&mut self, arrived: ArrivedFrame) {
         // The test may already be over.
         let _ = self.arrivals.send(arrived);
     }
@@ -118,7 +118,7 @@ impl Server {
         }
     }
 
-    fn add(&mut self, role: Role, name: &'static str, keys: &KeyPair) {
+    fn allow_key(&mut self, role: Role, name: &'static str, keys: &KeyPair) {
         self.listed.push((role, name, keys.public));
         write_list(&self.folder, &self.listed);
     }
@@ -145,7 +145,7 @@ impl Server {
     }
 
     /// Receives like `hears`, but skips messages that were still in flight when their sender was admitted again.
-    fn hears_past(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
+    fn expect_frame_after(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
         loop {
             let (heard, from, peer) = self.receive();
             assert_eq!(&*from, sender);
@@ -249,7 +249,7 @@ impl Caller {
     }
 
     /// Waits for an event of the connection.
-    fn waits_for(&self, event: zmq::SocketEvent) {
+    fn wait_for_event(&self, event: zmq::SocketEvent) {
         loop {
             let frames = self.events.recv_multipart(0).expect("an event in time");
             let number = u16::from_ne_bytes([frames[0][0], frames[0][1]]);
@@ -268,7 +268,7 @@ impl Caller {
     }
 
     /// Waits until a handshake has failed (true) or succeeded (false).
-    fn is_refused(&self) -> bool {
+    fn wait_and_check_refused(&self) -> bool {
         let deadline = Instant::now() + WAIT;
         while Instant::now() < deadline {
             let frames = self.events.recv_multipart(0).expect("an event in time");
@@ -349,7 +349,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
     for (who, caller) in &refused {
         // Sent as soon as there is a connection. There must never be one.
         let _ = caller.socket.send("let me in", zmq::DONTWAIT);
-        assert!(caller.is_refused(), "{who}");
+        assert!(caller.wait_and_check_refused(), "{who}");
     }
     let good = with(&vm).connect(&server.tasks);
     good.send_text("hello");
@@ -366,8 +366,8 @@ fn a_client_whose_key_is_added_later_is_admitted_without_a_restart() {
     let mut server = Server::start(&[]);
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
     caller.send_text("hello");
-    assert!(caller.is_refused());
-    server.add(Role::Supervisor, "vm-01", &vm);
+    assert!(caller.wait_and_check_refused());
+    server.allow_key(Role::Supervisor, "vm-01", &vm);
     server.expect_frame("hello", "vm-01");
 }
 
@@ -384,7 +384,10 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     let spec = SocketSpec::connect(1, Pattern::Dealer, &at).call(Some(&keys));
     let caller = Sockets::start(vec![spec], |_| {}).unwrap();
     caller.outbox().send(1, b"hello".to_vec());
-    assert!(mistaken.is_refused(), "neither side trusts the other");
+    assert!(
+        mistaken.wait_and_check_refused(),
+        "neither side trusts the other"
+    );
     // Waits until libzmq has stopped retrying: on its own it would not reconnect.
     mistaken.events.set_rcvtimeo(500).unwrap();
     while mistaken.events.recv_multipart(0).is_ok() {}
@@ -420,9 +423,9 @@ fn a_revoked_key_is_refused_from_its_next_message_on_and_sent_nothing() {
     assert!(heard.is_err(), "{heard:?}");
     // Once the key is admitted again, the same connection works in both directions. Frames that were withheld do not
     // arrive.
-    server.add(Role::Supervisor, "vm-01-back", &vm);
+    server.allow_key(Role::Supervisor, "vm-01-back", &vm);
     revoked.send_text("back");
-    let peer = server.hears_past("still here", "back", "vm-01-back");
+    let peer = server.expect_frame_after("still here", "back", "vm-01-back");
     server
         .sockets
         .outbox()
@@ -442,7 +445,7 @@ fn a_key_that_changes_its_role_loses_access_to_its_former_sockets() {
     server.expect_frame("hello", "vm-01");
     let staying = Caller::with_keys(&other, &server.public).connect(&server.tasks);
     server.revoke("vm-01");
-    server.add(Role::Client, "vm-01", &vm);
+    server.allow_key(Role::Client, "vm-01", &vm);
     for _ in 0..100 {
         demoted.send_text("still here");
         staying.send_text("me too");
@@ -470,7 +473,7 @@ fn claiming_another_peers_routing_id_does_not_divert_its_messages() {
     let peer = server.expect_frame("hello", "vm-01");
     let spoofer = named(&thief);
     spoofer.send_text("I am vm-01");
-    assert!(!spoofer.is_refused(), "its key is good");
+    assert!(!spoofer.wait_and_check_refused(), "its key is good");
     for _ in 0..10 {
         server
             .sockets
@@ -528,15 +531,15 @@ fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
     for frame in ["flood", "flood", "behind it"] {
         flooding.send_text(frame);
     }
-    flooding.waits_for(zmq::SocketEvent::DISCONNECTED);
-    assert!(flooding.is_refused(), "it comes back too soon");
+    flooding.wait_for_event(zmq::SocketEvent::DISCONNECTED);
+    assert!(flooding.wait_and_check_refused(), "it comes back too soon");
     for (caller, name) in [(&calm, "news"), (&other, "shop")] {
         caller.send_text("still here");
         // Messages after the flood are dropped.
         server.expect_frame("still here", name);
         assert!(!caller.was_disconnected(), "{name}");
     }
-    while flooding.is_refused() {}
+    while flooding.wait_and_check_refused() {}
     let refused = begun.elapsed();
     assert!(refused > Duration::from_secs(4), "{refused:?}");
     flooding.send_text("again");

@@ -37,10 +37,10 @@ fn start_subscriber(endpoint: &str, topics: &[&str]) -> (Sockets, Receiver<Arriv
 }
 
 /// Waits until the publisher has received this subscription.
-fn wait_for(heard: &Receiver<ArrivedFrame>, expected: Subscription<'_>) {
+fn wait_for_subscription(heard: &Receiver<ArrivedFrame>, expected: Subscription<'_>) {
     loop {
         let arrived = heard.recv_timeout(WAIT).expect("a subscription");
-        if Subscription::read(&arrived.frame) == Some(expected) {
+        if Subscription::parse(&arrived.frame) == Some(expected) {
             return;
         }
     }
@@ -63,14 +63,14 @@ fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let (sockets, heard) = start_publisher(&endpoint);
     // Another subscriber gets this message before the one under test subscribes. So it cannot still be in flight then.
     let (earlier, had) = start_subscriber(&endpoint, &["early"]);
-    wait_for(&heard, Subscription::Wanted(b"early"));
+    wait_for_subscription(&heard, Subscription::Wanted(b"early"));
     publish(&sockets, "early", "too early");
     next_message(&had);
     drop(earlier);
-    wait_for(&heard, Subscription::Unwanted(b"early"));
+    wait_for_subscription(&heard, Subscription::Unwanted(b"early"));
     let (subscribed, arrived) = start_subscriber(&endpoint, &["a", "b.x", "early"]);
     for topic in [b"a".as_slice(), b"b.x", b"early"] {
-        wait_for(&heard, Subscription::Wanted(topic));
+        wait_for_subscription(&heard, Subscription::Wanted(topic));
     }
     for topic in ["a", "b", "a.1", "b.x", "c"] {
         publish(&sockets, topic, &format!("under {topic}"));
@@ -83,9 +83,9 @@ fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     }
     let (second, _arrived) = start_subscriber(&endpoint, &["a"]);
     drop(subscribed);
-    wait_for(&heard, Subscription::Unwanted(b"b.x"));
+    wait_for_subscription(&heard, Subscription::Unwanted(b"b.x"));
     drop(second);
-    wait_for(&heard, Subscription::Unwanted(b"a"));
+    wait_for_subscription(&heard, Subscription::Unwanted(b"a"));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_subscriber_finds_a_publisher_that_is_started_again() {
     let (subscribed, arrived) = start_subscriber(&endpoint, &[""]);
     for turn in 0..2 {
         let (sockets, heard) = start_publisher(&endpoint);
-        wait_for(&heard, Subscription::Wanted(b""));
+        wait_for_subscription(&heard, Subscription::Wanted(b""));
         publish(&sockets, "t", &format!("turn {turn}"));
         assert_eq!(next_message(&arrived).1, format!("turn {turn}"));
     }
@@ -114,9 +114,9 @@ fn a_subscriber_that_does_not_read_loses_messages_and_delays_no_other() {
     slow.set_linger(0).unwrap();
     slow.set_subscribe(b"slow").unwrap();
     slow.connect(&endpoint).unwrap();
-    wait_for(&heard, Subscription::Wanted(b"slow"));
+    wait_for_subscription(&heard, Subscription::Wanted(b"slow"));
     let (_quick_sockets, quick) = start_subscriber(&endpoint, &["quick"]);
-    wait_for(&heard, Subscription::Wanted(b"quick"));
+    wait_for_subscription(&heard, Subscription::Wanted(b"quick"));
     let started = Instant::now();
     let large = "x".repeat(4_000);
     for number in 0..SENT {
@@ -155,7 +155,7 @@ fn garbage_from_a_subscriber_is_ignored() {
         odd.send(frame, 0).unwrap();
     }
     let (_subscribed, arrived) = start_subscriber(&endpoint, &["t"]);
-    wait_for(&heard, Subscription::Wanted(b"t"));
+    wait_for_subscription(&heard, Subscription::Wanted(b"t"));
     publish(&sockets, "t", "still there");
     assert_eq!(next_message(&arrived).1, "still there");
 }
@@ -223,7 +223,7 @@ fn only_clients_keys_get_messages() {
     let refused = [None, Some(&supervisor), Some(&stranger)];
     let refused = refused.map(|keys| server.subscribe(keys, "refused"));
     let (_sockets, arrived) = server.subscribe(Some(&client), "fine");
-    wait_for(&server.heard, Subscription::Wanted(b"fine"));
+    wait_for_subscription(&server.heard, Subscription::Wanted(b"fine"));
     for topic in ["refused", "fine"] {
         publish(&server.sockets, topic, "secret");
     }
@@ -244,7 +244,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
     let server = GuardedPublisher::start(&both);
     let (_left, revoked) = server.subscribe(Some(&leaves), "left");
     let (_stayed, kept) = server.subscribe(Some(&stays), "stayed");
-    wait_for(&server.heard, Subscription::Wanted(b"stayed"));
+    wait_for_subscription(&server.heard, Subscription::Wanted(b"stayed"));
     let both_hear = |message: &str| {
         publish(&server.sockets, "left", message);
         publish(&server.sockets, "stayed", message);
@@ -257,8 +257,8 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
     }
     write_list(&server.folder, &both[1..]);
     both_hear("cut off");
-    wait_for(&server.heard, Subscription::AllGone);
-    wait_for(&server.heard, Subscription::Wanted(b"stayed"));
+    wait_for_subscription(&server.heard, Subscription::AllGone);
+    wait_for_subscription(&server.heard, Subscription::Wanted(b"stayed"));
     both_hear("after");
     let mut last = String::new();
     while last != "after" {

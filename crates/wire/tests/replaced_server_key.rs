@@ -45,7 +45,11 @@ impl Ground {
         std::fs::write(self.file(file), key.public.to_string()).unwrap();
     }
 
-    fn serve(&self, own: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
+    fn start_server(
+        &self,
+        own: &KeyPair,
+        pattern: Pattern,
+    ) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
         let keys = ServerKeys {
             own: own.clone(),
             allowed: AllowList::open(&self.file("allowed")).unwrap(),
@@ -65,7 +69,11 @@ impl Ground {
         panic!("the address is not free again");
     }
 
-    fn call(&self, first: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
+    fn start_client(
+        &self,
+        first: &KeyPair,
+        pattern: Pattern,
+    ) -> (Sockets, mpsc::Receiver<ArrivedFrame>) {
         let files = ["dispatcher.pub", "dispatcher-next.pub"].map(|name| self.file(name));
         let keys = ClientKeys {
             own: self.client.clone(),
@@ -80,7 +88,7 @@ impl Ground {
 }
 
 /// Sends a frame until it is received. A frame sent to a server that has just gone is lost, as it is without keys.
-fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<ArrivedFrame>, text: &str) {
+fn send_until_received(caller: &Sockets, arrived: &mpsc::Receiver<ArrivedFrame>, text: &str) {
     for _ in 0..600 {
         caller.outbox().send(NAME, text.into());
         while let Ok(arrived) = arrived.recv_timeout(Duration::from_millis(100)) {
@@ -108,17 +116,17 @@ fn senders_follow_a_server_to_its_next_key() {
         let ground = Ground::new();
         let (former, next) = (new_key_pair().unwrap(), new_key_pair().unwrap());
         ground.trust("dispatcher.pub", &former);
-        let serving = ground.serve(&former, server);
-        let caller = ground.call(&former, client);
-        say_until_heard(&caller.0, &serving.1, "one");
+        let serving = ground.start_server(&former, server);
+        let caller = ground.start_client(&former, client);
+        send_until_received(&caller.0, &serving.1, "one");
         ground.trust("dispatcher-next.pub", &next);
         drop(serving);
-        let serving = ground.serve(&next, server);
-        say_until_heard(&caller.0, &serving.1, "two");
+        let serving = ground.start_server(&next, server);
+        send_until_received(&caller.0, &serving.1, "two");
         // Then back, as if the new key had to be withdrawn.
         drop(serving);
-        let serving = ground.serve(&former, server);
-        say_until_heard(&caller.0, &serving.1, "three");
+        let serving = ground.start_server(&former, server);
+        send_until_received(&caller.0, &serving.1, "three");
     }
 }
 
@@ -128,12 +136,12 @@ fn subscribers_follow_a_publisher_to_its_next_key() {
     let (former, next) = (new_key_pair().unwrap(), new_key_pair().unwrap());
     ground.trust("dispatcher.pub", &former);
     ground.trust("dispatcher-next.pub", &next);
-    let subscriber = ground.call(&former, Pattern::Subscribe);
+    let subscriber = ground.start_client(&former, Pattern::Subscribe);
     for own in [&former, &next] {
-        let publisher = ground.serve(own, Pattern::Publish);
+        let publisher = ground.start_server(own, Pattern::Publish);
         let wanted = publisher.1.recv_timeout(WAIT).expect("a subscription");
         assert_eq!(
-            Subscription::read(&wanted.frame),
+            Subscription::parse(&wanted.frame),
             Some(Subscription::Wanted(b"topic"))
         );
         let frame = own.public.to_string().into_bytes();
@@ -150,8 +158,8 @@ fn a_server_with_neither_key_gets_nothing() {
     let [former, next, impostor] = &keys;
     ground.trust("dispatcher.pub", former);
     ground.trust("dispatcher-next.pub", next);
-    let listening = ground.serve(impostor, Pattern::Pull);
-    let caller = ground.call(former, Pattern::Push);
+    let listening = ground.start_server(impostor, Pattern::Pull);
+    let caller = ground.start_client(former, Pattern::Push);
     caller.0.outbox().send(NAME, b"secret".to_vec());
     let reported = listening.1.recv_timeout(Duration::from_secs(3));
     assert!(reported.is_err(), "{reported:?}");
@@ -163,11 +171,11 @@ fn a_server_with_neither_key_gets_nothing() {
         ground.file("dispatcher.pub"),
     )
     .unwrap();
-    let listening = ground.serve(former, Pattern::Pull);
+    let listening = ground.start_server(former, Pattern::Pull);
     let reported = listening.1.recv_timeout(Duration::from_secs(3));
     assert!(reported.is_err(), "{reported:?}");
     drop(listening);
-    let serving = ground.serve(next, Pattern::Pull);
+    let serving = ground.start_server(next, Pattern::Pull);
     assert_eq!(
         next_text(&serving.1),
         "secret",

@@ -67,7 +67,7 @@ fn audited_feed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audite
     }
 }
 
-fn did(at_ms: i64, action: &'static str) -> Audited {
+fn audited_action(at_ms: i64, action: &'static str) -> Audited {
     Audited {
         at_ms,
         who: sender_named("feeder"),
@@ -112,15 +112,15 @@ fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
     let mut world = World::new();
     let refused = |at_ms| Audited {
         end: ActionEnd::from_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
-        ..did(at_ms, "stop")
+        ..audited_action(at_ms, "stop")
     };
     world.log.write(vec![
         audited_feed(7_000, "a", "c", 1),
-        did(7_000, "pause"),
+        audited_action(7_000, "pause"),
         refused(7_000),
     ]);
     world.log.write(vec![
-        did(7_100, "pause"),
+        audited_action(7_100, "pause"),
         refused(7_100),
         audited_feed(7_100, "a", "c", 1),
     ]);

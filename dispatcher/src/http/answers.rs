@@ -27,5 +27,5 @@ pub(super) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
 }
 
 pub(super) fn refusal_answer(status: u16, why: &str) -> Answer {
-    json_answer(status, Refusal::new("$", why).answer())
+    json_answer(status, Refusal::new("$", why).to_answer())
 }

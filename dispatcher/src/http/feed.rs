@@ -53,15 +53,15 @@ impl HttpRequest {
         match question {
             Ok(Question::Feed(batch)) => {
                 if let Some(permit) = &self.permit {
-                    permit.note_read(bytes + batch.bytes());
+                    permit.note_read(bytes + batch.memory_bytes());
                 }
                 self.answer_request(ControlRequest::from_batch(batch)).await
             }
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have addresses of their own");
-                json_answer(400, refusal.answer())
+                json_answer(400, refusal.to_answer())
             }
-            Err(refusal) => json_answer(400, refusal.answer()),
+            Err(refusal) => json_answer(400, refusal.to_answer()),
         }
     }
 }
@@ -121,7 +121,7 @@ impl FeedStream<'_> {
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {
                 self.parse_line(&rest[begin..begin + length]);
                 begin += length + 1;
-                let has_many_patterns = self.parser.compiled_pattern_bytes() > MOST_COMPILED_BYTES;
+                let has_many_patterns = self.parser.pattern_memory_bytes() > MOST_COMPILED_BYTES;
                 let is_long = self.bytes >= MOST_BATCH_BYTES;
                 if self.batch.len() + self.unaudited.count() >= BATCH
                     || has_many_patterns

@@ -50,14 +50,14 @@ fn serve_with(answer: impl Fn(ControlRequest) -> Value + Send + 'static) -> Sock
 }
 
 /// Starts a service that accepts every batch, and answers everything else with the request as it was read.
-fn accepting() -> SocketAddr {
+fn serve_accepting() -> SocketAddr {
     serve_with(|asked| match asked {
         ControlRequest::Feed { batch, .. } => json!({"accepted": batch.len()}),
         other => json!({"read": format!("{other:?}")}),
     })
 }
 
-fn send(to: SocketAddr, request: &[u8]) -> (u16, Value) {
+fn send_request(to: SocketAddr, request: &[u8]) -> (u16, Value) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.write_all(request).unwrap();
     read_answer(stream)
@@ -76,7 +76,7 @@ fn read_answer(mut stream: TcpStream) -> (u16, Value) {
 
 fn get(to: SocketAddr, path: &str) -> (u16, Value) {
     let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    send(to, head.as_bytes())
+    send_request(to, head.as_bytes())
 }
 
 fn post(to: SocketAddr, path: &str, kind: &str, body: &str) -> (u16, Value) {
@@ -84,7 +84,7 @@ fn post(to: SocketAddr, path: &str, kind: &str, body: &str) -> (u16, Value) {
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    send(to, (head + body).as_bytes())
+    send_request(to, (head + body).as_bytes())
 }
 
 const JSON: &str = "application/json";
@@ -93,7 +93,7 @@ const REQUEST: &str = r#"{"url": "http://a.org/", "appid": "app", "crawlid": "c1
 
 #[test]
 fn requests_are_fed_one_by_one_and_in_lists() {
-    let to = accepting();
+    let to = serve_accepting();
     assert_eq!(
         post(to, "/feed", JSON, REQUEST),
         (200, json!({"accepted": 1}))
@@ -110,7 +110,7 @@ fn requests_are_fed_one_by_one_and_in_lists() {
 
 #[test]
 fn http_offers_no_drain() {
-    let to = accepting();
+    let to = serve_accepting();
     for drain in [
         r#"{"action": "drain"}"#,
         r#"{"action": "end", "crawls": []}"#,
@@ -180,14 +180,14 @@ fn refused_lines_are_handed_over_for_the_audit_log() {
 
 #[test]
 fn a_line_without_an_end_is_refused() {
-    let to = accepting();
+    let to = serve_accepting();
     let (status, _) = post(to, "/feed", LINES, &"x".repeat(3 << 20));
     assert_eq!(status, 413);
 }
 
 #[test]
 fn actions_have_paths_of_their_own() {
-    let to = accepting();
+    let to = serve_accepting();
     let read = |answer: (u16, Value)| answer.1["read"].as_str().unwrap_or_default().to_owned();
     let subject = r#"{"appid": "app", "crawlid": "c1", "uuid": "u1"}"#;
     for (path, name) in [
@@ -208,25 +208,25 @@ fn actions_have_paths_of_their_own() {
     assert!(info.contains("c-1") && info.contains("a b"), "{info}");
     assert_eq!(get(to, "/info").1["error"]["path"], "$.appid");
     assert_eq!(get(to, "/healthz"), (200, json!({"ok": true})));
-    assert_eq!(get(to, "/schema").1, webfill_api::schema());
+    assert_eq!(get(to, "/schema").1, webfill_api::crawl_request_schema());
 }
 
 #[test]
 fn unknown_paths_and_requests_of_browsers_are_refused() {
-    let to = accepting();
+    let to = serve_accepting();
     assert_eq!(get(to, "/elsewhere").0, 404);
     assert_eq!(get(to, "/feed").0, 405);
     assert_eq!(post(to, "/status", JSON, "{}").0, 405);
     assert_eq!(post(to, "/feed", "text/plain", REQUEST).0, 415);
     let foreign = "GET /status HTTP/1.1\r\nHost: evil.org\r\nConnection: close\r\n\r\n";
-    assert_eq!(send(to, foreign.as_bytes()).0, 403);
+    assert_eq!(send_request(to, foreign.as_bytes()).0, 403);
     let page = "GET /status HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.org\r\nConnection: close\r\n\r\n";
-    assert_eq!(send(to, page.as_bytes()).0, 403);
+    assert_eq!(send_request(to, page.as_bytes()).0, 403);
 }
 
 #[test]
 fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
-    let to = accepting();
+    let to = serve_accepting();
     let mut stream = TcpStream::connect(to).unwrap();
     let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
@@ -235,7 +235,7 @@ fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
 
 #[test]
 fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
-    let to = accepting();
+    let to = serve_accepting();
     let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n";
     // The server waits for the body only if it takes the request.
     let begin = |moment_ms| {
@@ -264,7 +264,7 @@ fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
 
 #[test]
 fn a_client_that_sends_nothing_further_delays_no_other() {
-    let to = accepting();
+    let to = serve_accepting();
     let _slow: Vec<TcpStream> = ["", "GET /sta", "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"]
         .iter()
         .map(|beginning| {

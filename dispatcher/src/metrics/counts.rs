@@ -120,9 +120,9 @@ fn run_counting(
     let mut counting = CountWalks::default();
     let mut has_failed = false;
     loop {
-        let counted = open(file).and_then(|db| {
+        let counted = open_read_only(file).and_then(|db| {
             // The file is opened each time, so that nothing is held while the thread sleeps.
-            counting.count(&db, conditions().as_ref(), clock.now_ms(), WORK)
+            counting.advance_walks(&db, conditions().as_ref(), clock.now_ms(), WORK)
         });
         match counted {
             Ok(()) => has_failed = false,
@@ -140,7 +140,7 @@ fn run_counting(
     }
 }
 
-fn open(file: &Path) -> Result<Connection> {
+fn open_read_only(file: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(BUSY_WAIT)?;
@@ -164,14 +164,14 @@ struct CountWalks {
 impl CountWalks {
     /// Continues the walks for about this time. `conditions`: those that are not in the file; `None`: not published
     /// yet.
-    fn count(
+    fn advance_walks(
         &mut self,
         db: &Connection,
         conditions: Option<&HoldConditions>,
         now_ms: i64,
         work: Duration,
     ) -> Result<()> {
-        self.notifications = Some(waiting_notifications(db)?);
+        self.notifications = Some(count_waiting_notifications(db)?);
         // Each walk has its share of the time, so that none waits for a longer one.
         let share = work / 4;
         if let Some(conditions) = conditions {
@@ -201,7 +201,7 @@ impl CountWalks {
         };
         let is_ended = self
             .waits
-            .advance(share, |after, sum| counter.count(after, sum))?;
+            .advance(share, |after, sum| counter.count_slice(after, sum))?;
         if is_ended && let Some(found) = &mut self.waits.found {
             self.since = found.take_starts();
         }
@@ -331,7 +331,7 @@ fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<
 }
 
 /// Notifications are bounded by the outbox and have an index of their own, so no slices are needed.
-fn waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
+fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {
         Ok(NotificationTotals {
@@ -350,7 +350,7 @@ fn read_count(row: &Row<'_>, column: usize) -> Result<u64> {
 mod tests {
     use super::*;
 
-    fn frontier() -> (tempfile::TempDir, Connection) {
+    fn frontier_database() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let config = webfill_scheduler::frontier::FrontierConfig::default();
         webfill_scheduler::frontier::Frontier::open(folder.path(), config, 0).unwrap();
@@ -361,16 +361,18 @@ mod tests {
     fn count_in_rounds(folder: &tempfile::TempDir, rounds: usize, work: Duration) -> Counts {
         let mut counting = CountWalks::default();
         for _ in 0..rounds {
-            let db = open(&folder.path().join(FILE_NAME)).unwrap();
+            let db = open_read_only(&folder.path().join(FILE_NAME)).unwrap();
             let conditions = HoldConditions::default();
-            counting.count(&db, Some(&conditions), 1_000, work).unwrap();
+            counting
+                .advance_walks(&db, Some(&conditions), 1_000, work)
+                .unwrap();
         }
         counting.counts()
     }
 
     #[test]
     fn a_new_frontier_has_nothing() {
-        let (folder, _) = frontier();
+        let (folder, _) = frontier_database();
         let counts = count_in_rounds(&folder, 1, WORK);
         assert_eq!(counts.crawls, Some(CrawlTotals::default()));
         assert_eq!(counts.sites, Some(SiteTotals::default()));
@@ -381,7 +383,7 @@ mod tests {
 
     #[test]
     fn sites_records_crawls_and_notifications_are_counted_by_their_states() {
-        let (folder, db) = frontier();
+        let (folder, db) = frontier_database();
         db.execute_batch(
             "INSERT INTO crawls (app_id, crawl_id, spec, queued, leased, done, paused) VALUES
                  ('a', '1', '{}', 5, 1, 7, 0), ('a', '2', '{}', 0, 0, 3, 1);
@@ -434,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_large_table_is_counted_in_slices() {
-        let (folder, db) = frontier();
+        let (folder, db) = frontier_database();
         db.execute_batch(
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 45000)
              INSERT INTO records (id, name, resolved) SELECT n * 3, n, n % 2 FROM n;",

@@ -44,7 +44,7 @@ impl Shared {
         add_processes(&mut page, &[own]);
         add_starts(&mut page, self.starts);
         add_disks(&mut page, &self.folders);
-        page.gauge(
+        page.add_gauge(
             "webfill_last_backup_timestamp_seconds",
             "Start of the last complete backup of the state folder, in seconds since the epoch; 0: none was made.",
         )
@@ -98,7 +98,7 @@ pub fn sample_page() -> String {
 impl LoopMetrics {
     fn add_to(&self, page: &mut Exposition) {
         add_loop_age(page, self.at);
-        page.histogram(
+        page.add_histogram(
             "webfill_turn_duration_seconds",
             "Turns of the dispatcher's loop, including their commit.",
             &self.turns,
@@ -114,7 +114,7 @@ impl LoopMetrics {
 
     fn add_tasks_to(&self, page: &mut Exposition) {
         let counters = &self.core.counters;
-        let mut ended = page.counter(
+        let mut ended = page.add_counter(
             "webfill_tasks_ended_total",
             "Ended tasks, by outcome; one that is queued again and ends again counts twice.",
         );
@@ -149,10 +149,10 @@ impl LoopMetrics {
                 counters.stale,
             ),
         ] {
-            page.counter(name, help).set_value(count);
+            page.add_counter(name, help).set_value(count);
         }
         self.add_queue_to(page);
-        let mut backoff = page.counter(
+        let mut backoff = page.add_counter(
             "webfill_site_backoffs_total",
             "Backoffs that have begun, by reason.",
         );
@@ -165,19 +165,19 @@ impl LoopMetrics {
 
     /// Adds the present state: leases, and the window of sites.
     fn add_queue_to(&self, page: &mut Exposition) {
-        page.gauge(
+        page.add_gauge(
             "webfill_leases",
             "Tasks that supervisors hold, as of this second.",
         )
         .set_value(self.core.leases);
-        page.gauge(
+        page.add_gauge(
             "webfill_oldest_due_seconds",
             "How long the longest-waiting site has been due without a supervisor of its lane that accepts tasks; 0: none waits.",
         )
         .set_value(self.core.oldest_due_ms as f64 / 1_000.0);
-        page.gauge("webfill_window_sites", "Sites in memory.")
+        page.add_gauge("webfill_window_sites", "Sites in memory.")
             .set_value(self.core.sites_in_window);
-        page.gauge(
+        page.add_gauge(
             "webfill_window_sites_limit",
             "Maximum number of sites in memory: `dispatcher.window_sites`.",
         )
@@ -185,12 +185,12 @@ impl LoopMetrics {
     }
 
     fn add_set_aside_to(&self, page: &mut Exposition) {
-        page.gauge(
+        page.add_gauge(
             "webfill_sites_set_aside",
             "Sites that had nothing to hand out several times in a row although tasks were queued, and are set aside for up to a minute. 0 on a healthy fleet; other sites continue meanwhile.",
         )
         .set_value(self.core.sites_set_aside);
-        let mut set_aside = page.counter(
+        let mut set_aside = page.add_counter(
             "webfill_sites_set_aside_total",
             "Turns of sites that handed out nothing and changed nothing: `other_lane` (the next crawl needs a supervisor of another lane), `backing_off` (the site is backing off), `not_found` (no task was found).",
         );
@@ -207,7 +207,7 @@ impl LoopMetrics {
     }
 
     fn add_fleet_to(&self, page: &mut Exposition) {
-        let mut supervisors = page.gauge("webfill_supervisors", "Supervisors: `connected`, `silent` (not heard of for most of the lease), `draining`, `awaited` (known from before the dispatcher's start).");
+        let mut supervisors = page.add_gauge("webfill_supervisors", "Supervisors: `connected`, `silent` (not heard of for most of the lease), `draining`, `awaited` (known from before the dispatcher's start).");
         for (state, count) in [
             ("connected", self.core.fleet.connected),
             ("silent", self.core.fleet.silent),
@@ -216,23 +216,23 @@ impl LoopMetrics {
         ] {
             supervisors.add_series(&[("state", state)], count);
         }
-        page.counter(
+        page.add_counter(
             "webfill_supervisors_lost_total",
             "Supervisors declared lost.",
         )
         .set_value(self.core.counters.supervisors_lost);
-        page.gauge(
+        page.add_gauge(
             "webfill_clock_skew_seconds",
             "The largest difference of a supervisor's clock from the dispatcher's, in either direction.",
         )
         .set_value(self.core.fleet.clock_skew_ms as f64 / 1_000.0);
         add_disk_low(page, self.core.is_disk_low);
-        page.gauge("webfill_draining", "1: the dispatcher drains.")
+        page.add_gauge("webfill_draining", "1: the dispatcher drains.")
             .set_value(u8::from(self.core.is_draining));
     }
 
     fn add_watches_to(&self, page: &mut Exposition) {
-        let mut watches = page.gauge(
+        let mut watches = page.add_gauge(
             "webfill_watches",
             "Watches: `running`, `paused`, `waiting`.",
         );
@@ -243,19 +243,19 @@ impl LoopMetrics {
         ] {
             watches.add_series(&[("state", state)], count);
         }
-        page.gauge(
+        page.add_gauge(
             "webfill_watches_silent",
             "Silent watches: without their usual results, or not running. Watches that nobody is notified of are not judged.",
         )
         .set_value(self.core.watches.silent);
         if let Some(alerts) = self.core.extraction_alerts {
-            page.gauge(
+            page.add_gauge(
                 "webfill_extraction_alerts",
                 "Standing alerts of extractions: mappings in force whose pages no longer yield their earlier values. Absent until the alerts are read from the store.",
             )
             .set_value(alerts);
         }
-        page.gauge(
+        page.add_gauge(
             "webfill_notification_targets_unreached",
             "Targets with a standing alert, because notifications do not reach them (`notifications.undelivered_after`).",
         )
@@ -265,7 +265,7 @@ impl LoopMetrics {
             failed,
             dropped,
         } = self.core.counters.deliveries;
-        let mut tries = page.counter(
+        let mut tries = page.add_counter(
             "webfill_notification_deliveries_total",
             "Attempts to deliver notifications: `delivered`, `failed` (retried), `dropped` (not retried).",
         );
@@ -284,13 +284,13 @@ impl Counts {
         self.add_sites_to(page);
         if let Some(records) = self.records {
             let missing = records.records.saturating_sub(records.resolved);
-            let mut states = page.gauge("webfill_records", "Records of all crawls that this dispatcher knows: `resolved`, or `missing` a field.");
+            let mut states = page.add_gauge("webfill_records", "Records of all crawls that this dispatcher knows: `resolved`, or `missing` a field.");
             states.add_series(&[("state", "resolved")], records.resolved);
             states.add_series(&[("state", "missing")], missing);
         }
         self.add_notifications_to(page, now_ms);
         if let Some(counted) = self.counted {
-            page.gauge(
+            page.add_gauge(
                 "webfill_counts_age_seconds",
                 "Age of the oldest of the counts of tasks, sites and records.",
             )
@@ -302,21 +302,21 @@ impl Counts {
         let Some(crawls) = self.crawls else {
             return;
         };
-        let mut tasks = page.gauge(
+        let mut tasks = page.add_gauge(
             "webfill_tasks",
             "Tasks by state: `queued`, `leased`, `done`; for all crawls that were not pruned.",
         );
         tasks.add_series(&[("state", "queued")], crawls.queued);
         tasks.add_series(&[("state", "leased")], crawls.leased);
         tasks.add_series(&[("state", "done")], crawls.done);
-        page.gauge("webfill_crawls", "All crawls that were not pruned.")
+        page.add_gauge("webfill_crawls", "All crawls that were not pruned.")
             .set_value(crawls.crawls);
-        page.gauge(
+        page.add_gauge(
             "webfill_crawls_unfinished",
             "Crawls with queued or handed-out tasks.",
         )
         .set_value(crawls.unfinished);
-        page.gauge("webfill_crawls_paused", "Paused crawls.")
+        page.add_gauge("webfill_crawls_paused", "Paused crawls.")
             .set_value(crawls.paused);
     }
 
@@ -324,12 +324,12 @@ impl Counts {
         let Some(sites) = &self.sites else {
             return;
         };
-        let mut states = page.gauge("webfill_sites", "Sites: `in_window` (in memory), `waiting` (outside it), `parked` (has tasks, but none may be handed out), `backing_off`, `unreachable`, `idle` (has none).");
+        let mut states = page.add_gauge("webfill_sites", "Sites: `in_window` (in memory), `waiting` (outside it), `parked` (has tasks, but none may be handed out), `backing_off`, `unreachable`, `idle` (has none).");
         for state in SITE_STATES {
             let count = sites.by_state.get(state).copied().unwrap_or(0);
             states.add_series(&[("state", state)], count);
         }
-        let mut backing_off = page.gauge(
+        let mut backing_off = page.add_gauge(
             "webfill_sites_backing_off",
             "Sites that are backing off, by reason.",
         );
@@ -343,7 +343,7 @@ impl Counts {
         let Some(notifications) = self.notifications else {
             return;
         };
-        page.gauge(
+        page.add_gauge(
             "webfill_notifications_waiting",
             "Notifications waiting for delivery.",
         )
@@ -351,7 +351,7 @@ impl Counts {
         let age_ms = notifications
             .oldest_made_ms
             .map_or(0, |ms| (now_ms - ms).max(0));
-        page.gauge(
+        page.add_gauge(
             "webfill_notifications_oldest_seconds",
             "Age of the oldest notification that waits; 0: none does.",
         )
@@ -361,49 +361,53 @@ impl Counts {
 
 /// Adds how far the next dispatcher is behind this one, with a journal.
 fn add_standbys(page: &mut Exposition, report: &StandbysReport) {
-    page.gauge(
+    page.add_gauge(
         "webfill_journal_record",
         "Last record of the journal, with `dispatcher.journal`.",
     )
     .set_value(report.record);
-    page.gauge(
+    page.add_gauge(
         "webfill_standbys",
         "Dispatchers that stand by and have reported within the last 10 seconds.",
     )
     .set_value(report.present_dispatchers().count());
-    page.gauge(
+    page.add_gauge(
         "webfill_standby_behind_records",
         "Records that the most advanced of them had not applied when it last reported.",
     )
-    .set_value(report.least_behind().map_or(0, |one| one.behind_records));
-    page.gauge(
+    .set_value(
+        report
+            .least_behind_standby()
+            .map_or(0, |one| one.behind_records),
+    );
+    page.add_gauge(
         "webfill_standby_behind_seconds",
         "How long the oldest of these records had been there.",
     )
     .set_value(
         report
-            .least_behind()
+            .least_behind_standby()
             .map_or(0.0, |one| one.behind_ms as f64 / 1_000.0),
     );
 }
 
 fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
-    let mut tasks = page.gauge(
+    let mut tasks = page.add_gauge(
         "webfill_queued_tasks",
         "Queued tasks, by the reason they wait.",
     );
     for waits_for in WaitReason::ALL {
         tasks.add_series(
             &[("waits_for", waits_for.as_str())],
-            waits.for_reason(waits_for).tasks,
+            waits.total_for_reason(waits_for).tasks,
         );
     }
-    let mut oldest = page.gauge(
+    let mut oldest = page.add_gauge(
         "webfill_queued_oldest_due_seconds",
         "How long the longest-waiting task has been waiting only for this reason; 0: none waits.",
     );
     for waits_for in WaitReason::ALL {
-        let since_ms = waits.for_reason(waits_for).since_ms;
+        let since_ms = waits.total_for_reason(waits_for).since_ms;
         let age_ms = since_ms.map_or(0, |since_ms| (now_ms - since_ms).max(0));
         oldest.add_series(
             &[("waits_for", waits_for.as_str())],

@@ -78,7 +78,7 @@ pub(super) struct WaitTotals {
 pub(super) type WaitStarts = HashMap<(i64, WaitReason), i64>;
 
 impl WaitTotals {
-    pub(super) fn for_reason(&self, waits_for: WaitReason) -> WaitTotal {
+    pub(super) fn total_for_reason(&self, waits_for: WaitReason) -> WaitTotal {
         self.by.get(&waits_for).copied().unwrap_or_default()
     }
 
@@ -134,7 +134,7 @@ struct SiteQueue {
 impl WaitCounter<'_> {
     /// Counts one slice. `after`: the crawl to continue with, and its last counted site. Returns the next such
     /// position, or `None` at the end.
-    pub(super) fn count(
+    pub(super) fn count_slice(
         &self,
         after: (i64, i64),
         sum: &mut WaitTotals,
@@ -147,7 +147,7 @@ impl WaitCounter<'_> {
             return Ok(Some(is_next));
         }
         if let Some(waits_for) = self.reason_for_all(&queue) {
-            let since_ms = self.wait_start(&queue, waits_for, sum);
+            let since_ms = self.record_wait_start(&queue, waits_for, sum);
             sum.add(waits_for, queue.tasks, Some(since_ms));
             return Ok(Some(is_next));
         }
@@ -250,13 +250,21 @@ impl WaitCounter<'_> {
             WaitReason::Delay => None,
             WaitReason::Backoff => site.backoff_since_ms,
             // Before it was due, the site's delay held it.
-            _ => Some(self.wait_start(queue, waits_for, sum).max(site.due_ms)),
+            _ => Some(
+                self.record_wait_start(queue, waits_for, sum)
+                    .max(site.due_ms),
+            ),
         };
         sum.add(waits_for, site.tasks, since_ms);
     }
 
     /// Since when a crawl has waited for this reason, as far as this process has seen.
-    fn wait_start(&self, queue: &CrawlQueue, waits_for: WaitReason, sum: &mut WaitTotals) -> i64 {
+    fn record_wait_start(
+        &self,
+        queue: &CrawlQueue,
+        waits_for: WaitReason,
+        sum: &mut WaitTotals,
+    ) -> i64 {
         let key = (queue.crawl, waits_for);
         let before_ms = self.before.get(&key).copied().unwrap_or(self.now_ms);
         if sum.since.len() < MOST_REMEMBERED || sum.since.contains_key(&key) {
@@ -275,7 +283,7 @@ mod tests {
 
     const NOW_MS: i64 = 100_000;
 
-    fn frontier(rows: &str) -> (tempfile::TempDir, Connection) {
+    fn frontier_database(rows: &str) -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
         Frontier::open(folder.path(), FrontierConfig::default(), 0).unwrap();
         let db = Connection::open(folder.path().join(FILE_NAME)).unwrap();
@@ -291,7 +299,7 @@ mod tests {
     }
 
     /// One complete walk.
-    fn walk(
+    fn count_all_waits(
         db: &Connection,
         conditions: &HoldConditions,
         before: &WaitStarts,
@@ -304,7 +312,7 @@ mod tests {
             now_ms,
         };
         let (mut sum, mut after) = (WaitTotals::default(), (0, 0));
-        while let Some(next) = counter.count(after, &mut sum).unwrap() {
+        while let Some(next) = counter.count_slice(after, &mut sum).unwrap() {
             assert!(next > after, "it goes on");
             after = next;
         }
@@ -314,7 +322,7 @@ mod tests {
     /// The number of tasks that wait for each reason, without reasons that hold none.
     fn nonzero_waits(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
         let all = WaitReason::ALL.into_iter();
-        all.map(|waits_for| (waits_for.as_str(), sum.for_reason(waits_for).tasks))
+        all.map(|waits_for| (waits_for.as_str(), sum.total_for_reason(waits_for).tasks))
             .filter(|(_, tasks)| *tasks > 0)
             .collect()
     }
@@ -403,13 +411,13 @@ mod tests {
             ),
             (leased, conditions_with_http(), "delay"),
         ] {
-            let (_folder, db) = frontier(
+            let (_folder, db) = frontier_database(
                 "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{}', 3);
                  INSERT INTO sites (id, name, top_priority, queued) VALUES (1, 'a', 50, 3);
                  INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (1, 1, 3, 3, 50);",
             );
             db.execute_batch(change).unwrap();
-            let sum = walk(&db, &conditions, &WaitStarts::new(), NOW_MS);
+            let sum = count_all_waits(&db, &conditions, &WaitStarts::new(), NOW_MS);
             let expected: Vec<_> = [(expected, 3)]
                 .into_iter()
                 .filter(|(name, _)| !name.is_empty())
@@ -420,7 +428,7 @@ mod tests {
 
     #[test]
     fn the_age_is_that_of_the_crawl_that_has_waited_longest_without_a_pause() {
-        let (_folder, db) = frontier(
+        let (_folder, db) = frontier_database(
             "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES
                  ('a', '1', '{\"lane\": \"browser\"}', 3), ('a', '2', '{}', 1);
              INSERT INTO sites (id, name, top_priority, queued) VALUES (1, 'a', 50, 1);
@@ -428,9 +436,9 @@ mod tests {
         );
         let mut since = WaitStarts::new();
         let mut next = |conditions: &HoldConditions, now_ms: i64| {
-            let mut sum = walk(&db, conditions, &since, now_ms);
+            let mut sum = count_all_waits(&db, conditions, &since, now_ms);
             since = sum.take_starts();
-            let since_ms = |waits_for| sum.for_reason(waits_for).since_ms;
+            let since_ms = |waits_for| sum.total_for_reason(waits_for).since_ms;
             (since_ms(WaitReason::Lane), since_ms(WaitReason::Turn))
         };
         assert_eq!(
@@ -461,14 +469,14 @@ mod tests {
 
     #[test]
     fn a_crawl_with_many_sites_is_counted_in_slices() {
-        let (_folder, db) = frontier(
+        let (_folder, db) = frontier_database(
             "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{}', 12001), ('a', '2', '{}', 1);
              WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 12001)
                  INSERT INTO sites (id, name, top_priority, queued) SELECT n, n, 50, 1 FROM n;
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) SELECT 1, id, 1, 1, 50 FROM sites;
              INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 7, 1, 1, 50);",
         );
-        let sum = walk(&db, &conditions_with_http(), &WaitStarts::new(), NOW_MS);
+        let sum = count_all_waits(&db, &conditions_with_http(), &WaitStarts::new(), NOW_MS);
         assert_eq!(nonzero_waits(&sum), [("turn", 12_002)]);
     }
 }

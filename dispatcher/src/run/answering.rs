@@ -40,7 +40,7 @@ pub(super) struct AnswerChannels {
 }
 
 impl AnswerChannels {
-    fn answer(&self, client: Client, answer: Value) {
+    fn send_answer(&self, client: Client, answer: Value) {
         match client {
             Client::Socket(one) => {
                 let frame = answer.to_string().into_bytes();
@@ -48,7 +48,8 @@ impl AnswerChannels {
                     permit.note_answer(frame.len());
                     Box::new(AnswerPermit(permit)) as Box<dyn FrameAttachment>
                 });
-                self.outbox.send_to_with(CONTROL, &one.peer, frame, held);
+                self.outbox
+                    .send_to_with_attachment(CONTROL, &one.peer, frame, held);
             }
             Client::Feeder(peer) => {
                 let frame = answer.to_string().into_bytes();
@@ -90,7 +91,7 @@ impl AnswerSender {
             AnswerSender::AtOnce(ways) => commit
                 .answers
                 .into_iter()
-                .for_each(|(client, answer)| ways.answer(client, answer)),
+                .for_each(|(client, answer)| ways.send_answer(client, answer)),
             AnswerSender::Noted { sender, .. } => {
                 if !commit.audited.is_empty() || !commit.answers.is_empty() {
                     sender
@@ -118,7 +119,7 @@ fn answer_all(mut log: AuditLog, ways: &AnswerChannels, commits: &Receiver<Commi
                 let all = merge_pending(first, commits);
                 log.write(all.audited);
                 for (client, answer) in all.answers {
-                    ways.answer(client, answer);
+                    ways.send_answer(client, answer);
                 }
             }
             Err(RecvTimeoutError::Timeout) => log.write(Vec::new()),

@@ -41,7 +41,7 @@ impl FrameHandler for ArrivalHandler {
         }
     }
 
-    fn arrive(&mut self, mut arrived: ArrivedFrame) {
+    fn handle_frame(&mut self, mut arrived: ArrivedFrame) {
         let client = match (arrived.socket, arrived.peer.take()) {
             (FIREHOSE, _) => return self.subscriptions.apply_frame(&arrived.frame),
             (CONTROL, Some(peer)) => Client::Socket(peer.into()),

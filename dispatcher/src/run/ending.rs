@@ -46,7 +46,7 @@ impl Process {
         let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
         // Workers store a page before they report it, so every reported page can be judged.
         if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish(self.last_read_time(), until);
+            content_changes.finish(self.last_read_duration(), until);
         }
         let now_ms = self.clock.now_ms();
         let checks = arrived.try_iter().filter_map(|event| match event {
@@ -82,7 +82,7 @@ impl Process {
     }
 
     /// How long changed pages are still judged. In a fleet, being drained does not mean that the crawls are over.
-    fn last_read_time(&self) -> Duration {
+    fn last_read_duration(&self) -> Duration {
         match self.ends_alone {
             true => LAST_READ_OF_FLEET,
             false if self.core.is_drained() => LAST_READ_OF_CRAWL,

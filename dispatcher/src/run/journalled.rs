@@ -78,7 +78,7 @@ impl JournalledCommits {
     /// Adds the changes of a commit to the journal, and holds its effects.
     fn journal_and_hold(&mut self, mut committed: Committed) {
         let now_ms = boot_ms();
-        let mut number = self.member.last_appended();
+        let mut number = self.member.last_appended_number();
         for changes in std::mem::take(&mut committed.changes) {
             number = self.member.add_commit(&changes, now_ms);
             self.upkeep.note_records(changes.len() as u64, number);
@@ -88,22 +88,27 @@ impl JournalledCommits {
     }
 
     /// The next commit whose effects may leave.
-    fn take_due(&mut self) -> Option<Committed> {
+    fn take_due_commit(&mut self) -> Option<Committed> {
         let (number, _) = self.held.front()?;
-        let may_leave = !self.is_over && self.member.may_leave(*number, boot_ms());
+        let may_leave = !self.is_over && self.member.can_release_effects(*number, boot_ms());
         let due = may_leave.then(|| self.held.pop_front())?;
         due.map(|(_, committed)| committed)
     }
 
     /// Exchanges requests and answers with the journal. Waits for an answer at most for `within`.
-    fn pump(&mut self, within: Duration) -> Result<(), Fault> {
+    fn exchange_with_journal(&mut self, within: Duration) -> Result<(), Fault> {
         let now_ms = boot_ms();
         if now_ms >= self.next_tick_ms {
             self.next_tick_ms = now_ms + TICK_MS;
             self.member.on_tick(now_ms);
-            self.times.note(self.member.last_appended(), now_ms);
-            self.upkeep
-                .on_tick(&self.connection, self.member.last_appended(), true, now_ms)?;
+            self.times
+                .note_last_number(self.member.last_appended_number(), now_ms);
+            self.upkeep.on_tick(
+                &self.connection,
+                self.member.last_appended_number(),
+                true,
+                now_ms,
+            )?;
         }
         self.connection.send(self.member.take_requests());
         let mut wait = within;
@@ -147,12 +152,12 @@ impl JournalledCommits {
     }
 
     fn note_survey(&mut self, survey: &Survey) {
-        self.upkeep.note_survey(&self.connection, survey);
+        self.upkeep.apply_survey(&self.connection, survey);
         let epoch = self.epoch();
         self.is_hand_over_asked |= survey.hand_over_asked == epoch;
         let own = self.upkeep.instance();
         self.standbys = StandbysReport {
-            record: self.member.last_appended(),
+            record: self.member.last_appended_number(),
             epoch,
             standbys: self.times.standbys(survey, own, boot_ms()),
         };
@@ -174,10 +179,10 @@ impl JournalledCommits {
 
     /// Whether the loop must wait: too much is on its way, or the file is to be brought up to date.
     fn is_busy(&self) -> bool {
-        self.member.is_full() || (self.is_keep_due() && !self.member.is_idle())
+        self.member.is_full() || (self.is_file_update_due() && !self.member.is_idle())
     }
 
-    fn is_keep_due(&self) -> bool {
+    fn is_file_update_due(&self) -> bool {
         boot_ms() >= self.kept_ms + KEEP_EVERY_MS
     }
 
@@ -188,7 +193,7 @@ impl JournalledCommits {
         }
         self.kept_ms = boot_ms();
         core.frontier().make_durable(Applied {
-            number: self.member.last_appended(),
+            number: self.member.last_appended_number(),
             epoch: self.epoch(),
         })
     }
@@ -219,14 +224,14 @@ impl Process {
             return self.carry_out(committed, now_ms);
         };
         journalled.journal_and_hold(committed);
-        self.release_held(Duration::ZERO)
+        self.release_held_effects(Duration::ZERO)
     }
 
     /// Lets effects leave whose records are in the journal.
-    fn release_held(&mut self, within: Duration) -> Result<(), Fault> {
+    fn release_held_effects(&mut self, within: Duration) -> Result<(), Fault> {
         if let Some(journalled) = &mut self.journalled {
-            journalled.pump(within)?;
-            if journalled.is_keep_due() {
+            journalled.exchange_with_journal(within)?;
+            if journalled.is_file_update_due() {
                 journalled
                     .update_file(&mut self.core)
                     .map_err(frontier_fault)?;
@@ -236,7 +241,7 @@ impl Process {
         while let Some(due) = self
             .journalled
             .as_mut()
-            .and_then(JournalledCommits::take_due)
+            .and_then(JournalledCommits::take_due_commit)
         {
             self.carry_out(due, now_ms)?;
         }
@@ -262,7 +267,7 @@ impl Process {
             journalled.is_some_and(JournalledCommits::is_busy)
         };
         while is_busy(self) && signals::received_request() != SignalRequest::Stop {
-            self.release_held(WAIT_AT_MOST)?;
+            self.release_held_effects(WAIT_AT_MOST)?;
             self.note_turn(self.clock.now_ms());
         }
         Ok(())
@@ -288,11 +293,11 @@ impl Process {
                     .update_file(&mut self.core)
                     .map_err(frontier_fault);
             }
-            journalled.pump(WAIT_AT_MOST)?;
+            journalled.exchange_with_journal(WAIT_AT_MOST)?;
             while let Some(mut due) = self
                 .journalled
                 .as_mut()
-                .and_then(JournalledCommits::take_due)
+                .and_then(JournalledCommits::take_due_commit)
             {
                 self.send_committed(&mut due);
             }

@@ -13,7 +13,7 @@ use webfill_urls::DroppedParameters;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 
-pub(super) fn open(
+pub(super) fn open_core(
     setup: &DispatcherSetup,
     mappings: Mappings,
     clock: SteadyClock,

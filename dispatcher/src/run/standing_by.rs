@@ -147,7 +147,7 @@ fn stand_by(
         if let Some(report) = report
             && standing.handle_report(report)?
         {
-            return standing.join().map(Some);
+            return standing.into_joined().map(Some);
         }
         let status = standing.status();
         health.note_turn(Some(&status));
@@ -176,7 +176,7 @@ impl<'a> StandingBy<'a> {
     ) -> Result<StandingBy<'a>, Fault> {
         let file = frontier::open_file(state).map_err(frontier_fault)?;
         let fault = |error| file_fault(state, &error);
-        let applied = frontier::read_applied(&file).map_err(fault)?;
+        let applied = frontier::read_applied_position(&file).map_err(fault)?;
         let is_foreign = applied.number == 0 && !frontier::is_unused(&file).map_err(fault)?;
         // The records of a file with contents begin at 2. So nobody can take the journal for one that begins with an
         // empty file.
@@ -212,7 +212,7 @@ impl<'a> StandingBy<'a> {
             }
             Phase::Looking | Phase::Waiting | Phase::Missing => {}
         }
-        let read = self.member.last_read();
+        let read = self.member.last_read_number();
         self.upkeep.on_tick(&self.connection, read, false, now_ms)
     }
 
@@ -221,8 +221,8 @@ impl<'a> StandingBy<'a> {
         let answer = match report {
             JournalReport::Answer(answer) => answer,
             JournalReport::Surveyed(survey) => {
-                self.upkeep.note_survey(&self.connection, &survey);
-                return self.note_survey(&survey).map(|()| false);
+                self.upkeep.apply_survey(&self.connection, &survey);
+                return self.choose_phase_by_survey(&survey).map(|()| false);
             }
             JournalReport::NotSurveyed(_) if !matches!(self.phase, Phase::Looking) => {
                 return Ok(false);
@@ -241,26 +241,26 @@ impl<'a> StandingBy<'a> {
                 }
                 Ok(false)
             }
-            Err(fault) => Err(self.other_origin(&fault.to_string())),
+            Err(fault) => Err(self.other_origin_fault(&fault.to_string())),
             Ok(Progress::Apply(_)) if self.is_foreign => {
-                Err(self.other_origin("it has contents that are not in the journal"))
+                Err(self.other_origin_fault("it has contents that are not in the journal"))
             }
-            Ok(Progress::Apply(commits)) => self.apply(&commits).map(|()| false),
+            Ok(Progress::Apply(commits)) => self.apply_commits(&commits).map(|()| false),
             Ok(Progress::Serve(commit)) => {
                 let commit: Vec<ReadCommit> = commit.into_iter().collect();
-                self.apply(&commit).map(|()| true)
+                self.apply_commits(&commit).map(|()| true)
             }
             Ok(Progress::Nothing | Progress::Advanced | Progress::Replaced) => Ok(false),
         }
     }
 
     /// Decides what this dispatcher begins or continues with.
-    fn note_survey(&mut self, survey: &Survey) -> Result<(), Fault> {
+    fn choose_phase_by_survey(&mut self, survey: &Survey) -> Result<(), Fault> {
         self.journal_end = survey.extent.map_or(0, |extent| extent.last);
         if matches!(self.phase, Phase::Reading | Phase::Receiving(..)) {
             return Ok(());
         }
-        let read = self.member.last_read();
+        let read = self.member.last_read_number();
         let snapshot = survey.snapshot.filter(|snapshot| snapshot.number > read);
         let is_missing = survey.extent.is_some_and(|extent| extent.first > read + 1);
         self.phase = match snapshot {
@@ -268,7 +268,7 @@ impl<'a> StandingBy<'a> {
             _ if self.is_foreign => Phase::Reading,
             None if is_missing => Phase::Missing,
             Some(snapshot) if is_missing || read == 0 => {
-                let thread = SnapshotThread::receive(self.setup, self.state, snapshot)?;
+                let thread = SnapshotThread::start_receiving(self.setup, self.state, snapshot)?;
                 Phase::Receiving(snapshot, thread)
             }
             _ => Phase::Reading,
@@ -280,7 +280,9 @@ impl<'a> StandingBy<'a> {
     fn end_receiving(&mut self, end: Result<SnapshotEnd, Fault>) -> Result<(), Fault> {
         self.phase = Phase::Looking;
         match end {
-            Ok(SnapshotEnd::Received(snapshot, applied)) => self.begin_anew(&snapshot, applied),
+            Ok(SnapshotEnd::Received(snapshot, applied)) => {
+                self.replace_file_with_snapshot(&snapshot, applied)
+            }
             Ok(SnapshotEnd::Superseded | SnapshotEnd::Made(_)) => Ok(()),
             Err(error) => {
                 self.report_change(&format!("cannot receive a snapshot: {error}"));
@@ -290,13 +292,17 @@ impl<'a> StandingBy<'a> {
     }
 
     /// Replaces the file with a snapshot, if the snapshot is of the same fleet.
-    fn begin_anew(&mut self, snapshot: &Path, applied: Applied) -> Result<(), Fault> {
+    fn replace_file_with_snapshot(
+        &mut self,
+        snapshot: &Path,
+        applied: Applied,
+    ) -> Result<(), Fault> {
         let Some(file) = self.file.take() else {
             return Ok(());
         };
         let fault = |error| file_fault(self.state, &error);
         if !frontier::is_continued_by(&file, snapshot).map_err(fault)? {
-            return Err(self.other_origin("the snapshot in the store is of another fleet"));
+            return Err(self.other_origin_fault("the snapshot in the store is of another fleet"));
         }
         file.close().map_err(|(_, error)| fault(error))?;
         let installed = frontier::install_snapshot(self.state, snapshot);
@@ -317,7 +323,7 @@ impl<'a> StandingBy<'a> {
         Ok(())
     }
 
-    fn apply(&mut self, commits: &[ReadCommit]) -> Result<(), Fault> {
+    fn apply_commits(&mut self, commits: &[ReadCommit]) -> Result<(), Fault> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -336,7 +342,7 @@ impl<'a> StandingBy<'a> {
             return Ok(());
         };
         let fault = |error| file_fault(self.state, &error);
-        let last = frontier::last_task(file).map_err(fault)?;
+        let last = frontier::last_task_id(file).map_err(fault)?;
         if last < self.indexed_task + INDEX_EVERY || self.member.epoch().is_some() {
             return Ok(());
         }
@@ -346,7 +352,7 @@ impl<'a> StandingBy<'a> {
         Ok(())
     }
 
-    fn other_origin(&self, why: &str) -> Fault {
+    fn other_origin_fault(&self, why: &str) -> Fault {
         Fault::usage(format!(
             "{} does not continue the journal of the dispatchers: {why}; start with an empty state folder, which gets \
              a copy of the file of the dispatcher that serves",
@@ -355,7 +361,7 @@ impl<'a> StandingBy<'a> {
     }
 
     fn status(&self) -> String {
-        let read = self.member.last_read();
+        let read = self.member.last_read_number();
         match &self.phase {
             Phase::Looking => String::from("stands by: reads the state of the journal"),
             Phase::Waiting => {
@@ -390,11 +396,11 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    fn join(self) -> Result<Joined, Fault> {
+    fn into_joined(self) -> Result<Joined, Fault> {
         let fault = |error| file_fault(self.state, &error);
         let mut committed_ms = None;
         if let Some(file) = &self.file {
-            frontier::forget_copy(file).map_err(fault)?;
+            frontier::unmark_copy(file).map_err(fault)?;
             committed_ms = frontier::committed_at_ms(file).map_err(fault)?;
         }
         Ok(Joined {

@@ -20,7 +20,7 @@ impl Process {
         let supervisors = self.core.supervisor_count();
         let refused = self.refused_reload.as_deref();
         self.service_manager
-            .notify_alive(|| status(supervisors, holds.as_deref(), refused));
+            .notify_alive(|| format_status(supervisors, holds.as_deref(), refused));
     }
 
     /// Publishes the metrics if they are served and due. `took`: the duration of the last turn.
@@ -40,7 +40,7 @@ impl Process {
     }
 }
 
-fn status(supervisors: usize, holds: Option<&str>, refused_reload: Option<&str>) -> String {
+fn format_status(supervisors: usize, holds: Option<&str>, refused_reload: Option<&str>) -> String {
     let does = match holds {
         Some(why) => format!("holds: {why}"),
         None => format!("supervisors: {supervisors}"),
@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn it_says_what_holds_it_and_why_a_reload_was_refused() {
-        assert_eq!(status(2, None, None), "supervisors: 2");
-        let reported = status(2, Some("it drains"), Some("shop.json: a fault"));
+        assert_eq!(format_status(2, None, None), "supervisors: 2");
+        let reported = format_status(2, Some("it drains"), Some("shop.json: a fault"));
         let expected = "holds: it drains; last reload refused: shop.json: a fault";
         assert_eq!(reported, expected);
     }

@@ -58,34 +58,34 @@ impl JournalUpkeep {
     ) -> Result<(), Fault> {
         if now_ms >= self.next_survey_ms {
             self.next_survey_ms = now_ms + SURVEY_EVERY_MS;
-            connection.survey(DispatcherReport {
+            connection.report_and_survey(DispatcherReport {
                 instance: self.setup.instance,
                 name: self.setup.name.clone(),
                 record,
                 serves,
             });
         }
-        self.note_end();
-        if let Some(number) = self.bounds.take_cut() {
+        self.note_snapshot_end();
+        if let Some(number) = self.bounds.take_cut_position() {
             connection.cut_before(number);
         }
         let is_free = self.making.is_none() && now_ms >= self.next_snapshot_ms;
         if is_free && self.bounds.is_snapshot_due(self.file_bytes(), serves) {
             self.next_snapshot_ms = now_ms + SNAPSHOT_EVERY_MS;
-            self.making = Some(SnapshotThread::make(&self.setup, &self.state)?);
+            self.making = Some(SnapshotThread::start_making(&self.setup, &self.state)?);
         }
         Ok(())
     }
 
-    pub(super) fn note_survey(&mut self, connection: &JournalConnection, survey: &Survey) {
+    pub(super) fn apply_survey(&mut self, connection: &JournalConnection, survey: &Survey) {
         self.bounds.note_survey(survey);
-        if let Some(number) = self.bounds.take_cut() {
+        if let Some(number) = self.bounds.take_cut_position() {
             connection.cut_before(number);
         }
     }
 
     /// Notes the end of a snapshot. One that failed is tried again later.
-    fn note_end(&mut self) {
+    fn note_snapshot_end(&mut self) {
         let Some(end) = self.making.as_ref().and_then(SnapshotThread::take_end) else {
             return;
         };

@@ -28,14 +28,14 @@ impl Process {
             held: self.supervisor.held_leases(),
             waiting: self.supervisor.waiting_tasks(),
             worker_deaths: self.worker_deaths,
-            holds: why_paused.map(str::to_owned).or_else(|| self.waits_for()),
+            holds: why_paused.map(str::to_owned).or_else(|| self.wait_reason()),
         };
         let workers = self.workers.iter().filter_map(WorkerProcess::pid);
         let report = reports.next(known, workers, session, Instant::now());
         self.own_reports = reports;
         if let Some(report) = report {
             let message = SupervisorToDispatcher::Report(report);
-            let frame = codec::encode_in(self.version, &message);
+            let frame = codec::encode_in_version(self.version, &message);
             self.outbox.send_now(TASKS, frame);
         }
     }
@@ -45,7 +45,7 @@ impl Process {
         if self.supervisor.is_draining() {
             self.service_manager.notify_stopping();
         }
-        let holds = match (self.waits_for(), low_disk) {
+        let holds = match (self.wait_reason(), low_disk) {
             _ if self.supervisor.is_draining() => Some("drains".to_owned()),
             (Some(waits_for), _) => Some(format!("waits: {waits_for}")),
             (None, _) if !self.supervisor.has_lease(boot_ms()) => {
@@ -57,11 +57,11 @@ impl Process {
         let status = holds.clone();
         self.service_manager
             .notify_alive(|| status.unwrap_or_else(|| format!("workers: {workers}")));
-        self.health.note_turn(holds);
+        self.health.record_loop_state(holds);
     }
 
     /// The reason why the supervisor cannot work yet, in words.
-    pub(super) fn waits_for(&self) -> Option<String> {
+    pub(super) fn wait_reason(&self) -> Option<String> {
         let dispatcher = &self.setup.dispatchers[self.following.current_dispatcher()].tasks;
         if self.supervisor.is_welcome() {
             let is_ready = self.workers.iter().any(WorkerProcess::is_ready);

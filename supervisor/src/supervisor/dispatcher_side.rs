@@ -13,7 +13,7 @@ use webfill_wire::{
     RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, links,
 };
 
-use super::{OutgoingMessage, Supervisor, no_outcomes};
+use super::{OutgoingMessage, Supervisor, empty_outcomes};
 use crate::queue::worker_index_for;
 use crate::session::DueMessage;
 use crate::unacknowledged::leases_of;
@@ -29,13 +29,13 @@ impl Supervisor {
     pub fn send_if_due(&mut self, now_ms: u64, wall_ms: i64) {
         if self.draining && self.queue.is_empty() {
             // Only the acknowledgement of the last outcomes, which answers a heartbeat, is still awaited.
-            self.session.send_soon(now_ms);
+            self.session.schedule_early_heartbeat(now_ms);
         }
         match self.session.due_message(now_ms) {
             DueMessage::Nothing => {}
             DueMessage::Hello => self.send_hello(now_ms),
             DueMessage::Heartbeat => {
-                let beat = self.session.heartbeat(self.credit(), now_ms, wall_ms);
+                let beat = self.session.next_heartbeat(self.credit(), now_ms, wall_ms);
                 let beat = SupervisorToDispatcher::Heartbeat(beat);
                 self.outgoing.push(OutgoingMessage::ToDispatcherNow(beat));
             }
@@ -127,13 +127,13 @@ impl Supervisor {
                 tasks,
             } => {
                 if self.session.accept_number(session, number) {
-                    self.learn_crawls(crawls);
-                    self.queue_tasks(tasks, self.session.has_overtaken(number));
+                    self.update_crawls(crawls);
+                    self.queue_tasks(tasks, self.session.has_later_recall(number));
                 }
             }
             DispatcherToSupervisor::ForgetCrawls { session } => {
                 if session == self.session.id() {
-                    self.forget_crawls();
+                    self.drop_unneeded_crawls();
                 }
             }
             DispatcherToSupervisor::Recall {
@@ -247,7 +247,7 @@ impl Supervisor {
 
     /// Keeps crawl settings. They may have changed since workers got them, so workers get them again with their next
     /// task.
-    pub(super) fn learn_crawls(&mut self, crawls: Vec<CrawlSettings>) {
+    pub(super) fn update_crawls(&mut self, crawls: Vec<CrawlSettings>) {
         for crawl in crawls {
             for worker in &mut self.workers {
                 worker.crawls.remove(&crawl.key);
@@ -257,7 +257,7 @@ impl Supervisor {
     }
 
     /// Drops the settings of crawls and the scripts of sites that no waiting task needs.
-    fn forget_crawls(&mut self) {
+    fn drop_unneeded_crawls(&mut self) {
         let waiting = self.workers.iter().flat_map(|worker| &worker.waiting);
         let needed: HashSet<CrawlKey> = waiting.map(|task| task.crawl).collect();
         self.crawls.retain(|key, _| needed.contains(key));
@@ -309,12 +309,13 @@ impl Supervisor {
         let collected = &self.outcomes;
         let ended = collected.done.len() + collected.returned.len();
         if ended + collected.recalled.len() > 0 {
-            let mut outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
-            let mut parts = links::parts_for_messages(std::mem::take(&mut outcomes.done));
+            let mut outcomes =
+                std::mem::replace(&mut self.outcomes, empty_outcomes(&self.terms.id));
+            let mut parts = links::split_for_messages(std::mem::take(&mut outcomes.done));
             // The confirmations of recalls leave with the last part.
             outcomes.done = parts.pop().unwrap_or_default();
             for done in parts {
-                let part = no_outcomes(&self.terms.id);
+                let part = empty_outcomes(&self.terms.id);
                 self.send_outcomes(SupervisorOutcomes { done, ..part });
             }
             self.send_outcomes(outcomes);
@@ -330,7 +331,7 @@ impl Supervisor {
     /// The running total of credit to report to the dispatcher. It does not grow during a pause, while the supervisor
     /// drains, or while too many outcomes are unacknowledged.
     fn credit(&self) -> Credit {
-        match self.paused || self.draining || self.unacknowledged.are_too_long() {
+        match self.paused || self.draining || self.unacknowledged.is_full() {
             true => self.reported_credit,
             false => self.queue.credit(),
         }
@@ -338,7 +339,7 @@ impl Supervisor {
 
     pub(super) fn send_outcomes(&mut self, mut outcomes: SupervisorOutcomes) {
         outcomes.session = self.session.id();
-        outcomes.number = self.session.next_outcomes();
+        outcomes.number = self.session.next_outcomes_number();
         let outcomes = Arc::new(outcomes);
         self.unacknowledged.add(&outcomes);
         self.outgoing.push(OutgoingMessage::Outcomes(outcomes));

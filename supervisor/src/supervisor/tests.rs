@@ -301,7 +301,7 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
 }
 
 /// A drained supervisor that has sent the outcome of its one task.
-fn drained_with_an_outcome() -> Supervisor {
+fn drained_supervisor_with_outcome() -> Supervisor {
     let mut supervisor = welcomed_supervisor(&[0, 1]);
     deliver_tasks(&mut supervisor, 1, vec![task(1, 0)]);
     supervisor.drain();
@@ -320,7 +320,7 @@ fn drained_with_an_outcome() -> Supervisor {
 
 #[test]
 fn a_supervisor_has_drained_when_its_last_outcomes_are_acknowledged() {
-    let mut supervisor = drained_with_an_outcome();
+    let mut supervisor = drained_supervisor_with_outcome();
     assert!(!supervisor.is_drained(NOW_MS));
     let mut beats = 0;
     for now_ms in NOW_MS..NOW_MS + 500 {
@@ -342,7 +342,7 @@ fn a_supervisor_has_drained_when_its_last_outcomes_are_acknowledged() {
 
 #[test]
 fn a_drained_supervisor_without_a_dispatcher_ends_at_some_time() {
-    let mut supervisor = drained_with_an_outcome();
+    let mut supervisor = drained_supervisor_with_outcome();
     let until_ms = NOW_MS + LAST_ACKNOWLEDGEMENT_MS;
     assert!(!supervisor.is_drained(NOW_MS));
     assert!(!supervisor.is_drained(until_ms - 1));

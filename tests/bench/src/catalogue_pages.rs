@@ -61,7 +61,7 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
         html,
         "</ol>\n<article itemscope itemtype=\"https://schema.org/Product\">\n<h1 itemprop=\"name\">{name}</h1>"
     );
-    facts(&mut html, number, &mut draw);
+    write_facts(&mut html, number, &mut draw);
     html.push_str("<div id=\"description\">\n");
     for _ in 0..8 {
         let _ = writeln!(
@@ -81,16 +81,16 @@ pub fn document(number: usize, children: &[usize], related: &[usize]) -> String 
         );
     }
     html.push_str("</ul>\n</article>\n");
-    reviews(&mut html, &mut draw);
-    list(&mut html, "Below this", children);
-    list(&mut html, "Seen together with", related);
+    write_reviews(&mut html, &mut draw);
+    write_list(&mut html, "Below this", children);
+    write_list(&mut html, "Seen together with", related);
     html.push_str(
         "</main>\n<footer><p>Prices include what they include.</p></footer>\n</body>\n</html>\n",
     );
     html
 }
 
-fn facts(html: &mut String, number: usize, draw: &mut Draw) {
+fn write_facts(html: &mut String, number: usize, draw: &mut Draw) {
     let _ = writeln!(
         html,
         "<p class=\"offer\"><span class=\"price\" itemprop=\"price\">{}.{:02}</span> <span class=\"currency\">EUR</span></p>\n<meta itemprop=\"ratingValue\" content=\"{}.{}\">",
@@ -115,7 +115,7 @@ fn facts(html: &mut String, number: usize, draw: &mut Draw) {
     html.push_str("</tbody>\n</table>\n");
 }
 
-fn reviews(html: &mut String, draw: &mut Draw) {
+fn write_reviews(html: &mut String, draw: &mut Draw) {
     html.push_str("<section class=\"reviews\">\n<h2>Reviews</h2>\n");
     for _ in 0..8 {
         let _ = writeln!(
@@ -129,7 +129,7 @@ fn reviews(html: &mut String, draw: &mut Draw) {
     html.push_str("</section>\n");
 }
 
-fn list(html: &mut String, heading: &str, numbers: &[usize]) {
+fn write_list(html: &mut String, heading: &str, numbers: &[usize]) {
     let _ = writeln!(html, "<section><h2>{heading}</h2>\n<ul class=\"items\">");
     for number in numbers {
         let _ = writeln!(

@@ -36,7 +36,7 @@ const LEASE_MS: u64 = 30_000;
 /// The frontier's files cannot be written.
 pub fn open_core(state: &Path, tasks: u64, crawls: u64) -> Result<Core, Failure> {
     let mut frontier = Frontier::open(state, FrontierConfig::default(), 0)?;
-    feed(&mut frontier, tasks, crawls)?;
+    feed_tasks(&mut frontier, tasks, crawls)?;
     let settings = CoreSettings {
         default_delay_ms: DELAY_MS,
         lease_ms: LEASE_MS,
@@ -47,7 +47,7 @@ pub fn open_core(state: &Path, tasks: u64, crawls: u64) -> Result<Core, Failure>
 }
 
 /// Gives each crawl the same number of tasks, on sites that are far apart.
-fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
+fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
     let mut fed = 0;
     for crawl in 0..crawls {
         let mut spec = CrawlSpec::new("bench", format!("dispatch-{crawl}"));

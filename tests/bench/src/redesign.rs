@@ -3,7 +3,7 @@
 //! A redesign is a composition of changes found in real redesigns, selected by a seed. It decides by the kind of an
 //! element (its tag and class), never by its position on one page, so the pages of a site are changed alike. The
 //! values stay on the page, as visible text. Only [`Change::Formats`] writes some of them in another form, and
-//! [`Redesign::value`] returns that form.
+//! [`Redesign::rewrite_value`] returns that form.
 
 mod choices;
 mod formats;
@@ -63,21 +63,21 @@ type Make = fn(&mut Tree, &Choices);
 
 /// In the order of application: changes that depend on names come before changes of names.
 const CHANGES: [(Change, Make); 15] = [
-    (Change::Labels, labels::reword),
-    (Change::Formats, formats::rewrite),
-    (Change::Order, order::rearrange),
+    (Change::Labels, labels::reword_labels),
+    (Change::Formats, formats::rewrite_formats),
+    (Change::Order, order::rearrange_elements),
     (Change::DescriptionLists, tables::lists_to_tables),
     (Change::Tables, tables::tables_to_blocks),
-    (Change::Headings, headings::relevel),
+    (Change::Headings, headings::change_heading_levels),
     (Change::Microdata, metadata::change_microdata),
     (Change::JsonLd, metadata::change_json_ld),
     (Change::Meta, metadata::change_head),
-    (Change::Wrappers, wrappers::wrap),
+    (Change::Wrappers, wrappers::wrap_elements),
     (Change::Sidebar, inserts::add_sidebar),
     (Change::Ids, names::rename_ids),
     (Change::Attributes, names::rename_attributes),
     (Change::Classes, names::rename_classes),
-    (Change::Spacing, spacing::respace),
+    (Change::Spacing, spacing::change_spacing),
 ];
 
 /// One redesign of one site.
@@ -95,7 +95,7 @@ impl Redesign {
         let mut changes: Vec<Change> = CHANGES
             .iter()
             .map(|(change, _)| *change)
-            .filter(|change| choices.chance(&format!("change {change:?}"), strength))
+            .filter(|change| choices.decide(&format!("change {change:?}"), strength))
             .collect();
         if changes.is_empty() {
             changes.push(choices.pick("the only change", &CHANGES).0);
@@ -127,7 +127,7 @@ impl Redesign {
     }
 
     /// The new form of a value that is a whole text in the old layout.
-    pub fn value(&self, old: &str) -> String {
+    pub fn rewrite_value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
             true => formats::rewrite_text(old, &self.choices),
             false => old.to_owned(),

@@ -175,7 +175,7 @@ impl NewPage {
         // If a value of a field is no longer on the page, the field's truth is unknown.
         truth.retain(|_, values| {
             values.iter().all(|old| {
-                let new = redesign.value(old);
+                let new = redesign.rewrite_value(old);
                 let is_seen = seen.contains(&new) || seen.contains(old.as_str());
                 old_forms.insert(new, old.clone());
                 is_seen

@@ -80,7 +80,7 @@ pub fn normalise_spaces(text: &str) -> String {
 /// # Errors
 ///
 /// A file cannot be read, or a line is not of this form.
-pub fn labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
+pub fn load_labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
     let path = folder.join("truth.jsonl");
     let lines =
         fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -121,7 +121,7 @@ pub fn labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
 /// # Errors
 ///
 /// A mapping of `mappings` cannot be read.
-pub fn manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Site>, Failure> {
+pub fn load_manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Site>, Failure> {
     let set = MappingSet::load_dir(mappings)?;
     let engine = Engine::new(Arc::new(set), Limits::default());
     let mut sites = Vec::new();

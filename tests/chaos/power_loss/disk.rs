@@ -250,7 +250,7 @@ impl File<'_> {
             let mut is_kept = || is_synced || rng.f64() < kept;
             match &note.call {
                 Call::Write { offset, data } => {
-                    for (offset, sector) in sectors(*offset, data) {
+                    for (offset, sector) in split_at_sectors(*offset, data) {
                         if is_kept() {
                             write_at(&mut content, offset as usize, sector);
                         }
@@ -265,7 +265,7 @@ impl File<'_> {
 }
 
 /// The parts of a write, cut at sectors.
-fn sectors(mut offset: u64, mut data: &[u8]) -> Vec<(u64, &[u8])> {
+fn split_at_sectors(mut offset: u64, mut data: &[u8]) -> Vec<(u64, &[u8])> {
     let mut parts = Vec::new();
     while !data.is_empty() {
         let room = (SECTOR - offset % SECTOR) as usize;
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    fn write(offset: u64, data: &[u8]) -> Call {
+    fn write_call(offset: u64, data: &[u8]) -> Call {
         let data = data.to_vec();
         Call::Write { offset, data }
     }
@@ -320,7 +320,7 @@ mod tests {
     fn synced_data_stay_and_the_rest_is_torn() {
         let mut notes = vec![
             note(2, "d/f", Call::Create),
-            note(4, "d/f", write(0, &[1; 512])),
+            note(4, "d/f", write_call(0, &[1; 512])),
             note(6, "d/f", Call::Sync),
             note(8, "d", Call::Sync),
         ];
@@ -331,10 +331,10 @@ mod tests {
         );
         notes = vec![
             note(2, "d/f", Call::Create),
-            note(4, "d/f", write(0, &[1; 512])),
+            note(4, "d/f", write_call(0, &[1; 512])),
             note(6, "d/f", Call::Sync),
             note(8, "d", Call::Sync),
-            note(10, "d/f", write(256, &[2; 512])),
+            note(10, "d/f", write_call(256, &[2; 512])),
         ];
         let half = [[1; 256], [2; 256]].concat();
         let hole = [[1; 256], [1; 256], [2; 256]].concat();
@@ -348,7 +348,7 @@ mod tests {
         let created = || {
             vec![
                 note(2, "d/f", Call::Create),
-                note(4, "d/f", write(0, b"x")),
+                note(4, "d/f", write_call(0, b"x")),
                 note(6, "d/f", Call::Sync),
             ]
         };

@@ -39,10 +39,10 @@ impl DiskState {
                     },
                 ))
             };
-            left.tasks = rows(&db, sql, task).into_iter().collect();
+            left.tasks = query_rows(&db, sql, task).into_iter().collect();
         }
         if let Some(db) = left.connect(&disk.join(STORE), "pages") {
-            let stored = rows(&db, "SELECT url FROM pages WHERE outcome = 'ok'", |row| {
+            let stored = query_rows(&db, "SELECT url FROM pages WHERE outcome = 'ok'", |row| {
                 row.get(0)
             });
             left.stored = stored.into_iter().collect();
@@ -92,7 +92,7 @@ impl DiskState {
     }
 }
 
-fn rows<T>(
+fn query_rows<T>(
     db: &Connection,
     sql: &str,
     read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,

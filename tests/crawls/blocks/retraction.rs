@@ -22,7 +22,12 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
         .env("WEBFILL_BACKOFF_BLOCKED", "1,1,1")
         .finish()
         .expect_code(0);
-    assert_eq!(run.summary().outcome("ok"), 8, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome_count("ok"),
+        8,
+        "{}",
+        run.summary().json
+    );
     let pages = work.stored().pages();
     let without = urls
         .iter()
@@ -61,10 +66,10 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
                 .expect_code(0)
         };
         if commands == 2 {
-            assert_eq!(crawl(&urls[..4]).summary().outcome("ok"), 4);
+            assert_eq!(crawl(&urls[..4]).summary().outcome_count("ok"), 4);
         }
         let summary = crawl(&urls).summary();
-        let counts = ["ok", "blocked"].map(|outcome| summary.outcome(outcome));
+        let counts = ["ok", "blocked"].map(|outcome| summary.outcome_count(outcome));
         assert_eq!(counts, [1, 7], "{commands}: {}", summary.json);
         assert_eq!(summary.json["failed"]["retry"][0], "blocked");
         let pages = work.stored().pages();
@@ -72,7 +77,7 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
         assert!(urls[1..].iter().all(|url| pages[url].outcome == "blocked"));
         is_open.store(true, Ordering::SeqCst);
         let retry = ["--retry", "blocked"].map(String::from);
-        assert_eq!(crawl(&retry).summary().outcome("ok"), 8, "{commands}");
+        assert_eq!(crawl(&retry).summary().outcome_count("ok"), 8, "{commands}");
     }
 }
 
@@ -115,7 +120,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
         .finish()
         .expect_code(0)
         .summary();
-    assert_eq!(summary.outcome("blocked"), 5, "{}", summary.json);
+    assert_eq!(summary.outcome_count("blocked"), 5, "{}", summary.json);
     assert_eq!(summary.records(), (6, 2), "{}", summary.json);
     assert_eq!(summary.json["failed"]["retry"], json!(["blocked"]));
     let name = |id: &str| work.stored().record(id).fields["name"].clone();

@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 use super::{DELAY, crawl, page_with_script, serve_people};
 
 /// The processes of browsers whose profiles are below this folder.
-fn browsers_of(folder: &Path) -> Vec<u32> {
+fn browser_pids(folder: &Path) -> Vec<u32> {
     let folder = folder.display().to_string();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -26,18 +26,22 @@ fn browsers_of(folder: &Path) -> Vec<u32> {
 }
 
 /// The first browser process. The others are its children.
-fn browser_of(folder: &Path) -> Option<u32> {
+fn main_browser_pid(folder: &Path) -> Option<u32> {
     let is_main = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         !String::from_utf8_lossy(&line).contains("--type=")
     };
-    browsers_of(folder).into_iter().find(is_main)
+    browser_pids(folder).into_iter().find(is_main)
 }
 
 fn assert_no_browser_is_left(folder: &Path) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !browsers_of(folder).is_empty() {
-        assert!(Instant::now() < deadline, "left: {:?}", browsers_of(folder));
+    while !browser_pids(folder).is_empty() {
+        assert!(
+            Instant::now() < deadline,
+            "left: {:?}",
+            browser_pids(folder)
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -62,15 +66,15 @@ fn a_browser_that_dies_costs_no_page() {
     for kills in 0..2 {
         let seen = site.visits().pages().len();
         run.wait_until("it goes on", |_| site.visits().pages().len() > seen + 2);
-        run.wait_until("there is a browser", |_| browser_of(&state).is_some());
-        if let Some(pid) = browser_of(&state) {
+        run.wait_until("there is a browser", |_| main_browser_pid(&state).is_some());
+        if let Some(pid) = main_browser_pid(&state) {
             webfill_tests::process::send_signal(pid, Signal::KILL);
         }
         println!("killed {}", kills + 1);
     }
     let run = run.finish().expect_code(0);
     assert_eq!(
-        run.summary().outcome("ok"),
+        run.summary().outcome_count("ok"),
         PAGES as u64,
         "{}",
         run.summary().json
@@ -107,7 +111,7 @@ fn no_browser_outlives_its_crawl() {
     run.wait_until("a page is shown", |_| {
         site.visits().for_path("/never").len() == 1
     });
-    assert!(browser_of(&state).is_some());
+    assert!(main_browser_pid(&state).is_some());
     run.signal(Signal::KILL);
     run.finish();
     assert_no_browser_is_left(&state);

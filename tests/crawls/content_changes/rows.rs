@@ -23,7 +23,7 @@ fn mapping() -> Value {
     })
 }
 
-fn list(rows: &[(&str, &str)]) -> Page {
+fn list_page(rows: &[(&str, &str)]) -> Page {
     let row = |(item, stars): &(&str, &str)| {
         format!("<li><b class=\"item\">{item}</b><i class=\"stars\">{stars}</i></li>")
     };
@@ -36,9 +36,9 @@ fn rows_that_come_change_and_go_are_reported(store: Option<&str>) {
     shop.work.write_json("mappings/profile.json", &mapping());
     let site = shop.site();
     let run = || found_changes(&shop.run(&["/list"], &json!({})))["changes"].clone();
-    site.serve("/list", list(&[("a", "4"), ("b", "3"), ("c", "5")]));
+    site.serve("/list", list_page(&[("a", "4"), ("b", "3"), ("c", "5")]));
     assert_eq!(run(), json!({}), "all is new in the first run");
-    site.serve("/list", list(&[("d", "2"), ("b", "1"), ("a", "4")]));
+    site.serve("/list", list_page(&[("d", "2"), ("b", "1"), ("a", "4")]));
     assert_eq!(run(), json!({"changed": 1}));
     let changes = shop.changes(&[]);
     assert_eq!(changes.len(), 1, "{changes:#?}");
@@ -65,7 +65,7 @@ fn rows_that_come_change_and_go_are_reported(store: Option<&str>) {
             "{line} in {reported}"
         );
     }
-    site.serve("/list", list(&[("a", "4"), ("b", "1"), ("d", "2")]));
+    site.serve("/list", list_page(&[("a", "4"), ("b", "1"), ("d", "2")]));
     assert_eq!(run(), json!({}), "the order of rows is no difference");
 }
 
@@ -89,7 +89,7 @@ fn a_page_with_many_rows_makes_no_large_change() {
     let serve = |stars: &str| {
         let items: Vec<String> = (0..ROWS).map(|number| format!("item-{number}")).collect();
         let rows: Vec<(&str, &str)> = items.iter().map(|item| (item.as_str(), stars)).collect();
-        shop.site().serve("/list", list(&rows));
+        shop.site().serve("/list", list_page(&rows));
         shop.run(&["/list"], &json!({}))
     };
     serve("4");

@@ -15,7 +15,7 @@ fn token(number: u64) -> String {
 }
 
 /// The last number of a path.
-fn number(path: &str) -> u64 {
+fn last_number(path: &str) -> u64 {
     let mut numbers = path.rsplit(|c: char| !c.is_ascii_digit());
     let last = numbers.find(|digits| !digits.is_empty());
     last.and_then(|digits| digits.parse().ok()).unwrap_or(0)
@@ -37,11 +37,11 @@ fn name(number: u64) -> String {
 }
 
 /// The year and month at the end of a path.
-fn month(path: &str) -> (u64, u64) {
+fn parse_month(path: &str) -> (u64, u64) {
     let before = path.trim_end_matches(|c: char| c.is_ascii_digit());
     (
-        number(before.trim_end_matches(|c: char| !c.is_ascii_digit())),
-        number(path),
+        last_number(before.trim_end_matches(|c: char| !c.is_ascii_digit())),
+        last_number(path),
     )
 }
 
@@ -64,14 +64,14 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-fn days() -> String {
+fn days_table() -> String {
     let cells: String = (1..=31).map(|day| format!("<td>{day}</td>")).collect();
     format!("<table><tr><th>Mo<th>Tu<th>We</tr><tr>{cells}</tr></table>")
 }
 
 /// A page with this content that links to the next, in a chain of the given length.
-fn chain(path: &str, length: u64, next: &str, content: String) -> String {
-    let at = number(path);
+fn chain_page(path: &str, length: u64, next: &str, content: String) -> String {
+    let at = last_number(path);
     match at < length {
         true => content + &links([next.replace("N", &(at + 1).to_string())]),
         false => content,
@@ -148,7 +148,7 @@ pub const TRAPS: [Row; 28] = [
     }),
     ("mixed-folders", "/shop/", |_, visit| {
         let folders = ["shop", "cart", "help", "about", "terms"];
-        let next = folders[(number(&token(visit)) % 5) as usize];
+        let next = folders[(last_number(&token(visit)) % 5) as usize];
         format!("<p>Visit {visit}</p><a href='{next}/'>on</a> <a href='info/'>more</a>")
     }),
     ("growing-path", "/x/", |_, visit| {
@@ -158,27 +158,27 @@ pub const TRAPS: [Row; 28] = [
         )
     }),
     ("calendar-query", "/cal?year=2026&month=1", |path, _| {
-        let (year, at) = month(path);
+        let (year, at) = parse_month(path);
         let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2>{}",
             MONTHS[(at as usize + 11) % 12],
-            days()
+            days_table()
         );
         text + &links([format!("/cal?year={to_year}&month={to}")])
     }),
     ("calendar-path", "/events/2026/1", |path, _| {
-        let (year, at) = month(path);
+        let (year, at) = parse_month(path);
         let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2><p>No events</p>{}",
             MONTHS[(at as usize + 11) % 12],
-            days()
+            days_table()
         );
         text + &links([format!("/events/{to_year}/{to}")])
     }),
     ("calendar-clock", "/cal?month=1", |path, visit| {
-        let at = number(path);
+        let at = last_number(path);
         let text = format!(
             "<h2>Month {at}</h2><footer>Page generated in 0.0{} seconds, 12:{:02}</footer>",
             visit * 37 % 91,
@@ -187,24 +187,24 @@ pub const TRAPS: [Row; 28] = [
         text + &links([format!("/cal?month={}", at + 1)])
     }),
     ("calendar-days", "/day/1", |path, visit| {
-        let at = number(path);
+        let at = last_number(path);
         let text = format!("<p>Day {at}</p><p>You are visitor {}</p>", 4_000 + visit);
         text + &links([format!("/day/{}", at + 1), format!("/week/{}", at + 1)])
     }),
     ("numbers", "/p?n=1", |path, visit| {
-        let at = number(path);
+        let at = last_number(path);
         let text = format!("<p>Hits: {}</p>", 100 + 3 * visit);
         text + &links([format!("/p?n={}", 2 * at), format!("/p?n={}", 2 * at + 1)])
     }),
     ("empty-list", "/list?page=1", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         format!(
             "<p>Page {at}</p><p>Nothing found</p>{}",
             links([format!("/list?page={}", at + 1)])
         )
     }),
     ("same-items", "/list?page=1", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let items: String = (0..10)
             .map(|item| format!("<li>{}</li>", name(item)))
             .collect();
@@ -214,7 +214,7 @@ pub const TRAPS: [Row; 28] = [
         )
     }),
     ("shuffled-items", "/list?offset=1", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let item = |n: u64| {
             format!(
                 "<li><a href='/item/{}'>{}</a></li>",
@@ -242,7 +242,7 @@ pub const TRAPS: [Row; 28] = [
         )
     }),
     ("disallowed-beside", "/cal?month=1", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         format!(
             "<h2>Month {at}</h2>{}",
             links([format!("/cal?month={}", at + 1), format!("/denied/{at}")])
@@ -252,14 +252,14 @@ pub const TRAPS: [Row; 28] = [
         let next = format!("http://over-hosts-back.example{path}");
         format!(
             "<p>Moved</p>{}",
-            links([next + &token(number(path) + 1) + "/"])
+            links([next + &token(last_number(path) + 1) + "/"])
         )
     }),
     ("over-hosts-back", "/b/", |path, _| {
         let next = format!("http://over-hosts.example{path}");
         format!(
             "<p>Moved back</p>{}",
-            links([next + &token(number(path) + 1) + "/"])
+            links([next + &token(last_number(path) + 1) + "/"])
         )
     }),
     ("word-folders", "/start", |_, visit| {
@@ -271,7 +271,7 @@ pub const TRAPS: [Row; 28] = [
         format!("<p>Welcome</p>{}", links([next(0), next(1)]))
     }),
     ("pixel", "/cal?week=1", |path, visit| {
-        let at = number(path);
+        let at = last_number(path);
         format!(
             "<p>Week {at}</p><img src='/pixel.gif?{visit}'>{}",
             links([format!("/cal?week={}", at + 1)])
@@ -284,47 +284,47 @@ pub const HONEST: u64 = 130;
 
 pub const SITES: [Row; 24] = [
     ("list-of-names", "/list?page=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let items: String = (0..10)
             .map(|n| format!("<li>{}</li>", name(at * 10 + n)))
             .collect();
-        chain(path, HONEST - 1, "/list?page=N", items)
+        chain_page(path, HONEST - 1, "/list?page=N", items)
     }),
     ("list-of-numbers", "/list?page=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let items: String = (0..3)
             .map(|n| {
                 format!(
                     "<li>Item {} for {}.{}0</li>",
                     at * 3 + n,
-                    number(&token(at + n)) % 90,
+                    last_number(&token(at + n)) % 90,
                     n
                 )
             })
             .collect();
-        chain(path, HONEST - 1, "/list?page=N", items)
+        chain_page(path, HONEST - 1, "/list?page=N", items)
     }),
     ("catalogue", "/item/0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let text = format!(
             "<h2>{}</h2><p>No. {at}, {}.99 EUR</p><p>Free delivery</p>",
             name(at),
-            number(&token(at)) % 90
+            last_number(&token(at)) % 90
         );
-        chain(path, HONEST - 1, "/item/N", text)
+        chain_page(path, HONEST - 1, "/item/N", text)
     }),
     ("prices", "/item?id=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let text = format!(
             "<h2>Product {at}</h2><p>Price: {}.{} EUR</p>",
-            40 + number(&token(at)) % 9_000,
+            40 + last_number(&token(at)) % 9_000,
             at % 10
         );
-        chain(path, HONEST - 1, "/item?id=N", text)
+        chain_page(path, HONEST - 1, "/item?id=N", text)
     }),
     ("fields", "/person/0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/person/N",
@@ -332,8 +332,8 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("comic", "/strip/0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/strip/N",
@@ -341,7 +341,7 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("archive-by-month", "/archive/2000/1", |path, _| {
-        let (year, at) = month(path);
+        let (year, at) = parse_month(path);
         let (to_year, to) = next_month((year, at));
         let text = format!(
             "<h2>{} {year}</h2><p>News of {}</p>",
@@ -354,23 +354,23 @@ pub const SITES: [Row; 24] = [
         }
     }),
     ("calendar-of-concerts", "/concerts?month=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         // Every tenth month has an event.
         let event = if at.is_multiple_of(10) {
             format!("<p>{} plays</p>", name(at))
         } else {
             String::new()
         };
-        chain(
+        chain_page(
             path,
             HONEST - 1,
             "/concerts?month=N",
-            format!("<h2>Month {at}</h2>{}{event}", days()),
+            format!("<h2>Month {at}</h2>{}{event}", days_table()),
         )
     }),
     ("session-and-item", "/item?sid=abc&id=0", |path, visit| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             &format!("/item?sid={}&id=N", token(visit)),
@@ -378,8 +378,8 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("thread", "/thread/5?post=0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/thread/5?post=N",
@@ -387,11 +387,11 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("combinations", "/chair/0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let colour = ["red", "green", "blue", "white", "black", "grey"][at as usize % 6];
         let size = ["small", "large", "wide", "tall", "low"][at as usize / 6 % 5];
         let wood = ["oak", "beech", "ash", "elm", "pine"][at as usize / 30 % 5];
-        chain(
+        chain_page(
             path,
             HONEST - 1,
             "/chair/N",
@@ -399,10 +399,16 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("table-of-readings", "/readings?from=0", |path, _| {
-        let at = number(path);
-        let cell = |n| format!("<td>{}.{}</td>", 32 + number(&token(at * 3 + n)) % 700, n);
+        let at = last_number(path);
+        let cell = |n| {
+            format!(
+                "<td>{}.{}</td>",
+                32 + last_number(&token(at * 3 + n)) % 700,
+                n
+            )
+        };
         let cells: String = (0..3).map(cell).collect();
-        chain(
+        chain_page(
             path,
             HONEST - 1,
             "/readings?from=N",
@@ -410,10 +416,10 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("list-with-items", "/list?page=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         match path.starts_with("/item") {
             true => format!("<p>Of {}</p>", name(at)),
-            false => chain(
+            false => chain_page(
                 path,
                 HONEST / 2 - 1,
                 "/list?page=N",
@@ -422,9 +428,9 @@ pub const SITES: [Row; 24] = [
         }
     }),
     ("links-to-others", "/links?page=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let link = format!("<a href='http://others.example/{}'>there</a>", name(at));
-        chain(path, HONEST - 1, "/links?page=N", link)
+        chain_page(path, HONEST - 1, "/links?page=N", link)
     }),
     ("words", "/word/bacodi", |_, visit| {
         let text = format!("<p>{} means {}</p>", name(visit), name(visit + 77));
@@ -455,29 +461,33 @@ pub const SITES: [Row; 24] = [
         }
     }),
     ("books", "/isbn/0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/isbn/N",
             format!(
                 "<p>ISBN {}</p>",
-                9_780_000_000_000 + number(&token(at)) % 1_000_000_007
+                9_780_000_000_000 + last_number(&token(at)) % 1_000_000_007
             ),
         )
     }),
     ("parts", "/part?no=0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/part?no=N",
-            format!("<p>Bolt M{}x{}</p>", at % 30 + 3, number(&token(at)) % 200),
+            format!(
+                "<p>Bolt M{}x{}</p>",
+                at % 30 + 3,
+                last_number(&token(at)) % 200
+            ),
         )
     }),
     ("laws", "/law/section/0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/law/section/N",
@@ -489,7 +499,7 @@ pub const SITES: [Row; 24] = [
         )
     }),
     ("prices-in-folders", "/start", |_, visit| {
-        let text = format!("<p>{} EUR</p>", number(&token(visit)) % 9_000);
+        let text = format!("<p>{} EUR</p>", last_number(&token(visit)) % 9_000);
         match visit < HONEST {
             true => text + &links([format!("/{}/{}/", name(visit), name(visit + 7))]),
             false => text,
@@ -503,14 +513,14 @@ pub const SITES: [Row; 24] = [
         }
     }),
     ("items-elsewhere", "/links?page=0", |path, _| {
-        let at = number(path);
+        let at = last_number(path);
         let item = |n: u64| format!("<a href='http://others.example/item/{n}'>{}</a>", name(n));
         let items: String = (10 * at..10 * at + 10).map(item).collect();
-        chain(path, HONEST - 1, "/links?page=N", items)
+        chain_page(path, HONEST - 1, "/links?page=N", items)
     }),
     ("translations", "/text?lang=en&page=0", |path, _| {
-        let at = number(path);
-        chain(
+        let at = last_number(path);
+        chain_page(
             path,
             HONEST - 1,
             "/text?lang=en&page=N",

@@ -5,7 +5,9 @@ use webfill_tests::office;
 use webfill_tests::site::document;
 use webfill_tests::site::encodings::encoded_page;
 
-use super::{HOST, Kept, a_changed_mapping_is_tried_and_applied, ada, change_mapping, report};
+use super::{
+    HOST, Kept, a_changed_mapping_is_tried_and_applied, ada_page, change_mapping, parse_report,
+};
 
 #[test]
 fn an_archive_is_read_again_without_a_request() {
@@ -21,8 +23,8 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
     let site = kept.web.site(HOST);
     site.serve("/gzip", encoded_page("Gzip", "gzip"));
     site.serve("/br", encoded_page("Br", "br"));
-    site.serve("/first", ada("Ockham"));
-    site.serve("/second", ada("Ockham"));
+    site.serve("/first", ada_page("Ockham"));
+    site.serve("/second", ada_page("Ockham"));
     let urls = ["/gzip", "/br", "/first", "/second"].map(|path| site.url(path));
     let archive = kept.work.path("archive");
     let crawl = kept
@@ -92,7 +94,7 @@ fn documents_are_read_again_by_their_readers() {
     let before = kept.page("/report.pdf");
     for folder in [&[][..], &["--kept-documents", folder]] {
         let run = kept.extract().args(folder).arg("--json");
-        let read = report(run.env("WEBFILL_DOCUMENTS_DEADLINE", "0.001").finish());
+        let read = parse_report(run.env("WEBFILL_DOCUMENTS_DEADLINE", "0.001").finish());
         assert_eq!(read["pages"]["failed"], 1, "{read:#}");
         assert_eq!(kept.page("/report.pdf"), before, "a reader was cut off");
     }
@@ -111,7 +113,7 @@ fn of_a_page_that_was_archived_twice_the_stored_version_is_read() {
     let site = kept.web.site(HOST);
     let archive = kept.work.path("archive");
     for town in ["Rome", "Ockham"] {
-        site.serve("/ada", ada(town));
+        site.serve("/ada", ada_page(town));
         let crawl = kept.crawl().args(["--refresh-after", "1ms", "--warc"]);
         crawl
             .arg(&archive)

@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::page;
 use webfill_tests::workplace::Workplace;
 
-use super::{HOST, Kept, ada};
+use super::{HOST, Kept, ada_page};
 
 #[test]
 fn of_too_many_bodies_the_oldest_go() {
@@ -48,7 +48,7 @@ fn of_too_many_bodies_the_oldest_go() {
     let oldest: String = bodies
         .query_row("SELECT min(at) FROM bodies", (), |row| row.get(0))
         .unwrap();
-    let pages = kept.lines("pages");
+    let pages = kept.exported_lines("pages");
     let newer = pages
         .iter()
         .filter(|page| page["started_at"].as_str().unwrap() >= oldest.as_str());
@@ -58,7 +58,7 @@ fn of_too_many_bodies_the_oldest_go() {
 #[test]
 fn bodies_go_with_their_pages() {
     let kept = Kept::new();
-    kept.web.site(HOST).serve("/ada", ada("Ockham"));
+    kept.web.site(HOST).serve("/ada", ada_page("Ockham"));
     let url = kept.web.site(HOST).url("/ada");
     kept.crawl()
         .args(["--keep-bodies", &url])
@@ -83,7 +83,7 @@ fn bodies_go_with_their_pages() {
 #[test]
 fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
     let database = fresh_database();
-    let kept = Kept::at(Workplace::new(), database.uri());
+    let kept = Kept::with_store(Workplace::new(), database.uri());
     let site = kept.web.site(HOST);
     let mut random = fastrand::Rng::with_seed(7);
     let urls: Vec<String> = (0..12)

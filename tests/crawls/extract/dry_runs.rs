@@ -80,7 +80,10 @@ fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
 }
 
 /// The numbers of values of records that are new, and that differ, for each field.
-fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
+fn count_changed_values(
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+) -> Value {
     let mut differ: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (id, record) in after {
         for (field, value) in record["fields"].as_object().unwrap() {
@@ -97,7 +100,10 @@ fn values_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String,
 }
 
 /// The numbers of values of pages that are new, that differ, and that are gone, for each mapping and field.
-fn fields_that_differ(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Value {
+fn count_changed_fields(
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+) -> Value {
     let mut reported = json!({});
     for (id, page) in after {
         let (was, now) = (&before[id]["fields"], &page["fields"]);
@@ -136,7 +142,12 @@ fn reported_fields(report: &Value) -> Value {
 fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     crawl(kept);
     change_mappings(kept);
-    let stored = || (by_id(kept.lines("pages")), by_id(kept.lines("records")));
+    let stored = || {
+        (
+            by_id(kept.exported_lines("pages")),
+            by_id(kept.exported_lines("records")),
+        )
+    };
     let before = stored();
     let mut foreseen = kept.run_extract(&["--dry-run"]);
     assert_eq!(stored(), before);
@@ -152,12 +163,12 @@ fn a_dry_run_reports_the_later_changes(kept: &Kept) {
     assert_eq!(made["pages"]["written"], json!(pages.count()), "{made:#}");
     assert_eq!(
         reported_fields(&made),
-        fields_that_differ(&before.0, &after.0)
+        count_changed_fields(&before.0, &after.0)
     );
     let records = after.1.iter();
     let changed = records.filter(|(id, now)| before.1[*id]["fields"] != now["fields"]);
     assert_eq!(made["records"], json!(changed.count()), "{made:#}");
-    let differ = values_that_differ(&before.1, &after.1);
+    let differ = count_changed_values(&before.1, &after.1);
     assert_eq!(made["record_fields"], differ, "{made:#}");
     assert_eq!(differ["town"], json!({"new": RECORDS, "changed": 0}));
     let other_cities = differ["city"]["changed"].as_u64().unwrap();
@@ -178,6 +189,6 @@ fn a_dry_run_reports_the_later_changes_in_sqlite() {
 #[test]
 fn a_dry_run_reports_the_later_changes_in_mongodb() {
     let database = fresh_database();
-    let kept = Kept::at(Workplace::new(), database.uri());
+    let kept = Kept::with_store(Workplace::new(), database.uri());
     a_dry_run_reports_the_later_changes(&kept);
 }

@@ -9,10 +9,10 @@ use webfill_tests::Signal;
 use webfill_tests::run::Running;
 use webfill_tests::site::page;
 
-use super::{HOST, Kept, change_mapping, report};
+use super::{HOST, Kept, change_mapping, parse_report};
 
 /// Copies the only page of a store, with its body, this many times.
-fn multiply(folder: &Path, pages: u32) {
+fn duplicate_page(folder: &Path, pages: u32) {
     let numbers = format!(
         "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < {pages})"
     );
@@ -50,7 +50,7 @@ fn crawl_many(pages: u32) -> Kept {
         .args(["--keep-bodies", &site.url("/ada")])
         .finish()
         .expect_code(0);
-    multiply(&kept.work.path(""), pages);
+    duplicate_page(&kept.work.path(""), pages);
     change_mapping(&kept.work);
     kept
 }
@@ -58,7 +58,7 @@ fn crawl_many(pages: u32) -> Kept {
 const CHANGED: &str = "SELECT count(*) FROM pages WHERE fields LIKE '%Ockham%'";
 
 /// Waits until some pages are written. Blocks further writes until the returned value is dropped.
-fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
+fn block_writes_midway(kept: &Kept, running: &mut Running) -> Connection {
     let store = Connection::open(kept.work.path("store.db")).unwrap();
     running.wait_until("some pages are written", |_| {
         if store.execute_batch("BEGIN IMMEDIATE").is_err() {
@@ -77,7 +77,7 @@ fn hold_midway(kept: &Kept, running: &mut Running) -> Connection {
 fn a_killed_extraction_continues() {
     let kept = crawl_many(3_000);
     let mut running = kept.extract().start();
-    let held = hold_midway(&kept, &mut running);
+    let held = block_writes_midway(&kept, &mut running);
     running.signal(Signal::KILL);
     drop(running);
     drop(held);
@@ -97,7 +97,7 @@ fn a_killed_extraction_continues() {
 fn an_interrupted_extraction_reports_its_progress() {
     let kept = crawl_many(3_000);
     let mut running = kept.extract().arg("--json").start();
-    let held = hold_midway(&kept, &mut running);
+    let held = block_writes_midway(&kept, &mut running);
     running.signal(Signal::INT);
     drop(held);
     let ended = running.finish().expect_code(11);
@@ -124,7 +124,7 @@ fn many_pages_are_read_in_little_memory() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let read = report(running.finish());
+    let read = parse_report(running.finish());
     assert_eq!(read["pages"]["read"], 10_001, "{read:#}");
     assert!((1..100 << 20).contains(&peak), "{} MiB", peak >> 20);
 }

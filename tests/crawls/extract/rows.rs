@@ -3,7 +3,7 @@
 use super::*;
 
 /// The mapping of the tests, with rows whose stars are read by the selector.
-fn with_rows(stars: &str) -> Value {
+fn mapping_with_rows(stars: &str) -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let mut mapping = profile_mapping();
     mapping["rows"] = json!({
@@ -20,13 +20,13 @@ fn with_rows(stars: &str) -> Value {
 }
 
 fn rows(kept: &Kept) -> Vec<Value> {
-    let mut rows: Vec<Value> = kept.lines("records");
+    let mut rows: Vec<Value> = kept.exported_lines("records");
     rows.retain(|record| record["dataset"] == "ratings");
     rows.sort_by_key(|row| row["record_id"].to_string());
     rows
 }
 
-fn values(rows: &[Value]) -> Vec<(&str, &Value)> {
+fn stars_by_id(rows: &[Value]) -> Vec<(&str, &Value)> {
     rows.iter()
         .map(|row| (row["record_id"].as_str().unwrap(), &row["fields"]["stars"]))
         .collect()
@@ -48,7 +48,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
     let visits = kept.web.visits().0.len();
 
     kept.work
-        .write_json("mappings/profile.json", &with_rows("b, i"));
+        .write_json("mappings/profile.json", &mapping_with_rows("b, i"));
     let tried = kept.run_extract(&["--dry-run"]);
     assert_eq!(rows(kept), Vec::<Value>::new());
     let report = kept.run_extract(&[]);
@@ -59,7 +59,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
     let first = rows(kept);
     let (four, old, one) = (json!("4"), json!("old"), json!("1"));
     let wanted = [("ada/a", &four), ("ada/b", &old), ("ada/c", &one)];
-    assert_eq!(values(&first), wanted);
+    assert_eq!(stars_by_id(&first), wanted);
     let page = kept.page("/ada");
     for row in &first {
         assert_eq!(row["row"]["url"], page["url"]);
@@ -69,12 +69,12 @@ fn kept_pages_yield_rows(kept: &Kept) {
 
     // Values that the previous version of the mapping read, and that no longer exist, are removed.
     kept.work
-        .write_json("mappings/profile.json", &with_rows("b"));
+        .write_json("mappings/profile.json", &mapping_with_rows("b"));
     kept.run_extract(&[]);
     let second = rows(kept);
     let none = Value::Null;
     let wanted = [("ada/a", &four), ("ada/b", &none), ("ada/c", &one)];
-    assert_eq!(values(&second), wanted);
+    assert_eq!(stars_by_id(&second), wanted);
     assert_eq!(second[1]["history"]["stars"][0]["value"], "old");
     assert_eq!(second[1]["sources"].get("stars"), None);
     kept.run_extract(&[]);
@@ -91,5 +91,5 @@ fn rows_of_a_mapping_that_was_written_later_are_read_from_kept_pages() {
 #[test]
 fn rows_of_a_mapping_that_was_written_later_are_read_from_kept_pages_in_mongodb() {
     let database = fresh_database();
-    kept_pages_yield_rows(&Kept::at(Workplace::new(), database.uri()));
+    kept_pages_yield_rows(&Kept::with_store(Workplace::new(), database.uri()));
 }

@@ -7,12 +7,12 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Web, page};
 use webfill_tests::workplace::Workplace;
 
-use super::{AFTER, BEFORE, HOST, fields_of, health, number, report, sqlite};
+use super::{AFTER, BEFORE, HOST, fields_of, health, parse_number, report, sqlite_uri};
 
 const ROWS: usize = 10;
 
 /// A page of a list with this many rows. Each row has an item, and the first ones have stars.
-fn list(number: usize, rows: usize, with_stars: usize) -> Page {
+fn list_page(number: usize, rows: usize, with_stars: usize) -> Page {
     let row = |at: usize| {
         let stars = match at < with_stars {
             true => format!("<i class=\"stars\">{}</i>", 1 + at % 5),
@@ -44,8 +44,8 @@ fn mapping() -> Value {
 fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)
-        .serve_otherwise(move |request| match number(&request.path) {
-            number if number < BEFORE => list(number, ROWS, ROWS - 1).into(),
+        .serve_otherwise(move |request| match parse_number(&request.path) {
+            number if number < BEFORE => list_page(number, ROWS, ROWS - 1).into(),
             number => after(number).into(),
         });
     work.write_json("mappings/profile.json", &mapping());
@@ -57,7 +57,7 @@ fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
 }
 
 fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
-    let summary = crawl(work, store, |number| list(number, 2, 1));
+    let summary = crawl(work, store, |number| list_page(number, 2, 1));
     let alerts = &summary["found"]["alerts"];
     assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts:#}");
     assert_eq!(fields_of(&alerts[0]), ["ratings[]"]);
@@ -72,7 +72,7 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
         for page in pages {
             let url = page["url"].as_str().expect("a text");
             let path = url.rsplit('/').next().expect(url);
-            assert_eq!(number(path) < BEFORE, had, "{when}: {url}");
+            assert_eq!(parse_number(path) < BEFORE, had, "{when}: {url}");
         }
     }
     let output = health(store, &["--fail-on-alert"]).expect_code(1).stdout;
@@ -93,7 +93,7 @@ fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
 #[test]
 fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone() {
     let work = Workplace::new();
-    rows_that_are_lost_are_an_alert(&work, &sqlite(&work));
+    rows_that_are_lost_are_an_alert(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
@@ -106,8 +106,8 @@ fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone_in_mongodb() {
 #[test]
 fn a_field_that_rows_have_lost_is_an_alert() {
     let work = Workplace::new();
-    let store = sqlite(&work);
-    crawl(&work, &store, |number| list(number, ROWS, 1));
+    let store = sqlite_uri(&work);
+    crawl(&work, &store, |number| list_page(number, ROWS, 1));
     let report = report(&store);
     let alert = &report["mappings"][0]["alert"];
     assert_eq!(fields_of(alert), ["ratings[].stars"], "{report:#}");

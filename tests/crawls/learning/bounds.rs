@@ -55,7 +55,7 @@ fn a_fault_of_this_machine_ends_fetching() {
     let fetch = |most: &str, keep: &str| {
         learn(&work, &["--records", "people.jsonl", "--fetch", most])
             .args(["--allow-private-networks", "--keep", keep])
-            .env("WEBFILL_FETCH_RESOLVE", resolve(&web))
+            .env("WEBFILL_FETCH_RESOLVE", resolve_value(&web))
             .env("WEBFILL_POLITENESS_DELAY", "0.1")
             .finish()
     };
@@ -71,7 +71,7 @@ fn a_fault_of_this_machine_ends_fetching() {
     assert_eq!(web.visits().paths()[before..], asked);
 }
 
-fn resolve(web: &Web) -> String {
+fn resolve_value(web: &Web) -> String {
     let all = web.resolve_args();
     let pairs: Vec<&str> = all
         .iter()

@@ -45,7 +45,7 @@ pub fn city(number: usize) -> &'static str {
     CITIES[number]
 }
 
-pub fn born(number: usize) -> String {
+pub fn birth_year(number: usize) -> String {
     (1815 + number * 7).to_string()
 }
 
@@ -72,7 +72,7 @@ pub fn person_html(number: usize) -> String {
          <tr><th>Died</th><td>{}</td></tr><tr><th>Number</th><td>{number}</td></tr></table>\
          <div class=\"place\"><span class=\"label\">City:</span> <b class=\"city\">{}</b></div>",
         name(number),
-        born(number),
+        birth_year(number),
         1900 + number * 9,
         city(number),
     );
@@ -88,7 +88,7 @@ fn book_html(number: usize) -> String {
     frame(&format!("Book {number}"), &main)
 }
 
-fn html(text: String) -> Page {
+fn html_page(text: String) -> Page {
     status(200)
         .header("content-type", "text/html; charset=utf-8")
         .body(text)
@@ -103,8 +103,8 @@ pub fn serve(web: &Web) -> Site {
             rest.parse::<usize>().ok()
         };
         match (number("/p/"), number("/b/"), number("/old/")) {
-            (Some(number), ..) if number < PEOPLE => html(person_html(number)).into(),
-            (_, Some(number), _) if number < BOOKS => html(book_html(number)).into(),
+            (Some(number), ..) if number < PEOPLE => html_page(person_html(number)).into(),
+            (_, Some(number), _) if number < BOOKS => html_page(book_html(number)).into(),
             (.., Some(number)) => redirect(&format!("/p/{number}")).into(),
             _ => page("Nothing here").status(404).into(),
         }
@@ -121,7 +121,7 @@ pub fn records() -> Vec<Value> {
         };
         json!({"id": number.to_string(), "urls": [url(number)], "fields": {
             "name": unless(0, json!(name(number))),
-            "born": unless(1, json!(born(number))),
+            "born": unless(1, json!(birth_year(number))),
             "city": unless(2, json!(city(number))),
         }})
     };

@@ -9,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::report;
+use super::parse_report;
 
 const HOST: &str = "shop.example";
 const THINGS: usize = 120;
@@ -18,7 +18,7 @@ fn price(number: usize) -> String {
     format!("{}.{:02}", 10 + number * 3, number % 100)
 }
 
-fn html(main: String) -> Page {
+fn html_page(main: String) -> Page {
     status(200)
         .header("content-type", "text/html; charset=utf-8")
         .body(format!(
@@ -27,7 +27,7 @@ fn html(main: String) -> Page {
 }
 
 fn old_page(number: usize) -> Page {
-    html(format!(
+    html_page(format!(
         "<div class=\"thing\"><p class=\"name\">Thing {number}</p><p class=\"cost\">{}</p>\
          <p class=\"stock\">In stock</p></div>",
         price(number)
@@ -35,7 +35,7 @@ fn old_page(number: usize) -> Page {
 }
 
 fn new_page(number: usize) -> Page {
-    html(format!(
+    html_page(format!(
         "<section><h2 id=\"thing-name\">Thing {number}</h2><p>Today <b>only</b></p>\
          <table><tr><th>Price</th><td>{}</td></tr><tr><th>Weight</th><td>{} g</td></tr>\
          <tr><th>State</th><td>In stock</td></tr></table></section>",
@@ -66,10 +66,10 @@ struct Shop {
 impl Shop {
     /// Crawls all things, changes the layout, and crawls all again.
     fn new() -> Shop {
-        Shop::with(&mapping())
+        Shop::with_mapping(&mapping())
     }
 
-    fn with(mapping: &Value) -> Shop {
+    fn with_mapping(mapping: &Value) -> Shop {
         let (work, web) = (Workplace::new(), Web::start());
         std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
         work.write_json("mappings/shop.json", mapping);
@@ -120,7 +120,7 @@ impl Shop {
         .in_folder(self.work.path("."))
     }
 
-    fn file(&self) -> Value {
+    fn read_mapping(&self) -> Value {
         let text = std::fs::read_to_string(self.work.path("mappings/shop.json")).unwrap();
         serde_json::from_str(&text).unwrap()
     }
@@ -144,7 +144,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         health.stdout
     );
     // The repaired mapping is shown, but nothing is written.
-    let before = shop.file();
+    let before = shop.read_mapping();
     let shown = shop.repair(&["--crawl", "second"]).finish().expect_code(0);
     for reported in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
         assert!(
@@ -153,12 +153,12 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
             shown.stdout
         );
     }
-    assert_eq!(shop.file(), before);
+    assert_eq!(shop.read_mapping(), before);
     let reported = shop
         .repair(&["--crawl", "second", "--format", "json"])
         .finish()
         .expect_code(0);
-    let reported = report(&reported);
+    let reported = parse_report(&reported);
     let repaired = reported["repaired"].as_array().unwrap();
     let fields: Vec<&str> = repaired
         .iter()
@@ -175,7 +175,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     shop.repair(&["--crawl", "second", "--apply"])
         .finish()
         .expect_code(0);
-    let after = shop.file();
+    let after = shop.read_mapping();
     assert_eq!(
         after["fields"][0], before["fields"][0],
         "what was whole stays"
@@ -193,7 +193,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
             .expect_code(0);
         let fields =
             json!({"shop": "The Shop", "name": format!("Thing {number}"), "price": price(number)});
-        assert_eq!(report(&tried)["fields"], fields);
+        assert_eq!(parse_report(&tried)["fields"], fields);
     }
     let tested = shop.test_all().expect_code(0);
     assert!(
@@ -219,7 +219,7 @@ fn the_pages_of_an_alert_suffice_and_missing_ones_are_reported() {
     shop.repair(&to).finish().expect_code(0);
     let text = std::fs::read_to_string(shop.work.path("repaired.json")).unwrap();
     assert!(text.contains("alternatives"), "{text}");
-    assert_eq!(shop.file(), mapping());
+    assert_eq!(shop.read_mapping(), mapping());
     let none = shop.repair(&["--crawl", "third"]).finish().expect_code(1);
     assert!(
         none.stderr.contains("no crawl local/third"),
@@ -245,18 +245,18 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
         .as_array_mut()
         .unwrap()
         .push(stock.clone());
-    let shop = Shop::with(&mapping);
+    let shop = Shop::with_mapping(&mapping);
     let reported = shop
         .repair(&["--crawl", "second", "--apply", "--format", "json"])
         .finish()
         .expect_code(1);
-    let reported = report(&reported);
+    let reported = parse_report(&reported);
     let refused = reported["refused"].as_array().unwrap();
     assert_eq!(refused.len(), 1, "{reported:#}");
     assert_eq!(refused[0]["field"], "stock");
     let why = refused[0]["why"].as_str().unwrap();
     assert!(why.contains("no evidence"), "{why}");
-    assert_eq!(shop.file()["fields"][3], stock);
+    assert_eq!(shop.read_mapping()["fields"][3], stock);
 }
 
 /// Writes pages of people with two labelled values, of which the mapping reads the wrong one.
@@ -303,7 +303,7 @@ fn values_that_records_contradict_are_breaks_without_an_alert_or_a_store() {
             .finish()
     };
     let reported = repair(&["--format", "json"]).expect_code(0);
-    let reported = report(&reported);
+    let reported = parse_report(&reported);
     assert_eq!(reported["repaired"][0]["field"], "born", "{reported}");
     assert_eq!(reported["values"][0]["old"], json!(["1870"]), "{reported}");
     assert_eq!(reported["values"][0]["new"], json!(["1800"]), "{reported}");
@@ -402,7 +402,7 @@ fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
         let test = Run::new(["mapping", "test"])
             .args([&file, &work.path(&format!("pages/{person}.html"))]);
         let url = format!("https://people.example/person/{person}");
-        let read = report(&test.args(["--url", &url]).finish().expect_code(0));
+        let read = parse_report(&test.args(["--url", &url]).finish().expect_code(0));
         for (field, name) in FIELDS.iter().enumerate() {
             let expected = value(field, person);
             assert_eq!(

@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{learn, report, workplace};
+use super::{learn, parse_report, workplace};
 
 const HOST: &str = "shelves.example";
 const PAGES: usize = 3;
@@ -33,7 +33,7 @@ fn path(page: usize) -> String {
     }
 }
 
-fn html(number: usize) -> String {
+fn page_html(number: usize) -> String {
     let mut html = String::from("<h1>Books</h1><table class=books><tr><th>Title<th>Stars</tr>");
     for row in 0..ROWS {
         if row == 4 {
@@ -60,7 +60,7 @@ fn html(number: usize) -> String {
 fn write_pages(work: &Workplace) {
     let mut list = String::new();
     for number in 0..2 {
-        work.write(&format!("saved/{number}.html"), html(number));
+        work.write(&format!("saved/{number}.html"), page_html(number));
         let url = format!("http://{HOST}{}", path(number));
         list += &format!(
             "{}\n",
@@ -108,7 +108,7 @@ fn assert_reads_all(work: &Workplace, web: &Web, mapping: &str) {
     for number in 0..PAGES {
         let page = status(200)
             .header("content-type", "text/html")
-            .body(html(number));
+            .body(page_html(number));
         site.serve(&path(number), page);
     }
     std::fs::create_dir_all(work.path("learned")).unwrap();
@@ -162,7 +162,7 @@ fn records_whose_url_is_a_listing_become_rows() {
             "json",
         ],
     );
-    let reported = report(&run.finish().expect_code(0));
+    let reported = parse_report(&run.finish().expect_code(0));
     let rows = &reported["mappings"][0]["rows"];
     assert_eq!(rows["matched"], 5, "{reported:#}");
     assert_eq!(

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use webfill_tests::site::Web;
 
-use super::made_site::{self, PEOPLE, born, city, name, records, serve, url};
-use super::{learn, report, workplace};
+use super::made_site::{self, PEOPLE, birth_year, city, name, records, serve, url};
+use super::{learn, parse_report, workplace};
 
 /// The values that the learned mapping reads for a field on the pages of people, in their order.
 fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
@@ -16,7 +16,7 @@ fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Va
             .in_folder(work.path("."))
             .finish()
             .expect_code(0);
-        values.push(report(&run)["fields"][field].clone());
+        values.push(parse_report(&run)["fields"][field].clone());
     }
     values
 }
@@ -40,7 +40,7 @@ fn examples_need_no_records() {
             "--example".into(),
             url(number),
             format!("name={}", name(number)),
-            format!("born={}", born(number)),
+            format!("born={}", birth_year(number)),
         ]);
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -50,7 +50,9 @@ fn examples_need_no_records() {
     assert_eq!(written["name"], "persons");
     let names: Vec<Value> = (0..PEOPLE).map(|number| json!(name(number))).collect();
     assert_eq!(read_field(&work, "name"), names);
-    let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
+    let years: Vec<Value> = (0..PEOPLE)
+        .map(|number| json!(birth_year(number)))
+        .collect();
     assert_eq!(read_field(&work, "born"), years);
 }
 
@@ -109,12 +111,18 @@ fn statements_of_a_person_win_over_values_of_records() {
     assert_eq!(read_field(&work, "born")[3], json!("1927"));
     let mut run = learn(&work, &args);
     for number in 0..3 {
-        run = run.args(["--correct", &url(number), &format!("born={}", born(number))]);
+        run = run.args([
+            "--correct",
+            &url(number),
+            &format!("born={}", birth_year(number)),
+        ]);
     }
     let died = (1900 + 3 * 9).to_string();
     run.args(["--reject", &url(3), &format!("born={died}")])
         .finish()
         .expect_code(0);
-    let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
+    let years: Vec<Value> = (0..PEOPLE)
+        .map(|number| json!(birth_year(number)))
+        .collect();
     assert_eq!(read_field(&work, "born"), years);
 }

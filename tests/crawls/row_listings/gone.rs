@@ -8,7 +8,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{HOST, crawl, export, list, mapping, rule, sqlite};
+use super::{HOST, crawl, export, list_page, mapping, rule, sqlite_uri};
 
 const PAGES: [&str; 3] = ["/list", "/list?page=2", "/list?page=3"];
 
@@ -28,7 +28,7 @@ fn serve(site: &Site, pages: &[&[&str]]) {
             .map(|id| json!({"id": id, "price": "1"}))
             .collect();
         let next = PAGES.get(number + 1).filter(|_| number + 1 < pages.len());
-        site.serve(PAGES[number], list(&rows, next.copied()));
+        site.serve(PAGES[number], list_page(&rows, next.copied()));
     }
 }
 
@@ -115,7 +115,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
 #[test]
 fn rows_of_a_list_that_was_read_to_its_end_go_and_come_back() {
     let work = workplace();
-    rows_go_and_come_back(&work, &sqlite(&work));
+    rows_go_and_come_back(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
@@ -128,7 +128,7 @@ fn rows_of_a_list_that_was_read_to_its_end_go_and_come_back_in_mongodb() {
 #[test]
 fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
     let (work, web) = (workplace(), Web::start());
-    let (site, store) = (web.site(HOST), sqlite(&work));
+    let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
     crawl(&work, &web, &store, &["/list"])
         .finish()
@@ -156,7 +156,7 @@ fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
 #[test]
 fn a_list_that_a_limit_has_cut_says_nothing() {
     let (work, web) = (workplace(), Web::start());
-    let (site, store) = (web.site(HOST), sqlite(&work));
+    let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
     crawl(&work, &web, &store, &["/list"])
         .finish()
@@ -176,7 +176,7 @@ fn a_list_that_a_limit_has_cut_says_nothing() {
 #[test]
 fn a_list_that_is_empty_all_at_once_is_not_believed() {
     let (work, web) = (workplace(), Web::start());
-    let (site, store) = (web.site(HOST), sqlite(&work));
+    let (site, store) = (web.site(HOST), sqlite_uri(&work));
     let mut with_field = mapping(&rule(&["id", "price"], &["id"]));
     with_field["rows"]["complete"] = true.into();
     with_field["fields"] = json!([
@@ -242,7 +242,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
 #[test]
 fn a_person_confirms_that_most_rows_of_a_list_are_gone() {
     let work = workplace();
-    a_doubted_list_is_confirmed(&work, &sqlite(&work));
+    a_doubted_list_is_confirmed(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
@@ -255,7 +255,7 @@ fn a_person_confirms_that_most_rows_of_a_list_are_gone_in_mongodb() {
 #[test]
 fn kills_mark_no_row_that_its_list_holds() {
     let (work, web) = (workplace(), Web::start());
-    let (site, store) = (web.site(HOST), sqlite(&work));
+    let (site, store) = (web.site(HOST), sqlite_uri(&work));
     serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
     crawl(&work, &web, &store, &["/list"])
         .finish()

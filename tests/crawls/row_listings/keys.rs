@@ -7,7 +7,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::{crawl, export, list, mapping, rule, sqlite, stored_rows};
+use super::{crawl, export, list_page, mapping, rule, sqlite_uri, stored_rows};
 
 /// The rows of a page, the rows that are stored, and the number of rows reported as lost, for each case.
 fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
@@ -54,7 +54,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
         &mapping(&rule(&["id", "price"], &["id"])),
     );
     for (path, rows, ..) in cases() {
-        site.serve(path, list(&rows, None));
+        site.serve(path, list_page(&rows, None));
     }
     let paths: Vec<&str> = cases().iter().map(|case| case.0).collect();
     crawl(work, &web, store, &paths).finish().expect_code(0);
@@ -84,7 +84,7 @@ fn rows_that_are_lost_to_another_one_are_said(work: &Workplace, store: &str) {
 #[test]
 fn rows_lost_to_another_one_with_their_key_are_reported() {
     let work = Workplace::new();
-    rows_that_are_lost_to_another_one_are_said(&work, &sqlite(&work));
+    rows_that_are_lost_to_another_one_are_said(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
@@ -120,7 +120,7 @@ fn row_of_names() -> Value {
 fn no_name_of_a_field_costs_its_value(work: &Workplace, store: &str) {
     let web = Web::start();
     let file = work.write_json("mappings/profile.json", &mapping(&rule(&NAMES, &["id"])));
-    let html = list(&[row_of_names()], None);
+    let html = list_page(&[row_of_names()], None);
     web.site(super::HOST).serve("/list", html);
     crawl(work, &web, store, &["/list"]).finish().expect_code(0);
     let rows = stored_rows(store, &["--with-parent"]);
@@ -185,7 +185,7 @@ fn list_text() -> String {
 #[test]
 fn no_name_of_a_field_of_rows_costs_its_value() {
     let work = Workplace::new();
-    no_name_of_a_field_costs_its_value(&work, &sqlite(&work));
+    no_name_of_a_field_costs_its_value(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]

@@ -6,7 +6,7 @@ use webfill_test_needs::needs;
 use webfill_tests::site::{Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::{HOST, crawl, list, mapping, rule, sqlite, stored_rows};
+use super::{HOST, crawl, list_page, mapping, rule, sqlite_uri, stored_rows};
 
 /// The length of a row that is longer than rows may be, in bytes.
 const TOO_LONG: usize = (1 << 20) + 1;
@@ -32,9 +32,9 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
         row("a", "4"),
         json!({"id": "c", "note": "x".repeat(TOO_LONG)}),
     ];
-    site.serve("/first", list(&first, None));
-    site.serve("/second", list(&[row("d", "1")], None));
-    site.serve("/none", list(&[], None));
+    site.serve("/first", list_page(&first, None));
+    site.serve("/second", list_page(&[row("d", "1")], None));
+    site.serve("/none", list_page(&[], None));
     let paths = ["/first", "/second", "/none"];
     let reported = crawl(work, &web, store, &paths).finish().expect_code(0);
     let expected = json!({
@@ -66,7 +66,7 @@ fn row_results_are_counted(work: &Workplace, store: &str) {
 #[test]
 fn rows_are_counted_by_result_in_the_summary() {
     let work = Workplace::new();
-    row_results_are_counted(&work, &sqlite(&work));
+    row_results_are_counted(&work, &sqlite_uri(&work));
 }
 
 #[needs(mongod)]
@@ -83,14 +83,14 @@ fn rows_of_pages_that_have_not_changed_stay_counted() {
     let web = Web::start();
     work.write_json("mappings/profile.json", &mapping(&rule(&["id"], &["id"])));
     let rows = [json!({"id": "a"}), json!({"id": "b"})];
-    let page = list(&rows, None).header("ETag", "\"1\"");
+    let page = list_page(&rows, None).header("ETag", "\"1\"");
     web.site(HOST).serve_with("/list", move |request| {
         match request.header("If-None-Match") {
             Some(_) => status(304).into(),
             None => page.clone().into(),
         }
     });
-    let store = sqlite(&work);
+    let store = sqlite_uri(&work);
     let refreshed = |more: &[&str]| {
         let run = crawl(&work, &web, &store, &["/list"]).args(more);
         run.finish().expect_code(0).summary().json

@@ -13,7 +13,7 @@ const REFUSED: usize = 2;
 /// How often the command that fetches failed pages again may be repeated: it meets refusals, too.
 const MOST_RETRIES: usize = 12;
 
-fn size() -> usize {
+fn user_count() -> usize {
     let users = std::env::var("WEBFILL_RATING_USERS").ok();
     users.map_or(50, |users| users.parse().expect("a number of users"))
 }
@@ -23,11 +23,11 @@ fn all_ratings_are_collected(
     progress: impl Fn() -> BTreeMap<String, (i64, i64)>,
     work: &Workplace,
 ) {
-    let ratings = Ratings::large_site(size());
+    let ratings = Ratings::large_site(user_count());
     let web = Web::start();
     let refusals = ratings.serve_refusing(&web, OF, REFUSED);
     let truth = ratings.expected_records();
-    let done = all_done(ratings);
+    let done = complete_progress(ratings);
     let crawl = || crawl(work, &web, store).time_limit(TIME_LIMIT);
     crawl().finish().expect_code(0);
     let mut retries = 0;
@@ -37,7 +37,7 @@ fn all_ratings_are_collected(
         crawl().args(again).finish().expect_code(0);
     }
     assert!(
-        refusals.refused_count() > ratings.pages() / OF,
+        refusals.refused_count() > ratings.total_page_count() / OF,
         "{}",
         refusals.refused_count()
     );
@@ -52,9 +52,9 @@ fn all_ratings_are_collected(
 
 #[test]
 fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
-    let ratings = Ratings::large_site(size());
+    let ratings = Ratings::large_site(user_count());
     let work = workplace(ratings);
-    let store = sqlite(&work);
+    let store = sqlite_uri(&work);
     all_ratings_are_collected(&store, || progress(&store), &work);
 }
 
@@ -62,7 +62,7 @@ fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
 #[test]
 fn all_ratings_of_all_users_are_collected_into_mongodb_as_well() {
     let database = fresh_database();
-    let work = workplace(Ratings::large_site(size()));
+    let work = workplace(Ratings::large_site(user_count()));
     let uri = database.uri();
     all_ratings_are_collected(uri, || progress_in_mongodb(uri), &work);
 }

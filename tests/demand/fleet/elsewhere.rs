@@ -24,11 +24,11 @@ impl Fleet {
     /// Starts a dispatcher from a backup, on another address and with another state folder. A first attempt without the
     /// option that declares the backup is refused.
     pub(crate) fn start_restored(&mut self, backup: &Path) {
-        self.start_restored_by(backup, |role| role);
+        self.start_restored_with(backup, |role| role);
     }
 
     /// Starts such a dispatcher with a role modified by `change`.
-    pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
+    pub(crate) fn start_restored_with(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect_code(2);
         assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);

@@ -45,7 +45,7 @@ fn read_documented() -> Families {
 }
 
 /// Adds the series of a page of metrics.
-fn add(families: &mut Families, exposition: &str) {
+fn add_series(families: &mut Families, exposition: &str) {
     let mut current = String::new();
     for line in exposition.lines() {
         if let Some(family) = line.strip_prefix("# TYPE ") {
@@ -82,7 +82,7 @@ fn the_reference_lists_the_series_with_their_types_and_labels() {
     });
     let mut exposed = Families::new();
     for port in [DISPATCHER, SUPERVISOR] {
-        add(&mut exposed, &scrape_text(&fleet, port));
+        add_series(&mut exposed, &scrape_text(&fleet, port));
     }
     let mut documented = read_documented();
     if !exposed.contains_key(READ_LATER) {

@@ -14,12 +14,12 @@ use crate::fleet::{Fleet, request_with, wait_for};
 
 const PORT: u16 = 9090;
 
-fn repository(path: &str) -> PathBuf {
+fn repository_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
 fn promtool(arguments: &[&str]) -> Command {
-    let mut command = Command::new(repository(".cache/prometheus/promtool"));
+    let mut command = Command::new(repository_path(".cache/prometheus/promtool"));
     command.args(arguments);
     command
 }
@@ -55,20 +55,20 @@ impl Prometheus {
     /// Starts with these texts of the rules replaced, because a test cannot wait as long as the rules do.
     fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
-        let config = fs::read_to_string(repository("deploy/monitoring/prometheus.yml"));
+        let config = fs::read_to_string(repository_path("deploy/monitoring/prometheus.yml"));
         let config = config.expect("it is delivered").replace("15s", "1s");
         let ours = ["127.0.0.1:9464", "127.0.0.1:9465"];
         assert!(ours.iter().all(|target| config.contains(target)));
         let config = config.replace("\"127.0.0.1:946", &format!("\"{host}:946"));
         let file = fleet.work.write("prometheus.yml", config);
-        let rules = repository("deploy/monitoring/webfill.rules.yml");
+        let rules = repository_path("deploy/monitoring/webfill.rules.yml");
         let mut rules = fs::read_to_string(rules).expect("they are delivered");
         for (text, other) in replaced {
             assert!(rules.contains(text), "{text}");
             rules = rules.replace(text, other);
         }
         fleet.work.write("webfill.rules.yml", rules);
-        let child = Command::new(repository(".cache/prometheus/prometheus"))
+        let child = Command::new(repository_path(".cache/prometheus/prometheus"))
             .arg(format!("--config.file={}", file.display()))
             .arg(format!(
                 "--storage.tsdb.path={}",
@@ -83,13 +83,13 @@ impl Prometheus {
         let host = host.clone();
         let prometheus = Prometheus { child, host };
         wait_for("prometheus is ready", || {
-            let answer = prometheus.answer("/-/ready");
+            let answer = prometheus.get("/-/ready");
             (answer?.0 == 200).then_some(())
         });
         prometheus
     }
 
-    fn answer(&self, path: &str) -> Option<(u16, String)> {
+    fn get(&self, path: &str) -> Option<(u16, String)> {
         let head = [
             &format!("GET {path} HTTP/1.0") as &str,
             &format!("Host: {}:{PORT}", self.host),
@@ -97,8 +97,8 @@ impl Prometheus {
         try_http_at((&self.host, PORT), &head, "").ok()
     }
 
-    fn data(&self, path: &str) -> Value {
-        let (_, body) = self.answer(path).expect("it answers");
+    fn get_data(&self, path: &str) -> Value {
+        let (_, body) = self.get(path).expect("it answers");
         let answer: Value =
             serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
         assert_eq!(answer["status"], "success", "{path}: {answer}");
@@ -111,7 +111,7 @@ impl Prometheus {
             .bytes()
             .map(|byte| format!("%{byte:02X}"))
             .collect();
-        let data = self.data(&format!("/api/v1/query?query={encoded}"));
+        let data = self.get_data(&format!("/api/v1/query?query={encoded}"));
         let series = data["result"].as_array().expect("a vector");
         let value = |series: &Value| {
             series["value"][1]
@@ -151,14 +151,14 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     let fetches = prometheus.query("webfill_fetch_duration_seconds_count");
     let pages = fleet.web.visits().pages().len() as f64;
     assert_eq!((ok, fetches), (vec![18.0], vec![pages]));
-    let groups = prometheus.data("/api/v1/rules");
+    let groups = prometheus.get_data("/api/v1/rules");
     let groups = groups["groups"].as_array().expect("groups");
     let rules = groups
         .iter()
         .flat_map(|group| group["rules"].as_array().expect("rules"));
     let rules: Vec<&Value> = rules.collect();
     assert!(rules.len() > 20);
-    let mut expressions = panels();
+    let mut expressions = panel_expressions();
     assert!(expressions.len() > 50);
     wait_for("each expression of the dashboard yields something", || {
         expressions.retain(|expression| prometheus.query(expression).is_empty());
@@ -170,7 +170,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
             }
         }
     });
-    let named = rules.iter().flat_map(|rule| named_in(&rule["query"]));
+    let named = rules.iter().flat_map(|rule| series_names(&rule["query"]));
     for series in named.filter(|series| !OF_A_JOURNAL.contains(&series.as_str())) {
         let found = prometheus.query(&series);
         assert!(!found.is_empty(), "{series}, which an alert names");
@@ -213,8 +213,8 @@ fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
 }
 
 /// The expressions of all panels, in the form in which Grafana sends them.
-fn panels() -> Vec<String> {
-    let file = fs::read_to_string(repository("deploy/monitoring/webfill.json"));
+fn panel_expressions() -> Vec<String> {
+    let file = fs::read_to_string(repository_path("deploy/monitoring/webfill.json"));
     let dashboard: Value = serde_json::from_str(&file.expect("it is delivered")).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
     let targets = panels
@@ -229,7 +229,7 @@ fn panels() -> Vec<String> {
 }
 
 /// The names of series in an expression.
-fn named_in(expression: &Value) -> Vec<String> {
+fn series_names(expression: &Value) -> Vec<String> {
     let expression = expression.as_str().expect("an expression");
     let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let names = words.filter(|word| word.starts_with("webfill_") || word.starts_with("process_"));
@@ -239,10 +239,10 @@ fn named_in(expression: &Value) -> Vec<String> {
 #[needs(prometheus)]
 #[test]
 fn each_alert_is_raised_by_its_own_cause_only() {
-    let rules = repository("deploy/monitoring/webfill.rules.yml");
+    let rules = repository_path("deploy/monitoring/webfill.rules.yml");
     let checked = run_to_success(promtool(&["check", "rules", &rules.display().to_string()]));
     assert!(checked.contains("SUCCESS"), "{checked}");
-    let tests = repository("tests/prometheus/alerts.test.yml");
+    let tests = repository_path("tests/prometheus/alerts.test.yml");
     run_to_success(promtool(&["test", "rules", &tests.display().to_string()]));
     let (rules, tests) = [rules, tests].map(fs::read_to_string).into();
     let (rules, tests) = (rules.expect("text"), tests.expect("text"));

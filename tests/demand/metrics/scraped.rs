@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Scraped(BTreeMap<String, f64>);
 
 impl Scraped {
-    pub(super) fn read(text: &str) -> Scraped {
+    pub(super) fn parse(text: &str) -> Scraped {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let series = lines.map(|line| {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");
@@ -25,7 +25,7 @@ impl Scraped {
         self.0.get(series).copied()
     }
 
-    pub(super) fn of(&self, series: &str) -> f64 {
+    pub(super) fn value_of(&self, series: &str) -> f64 {
         self.get(series)
             .unwrap_or_else(|| panic!("{series} is not among {:#?}", self.0))
     }
@@ -50,9 +50,9 @@ impl Scraped {
         };
         for (name, value) in before.0.iter().filter(|(name, _)| grows(name)) {
             assert!(
-                self.of(name) >= *value,
+                self.value_of(name) >= *value,
                 "{name}: {value}, then {}",
-                self.of(name)
+                self.value_of(name)
             );
         }
     }

@@ -10,12 +10,12 @@ const REASONS: [&str; 7] = [
     "lane", "limit", "pause", "backoff", "delay", "store", "turn",
 ];
 
-fn tasks(reported: &Scraped, reason: &str) -> Option<f64> {
+fn count_queued(reported: &Scraped, reason: &str) -> Option<f64> {
     reported.get(&format!("webfill_queued_tasks{{waits_for=\"{reason}\"}}"))
 }
 
 fn age_s(reported: &Scraped, reason: &str) -> f64 {
-    reported.of(&format!(
+    reported.value_of(&format!(
         "webfill_queued_oldest_due_seconds{{waits_for=\"{reason}\"}}"
     ))
 }
@@ -26,7 +26,7 @@ fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
         let metrics = scrape(fleet, DISPATCHER);
         let is_reported = REASONS.iter().all(|reason| {
             let wanted = expected.iter().find(|(name, _)| name == reason);
-            tasks(&metrics, reason) == Some(wanted.map_or(0.0, |(_, tasks)| *tasks))
+            count_queued(&metrics, reason) == Some(wanted.map_or(0.0, |(_, tasks)| *tasks))
         });
         is_reported.then_some(metrics)
     })
@@ -72,7 +72,7 @@ fn queued_tasks_are_counted_by_reason_with_their_age() {
     fleet.feed(&requests("by-hand.example", 7, "by-hand", &json!({})));
     let metrics = wait_for("each waits for its own", || {
         let metrics = scrape(&fleet, DISPATCHER);
-        let waits = REASONS.map(|reason| tasks(&metrics, reason));
+        let waits = REASONS.map(|reason| count_queued(&metrics, reason));
         // One page of the limited site is fetched. Of the slow site, the first page is fetched, and the second is
         // handed out and waits for the delay.
         let [lane, limit, pause, backoff, delay, store, turn] = waits;
@@ -103,7 +103,7 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
     fleet.drain_supervisor("one");
     fleet.feed(&requests("a.example", 6, "queued", &json!({})));
     let reported = wait_until_waiting(&fleet, &[("lane", 6.0)]);
-    assert_eq!(reported.of("webfill_tasks{state=\"queued\"}"), 6.0);
+    assert_eq!(reported.value_of("webfill_tasks{state=\"queued\"}"), 6.0);
     fleet.run(&["pause", APP, "queued"]).expect_code(0);
     wait_until_waiting(&fleet, &[("pause", 6.0)]);
     fleet.run(&["resume", APP, "queued"]).expect_code(0);
@@ -116,7 +116,7 @@ fn paused_tasks_and_tasks_without_a_lane_are_distinguished() {
 fn sites_in_trouble_back_off_in_the_metrics() {
     let mut fleet = Fleet::unstarted_fleet(&[("BACKOFF_BLOCKED", "3600")]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
-    fleet.set("METRICS_DISPATCHER", &at);
+    fleet.set_env("METRICS_DISPATCHER", &at);
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
     fleet
@@ -126,7 +126,7 @@ fn sites_in_trouble_back_off_in_the_metrics() {
     fleet.feed(&requests("blocks.example", 9, "c", &json!({})));
     let metrics = wait_for("the site backs off", || {
         let metrics = scrape(&fleet, DISPATCHER);
-        (tasks(&metrics, "backoff")? >= 7.0).then_some(metrics)
+        (count_queued(&metrics, "backoff")? >= 7.0).then_some(metrics)
     });
     assert!(age_s(&metrics, "backoff") > 0.0);
     assert_eq!(age_s(&metrics, "turn"), 0.0);

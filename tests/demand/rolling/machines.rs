@@ -48,7 +48,7 @@ impl Machines {
             units.start(&name);
         }
         wait_for("all are welcome", || {
-            (machines.sites_of_each().len() == SUPERVISORS).then_some(())
+            (machines.sites_per_supervisor().len() == SUPERVISORS).then_some(())
         });
         machines.feed(90);
         machines.wait_for_pages(SITES * 2);
@@ -107,7 +107,7 @@ impl Machines {
         self.fleet.client().ask(&json!({"action": "status"}))
     }
 
-    pub(crate) fn sites_of_each(&self) -> Vec<u64> {
+    pub(crate) fn sites_per_supervisor(&self) -> Vec<u64> {
         let status = self.status();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();
         let sites = supervisors.filter_map(|one| one["sites"].as_u64());
@@ -116,7 +116,7 @@ impl Machines {
 
     pub(crate) fn wait_until_even(&self) {
         wait_for("the load is even", || {
-            is_even(&self.sites_of_each()).then_some(())
+            is_even(&self.sites_per_supervisor()).then_some(())
         });
     }
 

@@ -4,26 +4,26 @@ use webfill_api::MAX_REQUESTS;
 use webfill_scheduler::control::{ControlRequest, parse_request};
 use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_scheduler::scope::Scope;
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 /// The time of all requests, because the expiry of crawls is compared with it.
 const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {
     match parse_request(input, NOW_MS) {
-        Ok(ControlRequest::Local(request)) => judge_local(request),
+        Ok(ControlRequest::Local(request)) => assert_local_round_trip(request),
         Ok(ControlRequest::Feed { batch, .. }) => assert!(batch.len() <= MAX_REQUESTS),
         Ok(ControlRequest::Act(action)) => drop(format!("{action:?}")),
         Ok(ControlRequest::UnreadFeed) => unreachable!("what is read is not unread"),
         Err(refusal) => {
             assert!(refusal.path.starts_with('$'), "a refusal says where");
             assert!(!refusal.message.is_empty(), "a refusal says why");
-            refusal.answer().to_string();
+            refusal.to_answer().to_string();
         }
     }
 }
 
-fn judge_local(request: LocalRequest) {
+fn assert_local_round_trip(request: LocalRequest) {
     let text = serde_json::to_vec(&request).expect("a request is plain JSON");
     let Ok(ControlRequest::Local(again)) = parse_request(&text, NOW_MS) else {
         panic!("what a client of ours writes is read");
@@ -33,24 +33,24 @@ fn judge_local(request: LocalRequest) {
     match request {
         LocalRequest::OpenCrawl { spec, .. } => {
             if let Ok(scope) = Scope::compile(&spec) {
-                judge(&scope);
+                exercise_scope(&scope);
             }
         }
         LocalRequest::FeedSeeds { seeds, .. } => {
             for seed in seeds {
-                let _ = canonical(&seed.url, None).map_err(|refusal| refusal.to_string());
+                let _ = canonical_url(&seed.url, None).map_err(|refusal| refusal.to_string());
             }
         }
         _ => {}
     }
 }
 
-fn judge(scope: &Scope) {
+fn exercise_scope(scope: &Scope) {
     for url in [
         "https://www.example.com/people/ada?page=2",
         "http://[::1]:8080/a.tar.gz",
     ] {
-        let url = canonical(url, None).expect("it is one");
+        let url = canonical_url(url, None).expect("it is one");
         // Both answers are valid, but there must be one.
         let _ = scope.check_page(&url);
     }

@@ -2,9 +2,9 @@
 //! the body.
 
 use webfill_worker::charset::{
-    Kind, declared_kind, decode, encoding_of, is_supported_type, media_type,
+    Kind, content_kind, declared_kind, decode, encoding_of, is_supported_type,
 };
-use webfill_worker::retry_after;
+use webfill_worker::parse_retry_after;
 
 /// The longest wait that an answer can require, in seconds.
 const YEAR_S: u64 = 31_536_000;
@@ -15,14 +15,14 @@ pub(crate) fn run(input: &[u8]) {
         None => (input, &input[input.len()..]),
     };
     let header = String::from_utf8_lossy(header);
-    if let Some(wait) = retry_after(&header) {
+    if let Some(wait) = parse_retry_after(&header) {
         assert!(wait.as_secs() <= YEAR_S);
     }
     if is_supported_type(&header) {
         assert_ne!(declared_kind(&header), Some(Kind::Unsupported));
     }
     for content_type in [None, Some(&*header)] {
-        let kind = media_type(content_type, body);
+        let kind = content_kind(content_type, body);
         let encoding = encoding_of(body, content_type, kind);
         let text = decode(body, content_type, kind);
         // One byte is at most U+FFFD, or one letter of the basic plane: three bytes.

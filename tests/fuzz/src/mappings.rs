@@ -18,13 +18,13 @@ pub(crate) fn run(input: &[u8]) {
     let processor = |kind: &str, name: &str| json!([{"type": kind, "parameters": {name: text}}]);
     let text = match kind % 8 {
         0 => text.to_owned(),
-        1 => with_chain(processor("xpath", "expression")),
-        2 => with_chain(processor("css", "selector")),
-        3 => with_chain(processor("regex", "pattern")),
-        4 => with_chain(processor("jsonpath", "expression")),
-        5 => with_chain(json!([{"type": "date", "parameters": {"formats": [text]}}])),
-        6 => with_pattern("regex", text),
-        _ => with_pattern("glob", text),
+        1 => mapping_with_chain(processor("xpath", "expression")),
+        2 => mapping_with_chain(processor("css", "selector")),
+        3 => mapping_with_chain(processor("regex", "pattern")),
+        4 => mapping_with_chain(processor("jsonpath", "expression")),
+        5 => mapping_with_chain(json!([{"type": "date", "parameters": {"formats": [text]}}])),
+        6 => mapping_with_pattern("regex", text),
+        _ => mapping_with_pattern("glob", text),
     };
     let source = Source {
         name: "m.json".into(),
@@ -36,7 +36,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-fn with_chain(chain: Value) -> String {
+fn mapping_with_chain(chain: Value) -> String {
     json!({
         "name": "m",
         "url_patterns": [{"type": "host", "pattern": "example.com"}],
@@ -45,7 +45,7 @@ fn with_chain(chain: Value) -> String {
     .to_string()
 }
 
-fn with_pattern(kind: &str, pattern: &str) -> String {
+fn mapping_with_pattern(kind: &str, pattern: &str) -> String {
     json!({
         "name": "m",
         "url_patterns": [{"type": kind, "pattern": pattern}],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 
 /// The deadline of one extraction, counted from its start.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -27,15 +27,15 @@ pub(crate) fn run(input: &[u8]) {
     if kind == PageKind::Html && text.len() <= COMPARED_BYTES {
         webfill_document::compare_tokenizers(&text);
     }
-    ENGINE.with(|engine| extract_by(engine, kind, &text));
+    ENGINE.with(|engine| extract_with(engine, kind, &text));
 }
 
 /// Extracts from a page with arbitrary mappings.
 pub(crate) fn extract(set: MappingSet, kind: PageKind, text: &str) {
-    extract_by(&engine(set), kind, text);
+    extract_with(&engine(set), kind, text);
 }
 
-fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
+fn extract_with(engine: &Engine, kind: PageKind, text: &str) {
     let url = Url::parse("https://example.com/people/ada?page=2").expect("it is one");
     let page = PageInput {
         url: &url,
@@ -56,7 +56,7 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
     };
     serde_json::to_string(&extraction).expect("fields are plain JSON");
     for link in extraction.links.iter().chain(&extraction.all_links) {
-        if let Ok(url) = canonical(link, None) {
+        if let Ok(url) = canonical_url(link, None) {
             assert_eq!(
                 url.as_str(),
                 link,

@@ -1,6 +1,6 @@
 //! A robots.txt file, and paths from the same bytes, so that rules match.
 
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 use webfill_worker::robots_rules::RobotsRules;
 
 /// Lines of the file that are tried as paths.
@@ -34,5 +34,5 @@ pub(crate) fn run(input: &[u8]) {
 
 fn url_of(path: &str) -> Option<Url> {
     let base = Url::parse("http://example.com/").expect("it is one");
-    canonical(path, Some(&base)).ok()
+    canonical_url(path, Some(&base)).ok()
 }

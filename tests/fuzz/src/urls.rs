@@ -1,25 +1,25 @@
 //! Links as pages contain them: absolute, or relative to the page's URL.
 
 use webfill_urls::address::classify;
-use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical, origin, page_hash, site};
+use webfill_urls::{Host, MAX_URL_BYTES, Url, canonical_url, origin, page_hash, site};
 
 pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let base = Url::parse("https://www.example.com/people/ada?page=2").expect("it is one");
     for base in [None, Some(&base)] {
-        match canonical(&text, base) {
-            Ok(url) => assert_promises_kept(&url),
+        match canonical_url(&text, base) {
+            Ok(url) => assert_canonical(&url),
             Err(refusal) => assert!(refusal.to_string().len() < 4_096, "errors are short"),
         }
     }
 }
 
-fn assert_promises_kept(url: &Url) {
+fn assert_canonical(url: &Url) {
     assert!(matches!(url.scheme(), "http" | "https"));
     assert!(url.as_str().len() <= MAX_URL_BYTES);
     assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
     assert_eq!(
-        canonical(url.as_str(), None).as_ref(),
+        canonical_url(url.as_str(), None).as_ref(),
         Ok(url),
         "the canonical form is its own canonical form"
     );

@@ -15,8 +15,8 @@ use webfill_wire::{
 pub(crate) fn run(input: &[u8]) {
     let (message, body) = crate::split_choice(input);
     // Frames without a version: a handshake, and its refusal.
-    let _ = handshake::read_from_supervisor(&[&[0], body].concat());
-    let _ = handshake::read_refusal(&[&[0], body].concat());
+    let _ = handshake::decode_supervisor_frame(&[&[0], body].concat());
+    let _ = handshake::decode_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();
     match message % 5 {
         0 => assert_round_trip::<SupervisorToDispatcher>(&frame),

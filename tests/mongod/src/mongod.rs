@@ -140,7 +140,7 @@ impl Mongod {
 
     /// The number of executed commands that read or write documents, including a few of its own. Monitoring commands
     /// are not counted.
-    pub fn document_commands(&self) -> i64 {
+    pub fn count_document_commands(&self) -> i64 {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         let status = self.run_admin_command(&direct, doc! {"serverStatus": 1});
         let total = |name| {

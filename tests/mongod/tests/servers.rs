@@ -7,7 +7,7 @@ use mongodb::bson::{Document, doc};
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 
-async fn count(uri: &str) -> u64 {
+async fn insert_and_count(uri: &str) -> u64 {
     let client = Client::with_uri_str(uri).await.unwrap();
     let database = client.default_database().unwrap();
     let kept = database.collection::<Document>("kept");
@@ -22,9 +22,9 @@ async fn each_database_is_empty_at_first() {
     let first = fresh_database();
     println!("a server within {:?}", started.elapsed());
     let second = fresh_database();
-    assert_eq!(count(first.uri()).await, 1);
-    assert_eq!(count(second.uri()).await, 1);
-    assert_eq!(count(second.uri()).await, 2);
+    assert_eq!(insert_and_count(first.uri()).await, 1);
+    assert_eq!(insert_and_count(second.uri()).await, 1);
+    assert_eq!(insert_and_count(second.uri()).await, 2);
 }
 
 #[needs(mongod)]
@@ -32,12 +32,12 @@ async fn each_database_is_empty_at_first() {
 async fn a_killed_server_comes_back_with_its_data() {
     let mut mongod = Mongod::start();
     let uri = mongod.uri("test");
-    assert_eq!(count(&uri).await, 1);
-    let before = mongod.document_commands();
-    assert_eq!(count(&uri).await, 2);
-    let counted = mongod.document_commands() - before;
+    assert_eq!(insert_and_count(&uri).await, 1);
+    let before = mongod.count_document_commands();
+    assert_eq!(insert_and_count(&uri).await, 2);
+    let counted = mongod.count_document_commands() - before;
     assert!((2..50).contains(&counted), "{counted}");
     mongod.kill();
     mongod.restart();
-    assert_eq!(count(&uri).await, 3);
+    assert_eq!(insert_and_count(&uri).await, 3);
 }

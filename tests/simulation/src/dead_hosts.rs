@@ -5,7 +5,7 @@ use webfill_scheduler::ApplicationLimits;
 use webfill_wire::Lane;
 
 use crate::dice::Dice;
-use crate::drawn_orders::{self, pause};
+use crate::drawn_orders::{self, pause_order};
 use crate::names::CRAWLS;
 use crate::plan::{DeadHosts, Plan};
 use crate::robots::RobotsPlan;
@@ -42,7 +42,7 @@ pub(crate) fn add_dead_hosts(plan: &mut Plan, dice: &mut Dice) {
     for crawl in 0..CRAWLS.len() {
         if dice.once_in(2) {
             let (at_ms, for_ms) = (later(dice), dice.log_uniform(1_000, 4 * unreachable_ms));
-            let (order, taken_back_by) = pause(crawl, for_ms);
+            let (order, taken_back_by) = pause_order(crawl, for_ms);
             drawn_orders::push_order(plan, at_ms, order, taken_back_by);
         }
     }

@@ -47,9 +47,9 @@ pub(crate) fn add_unreceived_order(plan: &mut Plan, dice: &mut Dice) {
     let holds_ms = 2 * plan.lease_ms;
     let (site, crawl) = draw_subject(plan, dice);
     let (order, taken_back_by) = match dice.between(0, 2) {
-        0 => block(site, 2 * holds_ms),
+        0 => block_order(site, 2 * holds_ms),
         1 if crawl > 0 => (Order::Stop { crawl }, None),
-        _ => pause(crawl, holds_ms),
+        _ => pause_order(crawl, holds_ms),
     };
     push_order(plan, ordered_at_ms, order, taken_back_by);
 }
@@ -62,13 +62,13 @@ fn draw_subject(plan: &Plan, dice: &mut Dice) -> (usize, usize) {
 
 fn add_order(plan: &mut Plan, dice: &mut Dice, at_ms: u64, for_ms: u64, site: usize, crawl: usize) {
     let (order, taken_back_by) = match dice.between(0, 7) {
-        0..=2 => pause(crawl, for_ms),
+        0..=2 => pause_order(crawl, for_ms),
         3 if crawl > 0 => (Order::Stop { crawl }, None),
         3 | 4 => {
             let delay_ms = dice.one_of(&[0, 20, 1_000, 20_000]);
             (Order::Delay { site, delay_ms }, None)
         }
-        5 => block(site, for_ms),
+        5 => block_order(site, for_ms),
         6 => {
             let pages = dice.between(0, 3);
             let order = Order::Limit {
@@ -89,12 +89,12 @@ pub(crate) fn push_order(plan: &mut Plan, at_ms: u64, order: Order, taken_back_b
         .extend(taken_back_by.map(|order| (at_ms, order)));
 }
 
-pub(crate) fn pause(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
+pub(crate) fn pause_order(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
     let order = Order::Pause { crawl, for_ms };
     (order, Some(Order::Resume { crawl }))
 }
 
-fn block(site: usize, for_ms: u64) -> (Order, Option<Order>) {
+fn block_order(site: usize, for_ms: u64) -> (Order, Option<Order>) {
     let order = Order::Block { site, for_ms };
     (order, Some(Order::Unblock { site }))
 }

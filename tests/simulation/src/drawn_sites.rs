@@ -112,7 +112,7 @@ pub(crate) fn add_healthy_sites(plan: &mut Plan, dice: &mut Dice, count: usize) 
 pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
     let blocking = dice.one_of(&[0, 1, 3]);
     for site in &mut plan.sites {
-        if !dice.once_in(blocking) || site.fails() {
+        if !dice.once_in(blocking) || site.ever_fails() {
             continue;
         }
         let backoffs_ms =

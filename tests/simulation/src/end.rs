@@ -151,7 +151,7 @@ fn check_page(
         // Pages fetched before a block may be fetched again.
         && of_site.blocks.is_none()
         && !of_site.robots.ever_fails()
-        && !(world.plan.backoff && of_site.fails());
+        && !(world.plan.backoff && of_site.ever_fails());
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
         return vec![format!(
             "{url} of crawl {crawl} was requested {asked:?} times"

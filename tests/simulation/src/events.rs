@@ -90,7 +90,7 @@ fn handle_event(world: &mut World, event: Event) {
             slot,
             incarnation,
             finished,
-        } => workers::save(world, machine, slot, incarnation, &finished),
+        } => workers::save_page(world, machine, slot, incarnation, &finished),
         Event::ClocksKept {
             machine,
             slot,

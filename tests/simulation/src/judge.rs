@@ -269,10 +269,10 @@ impl Judge {
     fn delay_ms(&self, site: usize, state: &RobotsState) -> u64 {
         state
             .crawl_delay_ms()
-            .unwrap_or_else(|| self.wanted_ms(site))
+            .unwrap_or_else(|| self.wanted_delay_ms(site))
     }
 
-    fn wanted_ms(&self, site: usize) -> u64 {
+    fn wanted_delay_ms(&self, site: usize) -> u64 {
         let wanted_ms = self.sites[site].wanted_ms;
         wanted_ms.map_or(self.default_delay_ms, |ms| ms.min(self.default_delay_ms))
     }
@@ -281,7 +281,7 @@ impl Judge {
     fn least_delay_ms(&self, site: usize) -> u64 {
         let delays = self.sites[site].robots.states();
         let delays = delays.filter_map(RobotsState::crawl_delay_ms);
-        delays.fold(self.wanted_ms(site), u64::min)
+        delays.fold(self.wanted_delay_ms(site), u64::min)
     }
 
     fn record_back_off(

@@ -131,11 +131,11 @@ impl Observer {
         self.next_check_ms = world.now_ms + CHECK_EVERY_MS;
         let asked = turns::send_client_request(world, br#"{"action": "status"}"#);
         if let Some(status) = asked {
-            self.check(world.now_ms, &status);
+            self.check_evenness(world.now_ms, &status);
         }
     }
 
-    fn check(&mut self, now_ms: u64, status: &Value) {
+    fn check_evenness(&mut self, now_ms: u64, status: &Value) {
         let shares = status["supervisors"].as_array().into_iter().flatten();
         let shares: Vec<u64> = shares.filter_map(|one| one["sites"].as_u64()).collect();
         let is_whole = shares.len() == self.supervisors;
@@ -149,7 +149,7 @@ impl Observer {
                 seen.welcome_ms = now_ms;
             }
             seen.shares_before = range;
-            return self.count(now_ms, status);
+            return self.count_messages(now_ms, status);
         }
         let since_ms = now_ms.saturating_sub(DIES_AT_MS + AWAY_MS);
         if is_whole && seen.welcome_again_ms == 0 {
@@ -161,7 +161,7 @@ impl Observer {
         }
     }
 
-    fn count(&mut self, now_ms: u64, status: &Value) {
+    fn count_messages(&mut self, now_ms: u64, status: &Value) {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let messages =
             number(&status["messages"]["received"]) + number(&status["messages"]["sent"]);

@@ -74,7 +74,7 @@ pub(crate) fn report_waiting(
     let Some(task) = worker.task(site) else {
         return;
     };
-    let mut message = worker.message(Vec::new(), Vec::new(), false);
+    let mut message = worker.build_message(Vec::new(), Vec::new(), false);
     message.waiting.push((task.task, task.delivery));
     workers::schedule_from_worker(world, machine, message);
 }

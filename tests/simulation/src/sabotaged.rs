@@ -10,7 +10,7 @@ use crate::world::World;
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 /// Whether the dispatcher hands out tasks in this turn.
-pub(crate) fn hands_out(world: &World, turn: u64) -> bool {
+pub(crate) fn may_hand_out(world: &World, turn: u64) -> bool {
     !world.is_sabotaged_by(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
 }
 

@@ -86,12 +86,12 @@ impl SitePlan {
     }
 
     /// Whether anything at the site fails, temporarily or permanently.
-    pub(crate) fn fails(&self) -> bool {
+    pub(crate) fn ever_fails(&self) -> bool {
         self.robots.ever_fails() || self.pages.iter().any(|page| page.fails > 0)
     }
 
     pub(crate) fn is_ever_in_trouble(&self) -> bool {
-        self.fails() || self.blocks.is_some()
+        self.ever_fails() || self.blocks.is_some()
     }
 
     /// The maximum time that refusals of the site's pages hold it back in one crawl.

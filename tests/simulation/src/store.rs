@@ -80,7 +80,7 @@ impl SiteStates {
     }
 
     /// How long the store takes for the next batch.
-    pub(crate) fn takes_ms(&mut self) -> u64 {
+    pub(crate) fn draw_delay_ms(&mut self) -> u64 {
         self.dice.log_uniform(1, self.takes_ms)
     }
 

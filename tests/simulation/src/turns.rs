@@ -192,7 +192,7 @@ fn run_turn(
     };
     let dies_early = world.dice.once_in(deaths_in_turn);
     let dies_late = world.dice.once_in(deaths_in_turn);
-    let hands_out = sabotaged::hands_out(world, world.coordinator.turns);
+    let hands_out = sabotaged::may_hand_out(world, world.coordinator.turns);
     let Some(dispatcher) = &mut world.coordinator.dispatcher else {
         return TurnOutcome::Died;
     };

@@ -54,7 +54,7 @@ impl Web {
         }
         match request {
             Request::Robots { hop } => self.robots[site].response(hop, now_ms),
-            Request::Page { .. } if self.blocks(site, now_ms) => Response::blocked(),
+            Request::Page { .. } if self.is_blocking(site, now_ms) => Response::blocked(),
             Request::Page { crawl, page, .. } => {
                 let times = self.asked.entry((crawl, site, page)).or_default();
                 *times += 1;
@@ -67,7 +67,7 @@ impl Web {
     }
 
     /// Whether a site currently blocks everyone.
-    fn blocks(&self, site: usize, now_ms: u64) -> bool {
+    fn is_blocking(&self, site: usize, now_ms: u64) -> bool {
         let blocks = self.blocks[site].as_ref();
         blocks.is_some_and(|while_ms| while_ms.contains(&now_ms))
     }

@@ -80,7 +80,7 @@ impl DatabaseObserver {
         }
     }
 
-    fn texts(&self, sql: &str) -> Vec<String> {
+    fn query_texts(&self, sql: &str) -> Vec<String> {
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
         let texts = select.query_map([], |row| row.get(0)).expect("it runs");
         texts.collect::<Result<_, _>>().expect("it is text")
@@ -89,7 +89,7 @@ impl DatabaseObserver {
     /// Finds inconsistencies, and changes that must not happen. At sites that block, good pages may be fetched again,
     /// because they may have been the block.
     pub(crate) fn find_faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
-        let mut faults = self.texts(FAULTS);
+        let mut faults = self.query_texts(FAULTS);
         for fault in &mut faults {
             fault.insert_str(0, "does not add up: ");
         }

@@ -144,7 +144,7 @@ impl Worker {
         };
     }
 
-    pub(crate) fn message(
+    pub(crate) fn build_message(
         &self,
         done: Vec<TaskDone>,
         returned: Vec<TaskReturned>,
@@ -167,7 +167,7 @@ impl Worker {
         message: SupervisorToWorker,
         now: Now,
     ) -> (Vec<usize>, WorkerToSupervisor) {
-        let mut says = self.message(Vec::new(), Vec::new(), false);
+        let mut says = self.build_message(Vec::new(), Vec::new(), false);
         let default_delay = self.politeness.delay();
         let mut touched: BTreeSet<usize> = BTreeSet::new();
         match message {

@@ -161,7 +161,7 @@ pub(crate) fn schedule_from_worker(world: &mut World, machine: usize, message: W
 pub(crate) fn report_worker_ready(world: &mut World, machine: usize, slot: u16, incarnation: u32) {
     if is_alive(world, machine, slot, incarnation) {
         let worker = &world.machines[machine].workers[usize::from(slot)];
-        let message = worker.message(Vec::new(), Vec::new(), true);
+        let message = worker.build_message(Vec::new(), Vec::new(), true);
         schedule_from_worker(world, machine, message);
     }
 }
@@ -229,7 +229,7 @@ fn end_if_drained(world: &mut World, machine: usize, slot: u16) {
         write_clocks(world, machine, slot);
         let worker = &mut world.machines[machine].workers[usize::from(slot)];
         worker.is_alive = false;
-        let message = worker.message(Vec::new(), Vec::new(), false);
+        let message = worker.build_message(Vec::new(), Vec::new(), false);
         schedule_from_worker(world, machine, message);
     }
 }
@@ -269,7 +269,7 @@ fn end_task(world: &mut World, machine: usize, slot: u16, over: RunnerAction) {
     let worker = &mut world.machines[machine].workers[usize::from(slot)];
     match over {
         RunnerAction::GiveBack(returned) => {
-            let message = worker.message(Vec::new(), vec![returned], false);
+            let message = worker.build_message(Vec::new(), vec![returned], false);
             schedule_from_worker(world, machine, message);
         }
         RunnerAction::Finish(finished) => {
@@ -403,7 +403,7 @@ fn page_plan_of<'w>(world: &'w World, finished: &FinishedTask) -> &'w PagePlan {
     &world.plan.sites[site_number(&task.site)].pages[page_of(&task.url)]
 }
 
-pub(crate) fn save(
+pub(crate) fn save_page(
     world: &mut World,
     machine: usize,
     slot: u16,
@@ -425,7 +425,7 @@ pub(crate) fn save(
     let done = finished.to_message(links, resolved, world.now());
     let worker = &mut world.machines[machine].workers[usize::from(slot)];
     worker.saving -= 1;
-    let message = worker.message(vec![done], Vec::new(), false);
+    let message = worker.build_message(vec![done], Vec::new(), false);
     schedule_from_worker(world, machine, message);
     end_if_drained(world, machine, slot);
 }

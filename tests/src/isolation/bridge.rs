@@ -25,7 +25,7 @@ impl Bridge {
     }
 
     /// Creates the network of a machine. Each number may be used once.
-    pub fn machine(&self, number: u16) -> Network {
+    pub fn add_machine(&self, number: u16) -> Network {
         let mut holder = Command::new("setpriv");
         holder.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "20000"]);
         let network = Network {

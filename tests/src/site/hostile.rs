@@ -78,8 +78,16 @@ fn broken_connections() -> Vec<HostilePage> {
             script().send("HTTP/1.1 200 OK\r\ncontent-ty").reset(),
             lost,
         ),
-        case("dropped-in-body", with_length(1_000).send(HTML), lost),
-        case("reset-in-body", with_length(1_000).send(HTML).reset(), lost),
+        case(
+            "dropped-in-body",
+            script_with_length(1_000).send(HTML),
+            lost,
+        ),
+        case(
+            "reset-in-body",
+            script_with_length(1_000).send(HTML).reset(),
+            lost,
+        ),
         case(
             "dropped-in-chunk",
             chunked_script().send("ff\r\n<html>"),
@@ -100,25 +108,27 @@ fn slow_answers() -> Vec<HostilePage> {
         case("silent", script().hold_open(), slow),
         case(
             "slow-head",
-            script().send("HTTP/1.1 200 OK\r\nx: ").endless("y", drip),
+            script()
+                .send("HTTP/1.1 200 OK\r\nx: ")
+                .send_endlessly("y", drip),
             slow,
         ),
         case("stuck-in-head", script().send(HEAD).hold_open(), slow),
         case(
             "stuck-in-body",
-            with_length(1_000).send(HTML).hold_open(),
+            script_with_length(1_000).send(HTML).hold_open(),
             slow,
         ),
         case(
             "dripping-body",
             script()
                 .send(format!("{HEAD}\r\n{HTML}"))
-                .endless("x", drip),
+                .send_endlessly("x", drip),
             slow,
         ),
         case(
             "interim-answers",
-            script().endless("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", drip),
+            script().send_endlessly("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", drip),
             &["timeout", "network_error", "too_large"],
         ),
     ]
@@ -175,7 +185,7 @@ fn broken_framing() -> Vec<HostilePage> {
         ),
         case(
             "length-too-long",
-            with_length(HTML.len() + 10).send(HTML),
+            script_with_length(HTML.len() + 10).send(HTML),
             broken,
         ),
         case(
@@ -194,7 +204,7 @@ fn broken_framing() -> Vec<HostilePage> {
             status_code: Some(200),
             ..case(
                 "length-too-short",
-                with_length(HTML.len() - 10).send(HTML),
+                script_with_length(HTML.len() - 10).send(HTML),
                 &["ok"],
             )
         },
@@ -205,7 +215,7 @@ fn broken_framing() -> Vec<HostilePage> {
         ),
         case(
             "cut-gzip",
-            encoded_page("gzip", cut(gzip(&many_words()))),
+            encoded_page("gzip", first_half(gzip(&many_words()))),
             broken,
         ),
         case("plain-called-br", encoded_page("br", HTML), broken),
@@ -224,12 +234,13 @@ fn oversized_answers() -> Vec<HostilePage> {
             "endless-body",
             script()
                 .send(format!("{HEAD}\r\n"))
-                .endless(filler.clone(), endless),
+                .send_endlessly(filler.clone(), endless),
             large,
         ),
         case(
             "endless-chunks",
-            chunked_script().endless([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
+            chunked_script()
+                .send_endlessly([&b"10000\r\n"[..], &filler, b"\r\n"].concat(), endless),
             large,
         ),
         case("gzip-bomb", encoded_page("gzip", gzip_bomb(1_100)), large),
@@ -249,20 +260,20 @@ fn oversized_answers() -> Vec<HostilePage> {
             "endless-head",
             script()
                 .send("HTTP/1.1 200 OK\r\n")
-                .endless("x: y\r\n".repeat(1_000), endless),
+                .send_endlessly("x: y\r\n".repeat(1_000), endless),
             large,
         ),
         case(
             "unsupported-and-endless",
             script()
                 .send("HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\n\r\n")
-                .endless(filler, endless),
+                .send_endlessly(filler, endless),
             &["unsupported_type"],
         ),
     ]
 }
 
-fn with_length(bytes: usize) -> Script {
+fn script_with_length(bytes: usize) -> Script {
     script().send(format!("{HEAD}content-length: {bytes}\r\n\r\n"))
 }
 
@@ -280,7 +291,7 @@ fn many_words() -> Vec<u8> {
         .collect()
 }
 
-fn cut(mut body: Vec<u8>) -> Vec<u8> {
+fn first_half(mut body: Vec<u8>) -> Vec<u8> {
     body.truncate(body.len() / 2);
     body
 }

@@ -20,7 +20,7 @@ where
     };
     while let Some(Ok((request, respond))) = streams.accept().await {
         let started_at = Instant::now();
-        let request = read(&request, &connection);
+        let request = convert_request(&request, &connection);
         let (shared, connection) = (shared.clone(), connection.clone());
         tokio::spawn(async move {
             let reply = shared.reply(&request);
@@ -32,7 +32,7 @@ where
             let number = shared
                 .log
                 .begin_visit(request.to_visit(&connection, started_at, status));
-            let sent = answer(reply, respond).await;
+            let sent = send_reply(reply, respond).await;
             shared
                 .log
                 .end_visit(number, sent.unwrap_or(0), sent.is_none());
@@ -40,7 +40,7 @@ where
     }
 }
 
-fn read(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Request {
+fn convert_request(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Request {
     let target = request
         .uri()
         .path_and_query()
@@ -68,7 +68,7 @@ fn read(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Req
 }
 
 /// Sends a reply. Returns the number of bytes sent, or `None` if the stream broke.
-async fn answer(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
+async fn send_reply(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
     let page = match reply {
         Reply::Page(page) => page,
         Reply::Script(script) => {

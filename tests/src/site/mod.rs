@@ -140,7 +140,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn hosts(&self) -> MutexGuard<'_, HashMap<String, Host>> {
+    fn lock_hosts(&self) -> MutexGuard<'_, HashMap<String, Host>> {
         self.hosts
             .lock()
             .expect("nobody panics while holding the hosts")
@@ -148,7 +148,7 @@ impl Shared {
 
     fn reply(&self, request: &Request) -> Reply {
         let (answer, latency) = {
-            let hosts = self.hosts();
+            let hosts = self.lock_hosts();
             let Some(host) = hosts.get(&request.host) else {
                 return status(404).into();
             };
@@ -182,7 +182,7 @@ pub struct Site {
 
 impl Site {
     fn new(shared: &Shared, host: &str, address: Option<SocketAddr>) -> Site {
-        shared.hosts().entry(host.to_string()).or_default();
+        shared.lock_hosts().entry(host.to_string()).or_default();
         Site {
             shared: shared.clone(),
             host: host.to_string(),
@@ -191,7 +191,12 @@ impl Site {
     }
 
     fn change_host(&self, change: impl FnOnce(&mut Host)) -> &Site {
-        change(self.shared.hosts().entry(self.host.clone()).or_default());
+        change(
+            self.shared
+                .lock_hosts()
+                .entry(self.host.clone())
+                .or_default(),
+        );
         self
     }
 
@@ -225,7 +230,7 @@ impl Site {
     }
 
     /// Adds a delay to every page of the host.
-    pub fn latency(&self, latency: Duration) -> &Site {
+    pub fn set_latency(&self, latency: Duration) -> &Site {
         self.change_host(|host| host.latency = latency)
     }
 
@@ -240,7 +245,7 @@ impl Site {
         }
     }
 
-    pub fn https(&self, path: &str) -> String {
+    pub fn https_url(&self, path: &str) -> String {
         format!("https://{}{path}", self.host)
     }
 

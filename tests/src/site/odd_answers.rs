@@ -93,14 +93,14 @@ fn status_lines() -> Vec<OddAnswer> {
 }
 
 /// The page, with these lines added to its head.
-fn with_lines(lines: &[u8]) -> Script {
+fn script_with_lines(lines: &[u8]) -> Script {
     let head: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
     script().send([head, lines, b"\r\n", HTML.as_bytes()].concat())
 }
 
 fn header_lines() -> Vec<OddAnswer> {
-    let lines = |name, lines: &[u8]| case(name, with_lines(lines), OK);
-    let refused = |name, lines: &[u8]| case(name, with_lines(lines), BROKEN);
+    let lines = |name, lines: &[u8]| case(name, script_with_lines(lines), OK);
+    let refused = |name, lines: &[u8]| case(name, script_with_lines(lines), BROKEN);
     let many = |count: usize| -> Vec<u8> {
         (0..count)
             .flat_map(|number| format!("x-{number}: y\r\n").into_bytes())
@@ -152,10 +152,10 @@ fn header_lines() -> Vec<OddAnswer> {
             )),
             OK,
         ),
-        case("lines-20000", with_lines(&many(20_000)), "too_large"),
+        case("lines-20000", script_with_lines(&many(20_000)), "too_large"),
         case(
             "line-of-2-mib",
-            with_lines(&[b"X-Long: ", vec![b'y'; 2 << 20].as_slice(), b"\r\n"].concat()),
+            script_with_lines(&[b"X-Long: ", vec![b'y'; 2 << 20].as_slice(), b"\r\n"].concat()),
             "too_large",
         ),
     ]
@@ -167,7 +167,7 @@ fn lengths() -> Vec<OddAnswer> {
             .iter()
             .map(|value| format!("content-length: {value}\r\n"))
             .collect();
-        with_lines(lines.as_bytes())
+        script_with_lines(lines.as_bytes())
     };
     let right = HTML.len().to_string();
     let list = format!("{right}, {right}");

@@ -175,7 +175,7 @@ impl Script {
         self.step(Step::Pause(pause))
     }
 
-    pub fn endless(self, chunk: impl Into<Bytes>, every: Duration) -> Script {
+    pub fn send_endlessly(self, chunk: impl Into<Bytes>, every: Duration) -> Script {
         self.step(Step::Endless {
             chunk: chunk.into(),
             every,

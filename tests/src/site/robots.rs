@@ -48,7 +48,7 @@ const UNKNOWN: &[&str] = &["robots_unreachable"];
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
-fn odd(
+fn odd_case(
     name: &'static str,
     reply: impl Into<Reply>,
     open: &'static [&'static str],
@@ -62,20 +62,20 @@ fn odd(
     }
 }
 
-fn readable(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
-    odd(name, reply, FETCHED, REFUSED)
+fn readable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd_case(name, reply, FETCHED, REFUSED)
 }
 
 fn unreachable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
-    odd(name, reply, UNKNOWN, UNKNOWN)
+    odd_case(name, reply, UNKNOWN, UNKNOWN)
 }
 
-fn allows_all(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
-    odd(name, reply, FETCHED, FETCHED)
+fn allow_all_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
+    odd_case(name, reply, FETCHED, FETCHED)
 }
 
 fn unreadable_case(name: &'static str, reply: impl Into<Reply>) -> OddRobots {
-    odd(name, reply, EITHER, EITHER)
+    odd_case(name, reply, EITHER, EITHER)
 }
 
 fn text(body: impl Into<bytes::Bytes>) -> super::Page {
@@ -101,18 +101,18 @@ fn coded_files() -> Vec<OddRobots> {
     let at = wrong_sum.len() - 8;
     wrong_sum[at] ^= 1;
     vec![
-        readable("robots-gzip", coded("gzip", gzip(rules))),
-        readable("robots-gzip-upper", coded("GZIP", gzip(rules))),
-        readable("robots-gzip-mixed", coded("Gzip", gzip(rules))),
-        readable("robots-x-gzip", coded("x-gzip", gzip(rules))),
-        readable("robots-gzip-twice", coded("gzip, gzip", gzip(&gzip(rules)))),
-        readable("robots-gzip-members", coded("gzip", members)),
-        readable("robots-deflate", coded("Deflate", deflate(rules))),
-        readable("robots-br", coded("BR", brotli(rules))),
-        readable("robots-zstd", coded("zstd", zstd(rules))),
-        readable("robots-identity", coded("Identity", rules.to_vec())),
-        readable("robots-no-coding", coded("", rules.to_vec())),
-        readable("robots-charset-as-coding", coded("utf-8", rules.to_vec())),
+        readable_case("robots-gzip", coded("gzip", gzip(rules))),
+        readable_case("robots-gzip-upper", coded("GZIP", gzip(rules))),
+        readable_case("robots-gzip-mixed", coded("Gzip", gzip(rules))),
+        readable_case("robots-x-gzip", coded("x-gzip", gzip(rules))),
+        readable_case("robots-gzip-twice", coded("gzip, gzip", gzip(&gzip(rules)))),
+        readable_case("robots-gzip-members", coded("gzip", members)),
+        readable_case("robots-deflate", coded("Deflate", deflate(rules))),
+        readable_case("robots-br", coded("BR", brotli(rules))),
+        readable_case("robots-zstd", coded("zstd", zstd(rules))),
+        readable_case("robots-identity", coded("Identity", rules.to_vec())),
+        readable_case("robots-no-coding", coded("", rules.to_vec())),
+        readable_case("robots-charset-as-coding", coded("utf-8", rules.to_vec())),
         unreachable_case("robots-unknown-coding", coded("compress", gzip(rules))),
         unreachable_case(
             "robots-unknown-after-gzip",
@@ -147,13 +147,13 @@ fn odd_heads() -> Vec<OddRobots> {
         .map(|number| format!("x-{number}: y\r\n"))
         .collect();
     vec![
-        readable("robots-blank-before-colon", behind("X-Powered-By : x\r\n")),
-        readable("robots-folded-header", behind("X-Long: a\r\n b\r\n")),
-        readable(
+        readable_case("robots-blank-before-colon", behind("X-Powered-By : x\r\n")),
+        readable_case("robots-folded-header", behind("X-Long: a\r\n b\r\n")),
+        readable_case(
             "robots-stray-line",
             behind("PHP Warning:  some module is loaded already\r\n"),
         ),
-        readable("robots-many-headers", behind(&many)),
+        readable_case("robots-many-headers", behind(&many)),
         unreachable_case("robots-408", status(408)),
         unreachable_case("robots-429", status(429)),
     ]
@@ -166,10 +166,10 @@ fn odd_statuses() -> Vec<OddRobots> {
     let with_rules = |code: u16| text(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);
     vec![
-        readable("robots-201", with_rules(201)),
-        readable("robots-203", with_rules(203)),
-        readable("robots-299", with_rules(299)),
-        allows_all("robots-204", status(204)),
+        readable_case("robots-201", with_rules(201)),
+        readable_case("robots-203", with_rules(203)),
+        readable_case("robots-299", with_rules(299)),
+        allow_all_case("robots-204", status(204)),
         unreachable_case("robots-101", status(101)),
         unreachable_case("robots-202", with_rules(202)),
         unreachable_case("robots-205", status(205)),
@@ -185,9 +185,9 @@ fn odd_statuses() -> Vec<OddRobots> {
         unreachable_case("robots-304", status(304)),
         unreachable_case("robots-305", status(305)),
         unreachable_case("robots-399", status(399)),
-        allows_all("robots-401", status(401)),
-        allows_all("robots-418", status(418)),
-        allows_all("robots-451", status(451)),
+        allow_all_case("robots-401", status(401)),
+        allow_all_case("robots-418", status(418)),
+        allow_all_case("robots-451", status(451)),
         unreachable_case("robots-425", status(425)),
         unreachable_case("robots-403-limited", limited(403, "retry-after", "1")),
         unreachable_case(
@@ -205,38 +205,38 @@ fn odd_files() -> Vec<OddRobots> {
     let comment = "# nothing to see here\n".repeat(1_000);
     let utf_16: Vec<u8> = RULES.encode_utf16().flat_map(u16::to_le_bytes).collect();
     vec![
-        readable(
+        readable_case(
             "robots-600-kib",
             text(format!("{RULES}{}", comment.repeat(28))),
         ),
-        readable(
+        readable_case(
             "robots-50-mb",
             text(format!("{RULES}{}", comment.repeat(2_300))),
         ),
-        readable(
+        readable_case(
             "robots-endless",
             script()
                 .send(head)
                 .send(RULES)
-                .endless(comment.clone(), Duration::ZERO),
+                .send_endlessly(comment.clone(), Duration::ZERO),
         ),
-        readable("robots-html-type", document("text/html", RULES)),
-        readable("robots-with-bom", text(format!("\u{feff}{RULES}"))),
-        readable("robots-cr-only", text(RULES.replace('\n', "\r"))),
-        readable("robots-with-nul", text(format!("\0\0\0\n{RULES}"))),
-        readable(
+        readable_case("robots-html-type", document("text/html", RULES)),
+        readable_case("robots-with-bom", text(format!("\u{feff}{RULES}"))),
+        readable_case("robots-cr-only", text(RULES.replace('\n', "\r"))),
+        readable_case("robots-with-nul", text(format!("\0\0\0\n{RULES}"))),
+        readable_case(
             "robots-delay-inf",
             text(format!("{RULES}Crawl-delay: inf\n")),
         ),
-        readable(
+        readable_case(
             "robots-delay-nan",
             text(format!("{RULES}Crawl-delay: NaN\n")),
         ),
-        readable(
+        readable_case(
             "robots-delay-negative",
             text(format!("{RULES}Crawl-delay: -1\n")),
         ),
-        readable("robots-five-redirects", redirect("/hop/4")),
+        readable_case("robots-five-redirects", redirect("/hop/4")),
         unreadable_case(
             "robots-binary",
             text((0..=255_u8).cycle().take(100_000).collect::<Vec<u8>>()),
@@ -249,10 +249,10 @@ fn odd_files() -> Vec<OddRobots> {
                 "*a".repeat(5_000)
             )),
         ),
-        allows_all("robots-404", status(404)),
-        allows_all("robots-403", status(403)),
-        allows_all("robots-410", status(410)),
-        allows_all("robots-empty", text("")),
+        allow_all_case("robots-404", status(404)),
+        allow_all_case("robots-403", status(403)),
+        allow_all_case("robots-410", status(410)),
+        allow_all_case("robots-empty", text("")),
         // RFC 9309, 2.3.1.2 does not say what a file after more than five redirects means.
         unreadable_case("robots-ten-redirects", redirect("/hop/10")),
         unreadable_case("robots-redirect-loop", redirect("/loop")),
@@ -260,18 +260,18 @@ fn odd_files() -> Vec<OddRobots> {
         unreachable_case("robots-500", status(500)),
         unreachable_case("robots-dropped", script()),
         unreachable_case("robots-silent", script().hold_open()),
-        odd(
+        odd_case(
             "robots-to-private",
             redirect("http://10.0.0.1/robots.txt"),
             NOT_FETCHED,
             NOT_FETCHED,
         ),
-        odd(
+        odd_case(
             "robots-dripping",
             script()
                 .send(head)
                 .send(RULES)
-                .endless("#", Duration::from_millis(100)),
+                .send_endlessly("#", Duration::from_millis(100)),
             EITHER,
             NOT_FETCHED,
         ),

@@ -96,9 +96,9 @@ impl Web {
 
     /// The arguments with which webfill resolves every host name to this web.
     pub fn resolve_args(&self) -> Vec<String> {
-        let mut args = resolve("*:80", self.plain);
+        let mut args = resolve_flag("*:80", self.plain);
         if let Some((address, certificates)) = &self.tls {
-            args.extend(resolve("*:443", *address));
+            args.extend(resolve_flag("*:443", *address));
             let authority = certificates.authority();
             args.extend(["--ca-file".to_string(), authority.display().to_string()]);
         }
@@ -126,7 +126,7 @@ impl Web {
     }
 
     /// The number of connections that were accepted so far, by all listeners.
-    pub fn connections(&self) -> u64 {
+    pub fn connection_count(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }
 
@@ -218,7 +218,7 @@ async fn serve(
     }
 }
 
-fn resolve(name_and_port: &str, address: SocketAddr) -> Vec<String> {
+fn resolve_flag(name_and_port: &str, address: SocketAddr) -> Vec<String> {
     let target = format!(
         "{name_and_port}:{}:{}",
         bracket_if_ipv6(address.ip()),

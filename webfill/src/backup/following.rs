@@ -13,7 +13,7 @@ use webfill_service::signals::{self, SignalRequest};
 use webfill_service::{ExitStatus, Fault, say};
 use webfill_store::{FollowedChange, FollowedFile, StoreUri};
 
-use super::{Sources, create_private, now_ms};
+use super::{Sources, create_private_folder, now_ms};
 use crate::stdout::print;
 
 /// How often the copies are brought up to date, and how often signals are noticed meanwhile.
@@ -25,8 +25,8 @@ const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// Follows until a signal arrives. The copies are then files without logs.
 pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fault> {
-    create_private(folder)?;
-    signals::install();
+    create_private_folder(folder)?;
+    signals::install_handlers();
     let mut files = followed_files(sources, folder);
     let mut noted: Option<Instant> = None;
     loop {
@@ -34,7 +34,7 @@ pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fau
         copy_changes(&mut files)?;
         if noted.is_none() {
             for file in &files {
-                print(file.copy().display())?;
+                print(file.copy_path().display())?;
             }
         }
         if noted.is_none_or(|noted| noted.elapsed() >= NOTE_EVERY) {

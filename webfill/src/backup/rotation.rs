@@ -30,7 +30,7 @@ pub(super) struct Rotation<'f> {
 
 impl Rotation<'_> {
     /// Makes another backup, then removes the surplus ones.
-    pub(super) fn make_backup(
+    pub(super) fn make_and_rotate(
         &self,
         now_ms: i64,
         make: impl FnOnce(&Path) -> Result<(), Fault>,
@@ -167,13 +167,13 @@ mod tests {
         for minute in 0..5 {
             let at_ms = now_ms + minute * 60_000;
             rotation
-                .make_backup(at_ms, |made| {
+                .make_and_rotate(at_ms, |made| {
                     fs::create_dir(made).unwrap();
                     Ok(())
                 })
                 .unwrap();
         }
-        let failed = rotation.make_backup(now_ms + DAY_MS, |made| {
+        let failed = rotation.make_and_rotate(now_ms + DAY_MS, |made| {
             fs::create_dir(made).unwrap();
             Err(Fault::error("the disk is full"))
         });

@@ -77,18 +77,18 @@ impl Claim {
             going_on: Some(going_on),
             thread: Some(thread),
         };
-        claim.wait_for_requests(rest, prints)?;
+        claim.wait_for_former_requests(rest, prints)?;
         Ok(claim)
     }
 
     /// How long this process waited before the first request, because requests of a former process could be in flight.
-    pub fn waited(&self) -> Duration {
+    pub fn wait_time(&self) -> Duration {
         self.waited
     }
 
     /// Waits until no request of the former process can be in flight. Its children have started none since the claim
     /// was taken over, and earlier ones end within `longest`. The claim is renewed meanwhile.
-    fn wait_for_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
+    fn wait_for_former_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
         if prints && !longest.is_zero() {
             webfill_service::say!(
                 "webfill: took over the crawl; waiting {} seconds, because requests of the former process may be in flight",
@@ -179,14 +179,14 @@ impl Renewer {
             // An unreachable store is retried: nobody can take over the crawl there either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
-                Ok(false) => return self.hold.end_now(taken_over()),
+                Ok(false) => return self.hold.end_now(takeover_fault()),
                 Err(error) if error.is_fatal() && !matches!(error, StoreError::NoSpace { .. }) => {
                     return self.hold.end_now(store_fault(error));
                 }
                 Err(_) => {}
             }
         }
-        let release = self.store.release_crawl(self.claim.clone());
+        let release = self.store.release_claim(self.claim.clone());
         // If releasing fails, the claim lapses by itself.
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, release).await });
     }
@@ -274,7 +274,7 @@ fn refusal(other: &CrawlClaim) -> Fault {
 }
 
 /// The fault of a process whose crawl was taken over.
-fn taken_over() -> Fault {
+fn takeover_fault() -> Fault {
     Fault::error(
         "another webfill crawl has taken over this crawl and continues it, because this process was suspended or without its store for too long",
     )

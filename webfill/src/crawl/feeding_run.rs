@@ -70,9 +70,9 @@ pub fn feed_run(
     let mut feeding =
         crawl.start_feeding(&found.opened, endpoint, shared, dataset, dataset_name)?;
     while !asking.is_over()? {
-        feeding.check()?;
+        feeding.check_thread()?;
         if let Some(writing_back) = &mut writing_back {
-            writing_back.check()?;
+            writing_back.check_thread()?;
         }
         std::thread::sleep(POLL_EVERY);
     }

@@ -11,7 +11,7 @@ use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
 use webfill_service::signals::{self, SignalRequest};
 use webfill_store::{
-    CrawlId, FieldCounts, GoneMarking, Lists, Store, StoreError, check_missing_rows,
+    CrawlId, FieldCounts, GoneMarking, Lists, Store, StoreError, check_and_mark_missing_rows,
 };
 
 use crate::health;
@@ -76,9 +76,7 @@ async fn load_findings(
     };
     let health = load_health(&**store, &counts).await?;
     let alerts = health.iter().filter_map(MappingHealth::alert);
-    let warnings = health
-        .iter()
-        .flat_map(MappingHealth::served_by_alternatives);
+    let warnings = health.iter().flat_map(MappingHealth::alternative_warnings);
     Ok(Findings {
         counts,
         before,
@@ -100,7 +98,7 @@ async fn count_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCoun
     let mut counts = ListCounts::default();
     let mut lists = Lists::new(store, crawl);
     while let Some(list) = lists.next().await? {
-        let rows = check_missing_rows(&**store, &list, GoneMarking::Believed).await?;
+        let rows = check_and_mark_missing_rows(&**store, &list, GoneMarking::Believed).await?;
         row_lists::log_rows(&list, &rows);
         counts.add(&list, &rows);
     }

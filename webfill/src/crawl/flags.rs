@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use webfill_api::CrawlSpec;
-use webfill_api::scope::{ScopeError, denied_beside_documents};
+use webfill_api::scope::{ScopeError, denied_extensions_except_documents};
 use webfill_scheduler::local_crawl::Limits;
 use webfill_service::Fault;
 use webfill_store::DatasetName;
@@ -159,7 +159,10 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
 
 /// The denied path extensions. With documents, their extensions are removed from the built-in list.
 fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
-    let with_documents = settings.documents.is_read().then(denied_beside_documents);
+    let with_documents = settings
+        .documents
+        .reads_documents()
+        .then(denied_extensions_except_documents);
     options.deny_extensions.clone().or(with_documents)
 }
 

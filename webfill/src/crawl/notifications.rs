@@ -50,7 +50,7 @@ impl RunNotifications {
     }
 
     /// Checks that the targets can be used at all.
-    pub fn check(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
+    pub fn check_targets(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
         let permissions = Permissions::for_user(settings.notifications.clone());
         let refused =
             |refusal: Refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message));
@@ -69,8 +69,8 @@ impl RunNotifications {
     }
 
     /// Puts new notifications into the outbox. A fault here does not fail the run.
-    pub fn report(&self, run: &EndedRun<'_>) {
-        if let Err(fault) = self.try_report(run) {
+    pub fn enqueue(&self, run: &EndedRun<'_>) {
+        if let Err(fault) = self.try_enqueue(run) {
             self.warn(&fault.message);
         }
     }
@@ -106,7 +106,7 @@ impl RunNotifications {
         }
     }
 
-    fn try_report(&self, run: &EndedRun<'_>) -> Result<(), Fault> {
+    fn try_enqueue(&self, run: &EndedRun<'_>) -> Result<(), Fault> {
         let notifications = LocalNotifications::open(&self.state)?;
         let ended = RunFile::new(&self.state, &self.watch.name).latest_ended_runs(RUNS_JUDGED)?;
         let mut runs = vec![run.record.clone()];

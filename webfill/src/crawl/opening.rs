@@ -17,7 +17,7 @@ pub(super) type OpenResources = (Arc<dyn Store>, Option<Arc<Dataset>>, Claim);
 impl Crawl {
     /// Opens the store and the dataset, and claims the crawl. This happens before the fleet starts, so that the claim
     /// is released only after the fleet has ended.
-    pub(super) fn open(
+    pub(super) fn open_and_claim(
         &self,
         state: &StateFolder,
         runtime: &tokio::runtime::Runtime,

@@ -66,7 +66,7 @@ impl RunFile {
         Ok(ended.take(most as usize).collect())
     }
 
-    fn lines_of(&self, number: u64) -> Result<usize, Fault> {
+    fn count_run_lines(&self, number: u64) -> Result<usize, Fault> {
         let text = std::fs::read_to_string(&self.path);
         let text = text.map_err(|error| self.fault("read", &error))?;
         let runs = text.lines().rev();
@@ -125,7 +125,7 @@ impl RunRecord {
                 let number = last.map_or(1, |last| last.number + 1);
                 let due_ms = watched.due_ms.unwrap_or(began_ms);
                 let mut run = WatchRun::new(number, due_ms, began_ms);
-                run.missed = watch.schedule.due_between(due_ms, began_ms);
+                run.missed = watch.schedule.count_due_between(due_ms, began_ms);
                 file.add(&run)?;
                 run
             }
@@ -163,7 +163,7 @@ impl RunRecord {
     /// Lets the next process resume the run although this one has failed, by adding a line to the file. Returns false
     /// after too many attempts, because the run itself may be the cause.
     pub fn allow_resumption(&self) -> Result<bool, Fault> {
-        let begun = self.file.lines_of(self.run.number)?;
+        let begun = self.file.count_run_lines(self.run.number)?;
         if begun > MOST_GONE_ON {
             return Ok(false);
         }
@@ -171,7 +171,7 @@ impl RunRecord {
         Ok(true)
     }
 
-    /// Notes how the run has ended. [`RunRecord::keep`] records it.
+    /// Notes how the run has ended. [`RunRecord::write_end`] records it.
     pub fn note_end(&mut self, ended: &Result<(Summary, End), Fault>) {
         // If the window passed while no process ran, the run ended then. So runs that were due later are made up for.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);

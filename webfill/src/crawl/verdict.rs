@@ -50,7 +50,7 @@ impl FailOn {
                 let unmatched = findings?.counts.unmatched;
                 (unmatched > 0).then(|| format!("{unmatched} fetched pages match no mapping"))
             }
-            FailOn::NothingFetched => nothing_fetched(&summary.counters),
+            FailOn::NothingFetched => nothing_fetched_reason(&summary.counters),
             FailOn::AllBroken => {
                 let broken = summary.broken_seeds.count;
                 let is_all = broken > 0 && summary.good_seeds == 0;
@@ -62,7 +62,7 @@ impl FailOn {
     }
 }
 
-fn nothing_fetched(counters: &Counters) -> Option<String> {
+fn nothing_fetched_reason(counters: &Counters) -> Option<String> {
     // Redirects do not count: only their targets are fetched, and these have outcomes of their own.
     let is_fetched = |outcome: &String| {
         let known = outcome.parse::<Outcome>();

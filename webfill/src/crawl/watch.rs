@@ -120,14 +120,14 @@ impl Watch {
     ) -> Result<End, Fault> {
         loop {
             fleet.restart_dead()?;
-            feeding.check()?;
+            feeding.check_thread()?;
             feeding
-                .messages()
-                .for_each(|message| self.progress.print_and_keep(&message));
+                .take_messages()
+                .for_each(|message| self.progress.print_unless_off(&message));
             if let Some(writing_back) = &mut self.writing_back {
-                writing_back.check()?;
+                writing_back.check_thread()?;
             }
-            self.update(client, fleet)?;
+            self.update_and_show(client, fleet)?;
             // The claim is checked after the counters are read: if this process was stopped before reading them,
             // another one may have finished the crawl.
             let is_ours = self.hold.is_certain()?;
@@ -158,7 +158,11 @@ impl Watch {
     }
 
     /// Requests the crawl's status, counts its records if it is time to, and shows both.
-    fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
+    fn update_and_show(
+        &mut self,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+    ) -> Result<(), Fault> {
         let request = LocalRequest::CrawlStatus {
             crawls: self.crawls(),
             limits: Some(self.limits),
@@ -238,7 +242,7 @@ impl Watch {
             1 => String::from("the page under way is"),
             pages => format!("{pages} pages under way are"),
         };
-        self.progress.print_and_keep(&format!(
+        self.progress.print_unless_off(&format!(
             "interrupted: {what} stored before the end; interrupt again to stop at once"
         ));
     }

@@ -83,7 +83,7 @@ impl WriteBackThread {
     }
 
     /// Returns the fault that ended the thread, if one did.
-    pub fn check(&mut self) -> Result<(), Fault> {
+    pub fn check_thread(&mut self) -> Result<(), Fault> {
         match &self.thread {
             Some(thread) if thread.is_finished() => self.join().map(drop),
             _ => Ok(()),
@@ -124,7 +124,7 @@ impl Writer {
     fn write_changed(&mut self) -> Result<(), Fault> {
         match self.write_all() {
             Ok(()) => self.is_away_logged = false,
-            Err(error) if error.is_retry() => self.log_away(&error),
+            Err(error) if error.is_retry() => self.log_outage(&error),
             Err(error) => return Err(store_fault(error)),
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Writer {
                 Err(error) if error.is_retry() => error,
                 Err(error) => return Err(store_fault(error)),
             };
-            self.log_away(&error);
+            self.log_outage(&error);
             if self.is_abandoned() || Instant::now() > patience {
                 return Err(Fault::error(format!(
                     "not all values are written back; run the same command again to continue: {error}"
@@ -189,12 +189,12 @@ impl Writer {
         self.runtime.block_on(confirming)?;
         self.written.records += sent.saturating_sub(refused.len() as u64);
         for (record, reason) in refused {
-            self.log_refused(&record, &reason);
+            self.record_refusal(&record, &reason);
         }
         Ok(())
     }
 
-    fn log_refused(&mut self, record: &str, reason: &str) {
+    fn record_refusal(&mut self, record: &str, reason: &str) {
         self.written.refused += 1;
         if self.written.refused <= REFUSED_LOGGED {
             tracing::warn!(
@@ -207,7 +207,7 @@ impl Writer {
     }
 
     /// Logs an unavailable server, once for each outage.
-    fn log_away(&mut self, error: &StoreError) {
+    fn log_outage(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_away_logged, true) {
             tracing::warn!(
                 event = "write_back_away",

@@ -44,7 +44,7 @@ impl NamedDataset {
             })
         };
         match (collection, seeds) {
-            (Some(plan), _) => named(&plan.collection()).map(NamedDataset::OfSource),
+            (Some(plan), _) => named(&plan.collection_name()).map(NamedDataset::OfSource),
             (None, Some(path)) if is_pipe(path) => named(OF_PIPES).map(NamedDataset::OfPipe),
             (None, Some(path)) => named(&name_of_file(path)).map(NamedDataset::OfSource),
             (None, None) => named(OF_NOTHING).map(NamedDataset::OfNothing),

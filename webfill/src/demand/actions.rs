@@ -7,7 +7,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::progress::progress_lines;
-use super::table::{cell, pairs, table, without_control_characters};
+use super::table::{cell, format_pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub struct CrawlOptions {
     pub json: bool,
 }
 
-pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
+pub fn print_info(options: ActionOptions) -> Result<ExitStatus, Fault> {
     let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
     let mut answer = connection.send_action(&action)?;
@@ -161,7 +161,7 @@ fn render_info(answer: &Value) -> String {
         .filter(|(key, _)| answer.get(*key).is_some() && !(has_sentences && *key == "waiting_for"))
         .map(|(key, name)| (*name, render_cell(key, &answer[*key])))
         .collect();
-    let mut totals = pairs(&shown);
+    let mut totals = format_pairs(&shown);
     let lines = progress_lines(answer);
     if !lines.is_empty() {
         totals = format!("{totals}\n\n{}", lines.join("\n"));

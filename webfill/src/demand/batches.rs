@@ -104,7 +104,7 @@ impl Batches {
             let line = self.lines.next()?;
             let read = match line.text {
                 LineText::Whole(text) if is_empty(&text) => continue,
-                LineText::Whole(text) => request_in(text),
+                LineText::Whole(text) => request_from_line(text),
                 LineText::Broken { reason, .. } => Err(reason),
             };
             let number = line.number;
@@ -135,7 +135,7 @@ fn is_empty(text: &[u8]) -> bool {
 
 /// Checks only that the line is one JSON object, so that it cannot break the list around it. The
 /// dispatcher judges the request.
-fn request_in(text: Vec<u8>) -> Result<String, String> {
+fn request_from_line(text: Vec<u8>) -> Result<String, String> {
     webfill_api::parse_line(&text).map_err(|refusal| refusal.message)?;
     // Parsing has shown that the text is UTF-8.
     String::from_utf8(text).map_err(|error| error.to_string())

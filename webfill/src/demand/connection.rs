@@ -76,7 +76,7 @@ impl ConnectionOptions {
                 1,
                 ORDER_WAIT,
             )?;
-            match answer.map(Refusal::check) {
+            match answer.map(Refusal::check_answer) {
                 Some(Ok(answer)) => return Ok(answer),
                 // The supervisor is no longer known, so it has left since the request.
                 Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
@@ -95,11 +95,11 @@ impl ConnectionOptions {
     pub(super) fn connect(&self) -> Result<Connection, Fault> {
         let (endpoints, keys) = self.resolve()?;
         let has_keys = keys.is_some();
-        let mut client = ControlClient::connect_with(controls(&endpoints), keys)?;
-        client.connect_to_answering(STATUS.as_bytes(), TURN, WAIT)?;
+        let mut client = ControlClient::connect_with(control_sockets(&endpoints), keys)?;
+        client.connect_to_answering_dispatcher(STATUS.as_bytes(), TURN, WAIT)?;
         Ok(Connection {
             has_keys,
-            endpoint: control_list(&endpoints),
+            endpoint: control_socket_list(&endpoints),
             client,
             was_answered: false,
         })
@@ -107,14 +107,14 @@ impl ConnectionOptions {
 }
 
 /// The control sockets of dispatchers.
-pub fn controls(endpoints: &[Endpoints]) -> Vec<String> {
+pub fn control_sockets(endpoints: &[Endpoints]) -> Vec<String> {
     let controls = endpoints.iter().map(|one| one.control.clone());
     controls.collect()
 }
 
 /// The control sockets of dispatchers, separated by commas.
-pub fn control_list(endpoints: &[Endpoints]) -> String {
-    controls(endpoints).join(", ")
+pub fn control_socket_list(endpoints: &[Endpoints]) -> String {
+    control_sockets(endpoints).join(", ")
 }
 
 /// Sends one action, and returns the dispatcher's answer.
@@ -180,9 +180,9 @@ impl Connection {
         let answer = self
             .client
             .request_with_retries(question.as_bytes(), times, WAIT)?;
-        let answer = answer.ok_or_else(|| self.no_answer(WAIT * times))?;
+        let answer = answer.ok_or_else(|| self.no_answer_fault(WAIT * times))?;
         self.was_answered = true;
-        Ok(Refusal::check(answer))
+        Ok(Refusal::check_answer(answer))
     }
 
     /// Sends an action that is answered once it is in force everywhere.
@@ -195,8 +195,8 @@ impl Connection {
             }
             answer = self.client.answer_within(ORDER_WAIT - EXPLAIN_AFTER)?;
         }
-        let answer = answer.ok_or_else(|| self.no_answer(ORDER_WAIT))?;
-        Ok(Refusal::check(answer))
+        let answer = answer.ok_or_else(|| self.no_answer_fault(ORDER_WAIT))?;
+        Ok(Refusal::check_answer(answer))
     }
 
     /// Sends an action that may take minutes and can be sent again while it runs. Waits as long as the dispatcher is
@@ -210,16 +210,16 @@ impl Connection {
                 .client
                 .request_with_retries(question.as_bytes(), 1, ORDER_WAIT)?;
             if let Some(answer) = answer {
-                return Ok(Refusal::check(answer));
+                return Ok(Refusal::check_answer(answer));
             }
             let is_there = self
                 .client
                 .request_with_retries(STATUS.as_bytes(), 1, WAIT)?;
-            is_there.ok_or_else(|| self.no_answer(ORDER_WAIT + WAIT))?;
+            is_there.ok_or_else(|| self.no_answer_fault(ORDER_WAIT + WAIT))?;
         }
     }
 
-    fn no_answer(&self, waited: Duration) -> Fault {
+    fn no_answer_fault(&self, waited: Duration) -> Fault {
         let why = match self.has_keys {
             true => "is it running there, and is this key on its allow list",
             false => "is it running there, and without keys",
@@ -234,7 +234,7 @@ impl Connection {
 
 impl Refusal {
     /// The answer, or the refusal that it contains.
-    fn check(answer: Value) -> Result<Value, Refusal> {
+    fn check_answer(answer: Value) -> Result<Value, Refusal> {
         match Refusal::from_answer(&answer) {
             Some(refusal) => Err(refusal),
             None => Ok(answer),
@@ -258,7 +258,7 @@ impl Refusal {
     }
 
     /// If a request within a list was refused: its index, and the message about it.
-    pub(super) fn list_entry(&self) -> Option<(usize, String)> {
+    pub(super) fn refused_entry(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;
         let alone = Refusal {
@@ -282,11 +282,14 @@ mod tests {
             path: path.into(),
             message: "too deep".into(),
         };
-        let found = refusal("$[12].maxdepth").list_entry();
+        let found = refusal("$[12].maxdepth").refused_entry();
         assert_eq!(found, Some((12, "$.maxdepth: too deep".into())));
-        assert_eq!(refusal("$[0]").list_entry(), Some((0, "too deep".into())));
+        assert_eq!(
+            refusal("$[0]").refused_entry(),
+            Some((0, "too deep".into()))
+        );
         for whole in ["$", "", "$.url", "$[x]"] {
-            assert_eq!(refusal(whole).list_entry(), None, "{whole}");
+            assert_eq!(refusal(whole).refused_entry(), None, "{whole}");
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
     }
     let answer = options.connection.drain(&action)?;
     print_answer(&answer, options.json, render)?;
-    match names(&answer["lost"]) {
+    match join_names(&answer["lost"]) {
         lost if lost.is_empty() => Ok(ExitStatus::Done),
         lost => Err(Fault::error(format!(
             "lost while draining, their tasks go to others: {lost}"
@@ -38,7 +38,7 @@ pub fn drain(options: DrainOptions) -> Result<ExitStatus, Fault> {
 }
 
 fn render(answer: &Value) -> String {
-    match names(&answer["drained"]) {
+    match join_names(&answer["drained"]) {
         drained if drained.is_empty() => {
             String::from("nothing drained: no supervisor is connected")
         }
@@ -46,7 +46,7 @@ fn render(answer: &Value) -> String {
     }
 }
 
-fn names(list: &Value) -> String {
+fn join_names(list: &Value) -> String {
     let names = list.as_array().into_iter().flatten();
     let names: Vec<String> = names
         .filter_map(Value::as_str)

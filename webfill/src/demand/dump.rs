@@ -37,7 +37,7 @@ pub struct DumpOptions {
 /// Runs the command until it is interrupted or its output is closed.
 pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
-    signals::install();
+    signals::install_handlers();
     let topics = topics(options.app.as_deref());
     // Of several dispatchers, the one that serves publishes.
     let specs = (FIREHOSE..).zip(&endpoints).map(|(socket, endpoints)| {

@@ -51,21 +51,21 @@ pub fn feed(options: FeedOptions) -> Result<ExitStatus, Fault> {
         feed_whole(&mut dispatcher, argument, &request)?
     } else {
         let path = PathBuf::from(&options.requests);
-        let batches = open(&path)?;
+        let batches = open_batches(&path)?;
         feed_lines(
             &mut options.connection.connect()?,
             batches,
             options.progress,
         )?
     };
-    report(&tally, options.json)?;
+    print_tally(&tally, options.json)?;
     Ok(match tally.refused {
         0 => ExitStatus::Done,
         _ => ExitStatus::Error,
     })
 }
 
-fn open(path: &Path) -> Result<Batches, Fault> {
+fn open_batches(path: &Path) -> Result<Batches, Fault> {
     let lines = Lines::open(path).map_err(|reason| {
         Fault::usage(format!(
             "cannot read crawl requests from {}: {reason}",
@@ -110,7 +110,7 @@ fn feed_lines(
                 batches.note_accepted();
             }
             Err(refusal) => {
-                let one = refusal.list_entry();
+                let one = refusal.refused_entry();
                 let index = one.as_ref().map(|(index, _)| *index);
                 if let Some(number) = batches.note_refused(batch, index) {
                     let reason = one.map_or_else(|| refusal.sentence(), |(_, reason)| reason);
@@ -137,7 +137,7 @@ fn report_refused(tally: &mut Tally, progress: &FeedProgress, line: BadLine) {
     }
 }
 
-fn report(tally: &Tally, as_json: bool) -> Result<(), Fault> {
+fn print_tally(tally: &Tally, as_json: bool) -> Result<(), Fault> {
     if !as_json {
         return print(tally.sentence());
     }

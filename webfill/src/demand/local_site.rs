@@ -16,7 +16,7 @@ use crate::backup::require_frontier;
 /// The members of actions that need no dispatcher.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
-pub(super) fn act_locally(state: &Path, action: &Value) -> Result<Value, Fault> {
+pub(super) fn apply_action_locally(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
     // Each of the two processes has a lock. Whoever holds both is the only user of the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
@@ -47,7 +47,10 @@ fn apply_action_to_frontier(folder: &StateFolder, action: &Value) -> Result<Valu
     let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
     let opened = Frontier::open(folder.path(), FrontierConfig::default(), now_ms);
     let mut frontier = opened.map_err(Fault::error)?;
-    let known = frontier.site_states().report(site).map_err(Fault::error)?;
+    let known = frontier
+        .site_states()
+        .find_report(site)
+        .map_err(Fault::error)?;
     let Some(known) = known else {
         return Err(Fault::error(format!(
             "unknown site `{site}` in {}: expected a registrable domain, such as `example.com`",

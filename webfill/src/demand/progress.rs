@@ -12,10 +12,10 @@ pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
     let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
     let scripts = &answer["scripts"]["text"];
     lines.extend((!scripts.is_null()).then(|| cell(scripts)));
-    lines.extend(pace(answer));
+    lines.extend(describe_pace(answer));
     if let Value::Object(oldest) = &answer["oldest_lease"] {
         let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();
-        let since = oldest.get("since").map(time).unwrap_or_default();
+        let since = oldest.get("since").map(format_time).unwrap_or_default();
         lines.push(format!(
             "longest running: {} at {} since {since}",
             part("url"),
@@ -26,7 +26,7 @@ pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
 }
 
 /// The pace and the estimated finish, such as `0.5 tasks a second: estimated finish of the pending tasks: ...`
-fn pace(answer: &Value) -> Option<String> {
+fn describe_pace(answer: &Value) -> Option<String> {
     let per_second = answer["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {
         pace if pace >= 0.095 => format!("{} tasks a second", format_rounded(pace)),
@@ -39,11 +39,11 @@ fn pace(answer: &Value) -> Option<String> {
     ) {
         (Some(_), _) => Some(format!(
             "estimated finish of the pending tasks: {}",
-            time(&answer["estimated_end"])
+            format_time(&answer["estimated_end"])
         )),
         (None, Some(_)) => Some(format!(
             "earliest finish of the pending tasks, by the delays of their sites: {}",
-            time(&answer["not_before"])
+            format_time(&answer["not_before"])
         )),
         (None, None) => None,
     };
@@ -67,7 +67,7 @@ fn format_rounded(number: f64) -> String {
 }
 
 /// Formats seconds since the epoch as a time.
-pub(super) fn time(seconds: &Value) -> String {
+pub(super) fn format_time(seconds: &Value) -> String {
     match seconds.as_f64() {
         Some(seconds) => without_control_characters(&iso_time((seconds * 1_000.0) as i64)),
         None => cell(&Value::Null),

@@ -158,21 +158,23 @@ fn prune_all(
 ) -> Result<(usize, u64), FrontierError> {
     let (mut crawls, mut tasks) = (0, 0);
     loop {
-        let detached =
-            frontier
-                .pruning()
-                .detach(app_id, crawl_id, unchanged_since_ms, &BTreeSet::new())?;
+        let detached = frontier.pruning().detach_crawls(
+            app_id,
+            crawl_id,
+            unchanged_since_ms,
+            &BTreeSet::new(),
+        )?;
         crawls += detached.crawls.len();
         tasks += detached.tasks;
         frontier.commit()?;
-        while let Some(mut walk) = frontier.pruning().begin()? {
+        while let Some(mut walk) = frontier.pruning().begin_walk()? {
             while !walk.is_over() {
                 frontier.pruning().delete_slice(&mut walk)?;
                 frontier.commit()?;
             }
         }
         if !detached.has_more {
-            frontier.pruning().give_space_back()?;
+            frontier.pruning().commit_and_release_pages()?;
             return Ok((crawls, tasks));
         }
     }

@@ -9,7 +9,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::local_site;
-use super::table::{cell, pairs};
+use super::table::{cell, format_pairs};
 use crate::cli::{parse_duration, parse_seconds};
 use crate::stdout::print;
 
@@ -69,10 +69,10 @@ impl SiteLane {
     }
 }
 
-pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
+pub fn run_site_action(options: SiteOptions) -> Result<ExitStatus, Fault> {
     let action = action(&options).map_err(Fault::usage)?;
     let answer = match &options.state {
-        Some(state) => local_site::act_locally(state, &action)?,
+        Some(state) => local_site::apply_action_locally(state, &action)?,
         None => options.connection.connect()?.send_action(&action)?,
     };
     match options.json {
@@ -90,7 +90,7 @@ fn action(options: &SiteOptions) -> Result<Value, String> {
     }
     if let Some(text) = &options.block_until {
         action["block_until"] = parse_or_none("--block-until", text, |text| {
-            moment(text, SystemTime::now()).map(Value::from)
+            parse_moment(text, SystemTime::now()).map(Value::from)
         })?;
     }
     if let Some(text) = &options.limit {
@@ -125,7 +125,7 @@ fn parse_or_none(
 }
 
 /// Parses a point in time, as seconds since the epoch or a duration from now.
-fn moment(text: &str, now: SystemTime) -> Result<u64, String> {
+fn parse_moment(text: &str, now: SystemTime) -> Result<u64, String> {
     if let Ok(seconds) = text.parse() {
         return Ok(seconds);
     }
@@ -148,7 +148,7 @@ fn format_answer(answer: &Value) -> String {
         .iter()
         .map(|(key, value)| (key.as_str(), value.clone()))
         .collect();
-    pairs(&members)
+    format_pairs(&members)
 }
 
 #[cfg(test)]
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn a_moment_is_a_number_or_a_time_from_now() {
         let now = UNIX_EPOCH + Duration::from_secs(1_000);
-        assert_eq!(moment("1429216389", now), Ok(1_429_216_389));
-        assert_eq!(moment("15m", now), Ok(1_900));
-        assert!(moment("tomorrow", now).is_err());
+        assert_eq!(parse_moment("1429216389", now), Ok(1_429_216_389));
+        assert_eq!(parse_moment("15m", now), Ok(1_900));
+        assert!(parse_moment("tomorrow", now).is_err());
     }
 }

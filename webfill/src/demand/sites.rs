@@ -25,7 +25,7 @@ const HEADS: [&str; 7] = [
     "site", "state", "reason", "since", "until", "queued", "evidence",
 ];
 
-pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
+pub fn print_sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     let mut connection = options.connection.connect()?;
     let mut rows = Vec::new();
     let mut after = Some(0);

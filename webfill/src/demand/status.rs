@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
-use super::progress::{progress_lines, time};
-use super::table::{cell, pairs, table, without_control_characters};
+use super::progress::{format_time, progress_lines};
+use super::table::{cell, format_pairs, table, without_control_characters};
 use crate::stdout::print;
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub struct StatusOptions {
     pub json: bool,
 }
 
-pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
+pub fn print_status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     let question = json!({"action": "status"});
     let answer = options.connection.connect()?.send_action(&question)?;
     match options.json {
@@ -55,7 +55,7 @@ fn format_answer(answer: &Value) -> String {
         *value = describe_sites(value).into();
     }
     if let Some(Value::Number(at)) = answer.get("server_time") {
-        let at = time(&Value::Number(at.clone()));
+        let at = format_time(&Value::Number(at.clone()));
         answer.insert("server_time".into(), at.into());
     }
     let mut parts = vec![render_rest(&answer)];
@@ -176,7 +176,7 @@ fn supervisor_note(supervisor: &Value) -> Option<String> {
         ));
     }
     if supervisor["egress"] == "offline" {
-        let since = time(&supervisor["offline_since"]);
+        let since = format_time(&supervisor["offline_since"]);
         return Some(format!(
             "{name} is offline since {since}: {}",
             cell(&supervisor["sign"])
@@ -250,7 +250,7 @@ fn render_rest(answer: &Map<String, Value>) -> String {
         .iter()
         .map(|(key, value)| (key.as_str(), value.clone()))
         .collect();
-    std::iter::once(pairs(&plain))
+    std::iter::once(format_pairs(&plain))
         .chain(tables)
         .collect::<Vec<_>>()
         .join("\n\n")

@@ -31,7 +31,7 @@ pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// Formats each pair as a line `name  value`.
-pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
+pub(super) fn format_pairs(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let rendered = pairs
         .iter()

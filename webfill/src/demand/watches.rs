@@ -8,7 +8,7 @@ use webfill_service::{ExitStatus, Fault};
 
 use super::actions::print_answer;
 use super::connection::ConnectionOptions;
-use super::table::{cell, pairs, table, without_control_characters};
+use super::table::{cell, format_pairs, table, without_control_characters};
 
 #[derive(Debug, Args)]
 pub struct WatchAddOptions {
@@ -59,7 +59,7 @@ pub struct WatchNameOptions {
 }
 
 pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
-    let (place, watch) = read(&options.watch)?;
+    let (place, watch) = read_watch(&options.watch)?;
     let parsed = webfill_api::Watch::parse(watch.clone());
     let checked = parsed.and_then(|watch| watch.check_for_fleet("$"));
     checked.map_err(|refusal| refusal_fault(&place, &refusal))?;
@@ -73,7 +73,7 @@ pub fn watch_add(options: WatchAddOptions) -> Result<ExitStatus, Fault> {
         format!(
             "{}: {done}; next run {}",
             cell(&answer["name"]),
-            time(&answer["next"])
+            format_time(&answer["next"])
         )
     })
 }
@@ -93,13 +93,13 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     let action = json!({"action": "watch_show", "name": options.name, "runs": options.runs});
     let answer = options.connection.connect()?.send_action(&action)?;
     print_answer(&answer, options.json, |answer| {
-        let head = pairs(&[
+        let head = format_pairs(&[
             ("watch", cell(&answer["name"])),
             ("application", cell(&answer["app"])),
             ("state", cell(&answer["state"])),
             ("schedule", cell(&answer["schedule"])),
             ("time zone", cell(&answer["time_zone"])),
-            ("next run", time(&answer["next"])),
+            ("next run", format_time(&answer["next"])),
         ]);
         let runs = answer["runs"].as_array().into_iter().flatten();
         let rows: Vec<Vec<String>> = runs.map(run_row).collect();
@@ -119,11 +119,11 @@ fn describe_problems(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut text = String::new();
     for silent in list(&answer["silent"]) {
-        let (since, why) = (time(&silent["since"]), cell(&silent["why"]));
+        let (since, why) = (format_time(&silent["since"]), cell(&silent["why"]));
         text.push_str(&format!("\nsilent since {since}: {why}"));
     }
     for one in list(&answer["notifications"]["undelivered"]) {
-        let (since, why) = (time(&one["since"]), cell(&one["why"]));
+        let (since, why) = (format_time(&one["since"]), cell(&one["why"]));
         let target = cell(&one["target"]);
         text.push_str(&format!("\nunreachable since {since}: {target}: {why}"));
     }
@@ -148,7 +148,7 @@ pub fn watch_pause(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
 
 pub fn watch_resume(options: WatchNameOptions) -> Result<ExitStatus, Fault> {
     send_and_print("watch_resume", &options, |answer| {
-        format!("resumed; next run {}", time(&answer["next"]))
+        format!("resumed; next run {}", format_time(&answer["next"]))
     })
 }
 
@@ -170,7 +170,7 @@ fn send_and_print(
 }
 
 /// Reads a watch from a file or from the text itself. Returns its source and content.
-fn read(text: &str) -> Result<(String, Value), Fault> {
+fn read_watch(text: &str) -> Result<(String, Value), Fault> {
     if text.trim_start().starts_with('{') {
         let place = String::from("the watch");
         let watch = webfill_api::parse(text.as_bytes());
@@ -197,8 +197,8 @@ fn row(watch: &Value) -> Vec<String> {
         cell(&watch["name"]),
         cell(&watch["state"]),
         cell(&watch["schedule"]),
-        time(&watch["next"]),
-        time(&last["started"]),
+        format_time(&watch["next"]),
+        format_time(&last["started"]),
         cell(&last["how"]),
         cell(&last["counts"]["pages"]),
     ]
@@ -207,9 +207,9 @@ fn row(watch: &Value) -> Vec<String> {
 fn run_row(run: &Value) -> Vec<String> {
     vec![
         cell(&run["run"]),
-        time(&run["due"]),
-        time(&run["started"]),
-        time(&run["ended"]),
+        format_time(&run["due"]),
+        format_time(&run["started"]),
+        format_time(&run["ended"]),
         cell(&run["how"]),
         cell(&run["counts"]["pages"]),
         cell(&run["counts"]["fields"]),
@@ -219,7 +219,7 @@ fn run_row(run: &Value) -> Vec<String> {
 }
 
 /// Formats seconds since the epoch for people.
-fn time(seconds: &Value) -> String {
+fn format_time(seconds: &Value) -> String {
     match seconds.as_f64() {
         Some(seconds) => webfill_store::iso_time((seconds * 1_000.0) as i64),
         None => "-".into(),

@@ -26,7 +26,7 @@ pub struct WhyOptions {
     pub json: bool,
 }
 
-pub fn why(options: WhyOptions) -> Result<ExitStatus, Fault> {
+pub fn print_why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
     let answer = request_why(&options.connection, &options.url, app, crawl)?;
     print_answer(&answer, options.json, render)

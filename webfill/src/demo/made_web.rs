@@ -37,7 +37,7 @@ pub fn serve() -> Result<String, Fault> {
             let pages = Arc::clone(&pages);
             std::thread::spawn(move || {
                 // An error means that the client has disconnected.
-                let _ = answer(&pages, stream);
+                let _ = answer_requests(&pages, stream);
             });
         }
     });
@@ -103,7 +103,7 @@ fn fill_layout(
     page
 }
 
-fn answer(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> {
+fn answer_requests(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut request = String::new();

@@ -18,12 +18,12 @@ impl CellStyle {
     pub fn format_value(self, value: &Value) -> Cow<'_, str> {
         match value {
             Value::Null => Cow::Borrowed(""),
-            Value::String(text) => self.text(text),
+            Value::String(text) => self.format_text(text),
             other => Cow::Owned(other.to_string()),
         }
     }
 
-    pub fn text(self, text: &str) -> Cow<'_, str> {
+    pub fn format_text(self, text: &str) -> Cow<'_, str> {
         match self {
             CellStyle::Plain => Cow::Borrowed(text),
             CellStyle::Spreadsheet => escape_formula(text),
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_people_get_an_apostrophe_before_a_formula() {
-        assert_eq!(CellStyle::Spreadsheet.text("=1"), "'=1");
-        assert_eq!(CellStyle::Plain.text("=1"), "=1");
+        assert_eq!(CellStyle::Spreadsheet.format_text("=1"), "'=1");
+        assert_eq!(CellStyle::Plain.format_text("=1"), "=1");
     }
 }

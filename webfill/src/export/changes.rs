@@ -54,7 +54,7 @@ pub(super) async fn export(
             }
             Err(error) => return Err(error),
         }
-        lines.write()?;
+        lines.write_waiting_lines()?;
         if !follow || !signals::sleep_unless_interrupted(POLL_EVERY) {
             return Ok(());
         }
@@ -85,12 +85,12 @@ impl<W: Write> Lines<W> {
         self.waiting.push(b'\n');
         self.cursor = cursor;
         if self.waiting.len() >= BUFFER_BYTES {
-            return self.write();
+            return self.write_waiting_lines();
         }
         Ok(())
     }
 
-    fn write(&mut self) -> io::Result<()> {
+    fn write_waiting_lines(&mut self) -> io::Result<()> {
         let lines = std::mem::take(&mut self.waiting);
         self.out.write_all(&lines)?;
         self.out.flush()

@@ -147,10 +147,10 @@ pub fn fixed_columns(what: ExportWhat) -> Vec<Column> {
         ExportWhat::Changes => &CHANGES,
         ExportWhat::Records => &[],
     };
-    columns.iter().map(member).collect()
+    columns.iter().map(member_column).collect()
 }
 
-fn member((name, kind): &(&'static str, Kind)) -> Column {
+fn member_column((name, kind): &(&'static str, Kind)) -> Column {
     Column {
         name: (*name).to_owned(),
         of: ColumnSource::Member(name),
@@ -199,7 +199,7 @@ pub fn record_columns(
             ..column(&name, ColumnSource::Field(field.name.clone()), kind)
         });
     }
-    columns.extend(BEHIND_FIELDS.iter().map(member));
+    columns.extend(BEHIND_FIELDS.iter().map(member_column));
     if let Some(parent) = parent {
         columns.push(column("parent", ColumnSource::ParentId, Text));
         for Field { name, kind, .. } in parent {

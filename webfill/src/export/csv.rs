@@ -42,7 +42,7 @@ impl<W: Write> CsvFile<W> {
             let value = match &column.of {
                 // The URLs are separated by spaces, so that the file can be used as seeds.
                 ColumnSource::Urls => Value::from(join_with_spaces(&column.value(row))),
-                ColumnSource::Field(_) => self.field(column, column.value(row)),
+                ColumnSource::Field(_) => self.format_field(column, column.value(row)),
                 _ => column.value(row),
             };
             self.out
@@ -52,7 +52,7 @@ impl<W: Write> CsvFile<W> {
         self.out.write_record(None::<&[u8]>).map_err(into_io_error)
     }
 
-    fn field(&self, column: &Column, value: Value) -> Value {
+    fn format_field(&self, column: &Column, value: Value) -> Value {
         if let (Value::Number(number), Some(decimals)) = (&value, column.decimals) {
             return Value::String(format_with_decimals(number, decimals));
         }
@@ -84,7 +84,7 @@ fn heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
         .any(|prefix| column.name.starts_with(prefix));
     match is_prefixed {
         true => Cow::Borrowed(&column.name),
-        false => cells.text(&column.name),
+        false => cells.format_text(&column.name),
     }
 }
 

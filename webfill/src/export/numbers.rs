@@ -44,7 +44,7 @@ impl NumberKinds {
 
     fn note_text(&mut self, text: &str) {
         let texts = std::mem::take(&mut self.texts);
-        self.texts = match (texts, number_in(text)) {
+        self.texts = match (texts, kind_of_number_text(text)) {
             (Texts::Any, _) | (_, None) => Texts::Any,
             (Texts::None, Some((kind, decimals))) => Texts::Numbers { kind, decimals },
             (
@@ -86,7 +86,7 @@ impl NumberKinds {
 }
 
 /// The kind of a number written as text. Also its number of decimals, unless its digits are too many for a JSON number.
-fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
+fn kind_of_number_text(text: &str) -> Option<(Kind, Option<usize>)> {
     if is_long_number(text) {
         return Some((Kind::LongDigits, None));
     }
@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    fn values(values: &[Value]) -> NumberKinds {
+    fn kinds_of_values(values: &[Value]) -> NumberKinds {
         let mut noted = NumberKinds::default();
         values.iter().for_each(|value| noted.note(value));
         noted
@@ -191,7 +191,7 @@ mod tests {
             (vec![json!(null)], None, None),
         ];
         for (of, kind, decimals) in table {
-            let noted = values(&of);
+            let noted = kinds_of_values(&of);
             assert_eq!((noted.kind(), noted.decimals()), (kind, decimals), "{of:?}");
         }
     }

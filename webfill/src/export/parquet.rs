@@ -35,13 +35,14 @@ pub struct ParquetFile<W: Write + Send> {
 
 impl<W: Write + Send> ParquetFile<W> {
     pub fn new(columns: Vec<Column>, out: W) -> io::Result<ParquetFile<W>> {
-        let schema = Arc::new(schema(&columns).map_err(fault)?);
+        let schema = Arc::new(schema(&columns).map_err(into_io_error)?);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_data_page_size_limit(PAGE_BYTES)
             .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(fault)?;
+        let file =
+            SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(into_io_error)?;
         let with_cells = |column: Column| {
             let cells = Cells::new(column.kind);
             (column, cells)
@@ -72,13 +73,13 @@ impl<W: Write + Send> ParquetFile<W> {
         if self.rows == 0 {
             return Ok(());
         }
-        let mut group = self.file.next_row_group().map_err(fault)?;
+        let mut group = self.file.next_row_group().map_err(into_io_error)?;
         for (_, cells) in &mut self.columns {
-            let writer = group.next_column().map_err(fault)?;
+            let writer = group.next_column().map_err(into_io_error)?;
             let writer = writer.expect("the schema has a column for each of ours");
-            cells.write(writer).map_err(fault)?;
+            cells.write(writer).map_err(into_io_error)?;
         }
-        group.close().map_err(fault)?;
+        group.close().map_err(into_io_error)?;
         (self.rows, self.bytes) = (0, 0);
         Ok(())
     }
@@ -86,7 +87,7 @@ impl<W: Write + Send> ParquetFile<W> {
     /// Writes the last group and the index of the file.
     pub fn finish(mut self) -> io::Result<()> {
         self.write_group()?;
-        self.file.close().map(drop).map_err(fault)
+        self.file.close().map(drop).map_err(into_io_error)
     }
 }
 
@@ -100,7 +101,7 @@ fn changed_kind_error(column: &Column, found: &str) -> io::Error {
 }
 
 /// Converts an error. An I/O error of the output is kept, because it may be a closed pipe.
-fn fault(error: ParquetError) -> io::Error {
+fn into_io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -111,14 +112,16 @@ fn fault(error: ParquetError) -> io::Error {
 }
 
 fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
-    let fields = columns.iter().map(|column| field(column).map(Arc::new));
+    let fields = columns
+        .iter()
+        .map(|column| field_type(column).map(Arc::new));
     Type::group_type_builder("webfill")
         .with_fields(fields.collect::<Result<_, _>>()?)
         .build()
 }
 
 /// The type of a column. Any value may be missing.
-fn field(column: &Column) -> Result<Type, ParquetError> {
+fn field_type(column: &Column) -> Result<Type, ParquetError> {
     let name = column.name.as_str();
     let (physical, logical) = match column.kind {
         Kind::Integer | Kind::LargeInteger => (Physical::INT64, None),
@@ -132,7 +135,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
             let milliseconds_utc = LogicalType::timestamp(true, TimeUnit::MILLIS);
             (Physical::INT64, Some(milliseconds_utc))
         }
-        Kind::Texts => return list(name),
+        Kind::Texts => return list_type(name),
     };
     Type::primitive_type_builder(name, physical)
         .with_logical_type(logical)
@@ -141,7 +144,7 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
 }
 
 /// The type of a list of texts, as the format prescribes it. No text in a list is missing.
-fn list(name: &str) -> Result<Type, ParquetError> {
+fn list_type(name: &str) -> Result<Type, ParquetError> {
     let element = Type::primitive_type_builder("element", Physical::BYTE_ARRAY)
         .with_logical_type(Some(LogicalType::String))
         .with_repetition(Repetition::REQUIRED)

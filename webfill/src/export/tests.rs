@@ -43,7 +43,7 @@ async fn export_as_text(what: ExportWhat, format: ExportFormat) -> String {
 }
 
 /// Fills a store with one page and two records; the page fills one of them.
-async fn fill(store: &dyn Store) {
+async fn fill_store(store: &dyn Store) {
     let id = CrawlId::new("app", "c1");
     let crawl = Crawl {
         id: id.clone(),
@@ -88,7 +88,7 @@ async fn export_selection(wanted: &ExportSelection) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let uri = StoreUri::Sqlite(folder.path().join("webfill.db"));
     let store = open(&uri, None).await.unwrap().store;
-    fill(&*store).await;
+    fill_store(&*store).await;
     let mut out = Vec::new();
     export(&*store, wanted, &mut out).await.unwrap();
     out
@@ -193,7 +193,7 @@ async fn json_lines_are_the_stored_documents() {
 }
 
 /// Reads the seeds from a file with this content.
-fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
+fn read_seeds(name: &str, content: &[u8]) -> Vec<Seed> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();
@@ -210,7 +210,7 @@ async fn exported_files_can_be_used_as_seeds() {
     };
     let csv = export_selection(&with_sources).await;
     for (name, content) in [("a.jsonl", lines.into_bytes()), ("a.csv", csv)] {
-        let seeds = seeds(name, &content);
+        let seeds = read_seeds(name, &content);
         // The second record has no URL, so only one seed remains.
         assert_eq!(seeds.len(), 1, "{name}");
         let seed = &seeds[0];
@@ -226,7 +226,7 @@ async fn exported_files_can_be_used_as_seeds() {
 fn an_exported_table_says_what_is_missing_and_which_names_were_taken() {
     let csv = "id,name,city,fields.id,missing,resolved_at,dataset,urls,source.name\n\
         7,,,x,\"[\"\"city\"\"]\",,people,https://a.example/ https://b.example/,https://a.example/\n";
-    let seeds = seeds("people.csv", csv.as_bytes());
+    let seeds = read_seeds("people.csv", csv.as_bytes());
     assert_eq!(seeds[0].want, ["city"], "the empty name is not wanted");
     assert_eq!(seeds[0].fields, Some(object(json!({"id": "x"}))));
     assert_eq!(seeds[0].urls, ["https://a.example/", "https://b.example/"]);

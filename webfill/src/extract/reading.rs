@@ -49,7 +49,7 @@ impl Source {
     }
 
     /// Adds unreadable and skipped pages to the report.
-    pub fn finish(self, report: &mut Report) {
+    pub fn report_skipped_pages(self, report: &mut Report) {
         if let Source::Warc(archive) = self {
             report.torn = archive.torn;
             report.left_out = archive.left_out;
@@ -57,7 +57,7 @@ impl Source {
     }
 
     /// The message if there was nothing to read.
-    pub fn why_empty(name: &str, crawl: &CrawlId) -> String {
+    pub fn empty_reason(name: &str, crawl: &CrawlId) -> String {
         match name {
             "bodies" => format!(
                 "crawl {crawl} has no kept bodies: crawl with --keep-bodies, or read an archive with --warc DIR"
@@ -310,7 +310,7 @@ impl<'r> PageRereader<'r> {
         let body = match candidate.content.into_body() {
             Ok(body) => body,
             Err(reason) => {
-                self.report.fail(&page.url, &reason);
+                self.report.note_failure(&page.url, &reason);
                 return None;
             }
         };
@@ -336,10 +336,10 @@ impl<'r> PageRereader<'r> {
         self.seen.add(&candidate.page_id);
         if read.outcome != Outcome::Ok {
             let reason = read.error.unwrap_or_default();
-            self.report.fail(&page.url, &reason);
+            self.report.note_failure(&page.url, &reason);
             return None;
         }
-        self.compare(&page, &read);
+        self.count_differences(&page, &read);
         Some(page.into_reread(candidate.page_id, read))
     }
 
@@ -353,11 +353,11 @@ impl<'r> PageRereader<'r> {
         page.mapping.as_ref() == Some(wanted) || now == Some(wanted.as_str())
     }
 
-    fn compare(&mut self, page: &StoredPage, read: &PageRead) {
+    fn count_differences(&mut self, page: &StoredPage, read: &PageRead) {
         let mapping = read.mapping.as_deref().or(page.mapping.as_deref());
         let index = mapping.and_then(|name| self.mappings.find_by_name(name));
         let declared = index.map(|index| self.mappings.fields_of(index));
-        self.report.compare(
+        self.report.count_differences(
             mapping,
             declared.unwrap_or_default(),
             (&page.url, &page.fields, &read.fields),
@@ -387,7 +387,7 @@ impl<'r> PageRereader<'r> {
         for (reread, answer) in rereads.iter().zip(answers) {
             match answer {
                 Ok(answer) => self.report.count_answer(reread.is_changed, &answer),
-                Err(error) => self.report.fail(&reread.url, &error.to_string()),
+                Err(error) => self.report.note_failure(&reread.url, &error.to_string()),
             }
         }
         Ok(())

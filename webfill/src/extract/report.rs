@@ -128,7 +128,7 @@ impl Report {
     }
 
     /// Notes that a page could not be read or its values could not be stored. The stored page stays unchanged.
-    pub fn fail(&mut self, url: &str, reason: &str) {
+    pub fn note_failure(&mut self, url: &str, reason: &str) {
         self.failed += 1;
         if self.failures.len() < MOST_LISTED {
             self.failures.push((url.to_owned(), reason.to_owned()));
@@ -136,7 +136,7 @@ impl Report {
     }
 
     /// Counts the differences between the stored and the current fields of a page.
-    pub fn compare(
+    pub fn count_differences(
         &mut self,
         mapping: Option<&str>,
         declared: Vec<&str>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use webfill_service::Fault;
 use webfill_store::{CrawlId, page_id};
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::candidate::{Candidate, Content};
@@ -114,7 +114,7 @@ impl ArchivePages {
     }
 
     fn candidates(&mut self, answer: ArchivedAnswer) -> Vec<Candidate> {
-        let Ok(url) = canonical(&answer.url, None) else {
+        let Ok(url) = canonical_url(&answer.url, None) else {
             return Vec::new();
         };
         let id = page_id(&self.crawl.app_id, &self.crawl.crawl_id, url.as_str());
@@ -130,14 +130,14 @@ impl ArchivePages {
                     .collect()
             }
             (ArchivedBody::Elsewhere, Some(digest), false) => {
-                self.await_body(digest, id);
+                self.note_awaited_body(digest, id);
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    fn await_body(&mut self, digest: String, id: String) {
+    fn note_awaited_body(&mut self, digest: String, id: String) {
         let waiting = self.awaited.get(&digest);
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;

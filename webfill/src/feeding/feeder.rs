@@ -83,7 +83,7 @@ impl Feeder {
 
     pub(super) fn run(mut self) -> Result<FeedResult, Fault> {
         let position = match self.input.seeds.take() {
-            Some(seeds) => self.take_seeds(seeds)?,
+            Some(seeds) => self.feed_seeds(seeds)?,
             None => Position::NOWHERE,
         };
         if self.is_over() {
@@ -114,7 +114,7 @@ impl Feeder {
 
     /// Feeds the input until its end or the end of the crawl. Returns the position reached; the last
     /// seeds are still in the batch.
-    fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
+    fn feed_seeds(&mut self, source: Source) -> Result<Position, Fault> {
         let mut reading = ReadThread::start(source, self.input.fed_lines)?;
         let mut position = Position::NOWHERE;
         let mut fed = 0;
@@ -142,7 +142,7 @@ impl Feeder {
                 InputItem::Broken(fault) => self.broken.add(&fault)?,
                 InputItem::Chunk(chunk) => {
                     position.advance(chunk.mark);
-                    self.take_chunk(chunk)?;
+                    self.add_chunk(chunk)?;
                     self.send_batch(&position)?;
                 }
                 InputItem::Pause if !self.batch.is_empty() => self.send_batch(&position)?,
@@ -173,7 +173,7 @@ impl Feeder {
         }
     }
 
-    fn take_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         for seed in chunk.seeds {
             match seed {
                 Ok(seed) => {
@@ -209,7 +209,7 @@ impl Feeder {
     /// meanwhile, the position in the input is not stored either.
     fn send_batch(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
-        self.note_dataset(&batch)?;
+        self.report_dataset(&batch)?;
         let Some(taken) = self.records.put_records(&batch, position)? else {
             return Ok(());
         };
@@ -253,7 +253,7 @@ impl Feeder {
     }
 
     /// Reports the dataset of the crawl's records to the dispatcher, once and before the first of them is stored.
-    fn note_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
+    fn report_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
         if !self.input.notes_dataset || batch.iter().all(|seed| seed.id.is_none()) {
             return Ok(());
         }

@@ -90,7 +90,7 @@ impl Position {
         fed_lines: u64,
         mark_at: impl FnOnce(u64) -> Option<Mark>,
     ) -> (Position, u64) {
-        let (reading, hash, line) = parts(fed_lines);
+        let (reading, hash, line) = decode_parts(fed_lines);
         self.reading = reading;
         if line == 0 {
             return (self, 0);
@@ -105,36 +105,36 @@ impl Position {
 
     /// Whether an earlier run has fed a part of the input and the input can be read twice.
     pub fn may_resume(&self, fed_lines: u64) -> bool {
-        self.beginning != 0 && parts(fed_lines).2 > 0
+        self.beginning != 0 && decode_parts(fed_lines).2 > 0
     }
 
     /// The position as the number that the dispatcher stores.
     pub fn fed_lines(&self) -> u64 {
         match self.beginning {
-            0 => number(self.reading, 0, self.mark.line),
-            _ => number(self.reading, truncate_hash(self.mark.hash), self.mark.line),
+            0 => encode_parts(self.reading, 0, self.mark.line),
+            _ => encode_parts(self.reading, truncate_hash(self.mark.hash), self.mark.line),
         }
     }
 
     /// The number that identifies a line of the input in the store; `None` if the input has no lines.
     pub fn line_key(&self, line: u64) -> Option<u64> {
         self.has_lines
-            .then(|| number(self.reading, self.beginning, line))
+            .then(|| encode_parts(self.reading, self.beginning, line))
     }
 
     /// The line that has this number in the store, if it was read in this reading of the input.
     pub fn line_at(&self, kept: u64) -> Option<u64> {
-        let (reading, beginning, line) = parts(kept);
+        let (reading, beginning, line) = decode_parts(kept);
         let is_here = (reading, beginning) == (self.reading, self.beginning);
         (self.has_lines && is_here).then_some(line)
     }
 }
 
-fn number(reading: u64, hash: u64, line: u64) -> u64 {
+fn encode_parts(reading: u64, hash: u64, line: u64) -> u64 {
     (reading << HASH_BITS | hash) << LINE_BITS | line & ((1 << LINE_BITS) - 1)
 }
 
-fn parts(number: u64) -> (u64, u64, u64) {
+fn decode_parts(number: u64) -> (u64, u64, u64) {
     let part = |shift: u32, bits: u32| number >> shift & ((1 << bits) - 1);
     (
         part(LINE_BITS + HASH_BITS, READING_BITS),
@@ -172,13 +172,13 @@ impl Read for FileFromStart {
 mod tests {
     use super::*;
 
-    fn read(start: Position, lines: &[&str]) -> Position {
+    fn position_after(start: Position, lines: &[&str]) -> Position {
         let mut position = start;
-        position.advance(mark(start, lines, lines.len() as u64).unwrap());
+        position.advance(mark_after_lines(start, lines, lines.len() as u64).unwrap());
         position
     }
 
-    fn mark(start: Position, lines: &[&str], line: u64) -> Option<Mark> {
+    fn mark_after_lines(start: Position, lines: &[&str], line: u64) -> Option<Mark> {
         let lines = lines.get(..line as usize)?;
         let then = |mark: Mark, line: &&str| mark.after_line(line.as_bytes());
         Some(lines.iter().fold(start.mark(), then))
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn fed_lines_are_skipped_only_if_all_of_them_are_unchanged() {
         let start = Position::start_of_dataset("a file");
-        let kept = read(start, &["a", "b", "c"]).fed_lines();
+        let kept = position_after(start, &["a", "b", "c"]).fed_lines();
         for (lines, skipped) in [
             (&["a", "b", "c"][..], 3),
             (&["a", "b", "c", "d"], 3),
@@ -198,10 +198,12 @@ mod tests {
             (&["a", "b"], 0),
             (&[], 0),
         ] {
-            let (position, fed) = start.resume_position(kept, |line| mark(start, lines, line));
+            let (position, fed) =
+                start.resume_position(kept, |line| mark_after_lines(start, lines, line));
             assert_eq!(fed, skipped, "{lines:?}");
-            let again = read(position, lines).fed_lines();
-            let (_, fed) = position.resume_position(again, |line| mark(start, lines, line));
+            let again = position_after(position, lines).fed_lines();
+            let (_, fed) =
+                position.resume_position(again, |line| mark_after_lines(start, lines, line));
             assert_eq!(fed, lines.len() as u64, "{lines:?}");
         }
     }
@@ -209,22 +211,26 @@ mod tests {
     #[test]
     fn a_position_means_nothing_for_another_dataset_and_for_a_pipe() {
         let start = Position::start_of_dataset("one");
-        let kept = read(start, &["a"]).fed_lines();
+        let kept = position_after(start, &["a"]).fed_lines();
         for other in [
             Position::start_of_dataset("other"),
             Position::start_of_pipe(),
         ] {
             assert_eq!(
                 other
-                    .resume_position(kept, |line| mark(other, &["a"], line))
+                    .resume_position(kept, |line| mark_after_lines(other, &["a"], line))
                     .1,
                 0
             );
         }
-        let pipe = read(Position::start_of_pipe(), &["a"]);
+        let pipe = position_after(Position::start_of_pipe(), &["a"]);
         assert_eq!(
-            pipe.resume_position(pipe.fed_lines(), |line| mark(pipe, &["a"], line))
-                .1,
+            pipe.resume_position(pipe.fed_lines(), |line| mark_after_lines(
+                pipe,
+                &["a"],
+                line
+            ))
+            .1,
             0
         );
     }
@@ -236,10 +242,12 @@ mod tests {
         let start = Position::start_of_file(&file).unwrap();
         let first = start.line_key(7).unwrap();
         assert_eq!(start.line_at(first), Some(7));
-        let kept = read(start, &["a"]).fed_lines();
-        let (resumed, _) = start.resume_position(kept, |line| mark(start, &["a", "b"], line));
+        let kept = position_after(start, &["a"]).fed_lines();
+        let (resumed, _) =
+            start.resume_position(kept, |line| mark_after_lines(start, &["a", "b"], line));
         assert_eq!(resumed.line_at(first), Some(7));
-        let (edited, _) = start.resume_position(kept, |line| mark(start, &["x", "a"], line));
+        let (edited, _) =
+            start.resume_position(kept, |line| mark_after_lines(start, &["x", "a"], line));
         assert_eq!(edited.line_at(first), None);
         assert_eq!(Position::start_of_dataset("a").line_key(7), None);
     }

@@ -122,7 +122,7 @@ pub struct ReadStart {
 }
 
 impl ReadStart {
-    /// See [`Position::resumed`].
+    /// See [`Position::resume_position`].
     pub fn resume(
         start: Position,
         fed_lines: u64,
@@ -185,12 +185,12 @@ impl ReadThread {
         match self.brought.recv_timeout(PAUSE) {
             Ok(next) => next,
             Err(RecvTimeoutError::Timeout) => Ok(InputItem::Pause),
-            Err(RecvTimeoutError::Disconnected) => self.end(),
+            Err(RecvTimeoutError::Disconnected) => self.join_thread(),
         }
     }
 
     /// Handles the end of the thread, either at the end of the input or by a panic.
-    fn end(&mut self) -> Result<InputItem, Fault> {
+    fn join_thread(&mut self) -> Result<InputItem, Fault> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(Fault::error("reading seeds panicked")),
             _ => Ok(InputItem::End),

@@ -1,7 +1,7 @@
 //! Recognises pages that list rows. These pages are wanted even if the records that name them are complete.
 
 use webfill_mapping::MappingSet;
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 /// The mappings, by which pages that list rows are recognised.
 pub struct RowPages {
@@ -26,7 +26,7 @@ impl RowPages {
     }
 
     fn lists_rows(&self, url: &str) -> bool {
-        let mapping = canonical(url, None)
+        let mapping = canonical_url(url, None)
             .ok()
             .and_then(|url| self.mappings.find(url.as_str()));
         mapping.is_some_and(|mapping| self.mappings.lists_rows(mapping))

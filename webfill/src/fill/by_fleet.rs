@@ -28,7 +28,7 @@ use super::transient_ends;
 use crate::cli::ProgressStyle;
 use crate::control_client::ControlClient;
 use crate::crawl::retry_actions;
-use crate::demand::{ConnectionOptions, control_list, controls};
+use crate::demand::{ConnectionOptions, control_socket_list, control_sockets};
 use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
 use crate::progress::lines::Counts;
@@ -125,7 +125,7 @@ impl FleetFetcher {
             config: options.config.clone(),
         };
         let (endpoints, keys) = connection.resolve()?;
-        let file = project.fleet();
+        let file = project.fleet_file();
         let crawls = read(&file)?;
         if !crawls.crawls.is_empty() && crawls.app != options.app {
             return Err(Fault::usage(format!(
@@ -384,9 +384,12 @@ struct Dispatcher {
 
 impl Dispatcher {
     fn connect(fleet: &FleetFetcher) -> Result<Dispatcher, Fault> {
-        let endpoint = control_list(&fleet.endpoints);
+        let endpoint = control_socket_list(&fleet.endpoints);
         Ok(Dispatcher {
-            client: ControlClient::connect_with(controls(&fleet.endpoints), fleet.keys.clone())?,
+            client: ControlClient::connect_with(
+                control_sockets(&fleet.endpoints),
+                fleet.keys.clone(),
+            )?,
             endpoint,
             has_keys: fleet.keys.is_some(),
             was_answered: false,

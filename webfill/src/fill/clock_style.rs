@@ -24,7 +24,7 @@ impl ClockStyle {
         let (mut all, mut times, mut padded, mut short) = (0, 0, 0, 0);
         for value in known() {
             all += 1;
-            let Some((minutes, hours, rest)) = parts(&value) else {
+            let Some((minutes, hours, rest)) = time_parts(&value) else {
                 continue;
             };
             times += 1;
@@ -43,14 +43,14 @@ impl ClockStyle {
         let has_halves = [&before, &after]
             .into_iter()
             .flatten()
-            .any(|rest| is_half(rest));
+            .any(|rest| is_am_pm(rest));
         let behind = match has_halves {
             // If no known value is in one half of the day, that half is written like the other one.
             true => [
                 before
                     .clone()
-                    .or_else(|| after.as_deref().map(other_half))?,
-                after.or_else(|| before.as_deref().map(other_half))?,
+                    .or_else(|| after.as_deref().map(swap_am_pm))?,
+                after.or_else(|| before.as_deref().map(swap_am_pm))?,
             ],
             false => {
                 let rest = before.or(after)?;
@@ -84,18 +84,18 @@ impl ClockStyle {
 
 /// The minutes since midnight, the hours as they are written, and what is behind the minutes. `None` for a time that is
 /// not written with a colon.
-fn parts(value: &str) -> Option<(u32, &str, &str)> {
+fn time_parts(value: &str) -> Option<(u32, &str, &str)> {
     let minutes = minutes_of_day(value)?;
     let (hours, rest) = value.trim().split_once(':')?;
     Some((minutes, hours, rest.get(2..)?))
 }
 
-fn is_half(rest: &str) -> bool {
+fn is_am_pm(rest: &str) -> bool {
     let rest = rest.trim_start().to_ascii_lowercase();
     rest.starts_with(['a', 'p'])
 }
 
-fn other_half(rest: &str) -> String {
+fn swap_am_pm(rest: &str) -> String {
     let other = |c: char| match c {
         'a' => 'p',
         'A' => 'P',

@@ -57,7 +57,7 @@ type WrittenValues = BTreeMap<String, BTreeMap<String, WrittenValue>>;
 
 impl CollectionOptions {
     /// The name of the file that the collection would be if it were a table.
-    pub fn file(&self) -> Result<PathBuf, Fault> {
+    pub fn table_file_name(&self) -> Result<PathBuf, Fault> {
         let name = self.records_collection.as_deref();
         let name = name.ok_or_else(|| Fault::usage("--records needs --records-collection NAME"))?;
         let is_plain = |c: char| c.is_alphanumeric() || c == '-' || c == '.';
@@ -83,7 +83,7 @@ impl CollectionOptions {
         let runtime = runtime()?;
         let dataset = runtime.block_on(plan.open()).map_err(store_fault)?;
         Ok(Collection {
-            name: plan.collection(),
+            name: plan.collection_name(),
             collection,
             dataset,
             runtime,
@@ -94,11 +94,11 @@ impl CollectionOptions {
 impl Collection {
     /// Copies the documents, in the order of their ids.
     pub fn copy_documents(&self, project: &Project, to: &Path) -> Result<(), Fault> {
-        let written = read_written(project)?;
+        let written = read_written_values(project)?;
         let mut fault = None;
         let copied = write_file_atomically(to, |lines| {
             let mut lines = BufWriter::new(lines);
-            let mut ids = BufWriter::new(File::create(ids_of(to))?);
+            let mut ids = BufWriter::new(File::create(ids_file(to))?);
             for documents in self.dataset.read(None).map_err(std::io::Error::other)? {
                 let documents = match documents {
                     Ok(documents) => documents,
@@ -132,7 +132,7 @@ impl Collection {
 
     /// Writes back the values in which the completed copy differs from the copy. Returns their number.
     pub fn write_back(&self, project: &Project) -> Result<usize, Fault> {
-        let mut written = read_written(project)?;
+        let mut written = read_written_values(project)?;
         let (mut count, mut unwritable) = (0, BTreeSet::new());
         for change in self.read_changes(project)? {
             let change = change?;
@@ -163,7 +163,7 @@ impl Collection {
         if count == 0 {
             return Ok(0);
         }
-        save_written(project, &written)?;
+        save_written_values(project, &written)?;
         let mut refusals = Vec::new();
         let mut batch = Vec::new();
         for change in self.read_changes(project)? {
@@ -182,10 +182,10 @@ impl Collection {
             });
             batch.push(UnwrittenRecord::for_document(document, fields.collect()));
             if batch.len() == BATCH {
-                refusals.extend(self.send(&std::mem::take(&mut batch))?);
+                refusals.extend(self.write_batch(&std::mem::take(&mut batch))?);
             }
         }
-        refusals.extend(self.send(&batch)?);
+        refusals.extend(self.write_batch(&batch)?);
         for (document, reason) in refusals.iter().take(MOST_REFUSALS_SHOWN) {
             webfill_service::say!("webfill: document {document:.200}: not written: {reason}");
         }
@@ -196,7 +196,7 @@ impl Collection {
         Ok(count)
     }
 
-    fn send(&self, batch: &[UnwrittenRecord]) -> Result<Vec<(String, String)>, Fault> {
+    fn write_batch(&self, batch: &[UnwrittenRecord]) -> Result<Vec<(String, String)>, Fault> {
         let to = WriteBack::new(&self.collection).map_err(Fault::usage)?;
         let written = self.dataset.write_back(&to, batch);
         self.runtime.block_on(written).map_err(|error| {
@@ -216,7 +216,7 @@ impl Collection {
         };
         let copy = project.copy_file();
         Ok(Changes {
-            ids: lines(ids_of(&copy))?,
+            ids: lines(ids_file(&copy))?,
             before: lines(copy)?,
             after: lines(project.filled_table_file())?,
         })
@@ -229,7 +229,7 @@ fn is_writable(name: &str) -> bool {
 }
 
 /// The file with the `_id` of each line of a copy, including its type.
-fn ids_of(copy: &Path) -> PathBuf {
+fn ids_file(copy: &Path) -> PathBuf {
     copy.with_extension("ids")
 }
 
@@ -289,7 +289,7 @@ impl Iterator for Changes {
 
 /// Reads the log of written values. A missing file counts as empty. A file that cannot be read is an error: without it,
 /// values that an earlier run has written would count as known.
-fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
+fn read_written_values(project: &Project) -> Result<WrittenValues, Fault> {
     let file = project.written_values_file();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     let mut written = WrittenValues::new();
@@ -308,7 +308,7 @@ fn read_written(project: &Project) -> Result<WrittenValues, Fault> {
     Ok(written)
 }
 
-fn save_written(project: &Project, written: &WrittenValues) -> Result<(), Fault> {
+fn save_written_values(project: &Project, written: &WrittenValues) -> Result<(), Fault> {
     write_file_atomically(&project.written_values_file(), |file| {
         let mut out = BufWriter::new(file);
         for one in written.values().flat_map(BTreeMap::values) {

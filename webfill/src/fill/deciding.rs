@@ -191,7 +191,7 @@ impl Decider<'_> {
                     mapping: reading.mapping,
                     chain: one.chain,
                     values: one.values.clone(),
-                    is_disputed: origin.is_some_and(|field| field.disputes(url, one)),
+                    is_disputed: origin.is_some_and(|field| field.is_disputed(url, one)),
                 };
                 if !table.fields[field].has_several() {
                     if self.intern_all(&read.values, known).len() > 1 {
@@ -263,7 +263,7 @@ impl Decider<'_> {
             if let Some(read) = unclear {
                 return Some(cell(State::Conflicting, &read.values, 0.0, Some(read.url)));
             }
-            let (state, url) = self.why_not(row.links.iter().copied());
+            let (state, url) = self.why_nothing_read(row.links.iter().copied());
             let state = state?;
             return Some(cell(state, &[], 0.0, url.as_deref()));
         };
@@ -359,7 +359,7 @@ impl Decider<'_> {
             if self.intern_all(&read.values, &[]) != *chosen {
                 continue;
             }
-            let layout = self.mappings.number(read.mapping);
+            let layout = self.mappings.position(read.mapping);
             let (judgement, precision) = (self.judgement, self.precision);
             let decide = || judgement.decide_fill(layout, field as u32, precision).fill;
             let is_permitted = *self.permitted.entry((layout, field)).or_insert_with(decide);
@@ -371,7 +371,10 @@ impl Decider<'_> {
     }
 
     /// Why nothing was read of a gap; `None` for a row without links.
-    fn why_not(&self, links: impl Iterator<Item = u32>) -> (Option<State>, Option<String>) {
+    fn why_nothing_read(
+        &self,
+        links: impl Iterator<Item = u32>,
+    ) -> (Option<State>, Option<String>) {
         let (mut state, mut of) = (None, None);
         for link in links {
             let url = &self.table.links[link as usize].url;

@@ -14,8 +14,8 @@ use std::collections::{BTreeSet, HashMap};
 use webfill_service::Fault;
 use webfill_truth::Judgement;
 
-pub use self::answers::{Answers, apply, load_answers, save_answers};
-pub use self::file::open;
+pub use self::answers::{Answers, apply_answers, load_answers, save_answers};
+pub use self::file::open_doubts;
 pub use self::listed::ListedDoubt;
 
 use self::answers::write_json;
@@ -62,14 +62,14 @@ pub fn write_doubts(
     doubtful: &[&Cell],
     answers: &Answers,
 ) -> Result<(), Fault> {
-    let file = project.doubts();
+    let file = project.doubts_file();
     let file = file.display();
     let shown: Vec<review::ShownDoubt> = doubtful
         .iter()
         .map(|cell| shown_doubt(sources, cell))
         .collect();
     review::write_list(project, &shown)?;
-    if !matches!(answers.unread(project), Ok(0)) {
+    if !matches!(answers.count_unread_answers(project), Ok(0)) {
         webfill_service::say!(
             "webfill: {file} was changed during the run, and is not written again: run the same command with --doubts {file}"
         );
@@ -82,7 +82,7 @@ pub fn write_doubts(
         .map_err(|error| failed(error.to_string()))?;
     for one in shown {
         // People open it in a spreadsheet.
-        let safe = |text: &str| CellStyle::Spreadsheet.text(text).into_owned();
+        let safe = |text: &str| CellStyle::Spreadsheet.format_text(text).into_owned();
         let cells = &one.doubt.shown;
         let record = [
             &one.row.to_string(),
@@ -109,8 +109,8 @@ pub fn write_doubts(
     }
     let kept: BTreeSet<usize> = newest.into_values().collect();
     let listed: Vec<&ListedDoubt> = kept.into_iter().map(|at| &listed[at]).collect();
-    write_json(&project.listed_doubts(), &listed)?;
-    write_atomically(&project.doubts(), &text)
+    write_json(&project.listed_doubts_file(), &listed)?;
+    write_atomically(&project.doubts_file(), &text)
 }
 
 /// A doubt as people see it.
@@ -118,7 +118,7 @@ fn shown_doubt(sources: &Sources<'_>, cell: &Cell) -> review::ShownDoubt {
     let lines = sources.lines(cell);
     let line = &lines[0];
     let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-    let safe = |text: &str| CellStyle::Spreadsheet.text(text).into_owned();
+    let safe = |text: &str| CellStyle::Spreadsheet.format_text(text).into_owned();
     let table = sources.table;
     let (row, field) = (&table.rows[cell.row as usize], &table.fields[cell.field]);
     let page = field.join_values(&cell.values);

@@ -64,7 +64,7 @@ impl Sources<'_> {
             "url": url,
         });
         let page = url.and_then(|url| self.pages.get(url));
-        line["outcome"] = json!(page.map(StoredPage::end));
+        line["outcome"] = json!(page.map(StoredPage::fetch_end));
         line["fetched_at"] = json!(page.map(|page| &page.at));
         if !cell.candidates.is_empty() {
             let candidates = cell.candidates.iter();
@@ -100,14 +100,14 @@ pub fn write_evidence(
     verdict: &Verdict,
 ) -> Result<(), Fault> {
     let lines = || verdict.cells.iter().flat_map(|cell| sources.lines(cell));
-    write_file_atomically(&project.evidence("jsonl"), |file| {
+    write_file_atomically(&project.evidence_file("jsonl"), |file| {
         let mut out = BufWriter::new(file);
         for line in lines() {
             writeln!(out, "{line}")?;
         }
         out.flush()
     })?;
-    write_file_atomically(&project.evidence("parquet"), |file| {
+    write_file_atomically(&project.evidence_file("parquet"), |file| {
         let columns = COLUMNS.iter().map(|(name, kind)| Column {
             name: (*name).to_owned(),
             of: ColumnSource::Member(name),

@@ -1,7 +1,7 @@
 //! The words around a value on its page, for people who check it.
 
 use webfill_learn::{folded, is_word_of_sentence};
-use webfill_values::collapse;
+use webfill_values::collapse_white_space;
 
 /// Characters before and after the value.
 const AROUND: usize = 60;
@@ -33,7 +33,7 @@ impl<'p> PlainText<'p> {
         }
         PlainText {
             page,
-            text: collapse(&decode_references(&text)),
+            text: collapse_white_space(&decode_references(&text)),
             folded: None,
         }
     }
@@ -43,11 +43,11 @@ impl<'p> PlainText<'p> {
     pub fn contains_value(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| folded(&self.text));
         let mut spellings = std::iter::once(folded(value)).chain(group_digits(value));
-        spellings.any(|value| places(text, &value).next().is_some())
+        spellings.any(|value| value_positions(text, &value).next().is_some())
     }
 
     /// Whether a value stands on the page, and whether it stands there only as a word within sentences.
-    pub fn stands(&mut self, value: &str) -> Stands {
+    pub fn find_occurrence(&mut self, value: &str) -> Stands {
         if !self.contains_value(value) {
             return Stands::Not;
         }
@@ -57,8 +57,8 @@ impl<'p> PlainText<'p> {
         }
         let mut is_in_sentence = false;
         for run in texts(self.page).filter(|run| run.len() >= value.len()) {
-            let text = folded(&collapse(&decode_references(run)));
-            for at in places(&text, &value) {
+            let text = folded(&collapse_white_space(&decode_references(run)));
+            for at in value_positions(&text, &value) {
                 if !is_word_of_sentence(&text, at, value.len()) {
                     return Stands::Apart;
                 }
@@ -74,7 +74,7 @@ impl<'p> PlainText<'p> {
 
     /// The value with the words around it.
     pub fn words_around(&self, value: &str) -> Option<String> {
-        let value = collapse(value);
+        let value = collapse_white_space(value);
         if value.is_empty() {
             return None;
         }
@@ -106,7 +106,7 @@ fn texts(page: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Where a value is in a text, and no part of a longer word or number.
-fn places(text: &str, value: &str) -> impl Iterator<Item = usize> {
+fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
     let places = text.match_indices(value).map(|(at, _)| at);
     places.filter(move |&at| {
         let (before, after) = (&text[..at], &text[at + value.len()..]);
@@ -156,7 +156,7 @@ fn decode_references(text: &str) -> String {
         decoded.push_str(&rest[..at]);
         rest = &rest[at..];
         let end = rest.bytes().take(12).position(|byte| byte == b';');
-        match end.and_then(|end| Some((end, character(&rest[1..end])?))) {
+        match end.and_then(|end| Some((end, character_by_name(&rest[1..end])?))) {
             Some((end, character)) => {
                 decoded.push(character);
                 rest = &rest[end + 1..];
@@ -170,7 +170,7 @@ fn decode_references(text: &str) -> String {
     decoded + rest
 }
 
-fn character(name: &str) -> Option<char> {
+fn character_by_name(name: &str) -> Option<char> {
     match name {
         "amp" => Some('&'),
         "lt" => Some('<'),
@@ -215,10 +215,10 @@ mod tests {
         let page = "<p>The menu has eggs, salads, soups, a Mexican dish called <i>migas</i>, and <b>Thai</b> soups are on the menu of the day</p>\
             <p>Cuisine: American</p><p>An American diner with a long menu for people in a hurry</p>";
         let mut text = PlainText::from_html(page);
-        assert_eq!(text.stands("Greek"), Stands::Not);
-        assert_eq!(text.stands("Mexican"), Stands::InSentences);
-        assert_eq!(text.stands("American"), Stands::Apart);
-        assert_eq!(text.stands("Thai"), Stands::Apart);
+        assert_eq!(text.find_occurrence("Greek"), Stands::Not);
+        assert_eq!(text.find_occurrence("Mexican"), Stands::InSentences);
+        assert_eq!(text.find_occurrence("American"), Stands::Apart);
+        assert_eq!(text.find_occurrence("Thai"), Stands::Apart);
         // As lists are compared with what was read.
         let mut text = PlainText::from_html("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
         assert!(

@@ -70,7 +70,7 @@ pub fn convert_to_utc(value: String) -> Result<String, String> {
 }
 
 /// The years of the first and the last of these days.
-pub fn years<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<(i32, i32)> {
+pub fn year_range<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<(i32, i32)> {
     let first = known().filter_map(|value| year(&value)).min()?;
     let last = known().filter_map(|value| year(&value)).max()?;
     Some((first, last))
@@ -188,12 +188,12 @@ fn space_at_sign(value: &str) -> Option<std::ops::Range<usize>> {
 
 /// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
 /// may have commas within its words shows nothing.
-pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
+pub fn comma_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
     /// The fewest commas that show a style.
     const LEAST: usize = 3;
     let (mut tight, mut spaced) = (0, 0);
     for value in known() {
-        for (before, behind) in commas(&value).unwrap_or_default() {
+        for (before, behind) in comma_positions(&value).unwrap_or_default() {
             match behind - before {
                 1 => tight += 1,
                 _ => spaced += 1,
@@ -209,8 +209,8 @@ pub fn comma<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'stat
 }
 
 /// A value with the commas between its words as they are in its column, unless it may have commas within its words.
-pub fn with_commas(value: String, comma: Option<&'static str>) -> String {
-    let Some((comma, commas)) = comma.zip(commas(&value)) else {
+pub fn with_comma_style(value: String, comma: Option<&'static str>) -> String {
+    let Some((comma, commas)) = comma.zip(comma_positions(&value)) else {
         return value;
     };
     let (mut written, mut from) = (String::with_capacity(value.len()), 0);
@@ -225,7 +225,7 @@ pub fn with_commas(value: String, comma: Option<&'static str>) -> String {
 
 /// Where commas between letters begin, and where the spaces behind them end. `None` if one of them may be within a word
 /// (`N,N-Dimethyl`), an address, a call or the like.
-fn commas(value: &str) -> Option<Vec<(usize, usize)>> {
+fn comma_positions(value: &str) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     for (at, _) in value.match_indices(',') {
         let (before, after) = (&value[..at], &value[at + 1..]);
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn a_day_that_is_a_century_beyond_the_known_ones_is_not_certain() {
         let known = || ["1966-01-02", "2030-05-06"].into_iter().map(str::to_owned);
-        let years = years(known).unwrap();
+        let years = year_range(known).unwrap();
         assert_eq!(years, (1966, 2030));
         for (day, expected) in [
             ("2064-05-01", true),
@@ -507,14 +507,14 @@ mod tests {
 
     #[test]
     fn commas_between_words_are_written_as_their_column_has_them() {
-        let of = |values: &[&str]| comma(|| values.iter().map(|value| (*value).to_owned()));
+        let of = |values: &[&str]| comma_style(|| values.iter().map(|value| (*value).to_owned()));
         let tight = of(&["Soup", "Dinner,Lunch", "Main Course,Pasta,Easy"]);
         assert_eq!(tight, Some(","));
         let spaced = of(&["Byron, Ada", "Hopper, Grace", "Knuth, Donald"]);
         assert_eq!(spaced, Some(", "));
         assert_eq!(of(&["Byron, Ada", "Hopper,Grace", "Knuth, Donald"]), None);
         assert_eq!(of(&["1,234", "5,678", "a, 1", "Dinner,Lunch"]), None);
-        let written = |value: &str, comma| with_commas(value.to_owned(), comma);
+        let written = |value: &str, comma| with_comma_style(value.to_owned(), comma);
         assert_eq!(written("Dinner, Lunch,  Tea", tight), "Dinner,Lunch,Tea");
         assert_eq!(written("Byron,Ada", spaced), "Byron, Ada");
         assert_eq!(written("1, 2 and 3,b", tight), "1, 2 and 3,b");
@@ -552,8 +552,8 @@ mod tests {
             ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
         ];
         for (value, spaced, tight) in table {
-            assert_eq!(with_commas(value.to_owned(), Some(", ")), spaced);
-            assert_eq!(with_commas(value.to_owned(), Some(",")), tight);
+            assert_eq!(with_comma_style(value.to_owned(), Some(", ")), spaced);
+            assert_eq!(with_comma_style(value.to_owned(), Some(",")), tight);
         }
         let same = [
             "1,234",
@@ -588,11 +588,11 @@ mod tests {
         ];
         for value in same {
             for comma in [", ", ","] {
-                assert_eq!(with_commas(value.to_owned(), Some(comma)), value);
+                assert_eq!(with_comma_style(value.to_owned(), Some(comma)), value);
             }
         }
         // They do not show how the column writes the others.
-        let of = |values: &[&str]| comma(|| values.iter().map(|value| (*value).to_owned()));
+        let of = |values: &[&str]| comma_style(|| values.iter().map(|value| (*value).to_owned()));
         assert_eq!(
             of(&["N,N-Dimethyl", "O,O-Diethyl", "S,S-Ethyl", "Ethanol"]),
             None

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use webfill_service::Fault;
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use super::project::Project;
 use super::stored_page::StoredPage;
@@ -32,13 +32,13 @@ pub struct FormerPages {
 
 impl FormerPages {
     pub fn open(project: &Project) -> Result<FormerPages, Fault> {
-        let folder = project.former();
+        let folder = project.former_folder();
         let mut pages = BTreeMap::new();
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let file = entry.path();
             // Others are remains of a process that was killed.
             if file.extension().is_some_and(|ending| ending == "zst") {
-                let kept = read(&file)?;
+                let kept = read_page(&file)?;
                 pages.insert(kept.url, kept.page);
             }
         }
@@ -57,7 +57,7 @@ impl FormerPages {
         };
         let json = serde_json::to_vec(&kept).map_err(Fault::error)?;
         let packed = zstd::encode_all(json.as_slice(), LEVEL).map_err(Fault::error)?;
-        write_atomically(&self.file(&kept.url), &packed)?;
+        write_atomically(&self.page_file(&kept.url), &packed)?;
         self.pages.insert(kept.url, kept.page);
         Ok(())
     }
@@ -72,15 +72,15 @@ impl FormerPages {
             .collect();
         for url in back {
             // A file that cannot be removed is used only if the page fails later.
-            let _ = std::fs::remove_file(self.file(&url));
+            let _ = std::fs::remove_file(self.page_file(&url));
             self.pages.remove(&url);
         }
     }
 
     /// A page as it was before its refresh; `None` if it cannot be decoded.
     pub fn load_page(&self, url: &str) -> Result<Option<GatheredPage>, Fault> {
-        let kept = read(&self.file(url))?;
-        let Ok(parsed) = canonical(url, None) else {
+        let kept = read_page(&self.page_file(url))?;
+        let Ok(parsed) = canonical_url(url, None) else {
             return Ok(None);
         };
         // The text was decoded when it was kept.
@@ -94,7 +94,7 @@ impl FormerPages {
         ))
     }
 
-    fn file(&self, url: &str) -> PathBuf {
+    fn page_file(&self, url: &str) -> PathBuf {
         // FNV-1a.
         let sum = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
             (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -103,7 +103,7 @@ impl FormerPages {
     }
 }
 
-fn read(file: &Path) -> Result<FormerPage, Fault> {
+fn read_page(file: &Path) -> Result<FormerPage, Fault> {
     let kept = std::fs::read(file)
         .and_then(|packed| zstd::decode_all(packed.as_slice()))
         .and_then(|json| Ok(serde_json::from_slice(&json)?));

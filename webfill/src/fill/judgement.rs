@@ -200,7 +200,7 @@ pub fn decide_values(
                 let next = anchors.len() as u8;
                 let anchor = *anchors.entry(anchor).or_insert(next);
                 let is_misread = test == ChainVerdict::Misread && agrees(known, &one.values);
-                let layout = mappings.number(reading.mapping);
+                let layout = mappings.position(reading.mapping);
                 let rule = (layout * fields as u32 + one.field as u32) * 4 + one.chain as u32;
                 let read = one.values.iter();
                 let mut read: Vec<u32> =
@@ -279,8 +279,8 @@ pub fn decide_values(
             cells.extend(deciding.decide(at, field, read));
         }
     }
-    placeholders::withdraw(table, &mut cells);
-    shortened_lists::withdraw(table, &mut cells);
+    placeholders::withdraw_placeholders(table, &mut cells);
+    shortened_lists::withdraw_shortened_lists(table, &mut cells);
     Verdict {
         cells,
         judgement,
@@ -318,7 +318,7 @@ fn chosen_chains(
             *place.or_insert(next)
         });
         Some(Chosen {
-            layout: mappings.number(mapping),
+            layout: mappings.position(mapping),
             field: number,
             reads: of_field.reads,
             misses: of_field.misses,
@@ -401,7 +401,11 @@ impl Verdict {
     }
 
     /// The fields of each site whose values are expected to be right often enough to fetch pages for.
-    pub fn worth_fetching(&self, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
+    pub fn fields_worth_fetching(
+        &self,
+        mappings: &Mappings,
+        precision: f64,
+    ) -> BTreeSet<(String, usize)> {
         let mut worth = BTreeSet::new();
         let names: BTreeMap<u32, &str> = self
             .sites
@@ -412,7 +416,7 @@ impl Verdict {
             let index = mappings
                 .set
                 .indexes()
-                .find(|index| mappings.number(*index) == one.layout);
+                .find(|index| mappings.position(*index) == one.layout);
             let is_of_person = index.is_some_and(|index| mappings.origin(index).is_none());
             if (one.interval.estimate >= precision || is_of_person)
                 && let Some(site) = names.get(&one.site)

@@ -35,7 +35,7 @@ impl KnownValues {
         let mut fields = Fields { rest: &self.0 };
         std::iter::from_fn(move || {
             let mut values = Vec::new();
-            fields.next_field(&mut |value| values.push(text(value)))?;
+            fields.next_field(&mut |value| values.push(decode_text(value)))?;
             Some(values)
         })
     }
@@ -45,7 +45,7 @@ impl KnownValues {
         for _ in 0..field {
             fields.next_field(&mut |_| ());
         }
-        fields.next_field(&mut |value| values.push(text(value)));
+        fields.next_field(&mut |value| values.push(decode_text(value)));
         values
     }
 
@@ -95,7 +95,7 @@ fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
     bytes.push(number as u8);
 }
 
-fn text(value: &[u8]) -> String {
+fn decode_text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
 

@@ -34,7 +34,7 @@ pub type BySite = BTreeMap<String, BTreeSet<String>>;
 
 /// Learns from the sampled pages that no mapping reads. If their site has learned mappings, these are learned again
 /// from their own pages as well. So are those of sites whose rows have more known values of unread fields than before.
-pub fn learn_new(
+pub fn learn_unmapped_pages(
     table: &Table,
     project: &Project,
     pages: &mut Pages<'_>,
@@ -47,7 +47,8 @@ pub fn learn_new(
     ));
     let is_learned = |site: &str| mappings.pages_of_site(site).next().is_some();
     let tried = mappings::read_tried_pages(project);
-    wanted.retain(|site, urls| !is_learned(site) || tried.get(&new_kind(site)) != Some(&*urls));
+    wanted
+        .retain(|site, urls| !is_learned(site) || tried.get(&new_kind_name(site)) != Some(&*urls));
     let mut all = sites_that_know_more(table, project, pages, mappings, sample);
     all.extend(wanted.clone());
     let has_new = learn(table, project, pages, mappings, &all)?;
@@ -55,7 +56,9 @@ pub fn learn_new(
     mappings::save_known_counts(project, known_counts(table, pages, &is_tried))?;
     wanted.retain(|site, _| is_learned(site));
     let wanted = wanted.into_iter();
-    let again: BySite = wanted.map(|(site, urls)| (new_kind(&site), urls)).collect();
+    let again: BySite = wanted
+        .map(|(site, urls)| (new_kind_name(&site), urls))
+        .collect();
     if !again.is_empty() {
         mappings::save_tried_pages(project, &again)?;
     }
@@ -63,7 +66,7 @@ pub fn learn_new(
 }
 
 /// The name under which pages of new kinds of URL are noted, beside those of other layouts.
-fn new_kind(site: &str) -> String {
+fn new_kind_name(site: &str) -> String {
     format!("{site} new")
 }
 
@@ -78,7 +81,8 @@ fn sites_that_know_more(
 ) -> BySite {
     let lacks_a_field = |site: &str| {
         let mut fields = table.fields.iter();
-        mappings.has_learned(site) && fields.any(|field| !mappings.reads(site, &field.name))
+        mappings.has_only_learned_mappings(site)
+            && fields.any(|field| !mappings.reads_field(site, &field.name))
     };
     let former = mappings::known_counts(project);
     let mut now = known_counts(table, pages, &lacks_a_field);
@@ -86,7 +90,7 @@ fn sites_that_know_more(
         let former = former.get(site);
         let before = |field: &String| former.and_then(|of_site| of_site.get(field));
         counts.iter().any(|(field, count)| {
-            !mappings.reads(site, field) && *count > before(field).copied().unwrap_or(0)
+            !mappings.reads_field(site, field) && *count > before(field).copied().unwrap_or(0)
         })
     });
     let mut pages_of_sites = sampled_pages(table, pages, sample);
@@ -145,7 +149,9 @@ fn pages_of_sites_learned_from_few(
     let mut there = sampled_pages(table, pages, sample);
     there.retain(|site, urls| {
         let learned: BTreeSet<String> = mappings.pages_of_site(site).collect();
-        !learned.is_empty() && urls.len() >= learned.len() * MANY_MORE && mappings.has_learned(site)
+        !learned.is_empty()
+            && urls.len() >= learned.len() * MANY_MORE
+            && mappings.has_only_learned_mappings(site)
     });
     there
 }
@@ -191,7 +197,7 @@ pub fn pages_of_other_layouts(
             .get(target)
             .is_some_and(|reading| !reading.fields.is_empty());
         let mut rows = table.links.rows_of(place as u32).iter();
-        let knows = rows.any(|&row| table.rows[row as usize].knows() > 0);
+        let knows = rows.any(|&row| table.rows[row as usize].count_known_fields() > 0);
         if matches!(page.outcome, Outcome::Ok | Outcome::NotModified) && !is_read && knows {
             unread
                 .entry(pages.site_of(link))
@@ -201,7 +207,7 @@ pub fn pages_of_other_layouts(
     }
     let mut wanted = BySite::new();
     for (site, links) in unread {
-        if links.len() < ANOTHER_LAYOUT || !mappings.has_learned(&site) {
+        if links.len() < ANOTHER_LAYOUT || !mappings.has_only_learned_mappings(&site) {
             continue;
         }
         let chosen = sample::choose_best_known(table, links, most);
@@ -252,7 +258,7 @@ pub fn learn(
             .flat_map(|(_, urls)| urls.iter())
             .map(String::as_str)
             .collect();
-        let gathered = gather(pages, &urls)?;
+        let gathered = gather_pages(pages, &urls)?;
         for (site, of_site) in gathered {
             has_new |= learn_site(table, project, pages, mappings, &site, &of_site)?;
         }
@@ -260,7 +266,7 @@ pub fn learn(
     Ok(has_new)
 }
 
-fn gather(
+fn gather_pages(
     pages: &Pages<'_>,
     urls: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, Vec<GatheredPage>>, Fault> {
@@ -349,7 +355,7 @@ pub fn load_joined_pages(
     urls: &BTreeSet<String>,
 ) -> Result<Vec<Page>, Fault> {
     let rows = rows_of_targets(table, pages);
-    let gathered = gather(pages, &urls.iter().map(String::as_str).collect())?;
+    let gathered = gather_pages(pages, &urls.iter().map(String::as_str).collect())?;
     let row_of = |page: &GatheredPage| {
         let linking = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
         linking.and_then(|rows| rows.first()).copied()
@@ -391,7 +397,7 @@ fn join_linked_pages(
             rows.insert(target, link.row);
         }
     }
-    let gathered = gather(pages, &rows.keys().copied().collect())?;
+    let gathered = gather_pages(pages, &rows.keys().copied().collect())?;
     let behind = gathered.values().flatten();
     Ok(behind
         .map(|page| join_with_row(table, page, rows.get(page.url.as_str()).copied()))

@@ -83,7 +83,7 @@ fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
             deadline: Some(Instant::now() + Duration::from_secs(10)),
             ..RequestedParts::default()
         };
-        let extraction = engine.extract_as(None, input, wants);
+        let extraction = engine.extract_with_mapping(None, input, wants);
         let links = extraction
             .map(|extraction| extraction.all_links)
             .unwrap_or_default();

@@ -28,7 +28,7 @@ pub struct Mappings {
 
 impl Mappings {
     pub fn load(project: &Project) -> Result<Mappings, Fault> {
-        let set = MappingSet::load_dir(&project.mappings()).map_err(Fault::usage)?;
+        let set = MappingSet::load_dir(&project.mappings_folder()).map_err(Fault::usage)?;
         let mut texts = BTreeMap::new();
         for source in set.sources() {
             let value: Value = serde_json::from_str(&source.text).map_err(Fault::usage)?;
@@ -71,7 +71,7 @@ impl Mappings {
     }
 
     /// The place of a mapping among all.
-    pub fn number(&self, mapping: MappingIndex) -> u32 {
+    pub fn position(&self, mapping: MappingIndex) -> u32 {
         let place = self.set.indexes().position(|index| index == mapping);
         place.map_or(u32::MAX, |place| place as u32)
     }
@@ -86,7 +86,7 @@ impl Mappings {
                 for field in fields {
                     if field["multiple"] == true {
                         // A text such as `more ...` shows that a list is not all there.
-                        keep_cut_off(field);
+                        remove_cut_off_filters(field);
                     }
                     field["multiple"] = true.into();
                 }
@@ -122,7 +122,7 @@ impl Mappings {
     }
 
     /// Whether there are mappings of a site, and none of them is of a person.
-    pub fn has_learned(&self, site: &str) -> bool {
+    pub fn has_only_learned_mappings(&self, site: &str) -> bool {
         let of_site = |origin: &&Origin| origin.site == site;
         let files = self.files_of(site);
         let is_learned = |file: &String| {
@@ -150,13 +150,13 @@ impl Mappings {
     }
 
     /// The proposed fields of a site.
-    pub fn proposed_of(&self, site: &str) -> BTreeSet<&str> {
+    pub fn proposed_fields_of(&self, site: &str) -> BTreeSet<&str> {
         let of_site = self.proposed_fields().filter(|(of, ..)| *of == site);
         of_site.map(|(_, name, _)| name).collect()
     }
 
     /// The fields of a site that were learned from known values.
-    pub fn learned_of<'m>(&'m self, site: &'m str) -> impl Iterator<Item = &'m str> {
+    pub fn learned_fields_of<'m>(&'m self, site: &'m str) -> impl Iterator<Item = &'m str> {
         let of_site = self
             .origins
             .values()
@@ -173,14 +173,14 @@ impl Mappings {
     }
 
     /// The versions of the learned mappings of a site.
-    pub fn state_of(&self, site: &str) -> String {
+    pub fn learned_versions(&self, site: &str) -> String {
         let of_site = self.origins.values().filter(|origin| origin.site == site);
         let versions: BTreeSet<&str> = of_site.map(|origin| origin.version.as_str()).collect();
         versions.into_iter().collect::<Vec<_>>().join(" ")
     }
 
     /// Whether a learned mapping of a site reads a field.
-    pub fn reads(&self, site: &str, field: &str) -> bool {
+    pub fn reads_field(&self, site: &str, field: &str) -> bool {
         let mut of_site = self.origins.values().filter(|origin| origin.site == site);
         of_site.any(|origin| origin.fields.contains_key(field))
     }
@@ -201,7 +201,7 @@ impl Mappings {
             let others = names.filter(|name| !self.is_learned_for(name, site));
             let kept: Vec<Value> = others.map(|name| self.texts[name].clone()).collect();
             if !kept.is_empty() {
-                write_atomically(Path::new(&file), output::text(kept)?.as_bytes())?;
+                write_atomically(Path::new(&file), output::format_mappings(kept)?.as_bytes())?;
                 continue;
             }
             std::fs::remove_file(&file)
@@ -268,12 +268,13 @@ impl Mappings {
         let file = (1..)
             .map(|number| {
                 project
-                    .mappings()
+                    .mappings_folder()
                     .join(numbered_name(&stem, number) + ".json")
             })
             .find(|file| !file.exists());
         let file: PathBuf = file.ok_or_else(|| Fault::error("all names are taken"))?;
-        let text = output::text(learned.iter().map(|one| one.mapping.clone()).collect())?;
+        let text =
+            output::format_mappings(learned.iter().map(|one| one.mapping.clone()).collect())?;
         let set = output::load_checked("the mapping", &text)?;
         for mapping in &learned {
             let name = mapping.mapping["name"].as_str().unwrap_or_default();
@@ -297,7 +298,7 @@ impl Mappings {
                             why: field.why.clone(),
                             reads: field.agree.len() as u32,
                             misses: field.disagree.len() as u32,
-                            agreement: agreement(field),
+                            agreement: best_other_agreement(field),
                             without_page: field.without_page.iter().cloned().collect(),
                             disputed: field.disputed.iter().cloned().collect(),
                             expected: field.reads,
@@ -316,7 +317,7 @@ impl Mappings {
 }
 
 /// Removes the processors that drop texts which are cut off.
-fn keep_cut_off(field: &mut Value) {
+fn remove_cut_off_filters(field: &mut Value) {
     let is_kept = |processor: &Value| !webfill_learn::drops_cut_off(processor);
     let without = |chain: &mut Value| {
         if let Some(chain) = chain.as_array_mut() {
@@ -332,7 +333,7 @@ fn keep_cut_off(field: &mut Value) {
 }
 
 /// How far the best chain by another kind of anchor agrees, of those that read a known value.
-fn agreement(field: &FieldReport) -> f64 {
+fn best_other_agreement(field: &FieldReport) -> f64 {
     let others = field.candidates.iter().skip(1);
     let reading = others.filter(|other| !other.agree.is_empty());
     reading.map(|other| other.agreement).fold(0.0, f64::max)
@@ -387,7 +388,7 @@ pub fn save_known_counts(project: &Project, counts: KnownCounts) -> Result<(), F
 
 /// No site has its name.
 fn known_counts_file(project: &Project) -> PathBuf {
-    project.learned().join("+known-values.json")
+    project.learned_folder().join("+known-values.json")
 }
 
 /// The file of tried pages. No site has its name.

@@ -40,7 +40,7 @@ pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
             let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
             for value in known() {
                 all += 1;
-                if let Some((whole, fraction)) = style.parts(&value) {
+                if let Some((whole, fraction)) = style.split_number(&value) {
                     fitting += 1;
                     has_group |= group.is_some_and(|group| whole.contains(group));
                     has_fraction |= !fraction.is_empty();
@@ -66,7 +66,7 @@ pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
 
 impl NumberStyle {
     /// The digits before the fraction, with their groups, and those of the fraction. `None` for any other text.
-    fn parts<'v>(&self, value: &'v str) -> Option<(&'v str, &'v str)> {
+    fn split_number<'v>(&self, value: &'v str) -> Option<(&'v str, &'v str)> {
         let digits = value.strip_prefix('-').unwrap_or(value);
         let (whole, fraction) = match digits.split_once(self.decimal) {
             Some((_, "")) => return None,
@@ -88,7 +88,7 @@ impl NumberStyle {
     pub fn format(&self, value: String) -> String {
         let given = webfill_values::trim(&value);
         let is_plain = matches!(Kind::from_text(given), Kind::Integer | Kind::Number);
-        let plain = match self.parts(given) {
+        let plain = match self.split_number(given) {
             Some(_) => given
                 .replace(|c| Some(c) == self.group, "")
                 .replace(self.decimal, "."),

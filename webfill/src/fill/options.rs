@@ -140,9 +140,9 @@ impl FillWebOptions {
         crawl.seeds_vary = true;
         crawl.crawl = Some(Project::CRAWL.to_owned());
         crawl.app = Project::APP.to_owned();
-        crawl.mappings = Some(project.no_mappings());
-        crawl.state = Some(project.state());
-        crawl.store = Some(project.store());
+        crawl.mappings = Some(project.no_mappings_folder());
+        crawl.state = Some(project.state_folder());
+        crawl.store = Some(project.store_uri());
         crawl.config = mine.config;
         crawl.contact = mine.contact;
         crawl.delay = mine.delay;

@@ -119,7 +119,7 @@ impl Overview<'_> {
             }
             overview["reasons"] = reasons.into();
         }
-        write_atomically(&project.overview(), overview.to_string().as_bytes())
+        write_atomically(&project.overview_file(), overview.to_string().as_bytes())
     }
 }
 

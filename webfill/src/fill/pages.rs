@@ -13,7 +13,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
     Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, parse_iso_time,
 };
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 
 pub use self::targets::rows_of_targets;
 
@@ -93,7 +93,7 @@ impl<'o> Pages<'o> {
     }
 
     /// The `http` URL to request instead of this one, if this one was not answered.
-    fn http_instead(&self, url: &str) -> Option<&str> {
+    fn http_fallback(&self, url: &str) -> Option<&str> {
         let instead = self.http_instead.get(url)?;
         let is_answered = |url: &str| {
             self.stored
@@ -113,7 +113,7 @@ impl<'o> Pages<'o> {
     pub fn target<'u>(&'u self, url: &'u str) -> Option<(&'u str, &'u StoredPage)> {
         let mut at = url;
         if let Some(instead) = self
-            .http_instead(url)
+            .http_fallback(url)
             .filter(|url| self.stored.pages.contains_key(*url))
         {
             at = instead;
@@ -159,7 +159,7 @@ impl<'o> Pages<'o> {
     /// `None` if this run has requested it already.
     fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let instead = self
-            .http_instead(url)
+            .http_fallback(url)
             .filter(|url| self.stored.pages.contains_key(*url));
         let url = instead.unwrap_or(url);
         let is_failing = |url: &str| self.stored.failing.contains(url);
@@ -176,13 +176,13 @@ impl<'o> Pages<'o> {
 
     /// Fetches these URLs, as far as is needed. Nothing is requested if all their pages are there.
     pub fn fetch(&mut self, urls: &[String]) -> Result<(), Fault> {
-        self.fetch_as_they_are(urls)?;
-        let instead = urls.iter().filter_map(|url| self.http_instead(url));
+        self.fetch_wanted(urls)?;
+        let instead = urls.iter().filter_map(|url| self.http_fallback(url));
         let instead: Vec<String> = instead.map(str::to_owned).collect();
-        self.fetch_as_they_are(&instead)
+        self.fetch_wanted(&instead)
     }
 
-    fn fetch_as_they_are(&mut self, urls: &[String]) -> Result<(), Fault> {
+    fn fetch_wanted(&mut self, urls: &[String]) -> Result<(), Fault> {
         if self.cut_short.is_some() {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl<'o> Pages<'o> {
         }
         let before = self.stored.pages.clone();
         let mut ended = match self.fleet.take() {
-            None => self.fetch_here(&wanted)?,
+            None => self.fetch_locally(&wanted)?,
             Some(mut fleet) => {
                 let waited = self.fetch_by_fleet(&mut fleet, &wanted);
                 self.fleet = Some(fleet);
@@ -212,7 +212,7 @@ impl<'o> Pages<'o> {
             && !unanswered.is_empty()
         {
             // The fleet has fetched them before, and its store has dropped them since.
-            ended = ended_by(fleet.fetch_and_wait(&FetchOrder {
+            ended = fetch_end_from(fleet.fetch_and_wait(&FetchOrder {
                 old: unanswered.clone(),
                 is_in_newest: true,
                 ..FetchOrder::default()
@@ -242,9 +242,9 @@ impl<'o> Pages<'o> {
         Ok(())
     }
 
-    fn fetch_here(&mut self, wanted: &BTreeSet<String>) -> Result<FetchEnd, Fault> {
+    fn fetch_locally(&mut self, wanted: &BTreeSet<String>) -> Result<FetchEnd, Fault> {
         let list: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        let seeds = self.project.seeds();
+        let seeds = self.project.seeds_file();
         write_atomically(&seeds, (list.join("\n") + "\n").as_bytes())?;
         let mut options = self.options.crawl_options(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.stored.failing.contains(url)) {
@@ -252,10 +252,10 @@ impl<'o> Pages<'o> {
             // The crawl requests all failed pages again.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
-        self.keep_former(wanted)?;
+        self.keep_former_pages(wanted)?;
         self.asked.extend(wanted.iter().cloned());
         let crawl = Crawl::prepare(options)?;
-        let state = StateFolder::open(&self.project.state(), "crawl")?;
+        let state = StateFolder::open(&self.project.state_folder(), "crawl")?;
         let (_, end) = crawl.run_in(state)?;
         match end.status() {
             ExitStatus::Done => Ok(FetchEnd::Done),
@@ -293,11 +293,11 @@ impl<'o> Pages<'o> {
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
-        Ok(ended_by(fleet.fetch_and_wait(&orders)?))
+        Ok(fetch_end_from(fleet.fetch_and_wait(&orders)?))
     }
 
     /// Keeps the pages that are requested again, until their new versions are stored.
-    fn keep_former(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
+    fn keep_former_pages(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
         let is_again = |url: &str| wanted.contains(url) && !self.stored.failing.contains(url);
         if !self.stored.pages.keys().any(|url| is_again(url)) {
             return Ok(());
@@ -337,7 +337,7 @@ impl<'o> Pages<'o> {
     async fn open_store(&self) -> Result<(Arc<dyn Store>, Arc<dyn Bodies>), Fault> {
         let uri = match &self.fleet {
             Some(fleet) => fleet.store.clone(),
-            None => self.project.store().parse().map_err(Fault::usage)?,
+            None => self.project.store_uri().parse().map_err(Fault::usage)?,
         };
         open_existing_with_bodies(&uri).await.map_err(Fault::error)
     }
@@ -429,10 +429,10 @@ impl<'o> Pages<'o> {
                 if !is_its || !is_wanted(url) {
                     continue;
                 }
-                let Ok(parsed) = canonical(url, None) else {
+                let Ok(parsed) = canonical_url(url, None) else {
                     continue;
                 };
-                if let Some(gathered) = page.gather(parsed, &body)? {
+                if let Some(gathered) = page.decode_page(parsed, &body)? {
                     take(page, gathered)?;
                 }
             }
@@ -440,7 +440,7 @@ impl<'o> Pages<'o> {
     }
 }
 
-fn ended_by(waited: WaitResult) -> FetchEnd {
+fn fetch_end_from(waited: WaitResult) -> FetchEnd {
     match waited {
         WaitResult::Done => FetchEnd::Done,
         WaitResult::OutOfPatience => FetchEnd::OutOfPatience,

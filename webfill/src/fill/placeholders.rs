@@ -32,7 +32,7 @@ struct Values {
 }
 
 /// Withdraws such texts from the cells that they were to fill.
-pub fn withdraw(table: &Table, cells: &mut [Cell]) {
+pub fn withdraw_placeholders(table: &Table, cells: &mut [Cell]) {
     let mut columns: BTreeMap<(usize, String), Values> = BTreeMap::new();
     for (at, cell) in cells.iter().enumerate() {
         let Some(url) = &cell.url else { continue };

@@ -83,7 +83,7 @@ impl Plan {
                 site.pages.to_string(),
                 site.fetched.to_string(),
             ];
-            cells.extend(self.is_timed.then(|| time(site.time)));
+            cells.extend(self.is_timed.then(|| format_time(site.time)));
             cells
         });
         let heads = ["site", "rows", "gaps", "pages", "fetched before", "time"];
@@ -108,7 +108,7 @@ impl Plan {
                 let time = match longest.is_zero() {
                     _ if !self.is_timed => String::from("at the fleet's delays"),
                     true => String::from("without a delay"),
-                    false => format!("about {} at this delay", time(longest)),
+                    false => format!("about {} at this delay", format_time(longest)),
                 };
                 format!("at most {pages} of rows to fetch, {time}")
             }
@@ -117,7 +117,7 @@ impl Plan {
     }
 }
 
-fn time(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     match time.as_secs() {
         0 if !time.is_zero() => String::from("< 1 s"),
         seconds @ 0..=119 => format!("{seconds} s"),

@@ -58,40 +58,44 @@ impl Project {
     pub fn open(&self) -> Result<StateFolder, Fault> {
         // A person may have made the folder above, to put mappings there.
         // A dashboard that checks whether the command runs holds the lock for a moment.
-        let opened = StateFolder::open(&self.state(), "fill").or_else(|_| {
+        let opened = StateFolder::open(&self.state_folder(), "fill").or_else(|_| {
             std::thread::sleep(LOCK_CHECK);
-            StateFolder::open(&self.state(), "fill")
+            StateFolder::open(&self.state_folder(), "fill")
         });
         let lock = opened.map_err(|mut fault| {
             // The state folder follows from the table, so no other one can be chosen.
             fault.message = fault.message.replace(", or choose another --state", "");
             fault
         })?;
-        for folder in [self.mappings(), self.learned_folder(), self.no_mappings()] {
+        for folder in [
+            self.mappings_folder(),
+            self.learned_folder(),
+            self.no_mappings_folder(),
+        ] {
             std::fs::create_dir_all(&folder).map_err(|error| {
                 Fault::error(format!("cannot create {}: {error}", folder.display()))
             })?;
         }
         let name = self.table.file_name().unwrap_or_default();
-        write_atomically(&self.owner(), name.to_string_lossy().as_bytes())?;
+        write_atomically(&self.owner_file(), name.to_string_lossy().as_bytes())?;
         Ok(lock)
     }
 
     /// Whether a process works on the table. Holds the lock for a moment, as [`Project::open`] expects.
     pub fn is_running(&self) -> bool {
-        let lock = File::open(self.state().join("fill.lock"));
+        let lock = File::open(self.state_folder().join("fill.lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// The name of the table whose work this is.
-    fn owner(&self) -> PathBuf {
+    fn owner_file(&self) -> PathBuf {
         self.folder.join("table.txt")
     }
 
     /// Refuses a folder that belongs to another table: `books.csv` and `books.jsonl` would share it.
-    pub fn require_own(&self) -> Result<(), Fault> {
+    pub fn require_own_folder(&self) -> Result<(), Fault> {
         let name = self.table.file_name().unwrap_or_default().to_string_lossy();
-        match std::fs::read_to_string(self.owner()) {
+        match std::fs::read_to_string(self.owner_file()) {
             Ok(owner) if owner != name => Err(Fault::usage(format!(
                 "{} belongs to {owner}: give this table another name, or delete the folder",
                 self.folder.display()
@@ -107,17 +111,17 @@ impl Project {
     }
 
     /// The crawls of a fleet that fetch the pages of the table.
-    pub fn fleet(&self) -> PathBuf {
+    pub fn fleet_file(&self) -> PathBuf {
         self.folder.join("fleet.json")
     }
 
     /// All lines that cannot be used.
-    pub fn bad_rows(&self) -> PathBuf {
+    pub fn bad_rows_file(&self) -> PathBuf {
         self.folder.join("bad-rows.txt")
     }
 
     /// Mapping files: those that were learned, and those of a person.
-    pub fn mappings(&self) -> PathBuf {
+    pub fn mappings_folder(&self) -> PathBuf {
         self.folder.join("mappings")
     }
 
@@ -127,50 +131,50 @@ impl Project {
     }
 
     /// An empty folder: the crawl itself extracts nothing.
-    pub fn no_mappings(&self) -> PathBuf {
+    pub fn no_mappings_folder(&self) -> PathBuf {
         self.folder.join("state").join("no-mappings")
     }
 
     /// A person's answers to doubts.
-    pub fn answers(&self) -> PathBuf {
+    pub fn answers_file(&self) -> PathBuf {
         self.folder.join("answers.json")
     }
 
     /// The doubts that were listed so far.
-    pub fn listed_doubts(&self) -> PathBuf {
+    pub fn listed_doubts_file(&self) -> PathBuf {
         self.folder.join("doubts.json")
     }
 
     /// The open doubts, for the review in the dashboard.
-    pub fn review(&self) -> PathBuf {
+    pub fn review_file(&self) -> PathBuf {
         self.folder.join("review.json")
     }
 
     /// The answers of the review.
-    pub fn review_answers(&self) -> PathBuf {
+    pub fn review_answers_file(&self) -> PathBuf {
         self.folder.join("review.jsonl")
     }
 
     /// The columns that a person has named, so that the dashboard understands the table in the same way.
-    pub fn wishes(&self) -> PathBuf {
+    pub fn wishes_file(&self) -> PathBuf {
         self.folder.join("wishes.json")
     }
 
     /// The progress of the work.
-    pub fn overview(&self) -> PathBuf {
+    pub fn overview_file(&self) -> PathBuf {
         self.folder.join("overview.json")
     }
 
     /// Pages as they were before they were requested again.
-    pub fn former(&self) -> PathBuf {
+    pub fn former_folder(&self) -> PathBuf {
         self.folder.join("former")
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub fn state_folder(&self) -> PathBuf {
         self.folder.join("state")
     }
 
-    pub fn logs(&self) -> PathBuf {
+    pub fn logs_folder(&self) -> PathBuf {
         self.folder.join("state").join("logs")
     }
 
@@ -178,12 +182,12 @@ impl Project {
         self.folder.join("webfill.db")
     }
 
-    pub fn store(&self) -> String {
+    pub fn store_uri(&self) -> String {
         format!("sqlite:{}", self.store_file().display())
     }
 
     /// The URLs that a crawl is to fetch.
-    pub fn seeds(&self) -> PathBuf {
+    pub fn seeds_file(&self) -> PathBuf {
         self.folder.join("state").join("urls.txt")
     }
 
@@ -197,11 +201,11 @@ impl Project {
         path_beside(&table, &format!(".filled{endings}"))
     }
 
-    pub fn evidence(&self, ending: &str) -> PathBuf {
+    pub fn evidence_file(&self, ending: &str) -> PathBuf {
         path_beside(&self.table, &format!(".evidence.{ending}"))
     }
 
-    pub fn doubts(&self) -> PathBuf {
+    pub fn doubts_file(&self) -> PathBuf {
         path_beside(&self.table, ".doubts.csv")
     }
 }
@@ -251,7 +255,7 @@ mod tests {
             let project = Project::new(Path::new(table));
             let names = [
                 project.filled_table_file(),
-                project.doubts(),
+                project.doubts_file(),
                 project.folder,
             ];
             names.map(|path| path.display().to_string())

@@ -131,7 +131,8 @@ pub fn read_pages(
         };
         let name = mappings.set.name(index);
         // A page that takes too long counts as one without values.
-        let Ok(extraction) = engine.extract_as(engine.set().find_by_name(name), input, wants)
+        let Ok(extraction) =
+            engine.extract_with_mapping(engine.set().find_by_name(name), input, wants)
         else {
             return Ok(());
         };
@@ -167,7 +168,7 @@ pub fn read_pages(
                 .into_iter()
                 .filter(|value| !contains_value(value, &values))
                 .collect();
-            let unread = columns[at].compare(unread, &values, &mut text);
+            let unread = columns[at].compare_unread(unread, &values, &mut text);
             Some(FieldReading {
                 field: at,
                 chain: number.map_or(0, |number| number.saturating_sub(1) as usize),
@@ -231,7 +232,7 @@ impl Column {
     }
 
     /// Compares known values that were not read with the page, as those of other rows are.
-    fn compare(
+    fn compare_unread(
         &self,
         unread: Vec<String>,
         values: &[String],
@@ -248,7 +249,7 @@ impl Column {
             .map(|other| (other, text.contains_value(&other.value)))
             .collect();
         let compared = unread.into_iter().map(|value| {
-            let stands = match text.stands(&value) {
+            let stands = match text.find_occurrence(&value) {
                 Stands::Not => Some(false),
                 Stands::Apart if value.chars().count() >= LEAST_CHARS => Some(true),
                 Stands::Apart | Stands::InSentences => None,
@@ -328,7 +329,7 @@ mod tests {
         let known: Vec<String> = known.iter().map(|value| (*value).to_owned()).collect();
         let column = Column::from_sample(known.iter(), 1);
         let unread = unread.iter().map(|value| (*value).to_owned()).collect();
-        let compared = column.compare(
+        let compared = column.compare_unread(
             unread,
             &["Meitner".to_owned()],
             &mut PlainText::from_html(page),

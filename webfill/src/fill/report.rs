@@ -120,7 +120,7 @@ impl Report<'_> {
         if self.doubtful.is_empty() {
             return text + "<p>No known value is contradicted by its page.</p>\n</section>\n";
         }
-        let file = self.project.doubts();
+        let file = self.project.doubts_file();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let _ = writeln!(
             text,
@@ -301,7 +301,7 @@ impl Report<'_> {
         if self.tallies.all.filled == 0 {
             return text + "<p>Nothing was filled.</p>\n</section>\n";
         }
-        let file = self.project.evidence("parquet");
+        let file = self.project.evidence_file("parquet");
         let _ = writeln!(
             text,
             "<p>The least sure of each column, and some others. All are in <code>{}</code>.</p>",

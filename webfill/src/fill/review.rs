@@ -73,12 +73,12 @@ pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> 
         listed.push(line);
     }
     let list = json!({"total": shown.len(), "doubts": listed});
-    write_atomically(&project.review(), list.to_string().as_bytes())
+    write_atomically(&project.review_file(), list.to_string().as_bytes())
 }
 
 /// The answers after this byte of the file, and the position after the last complete line.
 pub fn answers_after(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
-    let file = project.review_answers();
+    let file = project.review_answers_file();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     let text = match std::fs::read(&file) {
         Ok(text) => text,

@@ -27,8 +27,8 @@ pub fn choose_links(table: &Table, most: usize) -> Vec<u32> {
 }
 
 /// The sites that rows with known values link to.
-pub fn knowing_sites(table: &Table) -> BTreeSet<&str> {
-    let knowing = table.rows.iter().filter(|row| row.knows() > 0);
+pub fn sites_with_known_values(table: &Table) -> BTreeSet<&str> {
+    let knowing = table.rows.iter().filter(|row| row.count_known_fields() > 0);
     let links = knowing.flat_map(|row| &row.links);
     links
         .map(|&link| &*table.links[link as usize].site)
@@ -67,7 +67,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
 pub fn choose_best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
         let rows = table.links.rows_of(*link).iter();
-        rows.map(|&row| table.rows[row as usize].knows())
+        rows.map(|&row| table.rows[row as usize].count_known_fields())
             .max()
             .unwrap_or(0)
     };

@@ -24,7 +24,7 @@ struct Lists {
 }
 
 /// Withdraws lists of the longest length, where known ones of that length are shortened.
-pub fn withdraw(table: &Table, cells: &mut [Cell]) {
+pub fn withdraw_shortened_lists(table: &Table, cells: &mut [Cell]) {
     let mut columns: BTreeMap<(usize, String), Lists> = BTreeMap::new();
     for (at, cell) in cells.iter().enumerate() {
         let Some(url) = &cell.url else { continue };

@@ -39,7 +39,7 @@ impl StoredPage {
     }
 
     /// The page with its body.
-    pub fn gather(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
+    pub fn decode_page(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
         let length = usize::try_from(body.bytes).map_err(Fault::error)?;
         let content = zstd::bulk::decompress(&body.body, length)
             .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;
@@ -52,7 +52,7 @@ impl StoredPage {
     }
 
     /// How the fetch ended: the status if that is an error, otherwise the outcome.
-    pub fn end(&self) -> String {
+    pub fn fetch_end(&self) -> String {
         match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),
             (outcome, _) => outcome.to_string(),
@@ -61,8 +61,8 @@ impl StoredPage {
 
     /// Whether the page may be there the next time. One that was not requested, because its site answered others with
     /// errors for too long, has no status.
-    pub fn may_return(&self) -> bool {
+    pub fn may_succeed_later(&self) -> bool {
         let is_unasked = self.outcome == Outcome::HttpError && self.status.is_none();
-        is_unasked || transient_ends::ENDS.contains(&self.end().as_str())
+        is_unasked || transient_ends::ENDS.contains(&self.fetch_end().as_str())
     }
 }

@@ -67,7 +67,7 @@ impl Summary<'_> {
                 all.filled,
                 tallies.filled_share() * 100.0
             ),
-            precision(all),
+            precision_line(all),
             format!("by field: {fields}"),
             format!("by site: {sites}"),
             format!("not filled: {}", reasons.join(", ")),
@@ -84,7 +84,7 @@ impl Summary<'_> {
                     1 => String::from(", 1 proposed value is to be judged"),
                     many => format!(", {many} proposed values are to be judged"),
                 },
-                self.project.doubts().display(),
+                self.project.doubts_file().display(),
                 match self.idle_answers {
                     0 => String::new(),
                     1 => String::from(
@@ -98,8 +98,8 @@ impl Summary<'_> {
             format!(
                 "written: {}, {}, {}{}",
                 self.written,
-                self.project.evidence("jsonl").display(),
-                self.project.evidence("parquet").display(),
+                self.project.evidence_file("jsonl").display(),
+                self.project.evidence_file("parquet").display(),
                 self.report
                     .map(|file| format!(", {}", file.display()))
                     .unwrap_or_default()
@@ -124,7 +124,7 @@ impl Summary<'_> {
             );
         }
         if self.doubts + self.questions > 0 {
-            let file = self.project.doubts();
+            let file = self.project.doubts_file();
             return format!(
                 "write accept or reject into {}, then run the same command with --doubts {}",
                 file.display(),
@@ -136,7 +136,7 @@ impl Summary<'_> {
         {
             true => format!(
                 "correct the mappings in {}, or give more known values, and run the same command again",
-                self.project.mappings().display()
+                self.project.mappings_folder().display()
             ),
             false => String::from("nothing"),
         }
@@ -144,7 +144,7 @@ impl Summary<'_> {
 }
 
 /// The mean confidence of filled values, with the interval of what was measured by known values.
-fn precision(all: &Tally) -> String {
+fn precision_line(all: &Tally) -> String {
     let Some(expected) = all.mean_confidence() else {
         return String::from("precision: nothing was filled");
     };

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
 use webfill_table::{ColumnChoices, Sample, Understanding, UrlColumn};
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 pub use self::filled::{Change, Refused};
 pub use self::links::Link;
@@ -49,7 +49,7 @@ pub struct Table {
 impl Table {
     /// Reads and understands a table.
     pub fn read(path: &Path, options: &FillOptions) -> Result<Table, Fault> {
-        let sum = sum_of(path)?;
+        let sum = file_checksum(path)?;
         let sample = Sample::read(path).map_err(Fault::usage)?;
         let wishes = ColumnChoices {
             id: options.id.clone(),
@@ -95,7 +95,7 @@ impl Table {
         let mut reader = webfill_table::open(path).map_err(Fault::usage)?;
         while let Some(row) = reader.next_row() {
             match row {
-                Ok(row) => table.add(&row),
+                Ok(row) => table.add_row(&row),
                 Err(fault) => table
                     .faults
                     .push(format!("line {}: {}", fault.number, fault.reason)),
@@ -131,7 +131,7 @@ impl Table {
 
     /// Refuses a file that was changed since it was read, because its lines may be other rows.
     fn require_unchanged(&self) -> Result<(), Fault> {
-        match sum_of(&self.path)? == self.sum {
+        match file_checksum(&self.path)? == self.sum {
             true => Ok(()),
             false => Err(Fault::error(format!(
                 "{} was changed during the run: run the same command again, stored pages are not requested again",
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    fn add(&mut self, cells: &webfill_table::Row) {
+    fn add_row(&mut self, cells: &webfill_table::Row) {
         let number = cells.number;
         let mut places = Vec::new();
         let columns = &self.understanding.urls;
@@ -163,7 +163,7 @@ impl Table {
         });
         let links: Vec<(String, bool)> = links.collect();
         for (text, is_without_scheme) in links {
-            match canonical(&text, None) {
+            match canonical_url(&text, None) {
                 Ok(url) => {
                     let place = self.links.intern(&url, is_without_scheme);
                     if !places.contains(&place) {
@@ -213,7 +213,7 @@ impl Table {
 }
 
 /// A sum of all bytes of a file.
-fn sum_of(path: &Path) -> Result<u64, Fault> {
+fn file_checksum(path: &Path) -> Result<u64, Fault> {
     let sum = || -> io::Result<u64> {
         let (mut file, mut sum) = (File::open(path)?, DefaultHasher::new());
         let mut some = vec![0; 64 << 10];

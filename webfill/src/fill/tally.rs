@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use webfill_truth::{Interval, wilson};
+use webfill_truth::{Interval, wilson_interval};
 use webfill_urls::{Url, site};
 
 use super::deciding::{Cell, State};
@@ -36,7 +36,7 @@ impl Tally {
 
     /// The share of held-out known values that were read correctly; `None` if none was held out.
     pub fn held_out_precision(&self) -> Option<Interval> {
-        (self.measured > 0.0).then(|| wilson(self.right, self.measured))
+        (self.measured > 0.0).then(|| wilson_interval(self.right, self.measured))
     }
 
     pub fn text(&self) -> String {

@@ -63,7 +63,7 @@ impl KnownFields {
                 gaps.extend(row.gaps());
                 let lacks: BTreeSet<usize> = row.gaps().collect();
                 of_site.extend((0..table.fields.len()).filter(|field| !lacks.contains(field)));
-                knows += row.knows();
+                knows += row.count_known_fields();
             }
             let Some((target, page)) = pages.target(&link.url) else {
                 continue;
@@ -160,7 +160,7 @@ pub fn fields_worth_fetching(
 
 /// Proposes the fields that no mapping of a site reads and that were not tried with these mappings. Returns whether
 /// there are new mappings.
-pub fn propose(
+pub fn propose_fields(
     table: &Table,
     project: &Project,
     pages: &mut Pages<'_>,
@@ -174,18 +174,18 @@ pub fn propose(
         if known.all[site].iter().any(|url| mappings.is_by_person(url)) {
             continue;
         }
-        let state = mappings.state_of(site);
+        let state = mappings.learned_versions(site);
         let is_new = |field: &usize| {
             let is_withdrawn = withdrawn.get(site).is_some_and(|of| of.contains(field));
             !is_withdrawn
-                && !mappings.reads(site, &table.fields[*field].name)
+                && !mappings.reads_field(site, &table.fields[*field].name)
                 && done.insert((site.clone(), *field, state.clone()))
         };
         let of_site = known.wanted_fields(site);
         let mut fields: BTreeSet<usize> = of_site.iter().copied().filter(is_new).collect();
         if !fields.is_empty() {
             // New mappings replace the former ones, so what was proposed before is proposed again.
-            let former = mappings.proposed_of(site);
+            let former = mappings.proposed_fields_of(site);
             let is_former = |field: &usize| former.contains(table.fields[*field].name.as_str());
             fields.extend(of_site.into_iter().filter(is_former));
             wanted.insert(site.clone(), fields);
@@ -237,7 +237,7 @@ pub fn propose(
             true => Teachers::new(&of_taught(&site), &fields).propose(&some, &wanted),
             false => by_all.propose(&some, &wanted),
         };
-        let former = mappings.proposed_of(&site);
+        let former = mappings.proposed_fields_of(&site);
         if proposals
             .iter()
             .all(|one| former.contains(one.field.as_str()))
@@ -265,7 +265,9 @@ pub fn propose(
         let fields = learned.mappings.iter().flat_map(|one| &one.fields);
         let read: BTreeSet<&str> = fields.map(|field| field.field.as_str()).collect();
         // A proposal must not lose fields that were read before, for example on pages behind links.
-        let keeps_all = mappings.learned_of(&site).all(|name| read.contains(name));
+        let keeps_all = mappings
+            .learned_fields_of(&site)
+            .all(|name| read.contains(name));
         if !learned.mappings.is_empty() && keeps_all {
             mappings.replace_proposed(project, &site, learned.mappings, &confidences)?;
             has_new = true;

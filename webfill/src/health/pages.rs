@@ -27,12 +27,12 @@ pub(super) async fn write_pages(
     let ids = ids.map(|sample| sample.id).collect();
     let mut samples = store.samples_with_texts(ids).await.map_err(Fault::error)?;
     samples.sort_by(|one, other| one.id.cmp(&other.id));
-    let folder = folder.join(file_name(&alert.mapping));
+    let folder = folder.join(folder_name(&alert.mapping));
     let failed = |error: &dyn Display| Fault::error(format!("{}: {error}", folder.display()));
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
     let mut listed = String::new();
     for sample in &samples {
-        let Some(name) = name_of(sample) else {
+        let Some(name) = page_file_name(sample) else {
             continue;
         };
         let text = zstd::bulk::decompress(&sample.text, MOST_BYTES).map_err(|e| failed(&e))?;
@@ -52,7 +52,7 @@ pub(super) async fn write_pages(
 }
 
 /// The file's name, made from a sample's id such as `.../before/00`.
-fn name_of(sample: &Sample) -> Option<String> {
+fn page_file_name(sample: &Sample) -> Option<String> {
     let mut parts = sample.id.rsplit('/');
     let number: u32 = parts.next()?.parse().ok()?;
     let when = parts.next()?;
@@ -60,7 +60,7 @@ fn name_of(sample: &Sample) -> Option<String> {
 }
 
 /// The name of a mapping as a folder name.
-fn file_name(mapping: &str) -> String {
+fn folder_name(mapping: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = mapping
         .chars()
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn no_mapping_writes_outside_of_its_folder() {
-        assert_eq!(file_name("shop"), "shop");
-        assert_eq!(file_name("../../etc"), "_.._etc");
-        assert_eq!(file_name(".."), "_");
+        assert_eq!(folder_name("shop"), "shop");
+        assert_eq!(folder_name("../../etc"), "_.._etc");
+        assert_eq!(folder_name(".."), "_");
     }
 }

@@ -15,7 +15,7 @@ use webfill_service::Fault;
 use webfill_wire::keys::PublicKey;
 
 use super::writing::copy_owner_and_mode;
-use super::{Owner, audit, cannot_write, lock};
+use super::{Owner, append_to_audit_log, cannot_write, lock_folder};
 use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_key_file, read_public};
 use crate::stdout::print;
 
@@ -37,7 +37,7 @@ pub(super) fn next_key_name(owner: Owner, folder: &KeyFolder) -> Result<&'static
 }
 
 pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
-    let _turn = lock(folder)?;
+    let _turn = lock_folder(folder)?;
     let is_dispatcher = folder.secret_file(DISPATCHER).exists();
     let mut steps = vec![Step::new(folder, KeyFolder::public_file, is_dispatcher)];
     if is_dispatcher {
@@ -62,7 +62,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
         check_owner(folder)?;
         check_pair(folder, public)?;
         let audited = json!({"action": "keys_rotate", "key": public.to_string()});
-        audit(folder, &audited)?;
+        append_to_audit_log(folder, &audited)?;
     }
     for step in &steps {
         step.switch()?;

@@ -15,7 +15,7 @@ use crate::feeding::now_ms;
 use crate::keys::{DISPATCHER, KeyFolder};
 
 /// Writes a file that must not exist yet. If writing fails, the incomplete file is removed.
-pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
+pub(super) fn create_new_file(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
     let mut file = OpenOptions::new()
         .create_new(true)
         .write(true)
@@ -47,7 +47,7 @@ pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Fault {
 }
 
 /// Adds a line to the folder's audit log. It is on disk when this returns.
-pub(super) fn audit(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
+pub(super) fn append_to_audit_log(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
     let path = folder.audit_file();
     let mut line =
         json!({"timestamp": iso_time(now_ms()), "who": user(), "by": "user", "result": "done"});

@@ -17,7 +17,7 @@ struct Family<'p> {
 pub fn page() -> String {
     let dispatcher = webfill_dispatcher::sample_metrics();
     let supervisor = webfill_supervisor::sample_metrics();
-    let (dispatcher, supervisor) = (families(&dispatcher), families(&supervisor));
+    let (dispatcher, supervisor) = (parse_families(&dispatcher), parse_families(&supervisor));
     let has = |families: &[Family<'_>], name: &str| families.iter().any(|one| one.name == name);
     let only_dispatcher = dispatcher.iter().filter(|one| !has(&supervisor, one.name));
     let only_supervisor = supervisor.iter().filter(|one| !has(&dispatcher, one.name));
@@ -29,10 +29,10 @@ pub fn page() -> String {
 }
 
 /// Reads the families of a page of metrics, in its order.
-fn families(page: &str) -> Vec<Family<'_>> {
+fn parse_families(page: &str) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in page.lines() {
-        if let Some((name, help)) = part_after(line, "# HELP ") {
+        if let Some((name, help)) = split_after_prefix(line, "# HELP ") {
             families.push(Family {
                 name,
                 help,
@@ -44,7 +44,7 @@ fn families(page: &str) -> Vec<Family<'_>> {
         let Some(family) = families.last_mut() else {
             continue;
         };
-        if let Some((_, kind)) = part_after(line, "# TYPE ") {
+        if let Some((_, kind)) = split_after_prefix(line, "# TYPE ") {
             family.kind = kind;
         } else if family.labels.is_empty()
             && let Some((_, labels)) = line.split_once('{')
@@ -59,7 +59,7 @@ fn families(page: &str) -> Vec<Family<'_>> {
     families
 }
 
-fn part_after<'l>(line: &'l str, beginning: &str) -> Option<(&'l str, &'l str)> {
+fn split_after_prefix<'l>(line: &'l str, beginning: &str) -> Option<(&'l str, &'l str)> {
     line.strip_prefix(beginning)?.split_once(' ')
 }
 
@@ -84,8 +84,8 @@ mod tests {
     fn series_of_both_roles_have_the_same_meaning() {
         let dispatcher = webfill_dispatcher::sample_metrics();
         let supervisor = webfill_supervisor::sample_metrics();
-        let supervisor = families(&supervisor);
-        for family in families(&dispatcher) {
+        let supervisor = parse_families(&supervisor);
+        for family in parse_families(&dispatcher) {
             if let Some(same) = supervisor.iter().find(|one| one.name == family.name) {
                 assert_eq!(
                     (same.help, same.kind),

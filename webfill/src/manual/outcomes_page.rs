@@ -39,7 +39,7 @@ const REASONS_HEAD: &str = "
 pub fn page() -> String {
     let mut page = HEAD.to_owned();
     for outcome in Outcome::ALL {
-        let (meaning, result) = (meaning(*outcome), result(outcome.end()));
+        let (meaning, result) = (meaning(*outcome), result_name(outcome.end()));
         let trouble = trouble_name(*outcome);
         let _ = writeln!(page, "| `{outcome}` | {meaning} | {result} | {trouble} |");
     }
@@ -50,7 +50,7 @@ pub fn page() -> String {
     page
 }
 
-fn result(end: TaskEnd) -> &'static str {
+fn result_name(end: TaskEnd) -> &'static str {
     match end {
         TaskEnd::Page => "page",
         TaskEnd::Elsewhere => "elsewhere",

@@ -25,7 +25,7 @@ fn all_schemas() -> [Described; 5] {
             title: "Crawl requests",
             link: "crawl-request.schema.json",
             guide: "[Crawling on demand](../how-to/demand.md) shows how to send requests",
-            schema: webfill_api::schema(),
+            schema: webfill_api::crawl_request_schema(),
         },
         Described {
             name: "watch",
@@ -39,7 +39,7 @@ fn all_schemas() -> [Described; 5] {
             title: "Mapping files",
             link: "../../etl-mappings/schema.json",
             guide: "[Mappings](../../etl-mappings/README.md) explains the format with examples",
-            schema: webfill_mapping::schema(),
+            schema: webfill_mapping::mapping_file_schema(),
         },
         Described {
             name: "golden-case",
@@ -166,10 +166,14 @@ fn type_of(schema: &Value) -> String {
         None => {}
     }
     if !schema["const"].is_null() {
-        return code(&schema["const"]);
+        return format_code(&schema["const"]);
     }
     if let Some(values) = schema["enum"].as_array() {
-        return values.iter().map(code).collect::<Vec<_>>().join(", ");
+        return values
+            .iter()
+            .map(format_code)
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     if let Some(choices) = schema["oneOf"].as_array()
         && schema["properties"].is_null()
@@ -202,36 +206,39 @@ fn type_of(schema: &Value) -> String {
 /// The limits of a value itself, without those of its items.
 fn limits(schema: &Value) -> Option<String> {
     let mut limits = Vec::new();
-    match (number(&schema["minimum"]), number(&schema["maximum"])) {
+    match (
+        format_number(&schema["minimum"]),
+        format_number(&schema["maximum"]),
+    ) {
         (Some(least), Some(most)) => limits.push(format!("{least} to {most}")),
         (Some(least), None) => limits.push(format!("at least {least}")),
         _ => {}
     }
-    if let Some(most) = number(&schema["maxLength"]) {
+    if let Some(most) = format_number(&schema["maxLength"]) {
         limits.push(format!("at most {most} characters"));
     }
     if let Some(pattern) = schema["pattern"].as_str() {
         limits.push(format!("matches `{}`", pattern.replace('|', "\\|")));
     }
-    if let Some(most) = number(&schema["maxItems"]) {
+    if let Some(most) = format_number(&schema["maxItems"]) {
         limits.push(format!("at most {most} items"));
-    } else if number(&schema["minItems"]).is_some() {
+    } else if format_number(&schema["minItems"]).is_some() {
         limits.push("not empty".to_owned());
     }
     if !schema["default"].is_null() {
-        limits.push(format!("default {}", code(&schema["default"])));
+        limits.push(format!("default {}", format_code(&schema["default"])));
     }
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-fn number(value: &Value) -> Option<String> {
+fn format_number(value: &Value) -> Option<String> {
     Some(match value.as_u64() {
         Some(whole) => whole.to_string(),
         None => value.as_f64()?.to_string(),
     })
 }
 
-fn code(value: &Value) -> String {
+fn format_code(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),
         other => format!("`{other}`"),

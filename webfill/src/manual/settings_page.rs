@@ -64,7 +64,7 @@ pub fn example_file(defaults: &Table) -> String {
     for section in SECTIONS {
         let title = format!("# --- {} ", section.title);
         let _ = write!(file, "\n{title:-<118}\n");
-        explain(section.note, &mut file);
+        write_comment(section.note, &mut file);
         match section.name {
             "" => {}
             "applications" => file.push_str("\n#[applications.prices]"),
@@ -81,8 +81,8 @@ pub fn example_file(defaults: &Table) -> String {
                 }
                 (None, None) => continue,
             };
-            explain(&format!("{}{without}", setting.meaning), &mut file);
-            let _ = writeln!(file, "#{} = {value}", last_of(setting.key));
+            write_comment(&format!("{}{without}", setting.meaning), &mut file);
+            let _ = writeln!(file, "#{} = {value}", last_part(setting.key));
         }
     }
     file
@@ -99,7 +99,7 @@ fn settings_of(section: &Section) -> impl Iterator<Item = &'static Setting> {
     })
 }
 
-fn last_of(key: &str) -> &str {
+fn last_part(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
@@ -111,7 +111,7 @@ fn default_of<'t>(setting: &Setting, defaults: &'t Table) -> Option<&'t Value> {
 }
 
 /// Writes a text as comment lines, with links as plain file names.
-fn explain(markdown: &str, file: &mut String) {
+fn write_comment(markdown: &str, file: &mut String) {
     let text = without_links(markdown);
     let mut line = String::from("#");
     for word in text.split_whitespace() {

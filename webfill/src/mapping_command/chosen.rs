@@ -29,7 +29,7 @@ impl ChosenMappings {
         let mut set = load_files(&options.file)?;
         let named = options.mapping.as_deref();
         let named = named
-            .map(|name| by_name(&set, name, &options.file))
+            .map(|name| find_by_name(&set, name, &options.file))
             .transpose()?;
         if !options.fields.is_empty() {
             for field in &options.fields {
@@ -47,7 +47,7 @@ impl ChosenMappings {
 
     /// The mapping to try: the named one, or else the one that a crawl would use for the URL, if there is one. Without
     /// a URL, the only mapping of the file.
-    pub fn for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
+    pub fn mapping_for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
         let file = self.file.display();
         if self.named.is_some() {
             return Ok(self.named);
@@ -72,9 +72,9 @@ impl ChosenMappings {
 
     /// The mapping to try if there is only one page. The page must have a mapping, with at least one of the requested
     /// fields.
-    pub fn for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
+    pub fn mapping_for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
         let file = self.file.display();
-        let Some(index) = self.for_page(url)? else {
+        let Some(index) = self.mapping_for_page(url)? else {
             let url = url.map_or("", Url::as_str);
             return Err(Fault::usage(format!(
                 "{file}: no url_pattern matches {url}; to try it anyway, leave out --url or name the mapping with --mapping"
@@ -91,7 +91,7 @@ impl ChosenMappings {
     }
 }
 
-fn by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fault> {
+fn find_by_name(set: &MappingSet, name: &str, file: &Path) -> Result<MappingIndex, Fault> {
     set.find_by_name(name).ok_or_else(|| {
         Fault::usage(format!(
             "{}: no mapping `{name}`; there {}",

@@ -68,7 +68,7 @@ fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<Fetch
     // With the URL as a source, the provider reads the index of kept pages, and so knows the last request to the site.
     let asked = Source::from_url(url);
     let mut fetching = PageProvider::open(options, mappings, &[asked])?;
-    let source = fetching.source_of(url)?;
+    let source = fetching.find_or_fetch(url)?;
     let SourcePlace::File(path) = &source.place else {
         return Err(Fault::error(format!("{url}: it was not kept")));
     };
@@ -131,7 +131,7 @@ fn listing(read: &Value) -> Listing {
 }
 
 /// Does one job of the mapping editor: `webfill dashboard-job`.
-pub fn dashboard_job() -> Result<ExitStatus, Fault> {
+pub fn run_dashboard_job() -> Result<ExitStatus, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!("a job of the dashboard cannot be done: {error}"))
     };

@@ -45,7 +45,7 @@ impl<'o> PageProvider<'o> {
             SourcePlace::File(_) => None,
         });
         let urls: Vec<&Url> = urls.collect();
-        let folder = folder(options, mapping);
+        let folder = kept_pages_folder(options, mapping);
         let kept = match urls.is_empty() {
             true => PageFolder::without_index(&folder),
             false => PageFolder::open(&folder)?,
@@ -62,7 +62,7 @@ impl<'o> PageProvider<'o> {
     }
 
     /// The kept page of a URL. It is fetched now if there is none, or if it is to be fetched again.
-    pub fn source_of(&mut self, url: &Url) -> Result<Source, PageUnavailable> {
+    pub fn find_or_fetch(&mut self, url: &Url) -> Result<Source, PageUnavailable> {
         let Some((source, ago)) = self.kept_source(url) else {
             return self.fetch(url);
         };
@@ -74,7 +74,7 @@ impl<'o> PageProvider<'o> {
     }
 
     /// The limits for reading documents, which are the same as in crawls.
-    pub fn documents(&self) -> Result<DocumentsConfig, Fault> {
+    pub fn load_documents_config(&self) -> Result<DocumentsConfig, Fault> {
         let settings = Settings::load(self.options.config.as_deref())?;
         Ok(settings.documents)
     }
@@ -100,7 +100,7 @@ impl<'o> PageProvider<'o> {
         }
         let ago = |url: &Url| self.kept.last_request_ago(url);
         let fetched = web.runtime.block_on(web.fetcher.fetch(url, &ago));
-        let asked = web.fetcher.take_asked();
+        let asked = web.fetcher.take_requested_urls();
         self.web = Some(web);
         for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
             self.kept.note_request(hop)?;
@@ -142,7 +142,7 @@ impl From<PageUnavailable> for Fault {
 }
 
 /// The folder of kept pages: that of `--keep`, or else the one beside the mapping.
-fn folder(options: &PageFetchOptions, mapping: &Path) -> PathBuf {
+fn kept_pages_folder(options: &PageFetchOptions, mapping: &Path) -> PathBuf {
     let beside = match mapping.is_dir() {
         true => Some(mapping),
         false => mapping.parent(),

@@ -111,7 +111,11 @@ impl FillRates {
     pub fn text(&self) -> String {
         let mut output = String::new();
         for (name, mapping) in &self.mappings {
-            let _ = writeln!(output, "mapping {name} on {}", pages(mapping.pages));
+            let _ = writeln!(
+                output,
+                "mapping {name} on {}",
+                format_page_count(mapping.pages)
+            );
             let rows: Vec<Vec<String>> = mapping.fields.iter().map(FieldRates::row).collect();
             let heads = ["field", "filled", "empty", "share", "empty on"];
             if !rows.is_empty() {
@@ -129,7 +133,7 @@ impl FillRates {
                 let _ = writeln!(
                     output,
                     "{what} {}: {}",
-                    pages(names.len()),
+                    format_page_count(names.len()),
                     first_names(names)
                 );
             }
@@ -239,7 +243,7 @@ impl RowRates {
     }
 }
 
-fn pages(count: usize) -> String {
+fn format_page_count(count: usize) -> String {
     match count {
         1 => "1 page".to_owned(),
         count => format!("{count} pages"),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use webfill_mapping::{Extraction, Listing};
 use webfill_service::Fault;
 use webfill_urls::Url;
-use webfill_values::exact_json;
+use webfill_values::parse_exact_json;
 
 use super::row_difference;
 use super::sources::{Source, SourcePlace};
@@ -39,11 +39,11 @@ impl Case {
             Fault::error(format!("{}: not a golden case: {reason}", path.display()))
         };
         let text = fs::read_to_string(&path).map_err(|error| broken(&error))?;
-        let expected = exact_json(&text).and_then(serde_json::from_value);
+        let expected = parse_exact_json(&text).and_then(serde_json::from_value);
         let mut expected: Map<String, Value> = expected.map_err(|error| broken(&error))?;
         let url = expected.get("url").and_then(Value::as_str);
         let url = url.ok_or_else(|| broken(&"it has no `url`"))?;
-        let url = webfill_urls::canonical(url, None).map_err(|error| broken(&error))?;
+        let url = webfill_urls::canonical_url(url, None).map_err(|error| broken(&error))?;
         let content_type = expected.get("content_type").and_then(Value::as_str);
         let content_type = content_type.map(str::to_owned);
         expected.retain(|name, _| COMPARED.contains(&name.as_str()));
@@ -79,7 +79,7 @@ impl Case {
     /// The expected and the actual result, if they differ.
     pub fn difference(&self, found: Option<&Extraction>) -> Option<Difference> {
         let listings = found.map_or(&[][..], |found| &found.listings);
-        let found = found.map_or_else(|| json!({"mapping": null}), result);
+        let found = found.map_or_else(|| json!({"mapping": null}), result_json);
         let compared = |name: &&String| found.get(name.as_str()).is_some();
         let part = self.expected.keys().filter(compared);
         let part = part.map(|name| (name.clone(), found[name].clone()));
@@ -105,7 +105,7 @@ pub struct Difference {
     pub rows: Vec<String>,
 }
 
-fn result(extraction: &Extraction) -> Value {
+fn result_json(extraction: &Extraction) -> Value {
     let mut result = json!({
         "mapping": extraction.mapping,
         "fields": extraction.fields,
@@ -176,7 +176,7 @@ impl NewCase<'_> {
         if let Some(content_type) = self.content_type {
             kept["content_type"] = json!(content_type);
         }
-        let mut result = result(self.extraction);
+        let mut result = result_json(self.extraction);
         for name in COMPARED {
             if let Some(value) = result.get_mut(name) {
                 kept[name] = value.take();

@@ -99,7 +99,7 @@ impl PageFolder {
             .filter(|line| line.url == url.as_str());
         let (line, page) = lines.find_map(|line| Some((line, line.page.as_ref()?)))?;
         let source = self.source(page);
-        source.is_there().then(|| (source, line.age()))
+        source.is_existing_file().then(|| (source, line.age()))
     }
 
     /// All pages, each by its latest fetch, in the order of their first fetches.
@@ -141,16 +141,16 @@ impl PageFolder {
             content_type: page.content_type.clone(),
         };
         let source = self.source(&page);
-        self.note(url, Some(page))?;
+        self.append_request(url, Some(page))?;
         Ok(source)
     }
 
     /// Notes a request that returned no page. It counts for the delay between requests to its site.
     pub fn note_request(&mut self, url: &Url) -> Result<(), Fault> {
-        self.note(url, None)
+        self.append_request(url, None)
     }
 
-    fn note(&mut self, url: &Url, page: Option<KeptPage>) -> Result<(), Fault> {
+    fn append_request(&mut self, url: &Url, page: Option<KeptPage>) -> Result<(), Fault> {
         let line = RequestLine {
             url: url.to_string(),
             asked_at_ms: Now::read().wall_ms,
@@ -187,7 +187,7 @@ impl RequestLine {
 
 fn file_name(url: &Url, page: &SinglePage) -> String {
     let content_type = page.content_type.as_deref();
-    let extension = match charset::media_type(content_type, &page.body) {
+    let extension = match charset::content_kind(content_type, &page.body) {
         _ if is_document(content_type, &page.body) => coarse_kind(&page.body).as_str(),
         Kind::Html => "html",
         Kind::Xml => "xml",

@@ -65,18 +65,23 @@ pub fn runtime() -> Result<Runtime, Fault> {
 
 fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     let said = statements::read_statements(options)?;
-    check(options, &said)?;
+    check_options(options, &said)?;
     let runtime = runtime()?;
-    let (pages, records) = gather(options, &said, &runtime)?;
+    let (pages, records) = load_pages_and_records(options, &said, &runtime)?;
     let Pages {
         pages,
         of_other_kinds,
     } = pages;
     if options.records.records.is_some() {
-        records.check_fields(options.fields.iter().filter(|field| !is_said(&said, field)))?;
+        records.check_fields(
+            options
+                .fields
+                .iter()
+                .filter(|field| !has_statement(&said, field)),
+        )?;
     }
     let task = Task {
-        name: name(options, &pages),
+        name: mapping_name(options, &pages),
         fields: options.fields.clone(),
         limits: Limits::default(),
     };
@@ -96,7 +101,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     let single = pages
         .iter()
         .enumerate()
-        .filter(|(at, _)| !listed.lists(*at));
+        .filter(|(at, _)| !listed.lists_records(*at));
     let single: Vec<GatheredPage> = single.map(|(_, page)| page.clone()).collect();
     // Pages that do not list records are used if records link to them.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
@@ -104,7 +109,10 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         if options.fields.is_empty() {
             join::leave_out_unusable_names(&mut joined);
         }
-        let lists = pages.iter().enumerate().filter(|(at, _)| listed.lists(*at));
+        let lists = pages
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| listed.lists_records(*at));
         let mut others = of_other_kinds.clone();
         others.extend(lists.map(|(_, page)| page.url.clone()));
         let of_pages = webfill_learn::learn_with_links(&joined, &links, &others, &task);
@@ -114,19 +122,19 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     }
     match options.name {
         None => name_after_sites(&mut learned),
-        Some(_) => number(&mut learned, &task.name),
+        Some(_) => number_mappings(&mut learned, &task.name),
     }
     let report_of_learning = report::LearnReport {
         learned: &learned,
         records: &records,
         pages: pages.len(),
     };
-    report_of_learning.finish(&options.to)?;
-    Ok(status(options, &learned))
+    report_of_learning.write_and_report(&options.to)?;
+    Ok(exit_status(options, &learned))
 }
 
 /// Refuses useless combinations of flags, before anything is opened.
-fn check(options: &MappingLearnOptions, said: &PageStatements) -> Result<(), Fault> {
+fn check_options(options: &MappingLearnOptions, said: &PageStatements) -> Result<(), Fault> {
     output::refuse_existing(&options.to)?;
     if options.records.records.is_none() && said.is_empty() {
         return Err(Fault::usage(
@@ -144,7 +152,7 @@ fn check(options: &MappingLearnOptions, said: &PageStatements) -> Result<(), Fau
     Ok(())
 }
 
-fn is_said(said: &PageStatements, field: &str) -> bool {
+fn has_statement(said: &PageStatements, field: &str) -> bool {
     said.values().any(|fields| fields.contains_key(field))
 }
 
@@ -169,7 +177,7 @@ impl UrlSet {
     }
 }
 
-fn gather(
+fn load_pages_and_records(
     options: &MappingLearnOptions,
     said: &PageStatements,
     runtime: &Runtime,
@@ -184,7 +192,7 @@ fn gather(
         let folder = Folder::open(folder)?;
         folder.urls().for_each(|url| urls.add(url));
         let records = read_records(&urls)?;
-        let pages = gather_with(&records, said, |gathering| folder.gather(gathering))?;
+        let pages = gather_known_first(&records, said, |gathering| folder.gather(gathering))?;
         return Ok((pages, records));
     }
     if let Some(path) = &from.warc {
@@ -192,7 +200,7 @@ fn gather(
         let mut archive = Archive::open(path, settings.fetch.max_body_bytes)?;
         archive.for_each_url(&mut |url| urls.add(url))?;
         let records = read_records(&urls)?;
-        let pages = gather_with(&records, said, |gathering| archive.gather(gathering))?;
+        let pages = gather_known_first(&records, said, |gathering| archive.gather(gathering))?;
         return Ok((pages, records));
     }
     if let Some(crawl) = &from.crawl {
@@ -205,7 +213,7 @@ fn gather(
         let mut stored = runtime.block_on(StoredCrawl::open(&uri, crawl))?;
         runtime.block_on(stored.for_each_url(&mut |url| urls.add(url)))?;
         let records = read_records(&urls)?;
-        let pages = gather_with(&records, said, |gathering| {
+        let pages = gather_known_first(&records, said, |gathering| {
             runtime.block_on(stored.gather(gathering, |_, _| true))
         })?;
         return Ok((pages, records));
@@ -214,7 +222,7 @@ fn gather(
 }
 
 /// Gathers pages, and prefers those with known values.
-fn gather_with(
+fn gather_known_first(
     records: &KnownRecords,
     said: &PageStatements,
     gather: impl FnOnce(&mut PageGatherer<'_>) -> Result<(), Fault>,
@@ -230,7 +238,7 @@ fn gather_with(
 }
 
 /// The name given by `--name`, or else the name of the first page's site.
-fn name(options: &MappingLearnOptions, pages: &[GatheredPage]) -> String {
+fn mapping_name(options: &MappingLearnOptions, pages: &[GatheredPage]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
     }
@@ -244,7 +252,7 @@ fn name_of_site(url: &Url) -> String {
 }
 
 /// Gives each mapping this name; from the second one on, with a number.
-fn number(learned: &mut Learned, name: &str) {
+fn number_mappings(learned: &mut Learned, name: &str) {
     for (at, mapping) in learned.mappings.iter_mut().enumerate().skip(1) {
         mapping.mapping["name"] = format!("{name}{}", at + 1).into();
     }
@@ -268,7 +276,7 @@ fn name_after_sites(learned: &mut Learned) {
 }
 
 /// The exit status: 1 if a requested field was not learned, or if nothing was.
-fn status(options: &MappingLearnOptions, learned: &Learned) -> ExitStatus {
+fn exit_status(options: &MappingLearnOptions, learned: &Learned) -> ExitStatus {
     let reports = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
     let found: HashSet<&str> = reports
         .filter(|report| report.processors.is_some())

@@ -41,7 +41,7 @@ impl Page {
     pub fn read(source: &Source, fetching: &mut PageProvider<'_>) -> Result<Page, Fault> {
         match &source.place {
             SourcePlace::File(path) => Page::read_saved(source, path, fetching),
-            SourcePlace::Web(url) => Page::read(&fetching.source_of(url)?, fetching),
+            SourcePlace::Web(url) => Page::read(&fetching.find_or_fetch(url)?, fetching),
         }
     }
 
@@ -66,8 +66,11 @@ impl Page {
             metadata: None,
         };
         if is_document(content_type, &body)
-            && let Some(document) =
-                read_document(body.clone(), content_type, &fetching.documents()?)?
+            && let Some(document) = read_document(
+                body.clone(),
+                content_type,
+                &fetching.load_documents_config()?,
+            )?
         {
             page.take_document(document)?;
             return Ok(page);
@@ -115,16 +118,16 @@ impl Page {
     ) -> Result<Extraction, ExtractError> {
         match &self.metadata {
             Some(metadata) => {
-                engine.extract_document_as(Some(mapping), self.input(), metadata, wants)
+                engine.extract_document_with_mapping(Some(mapping), self.input(), metadata, wants)
             }
-            None => engine.extract_as(Some(mapping), self.input(), wants),
+            None => engine.extract_with_mapping(Some(mapping), self.input(), wants),
         }
     }
 
     /// Traces a mapping on the page. `rows` are the positions of the rows to trace; if it is empty, some are chosen.
     pub fn trace(&self, engine: &Engine, mapping: MappingIndex, rows: &[usize]) -> Option<Trace> {
         let metadata = self.metadata.as_deref();
-        engine.trace_rows(Some(mapping), self.input(), metadata, rows)
+        engine.trace_with_rows(Some(mapping), self.input(), metadata, rows)
     }
 
     fn input(&self) -> PageInput<'_> {
@@ -153,12 +156,12 @@ fn read_body(path: &Path) -> Result<Vec<u8>, Fault> {
 fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {
-        (Some(declared), _) => charset::media_type(Some(declared), body),
+        (Some(declared), _) => charset::content_kind(Some(declared), body),
         (None, Some("html" | "htm")) => Kind::Html,
         (None, Some("json")) => Kind::Json,
         (None, Some("xml" | "xhtml")) => Kind::Xml,
         (None, Some("txt")) => Kind::Text,
-        (None, _) => charset::media_type(None, body),
+        (None, _) => charset::content_kind(None, body),
     }
 }
 

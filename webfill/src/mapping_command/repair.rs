@@ -38,7 +38,7 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     }
     let is_of_alert = options.crawl.is_none() && options.pages.is_none() && options.warc.is_none();
     if is_of_alert && evidence.fallen.is_empty() && !evidence.rows.is_empty() {
-        return Err(only_rows(&broken.name, &evidence));
+        return Err(only_rows_fault(&broken.name, &evidence));
     }
     if evidence.now.is_empty() {
         return Err(Fault::error(format!(
@@ -47,9 +47,9 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         )));
     }
     let former = broken.reader.read_all(&evidence);
-    let fields = broken.fields(&evidence, &former);
+    let fields = broken.broken_fields(&evidence, &former);
     if fields.is_empty() && !evidence.rows.is_empty() {
-        return Err(only_rows(&broken.name, &evidence));
+        return Err(only_rows_fault(&broken.name, &evidence));
     }
     if fields.is_empty() {
         print(format_args!(
@@ -76,20 +76,20 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         .refused
         .extend(of_rows.map(|name| (name.clone(), ROWS_STAY.to_owned())));
     for field in &fields {
-        let pages = broken.pages(&evidence, &former, field);
+        let pages = broken.pages_to_relearn(&evidence, &former, field);
         match relearning::relearn_field(&mapping, field, &pages) {
             Ok(new) => repair.accepted.push(new),
             Err(why) => repair.refused.push((field.clone(), why)),
         }
     }
     broken.replace_chains(&evidence, former, &mut repair)?;
-    repair.finish(options, &broken, &evidence)
+    repair.report_and_write(options, &broken, &evidence)
 }
 
 /// The reason why rows are not repaired.
 const ROWS_STAY: &str = "rules of rows cannot be repaired: learn new ones with `webfill mapping learn`, or point at rows in the mapping editor";
 
-fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
+fn only_rows_fault(mapping: &str, evidence: &Evidence) -> Fault {
     Fault::error(format!(
         "the alert of mapping {mapping} is about rows ({}): {ROWS_STAY}",
         evidence.rows.join(", ")
@@ -139,7 +139,7 @@ impl BrokenMapping {
 
     /// The broken fields: on most pages that had a value, they now have none, or one that is certainly wrong. For
     /// fields named by the alert, a smaller part of these pages is enough, and any differing value counts as wrong.
-    fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
+    fn broken_fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
             let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
@@ -172,7 +172,12 @@ impl BrokenMapping {
     }
 
     /// The pages where a field is not read as before; those with a known value come first.
-    fn pages(&self, evidence: &Evidence, former: &Readings, field: &String) -> Vec<Page> {
+    fn pages_to_relearn(
+        &self,
+        evidence: &Evidence,
+        former: &Readings,
+        field: &String,
+    ) -> Vec<Page> {
         let mut pages = Vec::new();
         let labels = evidence.labels(field).zip(&former.now);
         for (page, (known, read)) in evidence.now.iter().zip(labels) {

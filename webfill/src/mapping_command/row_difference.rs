@@ -14,7 +14,7 @@ pub fn difference_lines(expected: &Value, found: &[Listing]) -> Vec<String> {
     let expected: Vec<&Value> = expected.as_array().into_iter().flatten().collect();
     for index in 0..expected.len().max(found.len()) {
         match (expected.get(index), found.get(index)) {
-            (Some(expected), Some(found)) => compare(expected, found, &mut lines),
+            (Some(expected), Some(found)) => compare_listings(expected, found, &mut lines),
             (Some(expected), None) => {
                 let dataset = dataset(expected);
                 lines.push(format!("- rows of {dataset}: the mapping has no such rows"));
@@ -37,7 +37,7 @@ fn dataset(listing: &Value) -> &str {
     listing["dataset"].as_str().unwrap_or("no dataset")
 }
 
-fn compare(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
+fn compare_listings(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
     let name = &found.dataset;
     if dataset(expected) != name {
         let was = dataset(expected);
@@ -61,13 +61,13 @@ fn compare(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
     for (at, other) in &pairs {
         match other {
             Some(other) => compare_row(name, *at, expected[*at], found_rows[*other], lines),
-            None => lines.push(format!("- {name}, row {at}: {}", shown_row(expected[*at]))),
+            None => lines.push(format!("- {name}, row {at}: {}", format_row(expected[*at]))),
         }
     }
     let matched: HashSet<usize> = pairs.iter().filter_map(|(_, other)| *other).collect();
     for (at, row) in found_rows.iter().enumerate() {
         if !matched.contains(&at) {
-            lines.push(format!("+ {name}, row {at}: {}", shown_row(row)));
+            lines.push(format!("+ {name}, row {at}: {}", format_row(row)));
         }
     }
     let places: Vec<usize> = pairs.iter().filter_map(|(_, other)| *other).collect();
@@ -131,7 +131,7 @@ fn format_value(value: Option<&Value>) -> String {
     }
 }
 
-fn shown_row(row: &Map<String, Value>) -> String {
+fn format_row(row: &Map<String, Value>) -> String {
     shorten(&Value::Object(row.clone()).to_string())
 }
 

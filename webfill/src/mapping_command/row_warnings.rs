@@ -24,7 +24,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
     let mut warnings = Vec::new();
     let complete: HashSet<&str> = set
         .indexes()
-        .flat_map(|index| set.complete_rows(index))
+        .flat_map(|index| set.datasets_with_completeness(index))
         .filter_map(|(dataset, complete)| complete.then_some(dataset))
         .collect();
     for index in set.indexes() {
@@ -56,7 +56,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
         }
         add_rule_warnings(name, engine, index, &own, &mut warnings);
         let mut lacking: Vec<&str> = set
-            .complete_rows(index)
+            .datasets_with_completeness(index)
             .filter_map(|(dataset, is_so)| {
                 (!is_so && complete.contains(dataset)).then_some(dataset)
             })
@@ -183,7 +183,7 @@ fn add_rule_warnings(
     }
     let is_complete = engine
         .set()
-        .complete_rows(index)
+        .datasets_with_completeness(index)
         .any(|(_, complete)| complete);
     let mut continuing = ContinuationCheck::default();
     let mut lacks: Vec<RowFlaws> = Vec::new();

@@ -24,7 +24,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     let mut fetching =
         PageProvider::open(&options.web, &options.file, std::slice::from_ref(&source))?;
     if let SourcePlace::Web(url) = &source.place {
-        source = fetching.source_of(&url.clone())?;
+        source = fetching.find_or_fetch(&url.clone())?;
     }
     let page = Page::read(&source, &mut fetching)?;
     let (Some(url), SourcePlace::File(file)) = (&page.url, &source.place) else {
@@ -111,9 +111,9 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
             "{page}: no such file: name a saved page or a URL"
         )));
     }
-    let mut source = find_kept(path)?.unwrap_or_else(|| Source::from_file(path, false));
+    let mut source = find_kept_page(path)?.unwrap_or_else(|| Source::from_file(path, false));
     if let Some(url) = &options.url {
-        let url = webfill_urls::canonical(url, None);
+        let url = webfill_urls::canonical_url(url, None);
         source.url = Some(url.map_err(|refusal| Fault::usage(format!("--url: {refusal}")))?);
     }
     if options.content_type.is_some() {
@@ -123,7 +123,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
 }
 
 /// The page as described by the index in its folder, if there is one.
-fn find_kept(path: &Path) -> Result<Option<Source>, Fault> {
+fn find_kept_page(path: &Path) -> Result<Option<Source>, Fault> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if !PageFolder::has_pages(folder) {
         return Ok(None);

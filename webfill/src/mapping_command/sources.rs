@@ -50,7 +50,7 @@ impl Source {
     }
 
     /// Whether the page is a file that exists.
-    pub fn is_there(&self) -> bool {
+    pub fn is_existing_file(&self) -> bool {
         matches!(&self.place, SourcePlace::File(path) if path.is_file())
     }
 
@@ -105,7 +105,7 @@ fn check_flags_of_one(options: &MappingTestOptions) -> Result<(), Fault> {
 }
 
 pub fn from_url_text(text: &str) -> Result<Source, Fault> {
-    let url = webfill_urls::canonical(text, None);
+    let url = webfill_urls::canonical_url(text, None);
     let url = url.map_err(|refusal| Fault::usage(format!("{text}: {refusal}")))?;
     Ok(Source {
         name: url.to_string(),
@@ -117,7 +117,8 @@ pub fn from_url_text(text: &str) -> Result<Source, Fault> {
 }
 
 fn parse_url(text: &str) -> Result<Url, Fault> {
-    webfill_urls::canonical(text, None).map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
+    webfill_urls::canonical_url(text, None)
+        .map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }
 
 /// The pages of a folder, sorted by name: all its files except hidden ones. A `.json` beside a page of the same name

@@ -36,7 +36,7 @@ pub fn text(trace: &Trace, page: &str) -> String {
 }
 
 /// The result of a mapping, without its steps.
-pub fn result(extraction: &Extraction, page: &str) -> String {
+pub fn result_text(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
     let mut text = format!(
         "mapping {mapping} on {}\n\n",
@@ -115,10 +115,10 @@ fn render_parser(text: &mut String, number: usize, parser: &UrlParserTrace) {
 
 fn render_steps(text: &mut String, steps: &[StepTrace]) {
     for (index, step) in steps.iter().enumerate() {
-        let parameters = parameters(step);
+        let parameters = format_parameters(step);
         let head = format!("{} {parameters}", step.processor);
         let _ = writeln!(text, "  {} {}", index + 1, head.trim_end());
-        let _ = writeln!(text, "      reads {}", values(&step.input));
+        let _ = writeln!(text, "      reads {}", format_values(&step.input));
         for node in &step.reading.nodes {
             let path = without_control_characters(&node.path);
             let _ = writeln!(text, "      finds {path}  {}", quote(&node.text));
@@ -127,7 +127,7 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
             let place = format!("in value {} at {}", found.value, found.at);
             let _ = writeln!(text, "      finds {}  {place}", quote(&found.text));
         }
-        let _ = writeln!(text, "      gives {}", values(&step.output));
+        let _ = writeln!(text, "      gives {}", format_values(&step.output));
         if let Some(hint) = &step.reading.hint {
             let _ = writeln!(text, "      {}", without_control_characters(hint));
         }
@@ -135,7 +135,7 @@ fn render_steps(text: &mut String, steps: &[StepTrace]) {
 }
 
 /// Formats the parameters of a step. A single one is shown without its name.
-fn parameters(step: &StepTrace) -> String {
+fn format_parameters(step: &StepTrace) -> String {
     let mut parameters = step.parameters.iter();
     match (parameters.next(), parameters.next()) {
         (None, _) => String::new(),
@@ -145,7 +145,7 @@ fn parameters(step: &StepTrace) -> String {
 }
 
 /// Formats values: `nothing`, or `2 values: "a", "b"`.
-fn values(values: &Values) -> String {
+fn format_values(values: &Values) -> String {
     if let [only] = values.shown.as_slice()
         && only.starts_with("(the page, ")
     {

@@ -61,7 +61,7 @@ impl Trial {
         fetching: &mut PageProvider<'_>,
     ) -> Result<ExitStatus, Fault> {
         let page = Page::read(source, fetching)?;
-        let index = self.chosen.for_only_page(page.url.as_ref())?;
+        let index = self.chosen.mapping_for_only_page(page.url.as_ref())?;
         match (self.trace, self.format) {
             (true, TrialFormat::Text) => {
                 print(trace_text::text(
@@ -70,7 +70,10 @@ impl Trial {
                 ))?;
             }
             (false, TrialFormat::Text) => {
-                print(trace_text::result(&self.extract(index, &page)?, &page.name))?;
+                print(trace_text::result_text(
+                    &self.extract(index, &page)?,
+                    &page.name,
+                ))?;
             }
             (_, TrialFormat::Json) => {
                 let json = self.json(index, &page)?;
@@ -113,7 +116,7 @@ impl Trial {
     }
 
     fn add_page(&self, page: &Page, rates: &mut FillRates) -> Result<(), Fault> {
-        let Some(index) = self.chosen.for_page(page.url.as_ref())? else {
+        let Some(index) = self.chosen.mapping_for_page(page.url.as_ref())? else {
             rates.add_without_mapping(&page.name);
             return Ok(());
         };

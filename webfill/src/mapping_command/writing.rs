@@ -23,7 +23,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
 
 /// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2` and so on. No folder of mappings reads these
 /// names.
-pub fn keep_former(path: &Path) -> Result<PathBuf, Fault> {
+pub fn make_numbered_copy(path: &Path) -> Result<PathBuf, Fault> {
     let former = (1_u32..)
         .map(|number| PathBuf::from(format!("{}.{number}", path.display())))
         .find(|former| !former.exists());

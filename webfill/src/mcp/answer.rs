@@ -78,7 +78,7 @@ impl Answer {
     }
 }
 
-pub fn size(value: &Value) -> usize {
+pub fn json_size(value: &Value) -> usize {
     value.to_string().len()
 }
 
@@ -90,13 +90,13 @@ struct SizeLimits {
 
 /// The value itself if it is small, otherwise a shortened one with a note on what was left out.
 fn shorten_to_limit(value: Value) -> (Value, Option<String>) {
-    if size(&value) <= MOST_BYTES {
+    if json_size(&value) <= MOST_BYTES {
         return (value, None);
     }
     for most in STEPS {
         let mut cuts = Shortener::default();
         let short = cuts.shorten(&value, most);
-        if size(&short) <= MOST_BYTES {
+        if json_size(&short) <= MOST_BYTES {
             return (short, Some(cuts.sentence(most)));
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(cut.as_deref(), Some("lists are cut: 1 at 500 entries"));
         let both = json!(vec!["x".repeat(9_000); 1_000]);
         let (short, cut) = shorten_to_limit(both);
-        assert!(size(&short) <= MOST_BYTES);
+        assert!(json_size(&short) <= MOST_BYTES);
         assert_eq!(
             cut.as_deref(),
             Some("texts are cut: 50 at 500 characters, and lists: 1 at 50 entries")
@@ -187,7 +187,7 @@ mod tests {
         let mut deep = json!("x".repeat(1_000));
         for _ in 0..8 {
             deep = json!(vec![deep; 7]);
-            if size(&deep) > 2_000_000 {
+            if json_size(&deep) > 2_000_000 {
                 break;
             }
         }
@@ -196,7 +196,11 @@ mod tests {
             .collect();
         for large in [deep, Value::Object(keys)] {
             let (short, cut) = shorten_to_limit(large);
-            assert!(size(&short) <= MOST_BYTES, "{} bytes", size(&short));
+            assert!(
+                json_size(&short) <= MOST_BYTES,
+                "{} bytes",
+                json_size(&short)
+            );
             assert!(cut.is_some());
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use webfill_service::Fault;
 
 /// Parses the arguments of a call.
-pub fn read<A: DeserializeOwned>(given: JsonObject) -> Result<A, Fault> {
+pub fn parse_arguments<A: DeserializeOwned>(given: JsonObject) -> Result<A, Fault> {
     serde_json::from_value(Value::Object(given))
         .map_err(|error| Fault::usage(format!("the arguments: {error}")))
 }

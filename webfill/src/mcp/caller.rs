@@ -35,7 +35,7 @@ impl Caller {
     }
 
     /// Reports the progress of the work, at most once a second.
-    pub async fn report(&mut self, progress: String) {
+    pub async fn report_progress(&mut self, progress: String) {
         let Some(token) = &self.token else { return };
         if self.last.is_some_and(|last| last.elapsed() < EVERY) {
             return;

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use serde_json::{Map, Value, json};
 use webfill_service::Fault;
 
-use super::answer::{Answer, MOST_ROW_BYTES, size};
+use super::answer::{Answer, MOST_ROW_BYTES, json_size};
 use super::arguments::{ResultsArguments, WhatArgument};
 use crate::fill::{Project, open_doubts};
 
@@ -23,8 +23,8 @@ type Entry = Result<Value, Fault>;
 
 pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
     let path = match given.what {
-        WhatArgument::Evidence => project.evidence("jsonl"),
-        WhatArgument::Doubts => project.doubts(),
+        WhatArgument::Evidence => project.evidence_file("jsonl"),
+        WhatArgument::Doubts => project.doubts_file(),
     };
     let unread = |error: &dyn std::fmt::Display| {
         Fault::error(format!("cannot read {}: {error}", path.display()))
@@ -36,7 +36,7 @@ pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answe
     let file = File::open(&path).map_err(unopened)?;
     let changed = changed_ms(&file).map_err(|error| unread(&error))?;
     let start = match &given.cursor {
-        Some(cursor) => start(cursor, changed)?,
+        Some(cursor) => parse_cursor(cursor, changed)?,
         None => 0,
     };
     let entries: Box<dyn Iterator<Item = Entry>> = match given.what {
@@ -63,7 +63,7 @@ fn changed_ms(file: &File) -> io::Result<u128> {
 }
 
 /// The number of entries before the position that a cursor names.
-fn start(cursor: &str, changed: u128) -> Result<u64, Fault> {
+fn parse_cursor(cursor: &str, changed: u128) -> Result<u64, Fault> {
     let parts = cursor.split_once('.');
     let parts =
         parts.and_then(|(start, of)| Some((start.parse::<u64>().ok()?, of.parse::<u128>().ok()?)));
@@ -93,7 +93,7 @@ fn read_part(
         if !is_wanted(&entry) {
             continue;
         }
-        bytes += size(&entry) + 1;
+        bytes += json_size(&entry) + 1;
         // An entry that is too large even alone is shortened.
         if rows.len() == limit || (bytes > MOST_ROW_BYTES && !rows.is_empty()) {
             return Ok((rows, Some(read)));
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_cursor_of_another_version_is_refused() {
-        assert_eq!(start("12.34", 34).unwrap(), 12);
+        assert_eq!(parse_cursor("12.34", 34).unwrap(), 12);
         for bad in ["12.35", "12", "", "x.34", "-1.34"] {
-            assert!(start(bad, 34).is_err(), "{bad}");
+            assert!(parse_cursor(bad, 34).is_err(), "{bad}");
         }
     }
 }

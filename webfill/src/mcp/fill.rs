@@ -54,10 +54,10 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.table(&given.table).await?;
+        let table = self.table_path(&given.table).await?;
         let mut arguments = self.fixed.clone();
         arguments.extend(self.arguments(&given).await?);
-        arguments.extend([String::from("--"), path(&table)?]);
+        arguments.extend([String::from("--"), path_text(&table)?]);
         let fill = self
             .fills
             .start(&table, &given.table, &arguments, given.dry_run)?;
@@ -65,13 +65,13 @@ impl Tables {
         let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
         wait_for_run(&fill, given.wait_seconds, caller).await;
         stopping.0 = None;
-        self.show(&table, Some(&*fill)).await
+        self.progress_answer(&table, Some(&*fill)).await
     }
 
     /// The path of a table.
-    async fn table(&self, name: &str) -> Result<PathBuf, Fault> {
+    async fn table_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let (folder, name) = (self.folder.clone(), name.to_owned());
-        run_blocking(move || folder.table(&name)).await?
+        run_blocking(move || folder.table_path(&name)).await?
     }
 
     async fn arguments(&self, given: &FillArguments) -> Result<Vec<String>, Fault> {
@@ -80,9 +80,9 @@ impl Tables {
             arguments.extend(value.map(|value| format!("--{name}={value}")));
         };
         add("id", given.id.clone());
-        add("url", columns("url", &given.url)?);
-        add("fields", columns("fields", &given.fields)?);
-        add("keep", columns("keep", &given.keep)?);
+        add("url", join_columns("url", &given.url)?);
+        add("fields", join_columns("fields", &given.fields)?);
+        add("keep", join_columns("keep", &given.keep)?);
         add("sample", given.sample.map(|sample| sample.to_string()));
         add("precision", given.precision.map(|share| share.to_string()));
         let check = given.check.map(|check| match check {
@@ -93,8 +93,8 @@ impl Tables {
         add("check", check.map(str::to_owned));
         if let Some(doubts) = given.doubts.clone() {
             let folder = self.folder.clone();
-            let doubts = run_blocking(move || folder.file(&doubts)).await??;
-            add("doubts", Some(path(&doubts)?));
+            let doubts = run_blocking(move || folder.file_path(&doubts)).await??;
+            add("doubts", Some(path_text(&doubts)?));
         }
         if given.dry_run {
             arguments.push("--dry-run".into());
@@ -108,7 +108,7 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.table(&given.table).await?;
+        let table = self.table_path(&given.table).await?;
         // An ended run of this server does not count if another process has started one since.
         let fill = match self.fills.get(&table) {
             Some(fill) if fill.is_running() || !is_running(&table).await? => Some(fill),
@@ -118,7 +118,7 @@ impl Tables {
             Some(fill) => wait_for_run(fill, given.wait_seconds, caller).await,
             None => wait_for_other_process(&table, given.wait_seconds, caller).await?,
         }
-        self.show(&table, fill.as_deref()).await
+        self.progress_answer(&table, fill.as_deref()).await
     }
 
     pub async fn stop(
@@ -127,7 +127,7 @@ impl Tables {
         caller: &mut Caller,
     ) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.table(&given.table).await?;
+        let table = self.table_path(&given.table).await?;
         let fill = self.fills.get(&table).filter(|fill| fill.is_running());
         let Some(fill) = fill else {
             let name = given.table;
@@ -138,29 +138,29 @@ impl Tables {
         };
         fill.stop();
         wait_for_run(&fill, given.wait_seconds, caller).await;
-        self.show(&table, Some(&*fill)).await
+        self.progress_answer(&table, Some(&*fill)).await
     }
 
     pub async fn results(&self, given: Result<ResultsArguments, Fault>) -> Result<Answer, Fault> {
         let given = given?;
-        let table = self.table(&given.table).await?;
+        let table = self.table_path(&given.table).await?;
         run_blocking(move || cells::read_results(&Project::new(&table), &given)).await?
     }
 
     /// Ends all runs.
     pub async fn end_runs(&self, signals: &mut Signals) {
-        self.fills.end(signals).await;
+        self.fills.end_all(signals).await;
     }
 
     /// The progress of a table; an error if its run has failed.
-    async fn show(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
+    async fn progress_answer(&self, table: &Path, fill: Option<&Fill>) -> Result<Answer, Fault> {
         let is_elsewhere = fill.is_none() && is_running(table).await?;
         let FillState { progress, end } = fill
             .map(|fill| fill.state.borrow().clone())
             .unwrap_or_default();
         let name = self.folder.name_of(table);
-        let overview = Project::new(table).overview();
-        let summary = run_blocking(move || summary(&overview)).await?;
+        let overview = Project::new(table).overview_file();
+        let summary = run_blocking(move || read_summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
             // Until the run has read its table, a signal ends it without an exit code.
@@ -210,7 +210,7 @@ async fn wait_for_other_process(
 ) -> Result<(), Fault> {
     let deadline = Caller::deadline(seconds);
     while is_running(table).await? {
-        caller.report(ELSEWHERE.to_owned()).await;
+        caller.report_progress(ELSEWHERE.to_owned()).await;
         let poll = tokio::time::sleep(POLL_EVERY);
         if caller.wait(deadline, poll).await.is_none() {
             break;
@@ -240,7 +240,7 @@ fn state_of(name: &str, end: &End) -> Result<&'static str, Fault> {
 }
 
 /// The summary that the run has written; null if there is none.
-fn summary(overview: &Path) -> Value {
+fn read_summary(overview: &Path) -> Value {
     let written = std::fs::read(overview).ok();
     let read = written.and_then(|text| serde_json::from_slice(&text).ok());
     read.unwrap_or_default()
@@ -254,7 +254,7 @@ async fn wait_for_run(fill: &Fill, seconds: u64, caller: &mut Caller) {
         if now.end.is_some() {
             return;
         }
-        caller.report(sentence(&now)).await;
+        caller.report_progress(sentence(&now)).await;
         let changed = caller.wait(deadline, state.changed()).await;
         if !matches!(changed, Some(Ok(()))) {
             return;
@@ -281,7 +281,7 @@ fn sentence(state: &FillState) -> String {
 }
 
 /// The names of columns in the form that the command takes.
-fn columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
+fn join_columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
     if let Some(name) = names.iter().find(|name| name.contains(',')) {
         return Err(Fault::usage(format!(
             "{argument}: the column `{name}` has a comma in its name, which cannot be given"
@@ -290,7 +290,7 @@ fn columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
     Ok((!names.is_empty()).then(|| names.join(",")))
 }
 
-fn path(path: &Path) -> Result<String, Fault> {
+fn path_text(path: &Path) -> Result<String, Fault> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Fault::usage(format!("the name {} is no UTF-8", path.display())))
 }

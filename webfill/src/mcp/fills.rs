@@ -111,7 +111,7 @@ impl Fills {
     }
 
     /// Drains all runs and waits for their ends. A signal, or a drain that takes too long, stops them immediately.
-    pub async fn end(&self, signals: &mut Signals) {
+    pub async fn end_all(&self, signals: &mut Signals) {
         let fills: Vec<Arc<Fill>> = {
             let mut runs = lock(&self.0);
             runs.is_ending = true;
@@ -197,7 +197,7 @@ impl Fill {
     }
 
     fn kill(&self) {
-        child::kill_group(&mut lock(&self.child));
+        child::kill_group_and_wait(&mut lock(&self.child));
     }
 }
 
@@ -219,7 +219,7 @@ fn follow_run(
     stderr: ChildStderr,
     states: &watch::Sender<FillState>,
 ) {
-    let printing = std::thread::spawn(move || read_most(stdout));
+    let printing = std::thread::spawn(move || read_beginning(stdout));
     let mut said = VecDeque::new();
     for line in Lines(BufReader::new(stderr)) {
         match parse_event(&line) {
@@ -248,13 +248,13 @@ fn follow_run(
         state.end = Some(End {
             code: status.and_then(|status| status.code()),
             printed,
-            said: sentence(said.make_contiguous()),
+            said: last_message(said.make_contiguous()),
         });
     });
 }
 
 /// Reads the output to its end, and returns its beginning.
-fn read_most(mut output: impl Read) -> String {
+fn read_beginning(mut output: impl Read) -> String {
     let mut start = Vec::new();
     let _ = output.by_ref().take(MOST_PRINTED).read_to_end(&mut start);
     let _ = std::io::copy(&mut output, &mut std::io::sink());
@@ -289,7 +289,7 @@ fn parse_event(line: &str) -> Option<(String, Value)> {
 }
 
 /// The last message of the program, which may have several lines.
-fn sentence(said: &[String]) -> String {
+fn last_message(said: &[String]) -> String {
     let start = said.iter().rposition(|line| line.starts_with(PREFIX));
     let said = said[start.unwrap_or(0)..].join("\n");
     said.strip_prefix(PREFIX).unwrap_or(&said).to_owned()
@@ -307,7 +307,7 @@ mod tests {
     fn the_last_sentence_counts() {
         let said = |lines: &[&str]| {
             let lines: Vec<String> = lines.iter().map(|&line| line.into()).collect();
-            sentence(&lines)
+            last_message(&lines)
         };
         assert_eq!(said(&[]), "");
         assert_eq!(said(&["a panic"]), "a panic");

@@ -65,9 +65,9 @@ impl Fleet {
         }
         let deadline = Caller::deadline(given.wait_seconds);
         loop {
-            let mut answer = self.act(question.clone()).await?;
+            let mut answer = self.send_action(question.clone()).await?;
             let is_over = answer["state"] != "running";
-            caller.report(progress(&answer)).await;
+            caller.report_progress(describe_progress(&answer)).await;
             let poll = tokio::time::sleep(POLL_EVERY);
             if is_over || caller.wait(deadline, poll).await.is_none() {
                 let next = answer.as_object_mut().and_then(|all| all.remove("next"));
@@ -79,7 +79,7 @@ impl Fleet {
 
     pub async fn status(&self, given: Result<NoArguments, Fault>) -> Result<Answer, Fault> {
         given?;
-        let answer = self.act(json!({"action": "status"})).await?;
+        let answer = self.send_action(json!({"action": "status"})).await?;
         Ok(Answer::new(answer, WHOLE))
     }
 
@@ -102,11 +102,11 @@ impl Fleet {
         given: Result<CrawlArguments, Fault>,
     ) -> Result<Answer, Fault> {
         let CrawlArguments { appid, crawlid } = given?;
-        let answer = self.act(demand::crawl_action(action, &appid, Some(&crawlid)));
+        let answer = self.send_action(demand::crawl_action(action, &appid, Some(&crawlid)));
         Ok(Answer::new(answer.await?, WHOLE))
     }
 
-    async fn act(&self, action: Value) -> Result<Value, Fault> {
+    async fn send_action(&self, action: Value) -> Result<Value, Fault> {
         self.run_blocking(move |connection| demand::send_action(connection, &action))
             .await
     }
@@ -127,7 +127,7 @@ impl Fleet {
     }
 }
 
-fn progress(answer: &Value) -> String {
+fn describe_progress(answer: &Value) -> String {
     let count = |key: &str| answer[key].as_u64().unwrap_or_default();
     format!("{} done, {} pending", count("done"), count("total_pending"))
 }

@@ -22,7 +22,7 @@ impl Folder {
     }
 
     /// A file, by its path in the folder. A refusal does not reveal whether a file exists outside.
-    pub fn file(&self, name: &str) -> Result<PathBuf, Fault> {
+    pub fn file_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let found = self.0.join(name).canonicalize().ok();
         let found = found.filter(|path| path.starts_with(&self.0) && path.is_file());
         found.ok_or_else(|| {
@@ -35,8 +35,8 @@ impl Folder {
 
     /// A table, by its path in the folder. Its outputs are created beside it, so these must be files, folders, or links
     /// to files in the folder.
-    pub fn table(&self, name: &str) -> Result<PathBuf, Fault> {
-        let table = self.file(name)?;
+    pub fn table_path(&self, name: &str) -> Result<PathBuf, Fault> {
+        let table = self.file_path(name)?;
         let outputs = format!("{}.", Project::new(&table).name());
         let beside = table.parent().unwrap_or(&self.0);
         for entry in entries(beside) {
@@ -125,7 +125,7 @@ mod tests {
             "same.csv",
             &absolute,
         ] {
-            assert!(folder.table(good).is_ok(), "{good}");
+            assert!(folder.table_path(good).is_ok(), "{good}");
         }
         let outside = all.path().join("a.csv").display().to_string();
         for bad in [
@@ -142,7 +142,7 @@ mod tests {
             "/dev/stdin",
             &outside,
         ] {
-            let refusal = folder.table(bad).unwrap_err().message;
+            let refusal = folder.table_path(bad).unwrap_err().message;
             let expected = format!("`{bad}` is no file in ");
             assert!(refusal.starts_with(&expected), "{bad}: {refusal}");
         }
@@ -157,7 +157,7 @@ mod tests {
         let folder = Folder::open(&inside).unwrap();
         symlink("log.1", inside.join("b.webfill/state/log")).unwrap();
         symlink(all.path(), inside.join("books.webfill")).unwrap();
-        assert!(folder.table("b.csv").is_ok());
+        assert!(folder.table_path("b.csv").is_ok());
         for output in [
             "b.filled.csv.part",
             "b.webfill/mappings",
@@ -172,7 +172,7 @@ mod tests {
                 link_inside,
             ] {
                 symlink(target, inside.join(output)).unwrap();
-                let refusal = folder.table("b.csv").unwrap_err().message;
+                let refusal = folder.table_path("b.csv").unwrap_err().message;
                 assert!(
                     refusal.starts_with(&format!("{output} is a link out of")),
                     "{refusal}"

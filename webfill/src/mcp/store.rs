@@ -11,7 +11,7 @@ use webfill_store::{
 };
 use webfill_wire::Outcome;
 
-use super::answer::{Answer, MOST_ROW_BYTES, size};
+use super::answer::{Answer, MOST_ROW_BYTES, json_size};
 use super::arguments::{
     PageArguments, PagesArguments, RecordArguments, RecordStateArgument, RecordsArguments,
 };
@@ -41,7 +41,7 @@ impl StoredData {
     }
 
     /// The store, opened when it is first used: a fleet may create it later, and a server may become reachable again.
-    async fn browsing(&self) -> Result<BrowseHandles, Fault> {
+    async fn browse_handles(&self) -> Result<BrowseHandles, Fault> {
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
@@ -65,7 +65,7 @@ impl StoredData {
         if filter.id_prefix.is_some() && filter.dataset.is_none() {
             return Err(Fault::usage("id_prefix needs `dataset`"));
         }
-        let browse = self.browsing().await?.browse;
+        let browse = self.browse_handles().await?.browse;
         let read = move |from: Option<Place>, limit| -> Reading<RecordRow> {
             let (browse, filter) = (browse.clone(), filter.clone());
             Box::pin(async move { browse.records(&filter, from.as_ref(), limit).await })
@@ -76,7 +76,7 @@ impl StoredData {
     pub async fn record(&self, given: Result<RecordArguments, Fault>) -> Result<Answer, Fault> {
         let RecordArguments { dataset, id } = given?;
         let name: DatasetName = dataset.parse().map_err(Fault::usage)?;
-        let browse = self.browsing().await?.browse;
+        let browse = self.browse_handles().await?.browse;
         let found = browse.record(&record_key(&name, &id)).await;
         let Some(record) = found.map_err(Fault::error)? else {
             let uri = &self.uri;
@@ -109,7 +109,7 @@ impl StoredData {
                 .collect::<Result<_, _>>()?,
             apps: None,
         };
-        let browse = self.browsing().await?.browse;
+        let browse = self.browse_handles().await?.browse;
         let read = move |from: Option<Place>, limit| -> Reading<PageRow> {
             let (browse, filter) = (browse.clone(), filter.clone());
             Box::pin(async move { browse.pages(&filter, from.as_ref(), limit).await })
@@ -123,7 +123,7 @@ impl StoredData {
             crawlid,
             url,
         } = given?;
-        let browse = self.browsing().await?.browse;
+        let browse = self.browse_handles().await?.browse;
         let found = browse.page(&page_id(&appid, &crawlid, &url)).await;
         let Some(page) = found.map_err(Fault::error)? else {
             let uri = &self.uri;
@@ -151,7 +151,7 @@ async fn read_rows<T>(
     for _ in 0..MOST_READS {
         let page = read(from.clone(), limit).await.map_err(Fault::error)?;
         found = page.rows.iter().map(row).collect();
-        let bytes: usize = found.iter().map(|row| size(row) + 1).sum();
+        let bytes: usize = found.iter().map(|row| json_size(row) + 1).sum();
         if bytes > MOST_ROW_BYTES && limit > 1 {
             found.clear();
             limit /= 2;

@@ -41,7 +41,7 @@ pub(super) fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings
 /// How signals are handled: a process of `webfill crawl` leaves them to its parent, a process of a
 /// fleet drains.
 pub(super) fn install_signal_handlers(local: bool) {
-    signals::install();
+    signals::install_handlers();
     if local {
         signals::ignore_interrupts();
     }

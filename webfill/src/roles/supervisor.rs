@@ -77,7 +77,7 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let config_file = state.path().join("supervisor.toml");
     settings.write(&config_file)?;
     let workers = settings.workers();
-    let in_flight = settings.in_flight();
+    let in_flight = settings.max_pages_in_flight();
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     let metrics = settings.metrics.supervisor_address();

@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    fn read(members: Value, rules: &DocumentRules) -> Vec<Result<Seed, SeedFault>> {
+    fn read_seeds(members: Value, rules: &DocumentRules) -> Vec<Result<Seed, SeedFault>> {
         let Value::Object(members) = members else {
             panic!("{members} is no object");
         };
@@ -142,13 +142,13 @@ mod tests {
         read_document(document, 7, rules)
     }
 
-    fn seed(members: Value, rules: &DocumentRules) -> Seed {
-        let mut read = read(members, rules);
+    fn read_only_seed(members: Value, rules: &DocumentRules) -> Seed {
+        let mut read = read_seeds(members, rules);
         assert_eq!(read.len(), 1, "{read:?}");
         read.remove(0).unwrap()
     }
 
-    fn refreshing() -> DocumentRules {
+    fn refresh_rules() -> DocumentRules {
         DocumentRules {
             refresh: true,
             writes_back: true,
@@ -162,7 +162,7 @@ mod tests {
     fn null_and_empty_values_are_missing_and_the_rest_is_known() {
         let members = json!({"url": "http://a.example/", "name": null, "city": "", "tags": [],
             "born": 1815, "notes": "x"});
-        let seed = seed(members, &DocumentRules::default());
+        let seed = read_only_seed(members, &DocumentRules::default());
         assert_eq!(seed.id.as_deref(), Some("42"));
         assert_eq!(seed.urls, ["http://a.example/"]);
         assert_eq!(seed.want, ["name", "city", "tags"]);
@@ -176,7 +176,7 @@ mod tests {
     fn links_may_be_a_text_a_list_or_lists_of_lists() {
         let members = json!({"url": "http://a.example/1", "name": null,
             "urls": [null, ["http://a.example/2", ""], "http://a.example/3"]});
-        let seed = seed(members, &DocumentRules::default());
+        let seed = read_only_seed(members, &DocumentRules::default());
         let expected = ["2", "3", "1"].map(|path| format!("http://a.example/{path}"));
         assert_eq!(seed.urls, expected);
     }
@@ -190,7 +190,7 @@ mod tests {
             (json!({"url": "mailto:ada@a.example"}), "mailto"),
             (json!({"url": "http://a.example/", "want": 1}), "`want`"),
         ] {
-            let read = read(members.clone(), &refreshing());
+            let read = read_seeds(members.clone(), &refresh_rules());
             let fault = read[0].as_ref().unwrap_err();
             assert_eq!(read.len(), 1, "{members}");
             assert_eq!(fault.document.as_deref(), Some("42"));
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_bad_link_beside_a_good_one_is_reported_and_the_good_one_crawled() {
         let members = json!({"urls": ["nonsense", "http://a.example/"], "name": null});
-        let read = read(members, &DocumentRules::default());
+        let read = read_seeds(members, &DocumentRules::default());
         assert_eq!(read[0].as_ref().unwrap_err().text, "nonsense");
         assert_eq!(read[1].as_ref().unwrap().urls, ["http://a.example/"]);
     }
@@ -210,7 +210,7 @@ mod tests {
     fn want_names_wanted_fields_with_or_without_a_value() {
         let members = json!({"url": "http://a.example/", "name": null, "city": null, "born": 1815,
             "want": ["city", "email", "born"]});
-        let seed = seed(members, &DocumentRules::default());
+        let seed = read_only_seed(members, &DocumentRules::default());
         assert_eq!(
             seed.want,
             ["city", "email"],
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_refresh_wants_fields_that_a_mapping_can_extract() {
         let members = json!({"url": "http://a.example/", "name": "Ada", "notes": "x", "tel": ""});
-        let seed = seed(members, &refreshing());
+        let seed = read_only_seed(members, &refresh_rules());
         assert_eq!(seed.want, ["name", "tel"]);
         let fields = seed.fields.unwrap();
         assert_eq!(

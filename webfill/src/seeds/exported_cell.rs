@@ -1,13 +1,13 @@
 //! Values in the cells of an exported CSV file.
 
 use serde_json::Value;
-use webfill_values::exact_json;
+use webfill_values::parse_exact_json;
 
 /// The value of a cell written by [`crate::export`]. Lists and objects are written as JSON, and so is a text that would
 /// be read as one of these.
 pub fn value_of(cell: String) -> Value {
     let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
-    let value = is_json.then(|| exact_json(&cell).ok()).flatten();
+    let value = is_json.then(|| parse_exact_json(&cell).ok()).flatten();
     value.unwrap_or(Value::String(cell))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineC
             ..LineContent::default()
         });
     }
-    if let Some(reason) = misspelt_record(&object) {
+    if let Some(reason) = misspelling_fault(&object) {
         return Err(fault(reason));
     }
     let (url, request) = SeedRequest::parse(object, text.len(), parser)
@@ -49,7 +49,7 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineC
 
 /// The fault of an object that would be a record if a key were spelt correctly, because an unknown key is closer to a
 /// key of records than to any key of crawl requests. An object that names an application or a crawl is not a record.
-fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
+fn misspelling_fault(object: &Map<String, Value>) -> Option<String> {
     if object.contains_key("appid") || object.contains_key("crawlid") {
         return None;
     }
@@ -57,7 +57,7 @@ fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
     object.keys().find_map(|key| {
         let nearest = nearest_known_name(key, known(), NEAR)?;
         let is_record = nearest != key && ONLY_OF_RECORDS.contains(&nearest);
-        is_record.then(|| unknown_key(key, Some(nearest), &RECORD_KEYS))
+        is_record.then(|| unknown_key_message(key, Some(nearest), &RECORD_KEYS))
     })
 }
 
@@ -135,11 +135,11 @@ fn refuse_unknown_keys(object: &Map<String, Value>, known: &[&str]) -> Result<()
     let unknown = object.keys().find(|key| !known.contains(&key.as_str()));
     unknown.map_or(Ok(()), |key| {
         let nearest = nearest_known_name(key, known.iter().copied(), NEAR);
-        Err(unknown_key(key, nearest, known))
+        Err(unknown_key_message(key, nearest, known))
     })
 }
 
-fn unknown_key(key: &str, nearest: Option<&str>, known: &[&str]) -> String {
+fn unknown_key_message(key: &str, nearest: Option<&str>, known: &[&str]) -> String {
     let shown: String = key.chars().take(40).collect();
     match nearest {
         Some(nearest) => format!("unknown key `{shown}`: did you mean `{nearest}`?"),

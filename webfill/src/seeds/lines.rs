@@ -124,7 +124,7 @@ impl Lines {
     }
 
     /// Puts lines back, which are then read in this order.
-    pub(crate) fn unread(&mut self, lines: Vec<Line>) {
+    pub(crate) fn put_back(&mut self, lines: Vec<Line>) {
         for line in lines.into_iter().rev() {
             self.unread.push_front(line);
         }

@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    fn cells(separator: &str) -> ListCells {
+    fn list_cells(separator: &str) -> ListCells {
         ListCells {
             separator: separator.parse().unwrap(),
             fields: BTreeSet::from([String::from("tags")]),
@@ -156,7 +156,11 @@ mod tests {
             ("note", r#"["a"]"#, json!(r#"["a"]"#)),
         ];
         for (field, cell, value) in table {
-            assert_eq!(cells(";").value_of(field, cell.to_owned()), value, "{cell}");
+            assert_eq!(
+                list_cells(";").value_of(field, cell.to_owned()),
+                value,
+                "{cell}"
+            );
         }
     }
 
@@ -172,7 +176,7 @@ mod tests {
         }
         let mut joined = 0;
         for separator in [";", "; ", "|", " / ", "||"] {
-            let cells = cells(separator);
+            let cells = list_cells(separator);
             for first in &entries {
                 for list in entries
                     .iter()

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_values::{is_blank, trim};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
-use super::{LineContent, ListCells, SeedFault, exported, exported_cell, utf8};
+use super::{LineContent, ListCells, SeedFault, exported, exported_cell, parse_utf8};
 
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
@@ -120,7 +120,7 @@ impl Header {
         found.map_err(|reason| {
             let first_bytes = row.text.len() - row.rest_bytes();
             let fault = SeedFault::new(0, reason, &row.text[..first_bytes]);
-            lines.unread(row.rest);
+            lines.put_back(row.rest);
             fault
         })
     }
@@ -239,14 +239,14 @@ impl Row {
                     text: LineText::Whole(text),
                     ..
                 }) => text,
-                _ => return Err(row.give_up(first_bytes, line, lines)),
+                _ => return Err(row.put_back_lines(first_bytes, line, lines)),
             };
             row.text.push(b'\n');
             row.text.extend_from_slice(text);
             quotes.read_line(text);
             let is_too_long = row.text.len() > MAX_LINE_BYTES || row.rest.len() >= MAX_ROW_LINES;
             if is_too_long && quotes.are_open() {
-                return Err(row.give_up(first_bytes, line, lines));
+                return Err(row.put_back_lines(first_bytes, line, lines));
             }
             row.rest.extend(line);
         }
@@ -263,9 +263,14 @@ impl Row {
         parse_cells(&self.text)
     }
 
-    fn give_up(mut self, first_bytes: usize, last: Option<Line>, lines: &mut Lines) -> SeedFault {
+    fn put_back_lines(
+        mut self,
+        first_bytes: usize,
+        last: Option<Line>,
+        lines: &mut Lines,
+    ) -> SeedFault {
         self.rest.extend(last);
-        lines.unread(self.rest);
+        lines.put_back(self.rest);
         SeedFault::new(0, UNCLOSED, &self.text[..first_bytes])
     }
 
@@ -309,13 +314,13 @@ impl Quotes {
         for byte in line {
             self.are_askew |=
                 self.state == QuoteState::QuoteInQuoted && !matches!(byte, b'"' | b',');
-            self.state = self.state.after(char::from(*byte));
+            self.state = self.state.next_state(char::from(*byte));
         }
     }
 }
 
 impl QuoteState {
-    fn after(self, next: char) -> QuoteState {
+    fn next_state(self, next: char) -> QuoteState {
         match (self, next) {
             (QuoteState::CellBegins | QuoteState::QuoteInQuoted, '"') => QuoteState::Quoted,
             (QuoteState::Quoted, '"') => QuoteState::QuoteInQuoted,
@@ -328,13 +333,13 @@ impl QuoteState {
 
 /// The cells of a row.
 pub(super) fn parse_cells(row: &[u8]) -> Result<Vec<String>, String> {
-    let row = utf8(row).map_err(|fault| fault.reason)?;
+    let row = parse_utf8(row).map_err(|fault| fault.reason)?;
     let mut cells = Vec::new();
     let mut cell = String::new();
     let mut state = QuoteState::default();
     for c in row.chars() {
         let before = state;
-        state = before.after(c);
+        state = before.next_state(c);
         match state {
             QuoteState::CellBegins => cells.push(std::mem::take(&mut cell)),
             QuoteState::Quoted if before == QuoteState::CellBegins => {}

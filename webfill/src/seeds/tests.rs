@@ -18,7 +18,7 @@ fn open(name: &str, content: &[u8]) -> Result<SeedReader, String> {
     SeedReader::open(&path, NOW_MS)
 }
 
-fn read(name: &str, content: &[u8]) -> Vec<Result<Seed, SeedFault>> {
+fn read_seeds(name: &str, content: &[u8]) -> Vec<Result<Seed, SeedFault>> {
     open(name, content).unwrap().collect()
 }
 
@@ -30,15 +30,15 @@ fn refusal(name: &str, content: &[u8]) -> String {
 }
 
 /// Reads a text with one line, and returns its only seed.
-fn seed(name: &str, content: &str) -> Seed {
-    let mut seeds = read(name, content.as_bytes());
+fn read_only_seed(name: &str, content: &str) -> Seed {
+    let mut seeds = read_seeds(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     seeds.remove(0).unwrap()
 }
 
 /// Reads a text, and returns the reason of its only fault.
-fn reason(name: &str, content: &str) -> String {
-    let mut seeds = read(name, content.as_bytes());
+fn read_only_reason(name: &str, content: &str) -> String {
+    let mut seeds = read_seeds(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     seeds.remove(0).unwrap_err().reason
 }
@@ -49,7 +49,7 @@ fn urls(seeds: &[Result<Seed, SeedFault>]) -> Vec<(u64, &str)> {
         .collect()
 }
 
-fn faults(seeds: &[Result<Seed, SeedFault>]) -> Vec<u64> {
+fn fault_lines(seeds: &[Result<Seed, SeedFault>]) -> Vec<u64> {
     let broken = seeds.iter().filter_map(|seed| seed.as_ref().err());
     broken.map(|fault| fault.line).collect()
 }
@@ -64,7 +64,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 fn a_comment_may_follow_a_url_and_columns_are_not_taken_for_one() {
     let content =
         b"https://a.example/ # mine\nhttps://b.example/#part\nhttps://c.example/\tCarl\nhttps://d.example/a b";
-    let seeds = read("seeds.txt", content);
+    let seeds = read_seeds("seeds.txt", content);
     let expected = [
         (1, "https://a.example/"),
         (2, "https://b.example/"),
@@ -79,7 +79,7 @@ fn a_comment_may_follow_a_url_and_columns_are_not_taken_for_one() {
 #[test]
 fn text_is_a_url_per_line_with_comments() {
     let content = b"\xef\xbb\xbf# my sites\n\nhttps://a.example/\r\n  HTTP://B.example:80/x#y  \nhttps://c.example/";
-    let seeds = read("seeds.txt", content);
+    let seeds = read_seeds("seeds.txt", content);
     let expected = [
         (3, "https://a.example/"),
         (4, "http://b.example/x"),
@@ -96,7 +96,7 @@ fn text_is_a_url_per_line_with_comments() {
 #[test]
 fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
     let line = r#"{"id": "42", "urls": ["https://a.example/", "https://b.example/"], "fields": {"name": "Ada", "city": null, "born": null}}"#;
-    let seed = seed("seeds", line);
+    let seed = read_only_seed("seeds", line);
     assert_eq!(seed.id.as_deref(), Some("42"));
     assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
     let fields = json!({"name": "Ada", "city": null, "born": null});
@@ -109,14 +109,14 @@ fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
 fn a_record_may_list_wanted_fields() {
     let line =
         r#"{"id": 42, "urls": "https://a.example/", "want": ["name"], "fields": {"city": null}}"#;
-    let seed = seed("seeds.jsonl", line);
+    let seed = read_only_seed("seeds.jsonl", line);
     assert_eq!(seed.id.as_deref(), Some("42"));
     assert_eq!(seed.want, ["name"]);
 }
 
 #[test]
 fn a_record_without_an_id_goes_by_its_first_url() {
-    let seed = seed(
+    let seed = read_only_seed(
         "seeds.jsonl",
         r#"{"urls": ["HTTPS://A.example"], "want": ["name"]}"#,
     );
@@ -126,13 +126,16 @@ fn a_record_without_an_id_goes_by_its_first_url() {
 #[test]
 fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
     let plain = Seed::from_url(1, String::from("https://a.example/"));
-    assert_eq!(seed("seeds", r#"{"url": "https://a.example/"}"#), plain);
     assert_eq!(
-        seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),
+        read_only_seed("seeds", r#"{"url": "https://a.example/"}"#),
         plain
     );
     assert_eq!(
-        seed("s.csv", "id,url\n1,https://a.example/"),
+        read_only_seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),
+        plain
+    );
+    assert_eq!(
+        read_only_seed("s.csv", "id,url\n1,https://a.example/"),
         Seed { line: 2, ..plain }
     );
 }
@@ -145,7 +148,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
         "deny_regex": ["y"], "deny_extensions": ["pdf"], "expires": 1_800_000_000.5,
         "useragent": "me", "attrs": {"k": 1}, "domain_max_pages": 10, "body": true,
     });
-    let seed = seed("seeds", &line.to_string());
+    let seed = read_only_seed("seeds", &line.to_string());
     let expected = SeedRequest {
         bytes: line.to_string().len(),
         json: line,
@@ -158,7 +161,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
 
 /// Reads a line, and returns the path and the reason of its only fault.
 fn read_refused_line(line: &Value) -> (String, String) {
-    let mut seeds = read("seeds", line.to_string().as_bytes());
+    let mut seeds = read_seeds("seeds", line.to_string().as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     let fault = seeds.remove(0).unwrap_err();
     (fault.path.expect("the path of a key"), fault.reason)
@@ -281,15 +284,18 @@ fn json_lines_that_are_broken_say_why() {
         ),
     ];
     for (line, expected) in faults {
-        assert_eq!(reason("seeds.jsonl", line), expected);
+        assert_eq!(read_only_reason("seeds.jsonl", line), expected);
     }
-    assert_eq!(reason("seeds.jsonl", "12"), "expected a JSON object");
+    assert_eq!(
+        read_only_reason("seeds.jsonl", "12"),
+        "expected a JSON object"
+    );
 }
 
 #[test]
 fn a_long_number_is_an_id_of_all_its_digits() {
     let line = r#"{"id": 12345678901234567890123, "url": "https://a.example/", "fields": {"n": 18446744073709551616, "name": null}}"#;
-    let seed = seed("seeds.jsonl", line);
+    let seed = read_only_seed("seeds.jsonl", line);
     assert_eq!(seed.id.as_deref(), Some("12345678901234567890123"));
     assert_eq!(seed.fields.unwrap()["n"], "18446744073709551616");
 }
@@ -297,31 +303,34 @@ fn a_long_number_is_an_id_of_all_its_digits() {
 #[test]
 fn deeply_nested_json_is_a_fault_and_no_crash() {
     let line = format!("{{\"fields\": {}", "[".repeat(500_000));
-    assert!(reason("seeds", &line).contains("recursion limit"));
+    assert!(read_only_reason("seeds", &line).contains("recursion limit"));
 }
 
 #[test]
 fn the_format_is_found_without_an_extension() {
     assert_eq!(
-        seed("a", "\n# people\nname,url\n,https://a.example/").want,
+        read_only_seed("a", "\n# people\nname,url\n,https://a.example/").want,
         ["name"]
     );
-    assert_eq!(seed("b", "url\nhttps://a.example/").line, 2);
-    assert_eq!(seed("c", "\n  {\"url\": \"https://a.example/\"}").line, 2);
-    assert_eq!(seed("d", "https://a.example/?x=1,url").line, 1);
-    assert!(read("e", b"").is_empty());
-    assert!(read("f.jsonl", b"\n\n").is_empty());
+    assert_eq!(read_only_seed("b", "url\nhttps://a.example/").line, 2);
+    assert_eq!(
+        read_only_seed("c", "\n  {\"url\": \"https://a.example/\"}").line,
+        2
+    );
+    assert_eq!(read_only_seed("d", "https://a.example/?x=1,url").line, 1);
+    assert!(read_seeds("e", b"").is_empty());
+    assert!(read_seeds("f.jsonl", b"\n\n").is_empty());
 }
 
 #[test]
 fn gzip_is_read_as_its_content() {
     let csv = gzip(b"url,name\nhttps://a.example/,\n");
     for name in ["seeds.csv.gz", "seeds.gz", "seeds"] {
-        assert_eq!(urls(&read(name, &csv)), [(2, "https://a.example/")]);
+        assert_eq!(urls(&read_seeds(name, &csv)), [(2, "https://a.example/")]);
     }
     let mut two_members = gzip(b"https://a.example/\n");
     two_members.extend(gzip(b"https://b.example/\n"));
-    assert_eq!(read("seeds.gz", &two_members).len(), 2);
+    assert_eq!(read_seeds("seeds.gz", &two_members).len(), 2);
 }
 
 #[test]
@@ -331,7 +340,7 @@ fn truncated_gzip_yields_its_lines_and_then_a_fault() {
         .collect();
     let mut content = gzip(lines.as_bytes());
     content.truncate(content.len() / 2);
-    let seeds = read("seeds.gz", &content);
+    let seeds = read_seeds("seeds.gz", &content);
     assert!(seeds.len() > 1_000);
     let (last, good) = seeds.split_last().unwrap();
     assert!(good.iter().all(Result::is_ok));
@@ -357,9 +366,9 @@ fn a_thousand_broken_lines_hold_up_none_of_the_good_ones() {
         content.extend_from_slice(broken);
         content.extend(format!("\nhttps://a.example/{number}\n").bytes());
     }
-    let seeds = read("seeds.txt", &content);
+    let seeds = read_seeds("seeds.txt", &content);
     let expected_faults: Vec<u64> = (0..1_000).map(|number| 2 * number + 1).collect();
-    assert_eq!(faults(&seeds), expected_faults);
+    assert_eq!(fault_lines(&seeds), expected_faults);
     let good = urls(&seeds);
     assert_eq!(good.len(), 1_000);
     assert!(
@@ -372,8 +381,8 @@ fn a_thousand_broken_lines_hold_up_none_of_the_good_ones() {
 #[test]
 fn one_bad_url_of_a_record_is_reported_and_the_others_are_kept() {
     let line = br#"{"id": "1", "urls": ["https://a.example/", "mailto:x@y"], "want": ["n"]}"#;
-    let seeds = read("seeds", line);
-    assert_eq!(faults(&seeds), [1]);
+    let seeds = read_seeds("seeds", line);
+    assert_eq!(fault_lines(&seeds), [1]);
     assert_eq!(urls(&seeds), [(1, "https://a.example/")]);
 }
 
@@ -382,7 +391,7 @@ fn a_line_that_is_too_long_is_skipped() {
     let mut content = b"https://a.example/\nhttps://b.example/".to_vec();
     content.resize(content.len() + 3 * MAX_LINE_BYTES, b'x');
     content.extend_from_slice(b"\nhttps://c.example/\n");
-    let seeds = read("seeds", &content);
+    let seeds = read_seeds("seeds", &content);
     assert_eq!(
         urls(&seeds),
         [(1, "https://a.example/"), (3, "https://c.example/")]
@@ -395,7 +404,7 @@ fn a_line_that_is_too_long_is_skipped() {
 
 #[test]
 fn faults_show_nothing_that_a_terminal_would_obey() {
-    let seeds = read("seeds", b"bad\x1b[31m\x07\0line\n");
+    let seeds = read_seeds("seeds", b"bad\x1b[31m\x07\0line\n");
     let text = &seeds[0].as_ref().unwrap_err().text;
     assert!(
         text.starts_with("bad") && !text.chars().any(char::is_control),
@@ -437,7 +446,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
 fn a_cell_that_shows_nothing_is_an_empty_cell() {
     for blank in ["", " ", "\u{a0}", "\u{200b}", "\" \u{3000}\""] {
         let content = format!("id, url, name\n1, http://t.example/a,{blank}\n");
-        let seed = seed("people.csv", &content);
+        let seed = read_only_seed("people.csv", &content);
         assert_eq!(seed.want, ["name"], "{blank:?}");
         assert_eq!(seed.urls, ["http://t.example/a"]);
         assert_eq!(seed.fields.unwrap()["name"], serde_json::Value::Null);

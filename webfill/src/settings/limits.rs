@@ -33,7 +33,7 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     }
     check_sites("browser.sites", &settings.browser.sites)?;
     check_sites("browser.not_sites", &settings.browser.not_sites)?;
-    log::check(&settings.log)?;
+    log::check_config(&settings.log)?;
     match &settings.politeness.contact {
         Some(contact) => check_contact(contact)
             .map_err(|wrong| Fault::usage(format!("politeness.contact = \"{contact}\": {wrong}"))),
@@ -44,7 +44,7 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
 /// Checks that each entry is a site in the form that tasks have, because the two are compared.
 fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
     for named in sites {
-        let url = webfill_urls::canonical(&format!("http://{named}/"), None).ok();
+        let url = webfill_urls::canonical_url(&format!("http://{named}/"), None).ok();
         let site = url.map(|url| webfill_urls::site(&url));
         if site.as_ref() != Some(named) {
             let hint = site

@@ -36,9 +36,9 @@ pub(super) fn overlay(
         }
         let known = settings().find(|(key, _)| variable_of(key) == name);
         let Some((key, kind)) = known else {
-            return Err(unknown_variable(&variable, name));
+            return Err(unknown_variable_fault(&variable, name));
         };
-        let value = value_of(&text, kind).ok_or_else(|| {
+        let value = parse_value(&text, kind).ok_or_else(|| {
             Fault::usage(format!("{variable}={text}: {}", describe_expected(kind)))
         })?;
         insert_at_path(table, key, value);
@@ -47,7 +47,7 @@ pub(super) fn overlay(
 }
 
 /// The suggestion for a misspelt key of the file, if that is the fault and a known key is similar.
-pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
+pub(super) fn suggest_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
     let unknown = fault.message().strip_prefix("unknown field `")?;
     let unknown = unknown.split('`').next()?;
     for (name, value) in table {
@@ -59,7 +59,7 @@ pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<Str
             }
             _ => vec![name.clone()],
         };
-        for key in keys.iter().filter(|key| last_of(key) == unknown) {
+        for key in keys.iter().filter(|key| last_part(key) == unknown) {
             if let Some(nearest) = nearest_unless_known(key, known_keys().into_iter()) {
                 return Some(format!("{key}: unknown key, did you mean {nearest}?"));
             }
@@ -76,18 +76,18 @@ fn known_keys() -> BTreeSet<&'static str> {
     paths.chain(sections).chain(["applications"]).collect()
 }
 
-fn last_of(path: &str) -> &str {
+fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
 /// The most similar known name, unless the name itself is known. A longer name may have more slips.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let slips = (last_of(name).len() / 3).clamp(1, MAX_SLIPS);
+    let slips = (last_part(name).len() / 3).clamp(1, MAX_SLIPS);
     nearest_known_name(name, known, slips).filter(|nearest| *nearest != name)
 }
 
 /// The fault of an unknown variable, with a suggestion if a known one is similar.
-fn unknown_variable(variable: &str, name: &str) -> Fault {
+fn unknown_variable_fault(variable: &str, name: &str) -> Fault {
     let known: Vec<String> = settings().map(|(key, _)| variable_of(key)).collect();
     let flags = OF_FLAGS.into_iter();
     let known = known.iter().map(String::as_str).chain(flags);
@@ -101,7 +101,7 @@ pub(super) fn variable_of(path: &str) -> String {
     path.replace('.', "_").to_uppercase()
 }
 
-fn value_of(text: &str, kind: Kind) -> Option<Value> {
+fn parse_value(text: &str, kind: Kind) -> Option<Value> {
     Some(match kind {
         Kind::Text => Value::String(text.to_owned()),
         Kind::Whole(..) => Value::Integer(text.parse().ok()?),

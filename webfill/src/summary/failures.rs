@@ -81,7 +81,7 @@ impl Failures {
             .collect()
     }
 
-    fn urls(&self) -> u64 {
+    fn count_urls(&self) -> u64 {
         self.by_kind.values().sum()
     }
 
@@ -98,8 +98,12 @@ impl Failures {
         let _ = writeln!(
             text,
             "  failed    {} {} at {} {}: {}",
-            self.urls(),
-            if self.urls() == 1 { "URL" } else { "URLs" },
+            self.count_urls(),
+            if self.count_urls() == 1 {
+                "URL"
+            } else {
+                "URLs"
+            },
             self.sites,
             if self.sites == 1 { "site" } else { "sites" },
             kinds.join(", ")
@@ -115,7 +119,7 @@ impl Failures {
             .map(|(failure, urls)| (failure.to_string(), *urls))
             .collect();
         json!({
-            "urls": self.urls(),
+            "urls": self.count_urls(),
             "sites": self.sites,
             "by": by_kind,
             "retry": self.retry_values(),

@@ -187,7 +187,7 @@ impl Findings {
             let _ = writeln!(text, "  WARNING   {shown}; see `webfill health`");
         }
         if self.counts.unmatched > 0 {
-            let pages = pages(self.counts.unmatched);
+            let pages = format_page_count(self.counts.unmatched);
             let _ = writeln!(text, "  unmatched {pages}, of no mapping's URL");
         }
         for (name, by_field) in [
@@ -212,7 +212,7 @@ impl Findings {
                 text,
                 "  mapping   {} has read {}",
                 escape_and_shorten(name),
-                pages(counts.pages)
+                format_page_count(counts.pages)
             );
             let (full, fields): (Vec<_>, Vec<_>) =
                 fields.iter().partition(|field| field.empty == 0);
@@ -299,7 +299,7 @@ fn round_share(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }
 
-fn pages(count: u64) -> String {
+fn format_page_count(count: u64) -> String {
     match count {
         1 => "1 page".into(),
         _ => format!("{count} pages"),

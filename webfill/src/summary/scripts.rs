@@ -53,7 +53,7 @@ impl Scripts {
 
     pub fn write(&self, text: &mut String) {
         if self.filled.sites > 0 {
-            let sites = sites(self.filled.sites);
+            let sites = format_site_count(self.filled.sites);
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
@@ -62,7 +62,7 @@ impl Scripts {
             write_first(&self.filled, text);
         }
         if self.wanted.sites > 0 {
-            let sites = sites(self.wanted.sites);
+            let sites = format_site_count(self.wanted.sites);
             let _ = writeln!(
                 text,
                 "  browser   needed for {sites}: install Chromium and run this command again with --refresh-after 0s"
@@ -70,7 +70,7 @@ impl Scripts {
             write_first(&self.wanted, text);
         }
         if self.perhaps.sites > 0 {
-            let sites = sites(self.perhaps.sites);
+            let sites = format_site_count(self.perhaps.sites);
             let _ = writeln!(
                 text,
                 "  browser   may help at {sites}: some pages have scripts, and a mapping reads nothing on them"
@@ -79,7 +79,7 @@ impl Scripts {
     }
 }
 
-fn sites(count: u64) -> String {
+fn format_site_count(count: u64) -> String {
     let noun = if count == 1 { "site" } else { "sites" };
     format!("{count} {noun}")
 }

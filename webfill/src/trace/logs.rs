@@ -103,7 +103,7 @@ pub(super) fn read_logs(
     let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     for file in &files {
         let read = for_each_line(file, |text| {
-            if let Some(line) = parse_if(text, text.contains(&in_json)).filter(is_wanted) {
+            if let Some(line) = parse_if_wanted(text, text.contains(&in_json)).filter(is_wanted) {
                 tasks.extend(TaskName::from_line(&line));
                 feeders.note_crawl(&line);
             }
@@ -116,7 +116,7 @@ pub(super) fn read_logs(
         let read = for_each_line(file, |text| {
             let may_be_of_feed = Feeders::may_be_feed_line(text);
             let may_belong = text.contains(&in_json) || text.contains("\"task\":");
-            let Some(line) = parse_if(text, may_be_of_feed || may_belong) else {
+            let Some(line) = parse_if_wanted(text, may_be_of_feed || may_belong) else {
                 return;
             };
             if may_be_of_feed {
@@ -153,7 +153,7 @@ pub(super) fn read_logs(
 }
 
 /// Parses a line, if it may be wanted.
-fn parse_if(text: &str, may_be_wanted: bool) -> Option<Value> {
+fn parse_if_wanted(text: &str, may_be_wanted: bool) -> Option<Value> {
     may_be_wanted.then(|| serde_json::from_str(text).ok())?
 }
 

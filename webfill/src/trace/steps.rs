@@ -96,7 +96,7 @@ impl Step {
     }
 
     /// The sort key: the time, then the order in which the steps were found.
-    pub(super) fn order(&self) -> (i64, usize) {
+    pub(super) fn sort_key(&self) -> (i64, usize) {
         let at_ms = parse_iso_time(&self.at).unwrap_or(0);
         let at_us = at_ms.saturating_mul(1_000) + microseconds(&self.at);
         (at_us, self.place)
@@ -191,7 +191,7 @@ mod tests {
     fn steps_of_one_millisecond_have_the_order_of_their_microseconds() {
         let step = |at: &str, place| {
             let line = json!({"timestamp": at, "event": "e"});
-            Step::from_line("a".into(), &line, place).order()
+            Step::from_line("a".into(), &line, place).sort_key()
         };
         assert!(step("2026-11-23T10:00:01.123456Z", 1) < step("2026-11-23T10:00:01.1235Z", 0));
         assert!(step("2026-11-23T10:00:01.123Z", 1) < step("2026-11-23T10:00:01.123001Z", 0));
@@ -207,7 +207,7 @@ mod tests {
         let leased = Step::from_line("dispatcher".into(), &line, 3);
         let page = json!({"started_at": "2026-11-23T10:00:01.2Z", "outcome": "ok", "attempts": 2, "crawl_id": "c"});
         let page = Step::from_page(&page);
-        assert!(page.order() < leased.order());
+        assert!(page.sort_key() < leased.sort_key());
         let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
         let reported = render(
             "http://a.org/",

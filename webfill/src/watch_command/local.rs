@@ -29,7 +29,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(200);
 const TRY_AGAIN_AFTER_MS: i64 = 30_000;
 
 pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
-    let (watch, file) = read(file)?;
+    let (watch, file) = read_watch(file)?;
     let config = options.connection.config.as_deref();
     let config = config.map(make_absolute).transpose()?;
     enter_folder(&file)?;
@@ -42,7 +42,7 @@ pub fn run(file: &Path, options: &RunOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Reads a watch. Also returns the absolute path of its file.
-fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
+fn read_watch(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     let in_file = |why: &dyn std::fmt::Display| Fault::usage(format!("{}: {why}", file.display()));
     let text = std::fs::read(file).map_err(|error| in_file(&error))?;
     let refused = |refusal: Refusal| match refusal.path.as_str() {
@@ -111,8 +111,8 @@ impl WatchRunner {
         let config = crawl.config.as_ref();
         let config = config.map(|config| format!("--config={}", config.display()));
         let prepared = Crawl::prepare(crawl)?;
-        let lock = StateFolder::open(prepared.state(), "watch")?;
-        signals::install();
+        let lock = StateFolder::open(prepared.state_folder(), "watch")?;
+        signals::install_handlers();
         let mut arguments = vec![
             format!("--summary={}", name_of(&options.summary)),
             format!("--progress={}", name_of(&options.progress)),
@@ -178,7 +178,7 @@ impl WatchRunner {
     fn run_once(&mut self, due_ms: i64) -> Result<ExitStatus, Fault> {
         let ended = |run: &WatchRun| run.ended_ms.map(|ended_ms| (run.number, ended_ms));
         let before = self.last.as_ref().and_then(ended);
-        let mut run = self.start(due_ms)?;
+        let mut run = self.start_run(due_ms)?;
         let status = wait(&mut run);
         self.last = self.runs.last_run()?;
         self.left.note_run_end();
@@ -196,7 +196,7 @@ impl WatchRunner {
     }
 
     /// Starts a run as a child process. It is killed with this process, and then resumed by the next one.
-    fn start(&self, due_ms: i64) -> Result<Child, Fault> {
+    fn start_run(&self, due_ms: i64) -> Result<Child, Fault> {
         let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
         let mut command = child::own_program();
         command

@@ -10,7 +10,7 @@ use crate::markdown::Document;
 use crate::program::ROOT;
 use crate::repository::sources;
 
-fn manifest(folder: &str) -> Table {
+fn read_manifest(folder: &str) -> Table {
     let path = Path::new(ROOT).join(folder).join("Cargo.toml");
     let text = std::fs::read_to_string(&path).expect("a manifest");
     text.parse().expect("TOML")
@@ -18,7 +18,7 @@ fn manifest(folder: &str) -> Table {
 
 /// The crates by their folders. Each has those of our crates that its code uses; tests do not count.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
-    let workspace = manifest("");
+    let workspace = read_manifest("");
     let folder_of = |package: &String| {
         let path = workspace["workspace"]["dependencies"].get(package)?;
         Some(name_of(path.get("path")?.as_str()?))
@@ -29,7 +29,7 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let members = members.iter().filter_map(|member| member.as_str());
     members
         .map(|folder| {
-            let manifest = manifest(folder);
+            let manifest = read_manifest(folder);
             let dependencies = manifest.get("dependencies").and_then(Value::as_table);
             let packages = dependencies.into_iter().flat_map(Table::keys);
             (name_of(folder), packages.filter_map(folder_of).collect())

@@ -9,7 +9,7 @@ use crate::program::{ROOT, defaults, run_webfill, settings_of_a_crawl, text};
 
 const EXAMPLE: &str = "deploy/webfill.toml";
 
-fn example() -> String {
+fn read_example() -> String {
     std::fs::read_to_string(Path::new(ROOT).join(EXAMPLE)).expect("the example is there")
 }
 
@@ -40,7 +40,7 @@ fn with_every_key_in_force_the_program_accepts_it() {
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text).expect("it is writable");
     };
-    write("webfill.toml", &with_all_keys(&example()));
+    write("webfill.toml", &with_all_keys(&read_example()));
     // Creates the files and folders that the example names.
     write("top-sites.csv", "1,excluded.example\n");
     std::fs::create_dir(folder.path().join("etl-mappings")).expect("it is writable");

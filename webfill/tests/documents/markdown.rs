@@ -81,7 +81,7 @@ impl Document {
             fenced ^= is_fence;
             last_blank = is_blank;
             match is_code {
-                true => prose.extend(blanks(line)),
+                true => prose.extend(blank_out(line)),
                 false => prose.push_str(line),
             }
         }
@@ -104,7 +104,7 @@ fn cells(line: &str) -> Vec<String> {
         .collect()
 }
 
-fn blanks(text: &str) -> impl Iterator<Item = char> {
+fn blank_out(text: &str) -> impl Iterator<Item = char> {
     let bytes = text.bytes();
     bytes.map(|byte| if byte == b'\n' { '\n' } else { ' ' })
 }

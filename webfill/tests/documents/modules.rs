@@ -47,7 +47,7 @@ pub fn read_crates(sources: Vec<(String, String)>) -> Vec<Modules> {
         }
         let modules = crates.entry(folder.to_owned());
         let modules = modules.or_insert_with(|| Modules(BTreeMap::new()));
-        modules.0.insert(path, Module::read(file, &text));
+        modules.0.insert(path, Module::parse_module(file, &text));
     }
     let mut crates: Vec<Modules> = crates.into_values().collect();
     crates.iter_mut().for_each(Modules::leave_out_tests);
@@ -61,7 +61,7 @@ fn module_path(file: &str) -> Path {
 }
 
 impl Module {
-    fn read(file: String, text: &str) -> Module {
+    fn parse_module(file: String, text: &str) -> Module {
         let code = text.split("#[cfg(test)]\nmod tests {").next();
         let lines = code.unwrap_or_default().lines();
         let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -78,7 +78,7 @@ impl Module {
         while let Some((before, statement, after)) = next_use(rest) {
             module.code.push_str(before);
             if !before.trim_end().ends_with("#[cfg(test)]") {
-                module.take_use(statement);
+                module.add_use(statement);
             }
             rest = after;
         }
@@ -89,7 +89,7 @@ impl Module {
         module
     }
 
-    fn take_use(&mut self, statement: &str) {
+    fn add_use(&mut self, statement: &str) {
         let is_passed_on = statement.starts_with("pub");
         let tree = statement.split_once("use ").map_or("", |(_, tree)| tree);
         let mut paths = Vec::new();
@@ -224,7 +224,7 @@ impl Modules {
         let mut used = HashSet::new();
         let own: HashSet<&str> = words(&module.code).collect();
         for (name, (import, is_passed_on)) in &module.imports {
-            let Some(target) = self.absolute(path, import) else {
+            let Some(target) = self.absolute_path(path, import) else {
                 continue;
             };
             // An imported module itself does not count; the paths into it that the code names are resolved below.
@@ -234,7 +234,7 @@ impl Modules {
             }
         }
         let globs = module.globs.iter();
-        used.extend(globs.filter_map(|glob| self.find(&self.absolute(path, glob)?, 0)));
+        used.extend(globs.filter_map(|glob| self.find(&self.absolute_path(path, glob)?, 0)));
         for named in named_paths(&module.code) {
             let imported = module.imports.get(&named[0]);
             let is_imported = imported.is_some();
@@ -242,7 +242,7 @@ impl Modules {
                 Some((import, _)) => [&import[..], &named[1..]].concat(),
                 None => named,
             };
-            if let Some(target) = self.absolute(path, &path_named)
+            if let Some(target) = self.absolute_path(path, &path_named)
                 && (is_imported || !self.0.contains_key(&target))
             {
                 used.extend(self.find(&target, 0));
@@ -252,7 +252,7 @@ impl Modules {
     }
 
     /// A path from the top of the crate; `None` if it leads into another one.
-    fn absolute(&self, module: &Path, path: &[String]) -> Option<Path> {
+    fn absolute_path(&self, module: &Path, path: &[String]) -> Option<Path> {
         let mut base = module.clone();
         let mut rest = path;
         match path.first()?.as_str() {
@@ -291,11 +291,11 @@ impl Modules {
             return Some(at.to_vec());
         }
         if let Some((import, _)) = module.imports.get(name) {
-            let target = self.absolute(&at.to_vec(), import)?;
+            let target = self.absolute_path(&at.to_vec(), import)?;
             return self.find(&[&target[..], &rest[1..]].concat(), depth + 1);
         }
         let mut globs = module.globs.iter().filter_map(|glob| {
-            let target = self.absolute(&at.to_vec(), glob)?;
+            let target = self.absolute_path(&at.to_vec(), glob)?;
             let found = self.find(&[&target[..], rest].concat(), depth + 1)?;
             self.0[&found].items.contains(name).then_some(found)
         });

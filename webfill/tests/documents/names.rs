@@ -52,7 +52,7 @@ fn faults(document: &Document, repository: &Repository, documents: &[Document]) 
         }
     }
     for span in &spans {
-        let file = file_it_is_in(&prose, span);
+        let file = stated_file(&prose, span);
         if let Some(fault) = span_fault(document, span.text, file, repository) {
             faults.push(said(span.line, fault));
         }
@@ -94,7 +94,7 @@ fn link_fault(
 }
 
 /// The file that a name is said to be in, by ``in `PATH` `` or `in [text](PATH)` directly after it.
-fn file_it_is_in<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
+fn stated_file<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
     let behind = prose[span.place.end..].trim_start();
     let behind = behind.strip_prefix("in")?;
     let rest = behind.trim_start();

@@ -44,31 +44,31 @@ impl Repository {
             words: HashSet::new(),
             declared: HashMap::new(),
         };
-        repository.take_folder(Path::new(ROOT), "");
+        repository.add_folder(Path::new(ROOT), "");
         repository
     }
 
-    fn take_folder(&mut self, folder: &Path, name: &str) {
+    fn add_folder(&mut self, folder: &Path, name: &str) {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let base = entry.file_name().to_string_lossy().into_owned();
             let path = join_path(name, &base);
             if entry.path().is_dir() {
                 if !SKIPPED_FOLDERS.contains(&base.as_str()) {
                     self.paths.insert(path.clone());
-                    self.take_folder(&entry.path(), &path);
+                    self.add_folder(&entry.path(), &path);
                 }
                 continue;
             }
             self.paths.insert(path.clone());
             if is_source(&path) && !path.starts_with(OWN_FOLDER) {
                 let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-                self.take_source(&path, &text);
+                self.add_source(&path, &text);
             }
             self.files.insert(path);
         }
     }
 
-    fn take_source(&mut self, path: &str, text: &str) {
+    fn add_source(&mut self, path: &str, text: &str) {
         for line in text.lines() {
             self.words.extend(words(line).map(str::to_owned));
             for name in declared_names(line) {

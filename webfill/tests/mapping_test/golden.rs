@@ -7,7 +7,7 @@ use crate::work::{Ran, Work, mapping, xpath};
 const ADA: &str = "https://people.example/ada";
 
 /// Creates a mapping for people, and two saved pages that it reads.
-fn work() -> Work {
+fn work_with_mapping() -> Work {
     let work = Work::new();
     write_mapping(&work, "//td/text()");
     for (file, name, born) in [("ada", "Ada", "1815"), ("bob", "Bob", "1901")] {
@@ -27,14 +27,14 @@ fn save(work: &Work, page: &str, more: &str) -> Ran {
     work.run(&format!("mapping save mappings/people.json {page} {more}"))
 }
 
-fn read(work: &Work, path: &str) -> Value {
+fn read_json(work: &Work, path: &str) -> Value {
     let text = std::fs::read_to_string(work.path().join(path)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
 fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
-    let work = work();
+    let work = work_with_mapping();
     let saved = save(&work, "saved/ada.html", &format!("--url {ADA}"));
     assert_eq!(saved.code, 0, "{}", saved.stderr);
     assert!(
@@ -42,7 +42,7 @@ fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
         "{}",
         saved.stdout
     );
-    let case = read(&work, "mappings/golden/people/ada.json");
+    let case = read_json(&work, "mappings/golden/people/ada.json");
     let expected = json!({"url": ADA, "mapping": "people",
         "fields": {"name": "Ada", "born": "1815"}, "links": []});
     assert_eq!(case, expected);
@@ -60,7 +60,7 @@ fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
 
 #[test]
 fn differences_are_reported_and_end_in_1() {
-    let work = work();
+    let work = work_with_mapping();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
     write_mapping(&work, "//th/text()");
@@ -90,7 +90,7 @@ fn differences_are_reported_and_end_in_1() {
 
 #[test]
 fn what_a_case_leaves_out_is_not_compared_and_broken_cases_are_reported() {
-    let work = work();
+    let work = work_with_mapping();
     let case = |content: Value| work.write("mappings/golden/people/ada.json", &content.to_string());
     work.write("mappings/golden/people/ada.html", "<h1>Ada</h1>");
     case(json!({"url": ADA, "fields": {"name": "Ada"}}));
@@ -121,12 +121,12 @@ fn what_a_case_leaves_out_is_not_compared_and_broken_cases_are_reported() {
 
 #[test]
 fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
-    let work = work();
+    let work = work_with_mapping();
     let path = work.path().join("saved/latin.html");
     std::fs::write(path, b"<h1>\xc9mile</h1>").unwrap();
     let url = "--url https://people.example/emile --content-type text/html;charset=iso-8859-1";
     assert_eq!(save(&work, "saved/latin.html", url).code, 0);
-    let case = read(&work, "mappings/golden/people/emile.json");
+    let case = read_json(&work, "mappings/golden/people/emile.json");
     assert_eq!(case["fields"]["name"], "Émile");
     let jsonpath = json!([{"type": "jsonpath", "parameters": {"expression": "$.name"}}]);
     work.write(
@@ -137,7 +137,7 @@ fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
     let saved = work.run("mapping save mappings/api.json saved/7.json --url https://api.example/7 --content-type application/json");
     assert_eq!(saved.code, 0, "{}", saved.stderr);
     assert_eq!(
-        read(&work, "mappings/golden/api/7.json")["fields"]["name"],
+        read_json(&work, "mappings/golden/api/7.json")["fields"]["name"],
         "Seven"
     );
     let ran = work.test("mappings --all");
@@ -146,7 +146,7 @@ fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
 
 #[test]
 fn what_cannot_be_kept_is_refused_in_words() {
-    let work = work();
+    let work = work_with_mapping();
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     for (page, more, reported) in [
         ("saved/ada.html", "", "give it with --url"),

@@ -123,7 +123,7 @@ fn response_head(response: &Response) -> Vec<u8> {
     };
     let status = response.status();
     let mut head = format!("{version} {} ", status.as_str()).into_bytes();
-    head.extend_from_slice(reason(response));
+    head.extend_from_slice(reason_phrase(response));
     head.extend_from_slice(b"\r\n");
     for (name, value) in response.headers() {
         push_header(&mut head, archived_name(name), value.as_bytes());
@@ -133,7 +133,7 @@ fn response_head(response: &Response) -> Vec<u8> {
 }
 
 /// The client keeps only unusual reason phrases. HTTP/2 has none.
-fn reason(response: &Response) -> &[u8] {
+fn reason_phrase(response: &Response) -> &[u8] {
     if response.version() == Version::HTTP_2 {
         return b"";
     }

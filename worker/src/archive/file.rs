@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::record::{Record, RecordId, date};
+use super::record::{Record, RecordId, format_date};
 
 /// The ending of a file that is being written.
 pub const OPEN: &str = ".open";
@@ -50,12 +50,12 @@ impl WarcFile {
                 out: BufWriter::with_capacity(64 << 10, file),
                 warcinfo: RecordId::random(),
             };
-            begun.describe(now_ms, about)?;
+            begun.write_warcinfo(now_ms, about)?;
             return Ok(begun);
         }
     }
 
-    fn describe(&mut self, now_ms: i64, about: &str) -> io::Result<()> {
+    fn write_warcinfo(&mut self, now_ms: i64, about: &str) -> io::Result<()> {
         let record = Record::new("warcinfo", self.warcinfo, now_ms)
             .field("WARC-Filename", &self.name)
             .block("application/warc-fields", [about.as_bytes(), &[]]);
@@ -109,7 +109,10 @@ fn name(now_ms: i64, serial: u32) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let host: String = host.trim().chars().filter(fits).take(100).collect();
-    let time: String = date(now_ms).chars().filter(char::is_ascii_digit).collect();
+    let time: String = format_date(now_ms)
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
     let process = std::process::id();
     format!("webfill-{time}-{serial:05}-{host}~{process}.warc.gz")
 }

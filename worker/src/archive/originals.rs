@@ -43,17 +43,17 @@ pub struct Originals {
 
 impl Originals {
     /// The record that was archived with this payload.
-    pub fn of_payload(&self, digest: &Sha1Digest) -> Option<&Original> {
+    pub fn find_by_payload(&self, digest: &Sha1Digest) -> Option<&Original> {
         self.generations()
             .find_map(|generation| generation.by_digest.get(digest))
     }
 
     /// The record with a URL's latest payload.
-    pub fn of_url(&self, url: &str) -> Option<&Original> {
+    pub fn find_by_url(&self, url: &str) -> Option<&Original> {
         let digest = self
             .generations()
             .find_map(|generation| generation.by_url.get(url))?;
-        self.of_payload(digest)
+        self.find_by_payload(digest)
     }
 
     /// Remembers a record with a payload.
@@ -96,11 +96,14 @@ mod tests {
         let (first, second) = (original(1, "a".into()), original(2, "a".into()));
         originals.add(first.clone());
         originals.add(second.clone());
-        assert_eq!(originals.of_payload(&first.digest).unwrap().id, first.id);
-        assert_eq!(originals.of_url("a").unwrap().id, second.id);
+        assert_eq!(
+            originals.find_by_payload(&first.digest).unwrap().id,
+            first.id
+        );
+        assert_eq!(originals.find_by_url("a").unwrap().id, second.id);
         originals.note_url("b".into(), first.digest);
-        assert_eq!(originals.of_url("b").unwrap().id, first.id);
-        assert!(originals.of_url("c").is_none());
+        assert_eq!(originals.find_by_url("b").unwrap().id, first.id);
+        assert!(originals.find_by_url("c").is_none());
     }
 
     #[test]
@@ -110,8 +113,12 @@ mod tests {
         for number in 0..=last {
             originals.add(original(number, format!("http://a.org/{number}")));
         }
-        assert!(originals.of_url("http://a.org/0").is_none());
-        assert!(originals.of_url(&format!("http://a.org/{last}")).is_some());
+        assert!(originals.find_by_url("http://a.org/0").is_none());
+        assert!(
+            originals
+                .find_by_url(&format!("http://a.org/{last}"))
+                .is_some()
+        );
         let kept = originals.young.by_url.len() + originals.old.by_url.len();
         assert!(kept <= 2 * MOST_ENTRIES, "{kept}");
         for number in 0..=last {

@@ -266,7 +266,7 @@ mod tests {
         written
     }
 
-    fn read(bytes: &[u8]) -> (Vec<ArchivedAnswer>, Option<io::Error>) {
+    fn read_answers(bytes: &[u8]) -> (Vec<ArchivedAnswer>, Option<io::Error>) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let mut reader = WarcReader::open(file.path(), MOST).unwrap();
@@ -306,7 +306,7 @@ mod tests {
             (coded, &packed),
             (both, &packed_chunks),
         ] {
-            let (answers, error) = read(&response("http://a.org/", &head, payload));
+            let (answers, error) = read_answers(&response("http://a.org/", &head, payload));
             assert!(error.is_none(), "{error:?}");
             assert_eq!(
                 answers[0].body,
@@ -323,13 +323,13 @@ mod tests {
             ["http://a.org/1", "http://a.org/2"].map(|url| response(url, head, b"x"));
         for torn in [1, 10, second.len() / 2] {
             let bytes = [&first, &second[..torn]].concat();
-            let (answers, error) = read(&bytes);
+            let (answers, error) = read_answers(&bytes);
             assert_eq!(answers.len(), 1, "{torn}");
             assert!(error.is_some(), "{torn}");
         }
         // A loss of power may leave zeros.
         let bytes = [first.as_slice(), &[0; 512]].concat();
-        let (answers, _) = read(&bytes);
+        let (answers, _) = read_answers(&bytes);
         assert_eq!(answers.len(), 1);
     }
 
@@ -346,7 +346,7 @@ mod tests {
             response("http://a.org/page", "HTTP/1.1 200 OK\r\n\r\n", b"x"),
         ]
         .concat();
-        let (answers, error) = read(&bytes);
+        let (answers, error) = read_answers(&bytes);
         assert!(error.is_none(), "{error:?}");
         let urls: Vec<&str> = answers.iter().map(|answer| answer.url.as_str()).collect();
         assert_eq!(urls, ["http://a.org/page"]);
@@ -359,7 +359,7 @@ mod tests {
         MultiGzDecoder::new(record.as_slice())
             .read_to_end(&mut plain)
             .unwrap();
-        let (answers, error) = read(&[plain.clone(), plain].concat());
+        let (answers, error) = read_answers(&[plain.clone(), plain].concat());
         assert!(error.is_none(), "{error:?}");
         assert_eq!(answers.len(), 2);
     }

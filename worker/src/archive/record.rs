@@ -47,7 +47,7 @@ impl Display for Sha1Digest {
 }
 
 /// A time in WARC's format: UTC, to the millisecond.
-pub fn date(wall_ms: i64) -> String {
+pub fn format_date(wall_ms: i64) -> String {
     let moment = jiff::Timestamp::from_millisecond(wall_ms).unwrap_or_default();
     format!("{moment:.3}")
 }
@@ -68,7 +68,7 @@ impl<'a> Record<'a> {
         };
         record
             .field("WARC-Record-ID", id)
-            .field("WARC-Date", date(wall_ms))
+            .field("WARC-Date", format_date(wall_ms))
     }
 
     /// Adds a named field. The value has no line ends: URLs are canonical, and all other values are made here.
@@ -154,6 +154,6 @@ mod tests {
 
     #[test]
     fn dates_have_milliseconds_always() {
-        assert_eq!(date(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(format_date(0), "1970-01-01T00:00:00.000Z");
     }
 }

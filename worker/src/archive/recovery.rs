@@ -124,7 +124,7 @@ mod tests {
         (entry.path(), lengths)
     }
 
-    fn names(folder: &Path) -> Vec<String> {
+    fn file_names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
         let name = |entry: io::Result<std::fs::DirEntry>| {
             entry.unwrap().file_name().into_string().unwrap()
@@ -132,7 +132,7 @@ mod tests {
         entries.map(name).collect()
     }
 
-    fn folder(name: &str) -> PathBuf {
+    fn missing_folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         folder
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_file_is_cut_behind_its_last_whole_record_wherever_it_was_torn() {
-        let folder = folder("warc-torn");
+        let folder = missing_folder("warc-torn");
         let (path, ends) = write_file(&folder);
         let bytes = std::fs::read(&path).unwrap();
         for torn in 0..bytes.len() {
@@ -153,8 +153,8 @@ mod tests {
         let zeros = [bytes.as_slice(), &[0; 512]].concat();
         std::fs::write(&path, zeros).unwrap();
         recover(&folder);
-        let [name] = &names(&folder)[..] else {
-            panic!("{:?}", names(&folder));
+        let [name] = &file_names(&folder)[..] else {
+            panic!("{:?}", file_names(&folder));
         };
         assert!(name.ends_with(".warc.gz"), "{name}");
         assert_eq!(std::fs::read(folder.join(name)).unwrap(), bytes);
@@ -163,18 +163,22 @@ mod tests {
 
     #[test]
     fn a_file_without_a_record_goes_and_one_that_is_written_stays() {
-        let folder = folder("warc-in-use");
+        let folder = missing_folder("warc-in-use");
         let mut used = WarcFile::begin(&folder, &mut 0, 0, "software: test\r\n").unwrap();
         used.sync().unwrap();
         std::fs::write(folder.join("killed.warc.gz.open"), b"\x1f\x8b").unwrap();
         std::fs::write(folder.join("anothers.open"), b"").unwrap();
         recover(&folder);
-        let mut left = names(&folder);
+        let mut left = file_names(&folder);
         left.sort();
         assert_eq!(left[0], "anothers.open");
         assert!(left[1].ends_with(OPEN_WARC) && left.len() == 2, "{left:?}");
         used.finish().unwrap();
-        assert!(names(&folder).iter().any(|name| name.ends_with(".warc.gz")));
+        assert!(
+            file_names(&folder)
+                .iter()
+                .any(|name| name.ends_with(".warc.gz"))
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -105,8 +105,8 @@ fn find_original<'a>(
     digest: &Sha1Digest,
 ) -> Option<&'a Original> {
     match exchange.status {
-        304 => originals.of_url(&exchange.url),
-        _ if is_comparable(exchange) => originals.of_payload(digest),
+        304 => originals.find_by_url(&exchange.url),
+        _ if is_comparable(exchange) => originals.find_by_payload(digest),
         _ => None,
     }
 }
@@ -136,20 +136,20 @@ fn answer_record<'a>(
     };
     let record = common_fields("revisit", id, exchange, warcinfo).field("WARC-Profile", profile);
     match earlier {
-        Some(earlier) => refer(record, earlier),
+        Some(earlier) => add_reference(record, earlier),
         None => record,
     }
     .block(RESPONSE, [head, &[]])
 }
 
-fn refer<'a>(record: Record<'a>, earlier: &Original) -> Record<'a> {
+fn add_reference<'a>(record: Record<'a>, earlier: &Original) -> Record<'a> {
     record
         .field("WARC-Payload-Digest", earlier.digest)
         .field("WARC-Refers-To", earlier.id)
         .field("WARC-Refers-To-Target-URI", &earlier.url)
         .field(
             "WARC-Refers-To-Date",
-            super::record::date(earlier.started_ms),
+            super::record::format_date(earlier.started_ms),
         )
 }
 

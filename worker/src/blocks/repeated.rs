@@ -134,7 +134,7 @@ impl RepeatedPages {
             }
             return None;
         };
-        let run = self.run_of(site);
+        let run = self.get_or_insert_run(site);
         let is_new = run.note_url(answer, url_key(response.url));
         let is_strong = likeness == Likeness::Strong
             && run.acquitted != Some(answer)
@@ -153,7 +153,7 @@ impl RepeatedPages {
     }
 
     /// A site's latest noted answer, if it resembles a challenge.
-    pub fn resembled_answer(&self, site: &str) -> Option<u64> {
+    pub fn challenge_like_answer(&self, site: &str) -> Option<u64> {
         let run = self.recent.get(site).filter(|run| run.length > 0);
         run.map(|run| run.answer)
     }
@@ -171,7 +171,7 @@ impl RepeatedPages {
         }
     }
 
-    fn run_of(&mut self, site: &str) -> &mut Run {
+    fn get_or_insert_run(&mut self, site: &str) -> &mut Run {
         let run = self.older.remove(site);
         if self.recent.len() >= MOST_SITES && !self.recent.contains_key(site) {
             self.older = std::mem::take(&mut self.recent);
@@ -220,7 +220,7 @@ fn sign(response: &Response<'_>, urls: usize) -> Sign {
         grade: Grade::Statistical,
         evidence: format!(
             "{} for {urls} different URLs in a row",
-            answer_in_words(response)
+            describe_answer(response)
         ),
     }
 }
@@ -228,12 +228,12 @@ fn sign(response: &Response<'_>, urls: usize) -> Sign {
 fn suspicion(response: &Response<'_>) -> Sign {
     Sign {
         grade: Grade::Suspicion,
-        evidence: format!("{}, seen once", answer_in_words(response)),
+        evidence: format!("{}, seen once", describe_answer(response)),
         ..sign(response, 1)
     }
 }
 
-fn answer_in_words(response: &Response<'_>) -> String {
+fn describe_answer(response: &Response<'_>) -> String {
     let target = response.redirect.and_then(|to| response.url.join(to).ok());
     match target {
         Some(target) => {

@@ -153,7 +153,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             if text_end == bytes.len() || (self.url.is_none() && self.found.visible >= self.limit) {
                 break;
             }
-            at = self.pass_markup(text_end);
+            at = self.skip_markup(text_end);
         }
         self.found
     }
@@ -180,7 +180,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
 
     /// Notes and skips the tag or comment that begins at `start`, and the content of an element whose content is not
     /// markup or not shown. Returns where the scan continues.
-    fn pass_markup(&mut self, start: usize) -> usize {
+    fn skip_markup(&mut self, start: usize) -> usize {
         let rest = &self.page.as_bytes()[start..];
         if rest.starts_with(b"<!--") {
             return self.end_of(start + 4, b"-->");
@@ -204,7 +204,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             .iter()
             .find(|hidden| hidden.eq_ignore_ascii_case(name))
         {
-            Some(hidden) => self.pass_content(hidden, end),
+            Some(hidden) => self.skip_content(hidden, end),
             None => end,
         }
     }
@@ -215,7 +215,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 
     /// Skips the content of a hidden element, from `start` to its end tag.
-    fn pass_content(&mut self, name: &str, start: usize) -> usize {
+    fn skip_content(&mut self, name: &str, start: usize) -> usize {
         let page = self.page;
         let end = memmem::find_iter(&page.as_bytes()[start..], b"</")
             .map(|found| start + found)

@@ -22,7 +22,7 @@ const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 /// or an assignment of the page's own address. A script that moves on to another address is an
 /// ordinary redirect. Challenges that set a cookie may add a query to the address.
 pub fn reloads(script: &str, url: &Url) -> bool {
-    moves(script).any(|found| match found {
+    address_changes(script).any(|found| match found {
         AddressChange::Reload => true,
         AddressChange::To(target) => is_own_address(target, script, url),
     })
@@ -31,11 +31,11 @@ pub fn reloads(script: &str, url: &Url) -> bool {
 /// Whether `script` contains an ordinary redirect: a statement that goes to another, literal address that does not
 /// name a challenge.
 pub fn moves_away(script: &str, url: &Url) -> bool {
-    moves(script).any(|found| {
+    address_changes(script).any(|found| {
         let AddressChange::To(target) = found else {
             return false;
         };
-        let target = literal(target).and_then(|target| url.join(target).ok());
+        let target = parse_literal(target).and_then(|target| url.join(target).ok());
         target.is_some_and(|target| {
             !is_same_path(&target, url)
                 && !names_a_challenge(&target, url)
@@ -57,7 +57,7 @@ fn is_token(value: &str) -> bool {
     value.is_empty() || value.len() >= LONG_TOKEN || (is_mixed && value.len() >= SHORT_TOKEN)
 }
 
-fn moves(script: &str) -> impl Iterator<Item = AddressChange<'_>> {
+fn address_changes(script: &str) -> impl Iterator<Item = AddressChange<'_>> {
     let places = memmem::find_iter(script.as_bytes(), b"location");
     let moves = places
         .filter(|at| !is_inside_a_name(script, *at))
@@ -66,7 +66,7 @@ fn moves(script: &str) -> impl Iterator<Item = AddressChange<'_>> {
 }
 
 /// The string literal that an expression begins with.
-fn literal(expression: &str) -> Option<&str> {
+fn parse_literal(expression: &str) -> Option<&str> {
     let quote = expression.chars().next()?;
     if !matches!(quote, '"' | '\'' | '`') {
         return None;
@@ -90,7 +90,7 @@ impl<'a> AddressChange<'a> {
         }
         parse_call(after, ".replace")
             .or_else(|| parse_call(after, ".assign"))
-            .or_else(|| assignment(after.strip_prefix(".href").unwrap_or(after)))
+            .or_else(|| parse_assignment(after.strip_prefix(".href").unwrap_or(after)))
             .map(AddressChange::To)
     }
 }
@@ -100,14 +100,14 @@ fn parse_call<'a>(after: &'a str, method: &str) -> Option<&'a str> {
     Some(arguments.strip_prefix('(')?.trim_ascii_start())
 }
 
-fn assignment(after: &str) -> Option<&str> {
+fn parse_assignment(after: &str) -> Option<&str> {
     let value = after.trim_ascii_start().strip_prefix('=')?;
     (!value.starts_with('=')).then(|| value.trim_ascii_start())
 }
 
 fn is_own_address(target: &str, script: &str, url: &Url) -> bool {
     if target.starts_with(['"', '\'', '`']) {
-        let Some(literal) = literal(target) else {
+        let Some(literal) = parse_literal(target) else {
             return false;
         };
         return url.join(literal).is_ok_and(|target| {
@@ -131,7 +131,7 @@ fn is_own_address(target: &str, script: &str, url: &Url) -> bool {
 fn sets_cookie(script: &str) -> bool {
     const COOKIE: &str = "document.cookie";
     memmem::find_iter(script.as_bytes(), COOKIE)
-        .any(|at| assignment(&script[at + COOKIE.len()..]).is_some())
+        .any(|at| parse_assignment(&script[at + COOKIE.len()..]).is_some())
 }
 
 /// Whether the name at `at` is the end of a longer one, as in `geolocation`.

@@ -219,10 +219,15 @@ impl Conditions {
 
     fn features_hold(&self, inspected: &Inspected<'_>, evidence: &mut Evidence) -> bool {
         for feature in &self.features {
-            evidence.add(feature.words());
+            evidence.add(feature.description());
         }
-        self.features.iter().all(|feature| feature.is_on(inspected))
-            && !self.without.iter().any(|feature| feature.is_on(inspected))
+        self.features
+            .iter()
+            .all(|feature| feature.is_present(inspected))
+            && !self
+                .without
+                .iter()
+                .any(|feature| feature.is_present(inspected))
     }
 }
 
@@ -250,7 +255,7 @@ fn is_like(title: &str, wanted: &str) -> bool {
 }
 
 impl Feature {
-    fn is_on(self, inspected: &Inspected<'_>) -> bool {
+    fn is_present(self, inspected: &Inspected<'_>) -> bool {
         let features = inspected.full_scan().features;
         match self {
             Feature::ReloadsItself => features.reloads_itself,
@@ -261,7 +266,7 @@ impl Feature {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Feature::ReloadsItself => "a script that loads the page again",
             Feature::RefreshesItself => "a refresh of the page itself",

@@ -47,7 +47,7 @@ pub fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
             return None;
         }
         let (name, after) = rest.split_at(length_of_name(rest));
-        let (value, after) = value_of(after);
+        let (value, after) = split_value(after);
         if name.eq_ignore_ascii_case(wanted) {
             return Some(value);
         }
@@ -63,7 +63,7 @@ fn length_of_name(rest: &str) -> usize {
     end.map_or(rest.len(), |(at, _)| at)
 }
 
-fn value_of(rest: &str) -> (&str, &str) {
+fn split_value(rest: &str) -> (&str, &str) {
     let Some(value) = rest.trim_ascii_start().strip_prefix('=') else {
         return ("", rest);
     };

@@ -7,19 +7,19 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 
 use super::*;
-use crate::cpu_time::cpu_time_of;
+use crate::cpu_time::measure_cpu_time;
 
-fn read(path: &Path) -> Sample {
+fn read_sample(path: &Path) -> Sample {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     Sample::read(&text).unwrap_or_else(|| panic!("{path:?} is no sample"))
 }
 
-fn samples() -> PathBuf {
+fn samples_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/blocks/samples")
 }
 
-fn samples_in(folder: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(samples().join(folder)).expect("the folder is there");
+fn sample_files(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(samples_folder().join(folder)).expect("the folder is there");
     entries
         .map(|entry| entry.expect("it is readable").path())
         .collect()
@@ -40,23 +40,23 @@ fn find_block_in_page(body: &str) -> Option<Sign> {
 #[test]
 fn every_signature_recognises_its_sample_and_not_its_healthy_counterpart() {
     for signature in &Signatures::built_in().signatures {
-        let sign = read(&samples().join(&signature.sample)).find_block();
+        let sign = read_sample(&samples_folder().join(&signature.sample)).find_block();
         let found = sign.as_ref().map(|sign| (sign.signature, sign.grade));
         assert_eq!(
             found,
             Some((signature.id.as_str(), signature.grade)),
             "{sign:?}"
         );
-        let healthy = read(&samples().join(&signature.healthy)).find_block();
+        let healthy = read_sample(&samples_folder().join(&signature.healthy)).find_block();
         assert_eq!(healthy, None, "{}", signature.healthy);
     }
 }
 
 #[test]
 fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
-    for path in samples_in("blocked") {
+    for path in sample_files("blocked") {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let sign = read(&path).find_block();
+        let sign = read_sample(&path).find_block();
         let found = sign.map(|sign| sign.signature);
         assert_eq!(found, name.split('.').next(), "{name}");
     }
@@ -64,31 +64,31 @@ fn every_blocked_sample_is_recognised_by_the_signature_in_its_name() {
 
 #[test]
 fn no_healthy_sample_is_recognised() {
-    for path in samples_in("healthy") {
-        assert_eq!(read(&path).find_block(), None, "{path:?}");
+    for path in sample_files("healthy") {
+        assert_eq!(read_sample(&path).find_block(), None, "{path:?}");
     }
 }
 
 #[test]
 fn evidence_is_short_and_names_the_findings() {
-    for path in samples_in("blocked") {
-        let evidence = read(&path).find_block().unwrap().evidence;
+    for path in sample_files("blocked") {
+        let evidence = read_sample(&path).find_block().unwrap().evidence;
         assert!((10..=200).contains(&evidence.len()), "{path:?}: {evidence}");
         assert!(!evidence.contains(char::is_control), "{path:?}: {evidence}");
     }
-    let sample = samples().join("blocked/aws-waf-action.http");
-    let sign = read(&sample).find_block().unwrap();
+    let sample = samples_folder().join("blocked/aws-waf-action.http");
+    let sign = read_sample(&sample).find_block().unwrap();
     assert_eq!(sign.evidence, "x-amzn-waf-action: challenge");
     let version = Signatures::built_in().version;
     assert_eq!(
-        sign.in_words(),
+        sign.describe(),
         format!("x-amzn-waf-action: challenge (signature aws-waf-action of list {version})")
     );
 }
 
 #[test]
 fn a_body_that_was_not_read_is_judged_by_status_and_headers_alone() {
-    let sample = read(&samples().join("blocked/cloudflare-mitigated.http"));
+    let sample = read_sample(&samples_folder().join("blocked/cloudflare-mitigated.http"));
     let response = |status, headers| Response {
         status,
         headers,
@@ -180,7 +180,7 @@ fn hostile_pages_cost_no_more_than_a_moment() {
                 is_html: true,
             };
             // Quadratic time over 64 KiB takes seconds, even optimised.
-            let (_, took) = cpu_time_of(|| find_block(&response));
+            let (_, took) = measure_cpu_time(|| find_block(&response));
             assert!(
                 took < Duration::from_millis(700),
                 "{prefix}{piece}...: {took:?}"
@@ -191,11 +191,11 @@ fn hostile_pages_cost_no_more_than_a_moment() {
 
 #[test]
 fn every_beginning_of_every_sample_is_judged_without_a_panic() {
-    for path in samples_in("blocked")
+    for path in sample_files("blocked")
         .into_iter()
-        .chain(samples_in("healthy"))
+        .chain(sample_files("healthy"))
     {
-        let mut sample = read(&path);
+        let mut sample = read_sample(&path);
         let body = std::mem::take(&mut sample.body);
         for end in (0..=body.len())
             .rev()

@@ -84,8 +84,8 @@ impl DevTools {
         let (out, to_write) = threads::channel();
         let (inbox, arrived) = mpsc::channel(MAX_WAITING_MESSAGES);
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
-        thread("browser-write").spawn(move || write(to_browser, &to_write))?;
-        thread("browser-read").spawn(move || read(from_browser, max_bytes, &inbox))?;
+        thread("browser-write").spawn(move || write_frames(to_browser, &to_write))?;
+        thread("browser-read").spawn(move || read_messages(from_browser, max_bytes, &inbox))?;
         let shared = Rc::new(Shared {
             out,
             last_id: Cell::new(0),
@@ -116,7 +116,7 @@ impl DevTools {
     }
 
     /// The events of a session, from now on.
-    pub fn events(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
+    pub fn subscribe(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
         let (sender, events) = mpsc::unbounded_channel();
         let mut sessions = self.shared.sessions.borrow_mut();
         // Also remove sessions that were closed since.
@@ -158,7 +158,7 @@ async fn route_messages(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>
             Some(id) => {
                 if let Some(asked) = shared.asked.borrow_mut().remove(&id) {
                     // The caller may have stopped waiting.
-                    let _ = asked.send(message.answer());
+                    let _ = asked.send(message.into_answer());
                 }
             }
             None => {
@@ -176,7 +176,7 @@ async fn route_messages(shared: Rc<Shared>, mut arrived: mpsc::Receiver<Message>
 }
 
 impl Message {
-    fn answer(self) -> Answer {
+    fn into_answer(self) -> Answer {
         match self.error {
             _ if self.cut => Err(CallError::TooLarge),
             Some(refusal) => Err(CallError::Refused(refusal.message)),
@@ -201,7 +201,7 @@ impl Message {
     }
 }
 
-fn write(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
+fn write_frames(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
     while let Ok(frame) = frames.recv() {
         if to_browser
             .write_all(&frame)
@@ -213,7 +213,7 @@ fn write(mut to_browser: impl Write, frames: &threads::Receiver<Vec<u8>>) {
     }
 }
 
-fn read(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>) {
+fn read_messages(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>) {
     let mut from_browser = BufReader::with_capacity(64 << 10, from_browser);
     // After an error or at the end, nothing is left to read.
     while let Ok(Some(frame)) = next_frame(&mut from_browser, max_bytes) {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     /// A browser that answers each frame with the function's result.
-    fn browser(answers: impl Fn(Value) -> Vec<String> + Send + 'static) -> UnixStream {
+    fn spawn_browser(answers: impl Fn(Value) -> Vec<String> + Send + 'static) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {
             let mut reader = BufReader::new(theirs.try_clone().unwrap());
@@ -299,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_go_to_their_callers_and_events_to_their_sessions() {
-        let stream = browser(|asked| {
+        let stream = spawn_browser(|asked| {
             let id = &asked["id"];
             let event = json!({"method": "Page.loaded", "params": {"n": 7}, "sessionId": "s1"});
             let answer = match asked["method"].as_str() {
@@ -312,7 +312,7 @@ mod tests {
         });
         let both = async {
             let devtools = connect(&stream, 1 << 20);
-            let mut events = devtools.events("s1");
+            let mut events = devtools.subscribe("s1");
             let answer = devtools.call(Some("s1"), "Page.enable", json!({})).await;
             assert_eq!(answer, Ok(json!({"session": "s1"})));
             let refused = devtools.call(None, "Bad.method", json!({})).await;
@@ -328,7 +328,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_is_too_large_fails_only_its_own_call() {
-        let stream = browser(|asked| {
+        let stream = spawn_browser(|asked| {
             let length = asked["params"]["length"].as_u64().unwrap() as usize;
             let answer = json!({"id": asked["id"], "result": "x".repeat(length)});
             // Chromium, too, puts the id first.
@@ -352,7 +352,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let both = async {
             let devtools = connect(&ours, 1 << 20);
-            let mut events = devtools.events("s1");
+            let mut events = devtools.subscribe("s1");
             let asked = devtools.call(None, "m", json!({}));
             let goes = async {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -95,7 +95,7 @@ impl Process {
         let devtools = match devtools {
             Ok(devtools) => devtools,
             Err(error) => {
-                child::kill_group(&mut child);
+                child::kill_group_and_wait(&mut child);
                 return Err(cannot(&error));
             }
         };
@@ -121,7 +121,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        child::kill_group(&mut self.child);
+        child::kill_group_and_wait(&mut self.child);
         // Processes of the browser may still be writing. The next start of this worker deletes remaining files, with
         // the folder of all profiles.
         let _ = std::fs::remove_dir_all(&self.profile);

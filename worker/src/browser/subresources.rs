@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 
 use super::devtools::Event;
 
@@ -19,7 +19,7 @@ pub struct SubresourceRequest {
     pub url: Url,
     /// A script may be cached for other pages even if its server does not say for how long.
     pub is_script: bool,
-    /// The request headers passed to the server; see [`is_sent`].
+    /// The request headers passed to the server; see [`is_sent_header`].
     pub headers: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ pub enum Subresource {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// The response headers passed to the browser; see [`is_received`].
+    /// The response headers passed to the browser; see [`is_received_header`].
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     /// How long other pages may reuse the answer.
@@ -44,7 +44,7 @@ pub struct Answer {
 
 /// Whether a header of a script's request is sent. The other headers are the browser's own (origin, referrer,
 /// languages), and servers need not know them.
-fn is_sent(name: &str) -> bool {
+fn is_sent_header(name: &str) -> bool {
     matches!(
         name,
         "accept" | "authorization" | "x-requested-with" | "x-api-key"
@@ -52,7 +52,7 @@ fn is_sent(name: &str) -> bool {
 }
 
 /// Whether an answer's header is passed to the browser.
-pub fn is_received(name: &str) -> bool {
+pub fn is_received_header(name: &str) -> bool {
     matches!(name, "content-type" | "location")
         || name.starts_with("access-control-")
         || name.starts_with("x-")
@@ -74,14 +74,14 @@ impl SubresourceRequest {
             return Err("only GET is sent");
         }
         let url = request["url"].as_str().unwrap_or_default();
-        let url = canonical(url, None).map_err(|_| "its URL cannot be fetched")?;
+        let url = canonical_url(url, None).map_err(|_| "its URL cannot be fetched")?;
         if site(&url) != page_site {
             return Err("it is another site");
         }
         let headers = request["headers"].as_object();
         let headers = headers.into_iter().flatten().filter_map(|(name, value)| {
             let name = name.to_ascii_lowercase();
-            let value = value.as_str().filter(|_| is_sent(&name))?.to_owned();
+            let value = value.as_str().filter(|_| is_sent_header(&name))?.to_owned();
             Some((name, value))
         });
         Ok(SubresourceRequest {
@@ -118,7 +118,7 @@ const MAX_FRESH: Duration = Duration::from_secs(3_600);
 
 /// How long an answer may be reused, by a subset of RFC 9111, 5.2.2. Without `Cache-Control`, a script is fresh for
 /// [`MAX_FRESH`], like a robots.txt; data is not cached.
-pub fn fresh_for(status: u16, cache_control: Option<&str>, is_script: bool) -> Duration {
+pub fn fresh_duration(status: u16, cache_control: Option<&str>, is_script: bool) -> Duration {
     if status != 200 {
         return Duration::ZERO;
     }
@@ -204,14 +204,14 @@ mod tests {
         }
     }
 
-    fn read(kind: &str, method: &str, url: &str) -> Result<SubresourceRequest, &'static str> {
+    fn read_event(kind: &str, method: &str, url: &str) -> Result<SubresourceRequest, &'static str> {
         SubresourceRequest::from_event(&request_paused(kind, method, url), "a.example")
     }
 
     #[test]
     fn only_scripts_and_data_of_the_pages_own_site_are_fetched() {
         for kind in ["Script", "XHR", "Fetch"] {
-            let request = read(kind, "GET", "https://api.a.example/x?y=1").unwrap();
+            let request = read_event(kind, "GET", "https://api.a.example/x?y=1").unwrap();
             assert_eq!(request.url.as_str(), "https://api.a.example/x?y=1");
             assert_eq!(request.is_script, kind == "Script");
             let accept = ("accept".to_owned(), "application/json".to_owned());
@@ -226,7 +226,10 @@ mod tests {
             "Ping",
             "Other",
         ] {
-            assert!(read(kind, "GET", "https://a.example/x").is_err(), "{kind}");
+            assert!(
+                read_event(kind, "GET", "https://a.example/x").is_err(),
+                "{kind}"
+            );
         }
         for url in [
             "https://b.example/x",
@@ -235,11 +238,11 @@ mod tests {
             "blob:x",
             "",
         ] {
-            assert!(read("Script", "GET", url).is_err(), "{url}");
+            assert!(read_event("Script", "GET", url).is_err(), "{url}");
         }
         for method in ["POST", "HEAD", "OPTIONS", "DELETE"] {
             assert!(
-                read("XHR", method, "https://a.example/x").is_err(),
+                read_event("XHR", method, "https://a.example/x").is_err(),
                 "{method}"
             );
         }
@@ -257,10 +260,10 @@ mod tests {
             (Some("max-age=0"), 0, 0),
             (Some("max-age=soon"), hour, 0),
         ] {
-            let fresh = |is_script| fresh_for(200, control, is_script).as_secs();
+            let fresh = |is_script| fresh_duration(200, control, is_script).as_secs();
             assert_eq!((fresh(true), fresh(false)), (script, data), "{control:?}");
         }
-        assert_eq!(fresh_for(404, None, true), Duration::ZERO);
+        assert_eq!(fresh_duration(404, None, true), Duration::ZERO);
     }
 
     #[test]

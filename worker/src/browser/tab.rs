@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use super::devtools::{CallError, DevTools, Event};
 use super::subresources::{Subresource, SubresourceRequest, base64};
@@ -83,7 +83,7 @@ impl Tab {
         let session = devtools.call(None, "Target.attachToTarget", params).await?;
         let session = name(session, "sessionId");
         let tab = Tab {
-            events: devtools.events(&session),
+            events: devtools.subscribe(&session),
             devtools: devtools.clone(),
             context,
             target,
@@ -129,7 +129,7 @@ impl Tab {
 
     /// Renders a page and reads the document after its scripts ran. `fetch` fetches the subresources
     /// that they request, one after another.
-    pub async fn read(
+    pub async fn render_and_read(
         &mut self,
         page: &Page<'_>,
         config: &BrowserConfig,
@@ -168,7 +168,7 @@ impl Tab {
             }
         }
         drop(under_way);
-        let text = timeout(patience, self.text()).await;
+        let text = timeout(patience, self.read_document()).await;
         text.unwrap_or(Err(ReadError::Page(PageFault::TookTooLong)))
     }
 
@@ -182,7 +182,7 @@ impl Tab {
                 }
                 _ => return Ok(self.handle_navigation(event, visit.page)),
             },
-            "Fetch.requestPaused" => self.take_request(event, visit),
+            "Fetch.requestPaused" => self.handle_request(event, visit),
             "Page.frameNavigated"
                 if visit.stage == Stage::Delivered && self.is_main_frame(event) =>
             {
@@ -229,7 +229,7 @@ impl Tab {
         self.refuse_request(event);
         let request = &event.params["request"];
         let target = request["url"].as_str().unwrap_or_default();
-        match canonical(target, None) {
+        match canonical_url(target, None) {
             Ok(url) if request["method"] == "GET" && !is_same_page(&url, page.url) => {
                 Step::MovedTo(url.into())
             }
@@ -237,7 +237,7 @@ impl Tab {
         }
     }
 
-    fn take_request(&self, event: &Event, visit: &mut PageVisit<'_>) {
+    fn handle_request(&self, event: &Event, visit: &mut PageVisit<'_>) {
         let url = event.params["request"]["url"].as_str().unwrap_or_default();
         if url.starts_with("data:") || url.starts_with("blob:") {
             let id = json!({"requestId": event.params["requestId"]});
@@ -285,7 +285,7 @@ impl Tab {
     }
 
     /// Reads the document from the browser itself, so that scripts of the page cannot falsify it.
-    async fn text(&self) -> Result<Rendered, ReadError> {
+    async fn read_document(&self) -> Result<Rendered, ReadError> {
         let document = self.call("DOM.getDocument", json!({"depth": 0})).await?;
         let node = json!({"nodeId": document["root"]["nodeId"]});
         let mut answer = self.call("DOM.getOuterHTML", node).await?;

@@ -50,7 +50,7 @@ fn parse(value: &str) -> Option<ContentType> {
     }
     let mut charset = None;
     while !parameters.is_empty() {
-        let (parameter, behind) = parameter(parameters);
+        let (parameter, behind) = parse_parameter(parameters);
         parameters = behind;
         if let Some((name, value)) = parameter
             && name.eq_ignore_ascii_case("charset")
@@ -65,7 +65,7 @@ fn parse(value: &str) -> Option<ContentType> {
 }
 
 /// The first parameter of `text` (`None` if invalid), and the text after its semicolon.
-fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
+fn parse_parameter(text: &str) -> (Option<(&str, String)>, &str) {
     let text = text.trim_start_matches(is_space);
     let name_end = text.find([';', '=']).unwrap_or(text.len());
     let (name, rest) = text.split_at(name_end);

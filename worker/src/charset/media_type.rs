@@ -45,7 +45,7 @@ pub fn is_supported_type(content_type: &str) -> bool {
 
 /// The kind of a body. A well-known binary format is unsupported even if the server calls it a page; without a useful
 /// header, the body decides.
-pub fn media_type(content_type: Option<&str>, body: &[u8]) -> Kind {
+pub fn content_kind(content_type: Option<&str>, body: &[u8]) -> Kind {
     if magic::is_binary_format(body) {
         return Kind::Unsupported;
     }

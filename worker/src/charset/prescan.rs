@@ -25,7 +25,7 @@ pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     if head.starts_with(b"\0<\0?\0x") {
         return Some(UTF_16BE);
     }
-    xml_declaration(head).or_else(|| meta_element(head))
+    xml_declared_encoding(head).or_else(|| meta_declared_encoding(head))
 }
 
 /// The encoding that a label names. A declaration that is readable as ASCII cannot be in UTF-16, so a declared UTF-16
@@ -39,7 +39,7 @@ fn encoding_of_label(label: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// The encoding declared by `<?xml version="1.0" encoding="..."?>`.
-fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
+fn xml_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     if !head.starts_with(b"<?xml") {
         return None;
     }
@@ -55,7 +55,7 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
 
 /// The encoding declared by `<meta charset>` or `<meta http-equiv=content-type content>`, outside comments, other tags
 /// and texts.
-fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
+fn meta_declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
         rest = &rest[position(rest, b"<")?..];
@@ -65,7 +65,7 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
             rest = &rest[position(rest, b"-->")? + 3..];
             continue;
         }
-        let (tag, behind) = tag(rest);
+        let (tag, behind) = parse_tag(rest);
         if let Some(mut attributes) = tag {
             let is_meta = attributes.name.eq_ignore_ascii_case(b"meta");
             let found = is_meta.then(|| encoding_of_meta(&mut attributes)).flatten();
@@ -105,7 +105,7 @@ fn skip_text_element<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
 
 /// The start or end tag at the beginning of a text, and the rest after it. For other markup, such as `<!DOCTYPE ...>`,
 /// `None` and the rest.
-fn tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
+fn parse_tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
     let inner = &text[1..];
     let name = inner.strip_prefix(b"/").unwrap_or(inner);
     if name.first().is_some_and(u8::is_ascii_alphabetic) {
@@ -189,12 +189,12 @@ impl<'a> Iterator for Attributes<'a> {
         };
         self.rest = value;
         self.skip(|b| b.is_ascii_whitespace());
-        Some((name, self.value()))
+        Some((name, self.read_value()))
     }
 }
 
 impl<'a> Attributes<'a> {
-    fn value(&mut self) -> &'a [u8] {
+    fn read_value(&mut self) -> &'a [u8] {
         let quote = match self.rest.first() {
             Some(quote @ (b'"' | b'\'')) => *quote,
             _ => {

@@ -7,7 +7,7 @@ fn html_encoding(body: impl AsRef<[u8]>) -> &'static Encoding {
 }
 
 /// A page whose text is not UTF-8, so only a declaration gives its encoding.
-fn declaring(declaration: &str) -> Vec<u8> {
+fn page_declaring(declaration: &str) -> Vec<u8> {
     [declaration.as_bytes(), b"<p>\xcf\xf0"].concat()
 }
 
@@ -30,7 +30,7 @@ fn the_header_goes_before_the_page() {
         "text/html; charset=cp1251, text/html",
         "text/plain; charset=koi8-r, text/html; charset=cp1251",
     ] {
-        let page = declaring("<meta charset=shift_jis>");
+        let page = page_declaring("<meta charset=shift_jis>");
         assert_eq!(
             encoding_of(&page, Some(header), Kind::Html),
             WINDOWS_1251,
@@ -45,7 +45,7 @@ fn the_header_goes_before_the_page() {
         "text/html; charset='cp1251'",
         "text/plain; charset=cp1251, text/html",
     ] {
-        let page = declaring("<meta charset=shift_jis>");
+        let page = page_declaring("<meta charset=shift_jis>");
         assert_eq!(
             encoding_of(&page, Some(header), Kind::Html),
             SHIFT_JIS,
@@ -112,7 +112,7 @@ fn a_page_may_declare_its_encoding() {
         ),
     ] {
         assert_eq!(
-            html_encoding(declaring(declaration)),
+            html_encoding(page_declaring(declaration)),
             expected,
             "{declaration}"
         );
@@ -145,7 +145,7 @@ fn invalid_declarations_are_ignored() {
         "<script><meta charset=cp1251></scr",
     ] {
         assert_eq!(
-            html_encoding(declaring(declaration)),
+            html_encoding(page_declaring(declaration)),
             WINDOWS_1252,
             "{declaration}"
         );
@@ -159,7 +159,7 @@ fn a_declared_utf_16_means_utf_8() {
         assert_eq!(html_encoding(page), UTF_8, "{label}");
     }
     assert_eq!(
-        html_encoding(declaring("<meta charset=x-user-defined>")),
+        html_encoding(page_declaring("<meta charset=x-user-defined>")),
         WINDOWS_1252
     );
     assert_eq!(encoding_of(b"<\0?\0x\0m\0l\0", None, Kind::Xml), UTF_16LE);
@@ -171,7 +171,7 @@ fn a_declaration_that_the_body_refutes_is_not_followed() {
     for label in ["iso-8859-1", "windows-1252", "latin1", "us-ascii"] {
         let declaration = format!("<meta charset={label}>");
         assert_eq!(html_encoding(format!("{declaration}caf\u{e9}")), UTF_8);
-        assert_eq!(html_encoding(declaring(&declaration)), WINDOWS_1252);
+        assert_eq!(html_encoding(page_declaring(&declaration)), WINDOWS_1252);
         assert_eq!(html_encoding(declaration), WINDOWS_1252);
     }
     let header = Some("text/html; charset=utf-8");
@@ -193,7 +193,7 @@ fn without_a_declaration_it_is_utf_8_if_valid() {
 #[test]
 fn a_late_declaration_is_better_than_a_guess() {
     let late = format!("{}<meta charset=windows-1251>", " ".repeat(5000));
-    assert_eq!(html_encoding(declaring(&late)), WINDOWS_1251);
+    assert_eq!(html_encoding(page_declaring(&late)), WINDOWS_1251);
     assert_eq!(html_encoding(late + "é"), UTF_8);
 }
 
@@ -246,7 +246,7 @@ fn any_bytes_become_text() {
             let text = decode(&body, None, kind);
             assert!(text.len() <= 3 * body.len());
         }
-        media_type(None, &body);
+        content_kind(None, &body);
     }
 }
 
@@ -303,15 +303,15 @@ fn a_binary_is_unsupported_whatever_the_header_says() {
     ] {
         for header in [Some("text/html"), Some("application/json"), None] {
             assert_eq!(
-                media_type(header, body),
+                content_kind(header, body),
                 Kind::Unsupported,
                 "{}",
                 body.escape_ascii()
             );
         }
     }
-    assert_eq!(media_type(Some("text/html"), b"\0\0<p>\0"), Kind::Html);
-    assert_eq!(media_type(Some("text/html"), b""), Kind::Html);
+    assert_eq!(content_kind(Some("text/html"), b"\0\0<p>\0"), Kind::Html);
+    assert_eq!(content_kind(Some("text/html"), b""), Kind::Html);
 }
 
 #[test]
@@ -337,9 +337,14 @@ fn without_a_header_the_body_decides_the_kind() {
         (b"", Kind::Text),
         (b"hello \0\x01\x02", Kind::Unsupported),
     ] {
-        assert_eq!(media_type(None, body), expected, "{}", body.escape_ascii());
         assert_eq!(
-            media_type(Some("*/*"), body),
+            content_kind(None, body),
+            expected,
+            "{}",
+            body.escape_ascii()
+        );
+        assert_eq!(
+            content_kind(Some("*/*"), body),
             expected,
             "{}",
             body.escape_ascii()

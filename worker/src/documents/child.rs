@@ -67,7 +67,7 @@ pub(super) async fn read(
     };
     ended
         .map_err(|error| NoDocument::NotRead(format!("a reader of documents is lost: {error}")))?
-        .report(body, this_try)
+        .into_report(body, this_try)
 }
 
 /// The reader was ended from outside. The document may be the cause, so the last try decides.
@@ -153,7 +153,7 @@ async fn read_last_bytes(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> V
 }
 
 impl EndedReader {
-    fn report(self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
+    fn into_report(self, body: &[u8], this_try: Attempt) -> Result<Report, NoDocument> {
         let kind = coarse_kind(body);
         if self.status.success() {
             let report = Report::parse(self.output, MAX_TEXT_BYTES)
@@ -199,7 +199,7 @@ mod tests {
             output: Vec::new(),
             words: words.into(),
         };
-        match ended.report(b"%PDF-1.4", this_try) {
+        match ended.into_report(b"%PDF-1.4", this_try) {
             Ok(report) => Ok(report.status.as_str()),
             Err(NoDocument::NotRead(reason)) => Err(reason),
             Err(_) => Err("something else".into()),

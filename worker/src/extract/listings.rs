@@ -11,7 +11,7 @@ use crate::task_result::TaskResult;
 /// Separates the links of rows from those of the page. A row's links belong to its own record; links of the page would
 /// belong to the page's records. A page whose rows have links is requested unconditionally, because these links are not
 /// stored with it.
-pub(super) fn keep_links_apart(result: &mut TaskResult) {
+pub(super) fn separate_row_links(result: &mut TaskResult) {
     let rows = result.listings.iter().flat_map(|listing| &listing.rows);
     let of_rows: HashSet<&str> = rows
         .flat_map(|row| &row.links)

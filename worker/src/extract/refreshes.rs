@@ -16,7 +16,7 @@ use crate::blocks::{self, LONGEST_REFRESH_SECONDS, PageRefresh, Refresh, is_same
 use crate::task_result::TaskResult;
 
 /// Ends a read page as a redirect if it only sends its readers on. `html` is its text, if it is HTML.
-pub(crate) fn end_if_sent_on(result: &mut TaskResult, url: &Url, html: Option<&str>) {
+pub(crate) fn end_if_redirecting(result: &mut TaskResult, url: &Url, html: Option<&str>) {
     let is_read = result.fields.values().any(has_value);
     if result.outcome != Outcome::Ok || is_read {
         return;

@@ -98,7 +98,7 @@ impl Repeats {
             fields: is_read.then(|| hash(&format!("{:?}", result.fields))),
             links: &result.links,
         };
-        let Some(seen) = self.repetition(&page) else {
+        let Some(seen) = self.find_repetition(&page) else {
             return;
         };
         if !result.links.is_empty() {
@@ -108,12 +108,12 @@ impl Repeats {
     }
 
     /// How a page repeats others, in words, if it does.
-    fn repetition(&mut self, page: &Page<'_>) -> Option<String> {
-        let is_same = self.is_same(page);
-        let is_same_but_for_address = self.is_same_but_for_address(page);
+    fn find_repetition(&mut self, page: &Page<'_>) -> Option<String> {
+        let is_same = self.note_content(page);
+        let is_same_but_for_address = self.note_content_without_address(page);
         let is_of_long_row = self.branches.note_page(&mut self.features, page);
         let is_repeated = is_same || is_same_but_for_address;
-        if !is_repeated && !is_of_long_row || self.branches.leads_on(&mut self.features, page) {
+        if !is_repeated && !is_of_long_row || self.branches.note_links(&mut self.features, page) {
             return None;
         }
         Some(match is_repeated {
@@ -125,13 +125,13 @@ impl Repeats {
         })
     }
 
-    fn is_same(&mut self, page: &Page<'_>) -> bool {
+    fn note_content(&mut self, page: &Page<'_>) -> bool {
         let shown = address::without_address(page.url, page.shown.text.clone());
         let content = hash(&(page.scope, shown, page.shown.media));
         self.note_url_of_content(content, page.url)
     }
 
-    fn is_same_but_for_address(&mut self, page: &Page<'_>) -> bool {
+    fn note_content_without_address(&mut self, page: &Page<'_>) -> bool {
         let Some(essence) = &page.address.essence else {
             return false;
         };

@@ -82,7 +82,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
         Follow::All => extraction.all_links,
         Follow::None => Vec::new(),
     };
-    listings::keep_links_apart(&mut result);
+    listings::separate_row_links(&mut result);
     let feeds = extraction.feeds.into_iter();
     result
         .listed

@@ -52,7 +52,7 @@ impl BodyLimits {
     /// Whether the body so far may be one of the files that are accepted besides pages.
     fn may_become_file(&self, body: &[u8]) -> bool {
         let files = self.rule.files();
-        files.documents && webfill_reader::is_candidate(body) != Some(false)
+        files.documents && webfill_reader::may_need_reader(body) != Some(false)
             || files.sitemaps && sitemaps::may_become_sitemap(body, files.is_named_sitemap)
     }
 }
@@ -126,7 +126,7 @@ async fn next_chunk(
     waited: Duration,
 ) -> Result<Option<bytes::Bytes>, NoBody> {
     let until = limits.deadline.min(Instant::now() + limits.pause);
-    match timeout_at(until, incoming.chunk()).await {
+    match timeout_at(until, incoming.next_chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
         Ok(Err(error)) => Err(NoBody::Failed(error)),
         // Without the wait for memory, the time might have been enough.

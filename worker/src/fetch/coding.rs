@@ -18,7 +18,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap, TRANSFER_ENCODING};
 use webfill_wire::Outcome;
 
-use super::header::list;
+use super::header::joined_header;
 use crate::fetch_error::FetchError;
 
 /// The supported codings, as named in requests.
@@ -48,7 +48,7 @@ pub(super) struct UnknownCoding(pub String);
 /// The codings of a body, in the order in which they were applied.
 pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding> {
     let mut codings = Vec::new();
-    let named = list(headers, CONTENT_ENCODING).unwrap_or_default();
+    let named = joined_header(headers, CONTENT_ENCODING).unwrap_or_default();
     for name in named.split(',') {
         let name = name.trim().to_ascii_lowercase();
         if !is_no_coding(&name) {
@@ -62,8 +62,8 @@ pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding>
 }
 
 /// A transfer coding that the client has not decoded. The client decodes chunks if they are the outermost coding.
-pub(super) fn transfer_coding_left(headers: &HeaderMap) -> Option<String> {
-    let named = list(headers, TRANSFER_ENCODING)?.to_ascii_lowercase();
+pub(super) fn remaining_transfer_coding(headers: &HeaderMap) -> Option<String> {
+    let named = joined_header(headers, TRANSFER_ENCODING)?.to_ascii_lowercase();
     let mut names = named
         .split(',')
         .map(str::trim)

@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderMap, LOCATION};
 use webfill_wire::Outcome;
 
 use super::coding::{self, UnknownCoding};
-use super::header::{list, url};
+use super::header::{joined_header, url_header};
 use super::limiter::answer_of;
 use super::{BodyRule, Fetched};
 use crate::charset;
@@ -19,13 +19,13 @@ use crate::sitemaps;
 pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule) -> Fetched {
     let headers = &head.headers;
     let status = head.status.as_u16();
-    let content_type = list(headers, CONTENT_TYPE);
+    let content_type = joined_header(headers, CONTENT_TYPE);
     let redirect = match status {
-        301 | 302 | 303 | 307 | 308 => url(headers, LOCATION),
+        301 | 302 | 303 | 307 | 308 => url_header(headers, LOCATION),
         _ => None,
     };
     let (outcome, error) = match status {
-        206 if is_part(headers) => {
+        206 if is_partial(headers) => {
             let reason = "the server sent only a part of the body, unrequested";
             (Outcome::HttpError, Some(reason.to_owned()))
         }
@@ -54,7 +54,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
 }
 
 /// Whether an answer declares that its body is only a part.
-fn is_part(headers: &HeaderMap) -> bool {
+fn is_partial(headers: &HeaderMap) -> bool {
     let Some(range) = headers.get(CONTENT_RANGE) else {
         return false;
     };
@@ -70,7 +70,7 @@ fn is_part(headers: &HeaderMap) -> bool {
 /// Why a body cannot be decoded, if so. It matters for robots.txt, too, because the file might forbid anything. The
 /// browser judges the answers to its own requests itself.
 fn undecodable_reason(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
-    if let Some(name) = coding::transfer_coding_left(headers) {
+    if let Some(name) = coding::remaining_transfer_coding(headers) {
         return Some(format!("unknown transfer coding {name:?}"));
     }
     let unknown = coding::codings(headers).err();

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// A header that is a URL. Non-ASCII bytes are escaped as they came, whatever their encoding, as browsers do.
-pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+pub(super) fn url_header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let mut url = String::new();
     for byte in headers.get(name)?.as_bytes() {
         if byte.is_ascii() {
@@ -20,7 +20,7 @@ pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 /// A header that may occur several times, as one list (RFC 9110, 5.3).
-pub(super) fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+pub(super) fn joined_header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(to_lossy_text).collect();
     (!values.is_empty()).then(|| values.join(", "))
 }
@@ -34,9 +34,9 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
 
 /// Reads `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. Clear deviations from the standard
 /// are accepted, too: fractions, units, and other notations of GMT in a date.
-pub fn retry_after(value: &str) -> Option<Duration> {
+pub fn parse_retry_after(value: &str) -> Option<Duration> {
     let value = value.trim();
-    let wait = time_span(value).or_else(|| {
+    let wait = parse_time_span(value).or_else(|| {
         let date = ["+0000", "-0000", "UTC", "UT"]
             .iter()
             .find_map(|zone| value.strip_suffix(zone))
@@ -48,7 +48,7 @@ pub fn retry_after(value: &str) -> Option<Duration> {
 }
 
 /// A number of seconds, or of the unit after it; fractions are rounded up.
-fn time_span(value: &str) -> Option<Duration> {
+fn parse_time_span(value: &str) -> Option<Duration> {
     let end = value.find(|c: char| !c.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
     if digits.is_empty() {
@@ -83,12 +83,12 @@ mod tests {
     #[test]
     fn headers_that_come_twice_are_one_list() {
         let mut headers = HeaderMap::new();
-        assert_eq!(list(&headers, CONTENT_TYPE), None);
+        assert_eq!(joined_header(&headers, CONTENT_TYPE), None);
         for value in ["text/html; charset=a", "text/html"] {
             headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
         }
         let expected = Some("text/html; charset=a, text/html");
-        assert_eq!(list(&headers, CONTENT_TYPE).as_deref(), expected);
+        assert_eq!(joined_header(&headers, CONTENT_TYPE).as_deref(), expected);
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(LOCATION, HeaderValue::from_bytes(sent).unwrap());
-            assert_eq!(url(&headers, LOCATION).as_deref(), Some(expected));
+            assert_eq!(url_header(&headers, LOCATION).as_deref(), Some(expected));
         }
     }
 
@@ -121,31 +121,31 @@ mod tests {
             ("\"5\"", None),
         ] {
             let expected = seconds.map(Duration::from_secs);
-            assert_eq!(retry_after(value), expected, "{value}");
+            assert_eq!(parse_retry_after(value), expected, "{value}");
         }
         let soon = SystemTime::now() + Duration::from_secs(60);
         for zone in ["+0000", "UTC"] {
             let date = httpdate::fmt_http_date(soon).replace("GMT", zone);
-            let wait = retry_after(&date).unwrap();
+            let wait = parse_retry_after(&date).unwrap();
             assert!(wait > Duration::from_secs(50), "{date}");
         }
     }
 
     #[test]
     fn retry_after_is_read_as_seconds_or_as_a_date() {
-        assert_eq!(retry_after(" 120 "), Some(Duration::from_secs(120)));
-        assert_eq!(retry_after("soon"), None);
-        assert_eq!(retry_after("-5"), None);
+        assert_eq!(parse_retry_after(" 120 "), Some(Duration::from_secs(120)));
+        assert_eq!(parse_retry_after("soon"), None);
+        assert_eq!(parse_retry_after("-5"), None);
         let past = "Sun, 06 Nov 1994 08:49:37 GMT";
-        assert_eq!(retry_after(past), Some(Duration::ZERO));
+        assert_eq!(parse_retry_after(past), Some(Duration::ZERO));
         let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
-        let wait = retry_after(&future).unwrap();
+        let wait = parse_retry_after(&future).unwrap();
         assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
-        let far = retry_after("99999999999999999").unwrap();
+        let far = parse_retry_after("99999999999999999").unwrap();
         assert_eq!(far, LONGEST_RETRY_AFTER);
-        let far = retry_after("99999999999999999999999").unwrap();
+        let far = parse_retry_after("99999999999999999999999").unwrap();
         assert_eq!(far, LONGEST_RETRY_AFTER, "more than a number holds");
-        let far = retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
+        let far = parse_retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
         assert_eq!(far, LONGEST_RETRY_AFTER);
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct IncomingBody {
 impl IncomingBody {
     /// Separates the body from its head. The head then describes the decoded body, without its coding and length. An
     /// unknown coding stays in the head. `keep` is for the archive.
-    pub fn of(response: Response, keep: Option<RawCopy>) -> (Parts, IncomingBody) {
+    pub fn split_response(response: Response, keep: Option<RawCopy>) -> (Parts, IncomingBody) {
         let (mut head, body) = http::Response::from(response).into_parts();
         let decoder = match coding::codings(&head.headers) {
             Ok(codings) => {
@@ -42,7 +42,7 @@ impl IncomingBody {
     }
 
     /// The next piece, decoded.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
         let Some(decoder) = &mut self.decoder else {
             return Ok(next_data(&mut self.sent).await?);
         };
@@ -228,12 +228,12 @@ mod tests {
             .header("content-length", body.len())
             .body(reqwest::Body::from(body))
             .unwrap();
-        IncomingBody::of(response.into(), Some(RawCopy::new(most_bytes)))
+        IncomingBody::split_response(response.into(), Some(RawCopy::new(most_bytes)))
     }
 
     async fn read_decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {
         let mut all = Vec::new();
-        while let Some(chunk) = body.chunk().await? {
+        while let Some(chunk) = body.next_chunk().await? {
             all.extend_from_slice(&chunk);
         }
         Ok(all)
@@ -255,7 +255,7 @@ mod tests {
     async fn unread_and_undecodable_bodies_are_kept_as_well() {
         for sent in [gzip(b"some text"), b"not gzip at all".to_vec()] {
             let (_, mut body) = incoming_body(sent.clone(), 1_000);
-            let _ = body.chunk().await;
+            let _ = body.next_chunk().await;
             while body.keep_chunk().await {}
             assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
         }

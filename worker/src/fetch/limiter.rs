@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::header::{DATE, HeaderMap};
 
-use super::header::retry_after;
+use super::header::parse_retry_after;
 use crate::politeness::Answer;
 
 /// Headers with the time after which the next request is welcome.
@@ -43,11 +43,11 @@ const EPOCH_MILLISECONDS: f64 = 1e12;
 /// The meaning of an answer for the pace of requests.
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
-        429 => too_many(headers),
+        429 => too_many_answer(headers),
         503 | 529 => overloaded_answer(headers),
         // Both statuses mean that there is no such page, whatever headers come with them.
         404 | 410 => Answer::Served,
-        400.. => refusal(headers),
+        400.. => refusal_answer(headers),
         _ => Answer::Served,
     }
 }
@@ -59,16 +59,16 @@ pub fn overloaded_answer(headers: &HeaderMap) -> Answer {
     }
 }
 
-fn too_many(headers: &HeaderMap) -> Answer {
+fn too_many_answer(headers: &HeaderMap) -> Answer {
     Answer::TooMany {
         retry_after: requested_wait(headers),
     }
 }
 
 /// A failure whose status does not show whether the page is the cause.
-fn refusal(headers: &HeaderMap) -> Answer {
+fn refusal_answer(headers: &HeaderMap) -> Answer {
     match named_wait(headers) {
-        _ if limit(headers).is_spent => too_many(headers),
+        _ if parse_rate_limit(headers).is_spent => too_many_answer(headers),
         Some(retry_after) => Answer::Refused { retry_after },
         None => Answer::Served,
     }
@@ -76,15 +76,15 @@ fn refusal(headers: &HeaderMap) -> Answer {
 
 /// The wait that the server asks for, if any.
 fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
-    named_wait(headers).or_else(|| limit(headers).more_in)
+    named_wait(headers).or_else(|| parse_rate_limit(headers).more_in)
 }
 
 fn named_wait(headers: &HeaderMap) -> Option<Duration> {
-    let values = WAITS.iter().flat_map(|name| texts(headers, name));
-    values.filter_map(retry_after).max()
+    let values = WAITS.iter().flat_map(|name| header_texts(headers, name));
+    values.filter_map(parse_retry_after).max()
 }
 
-fn texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+fn header_texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).iter();
     values.filter_map(|value| value.to_str().ok())
 }
@@ -107,17 +107,17 @@ impl RateLimit {
     }
 }
 
-fn limit(headers: &HeaderMap) -> RateLimit {
+fn parse_rate_limit(headers: &HeaderMap) -> RateLimit {
     let mut limit = RateLimit::default();
-    let left = LEFT.iter().flat_map(|name| texts(headers, name));
+    let left = LEFT.iter().flat_map(|name| header_texts(headers, name));
     // One header may hold several windows.
     let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
     left.sort_by_key(|left| !is_zero(left));
-    let now = now_of(headers);
-    let more = MORE.iter().flat_map(|name| texts(headers, name));
+    let now = server_time(headers);
+    let more = MORE.iter().flat_map(|name| header_texts(headers, name));
     let more = more.filter_map(|text| time_until(text, now)).max();
     limit.add(left.first().copied(), more);
-    for text in texts(headers, BOTH) {
+    for text in header_texts(headers, BOTH) {
         parse_combined_header(text, &mut limit);
     }
     limit
@@ -131,9 +131,9 @@ fn parse_combined_header(text: &str, limit: &mut RateLimit) {
         for (name, value) in policy.split(';').filter_map(|pair| pair.split_once('=')) {
             match name.trim() {
                 "remaining" => left = Some(value),
-                "reset" => more = retry_after(value),
+                "reset" => more = parse_retry_after(value),
                 "r" => left_of_policy = Some(value),
-                "t" => more_of_policy = retry_after(value),
+                "t" => more_of_policy = parse_retry_after(value),
                 _ => {}
             }
         }
@@ -156,15 +156,15 @@ fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     let since_epoch = match number {
         Some(number) if number >= EPOCH_MILLISECONDS => number / 1_000.0,
         Some(number) if number >= EPOCH_SECONDS => number,
-        Some(_) | None => return retry_after(text),
+        Some(_) | None => return parse_retry_after(text),
     };
     let at = UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(since_epoch).ok()?)?;
     let seconds = at.duration_since(now).unwrap_or_default().as_secs_f64();
-    retry_after(&format!("{}", seconds.ceil()))
+    parse_retry_after(&format!("{}", seconds.ceil()))
 }
 
 /// The time by the server's clock, which the other times in its headers refer to.
-fn now_of(headers: &HeaderMap) -> SystemTime {
+fn server_time(headers: &HeaderMap) -> SystemTime {
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
     date.unwrap_or_else(SystemTime::now)

@@ -28,7 +28,7 @@ pub async fn read_beginning(incoming: &mut IncomingBody, deadline: Instant) -> V
     let limit = deadline.min(Instant::now() + LONGEST_WAIT);
     let mut body = Vec::new();
     while body.len() <= BEGINNING_BYTES {
-        match timeout_at(limit, incoming.chunk()).await {
+        match timeout_at(limit, incoming.next_chunk()).await {
             Ok(Ok(Some(chunk))) => {
                 let room = BEGINNING_BYTES + 1 - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);

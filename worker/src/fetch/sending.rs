@@ -56,11 +56,11 @@ impl Fetcher {
         if let Err(refusal) = self.resolver.check_peer(response.remote_addr()) {
             return Err(Fetched::unanswered(Outcome::UnsafeAddress, refusal).into());
         }
-        let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
+        let exchange = sent.map(|sent| self.begin_exchange(spec, &sent, &response));
         let kept = exchange
             .is_some()
             .then(|| RawCopy::new(self.most_bytes(spec.rule)));
-        let (head, body) = IncomingBody::of(response, kept);
+        let (head, body) = IncomingBody::split_response(response, kept);
         Ok(Received {
             head,
             body,
@@ -73,7 +73,7 @@ impl Fetcher {
         spec: &RequestSpec<'_>,
         connection_stays: bool,
     ) -> Result<Answered, NoAnswer> {
-        let (client, request) = self.request(spec, connection_stays).build_split();
+        let (client, request) = self.build_request(spec, connection_stays).build_split();
         let request = request.map_err(|error| self.note_failure(error))?;
         let archives = self.archived_agent.is_some();
         let sent = archives.then(|| SentRequest::new(&request, now_ms()));
@@ -87,7 +87,10 @@ impl Fetcher {
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
         // A server may send 408 unasked before it closes an idle connection (RFC 9110, 15.5.9).
-        if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
+        if is_reused
+            && response.status() == StatusCode::REQUEST_TIMEOUT
+            && closes_connection(&response)
+        {
             let late =
                 Fetched::unanswered(Outcome::HttpError, "the server has closed the connection");
             return Err(NoAnswer::new(late, true));
@@ -109,7 +112,7 @@ impl Fetcher {
         NoAnswer::new(fetched, is_unprocessed)
     }
 
-    fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
+    fn build_request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
         let mut request = self.clients.get(spec.url);
         let of_site = match spec.rule {
             BodyRule::Beginning { .. } => Vec::new(),
@@ -138,7 +141,7 @@ impl Fetcher {
         }
     }
 
-    fn exchange(
+    fn begin_exchange(
         &self,
         spec: &RequestSpec<'_>,
         sent: &SentRequest,
@@ -166,7 +169,7 @@ fn ends_of(info: &HttpInfo) -> Ends {
     (info.local_addr(), info.remote_addr())
 }
 
-fn closes(response: &Response) -> bool {
+fn closes_connection(response: &Response) -> bool {
     let values = response.headers().get_all(CONNECTION);
     let mut values = values.iter().filter_map(|value| value.to_str().ok());
     values.any(|value| value.trim().eq_ignore_ascii_case("close"))
@@ -241,7 +244,7 @@ mod tests {
     }
 
     /// How a request ends if the server answers with these frames and then closes the connection.
-    async fn ended_by(frames: Vec<u8>) -> h2::Error {
+    async fn error_after_frames(frames: Vec<u8>) -> h2::Error {
         let (ours, mut server) = duplex(1 << 16);
         let answering = async move {
             // The preface and the frames of the request.
@@ -286,7 +289,7 @@ mod tests {
             ("ended by an error", go_away(0, 2), false, true),
             ("left without a word", Vec::new(), false, true),
         ] {
-            let error = ended_by(frames).await;
+            let error = error_after_frames(frames).await;
             assert_eq!(is_refused(&error), refused, "{name}: {error:?}");
             assert_eq!(is_connection_closed(&error), closed, "{name}: {error:?}");
         }

@@ -18,7 +18,7 @@ const MOST_NAMES_KEPT: usize = 4_096;
 
 /// The address that the task must be counted for, if it was counted for another one. Must be called before the
 /// first request for the task. Holds no fetch permit.
-pub(super) async fn counted_elsewhere(
+pub(super) async fn look_up_changed_address(
     turns: &Turns,
     names_given_back: &RefCell<ReturnedTaskNames>,
     (task, url): (&Task, &Url),
@@ -28,7 +28,7 @@ pub(super) async fn counted_elsewhere(
         return None;
     }
     let name = turns.look_up_host(url, permit).await;
-    if turns.interrupt.stops(permit) {
+    if turns.interrupt.is_called_back(permit) {
         return None;
     }
     let addresses = turns.resolver.allowed_addresses(url).await;

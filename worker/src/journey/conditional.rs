@@ -47,7 +47,7 @@ impl Condition {
 
     /// Copies the stored page into the result if the page has not changed. If the stored page cannot be read, the task
     /// is given back, so that nothing of it is lost.
-    pub(super) async fn keep_unchanged(
+    pub(super) async fn restore_if_unchanged(
         self,
         journey: &Journey,
         mut page: FetchedPage,

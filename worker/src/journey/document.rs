@@ -11,7 +11,7 @@ use crate::permits::Permit;
 /// A task whose document the machine could not read is given back, except at this delivery and later ones.
 const MAX_DELIVERIES: u32 = 3;
 
-fn try_of(task: &Task) -> Attempt {
+fn attempt_of(task: &Task) -> Attempt {
     match task.delivery.number < MAX_DELIVERIES {
         true => Attempt::Early,
         false => Attempt::Last,
@@ -45,10 +45,10 @@ pub(super) async fn read(
     };
     let content_type = page.result.content_type.clone();
     let body = std::mem::take(&mut page.body);
-    let this_try = try_of(&page.result.task);
+    let this_try = attempt_of(&page.result.task);
     let keeps = page.result.crawl.needs_feature(Feature::KeepBodies);
     let kept_bytes = keeps.then_some(journey.kept_body_bytes);
-    let reading = documents.read(body, content_type, this_try, kept_bytes);
+    let reading = documents.read_and_keep(body, content_type, this_try, kept_bytes);
     match reading.await {
         Ok(document) => {
             let kept = document

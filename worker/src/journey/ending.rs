@@ -9,7 +9,7 @@ use webfill_wire::{CrawlSettings, Evidence, Outcome, Task};
 use super::sitemaps::result_with_sitemaps;
 use super::state::Journey;
 use super::turns::TakenTurn;
-use crate::extract::{FetchedPage, Work, end_if_sent_on};
+use crate::extract::{FetchedPage, Work, end_if_redirecting};
 use crate::snapshot;
 use crate::task_result::TaskResult;
 
@@ -22,7 +22,7 @@ impl Journey {
                 // The body might be a sitemap that is still being written, so its next request must be unconditional.
                 page.result.validators = None;
                 if let Ok(url) = Url::parse(&page.result.task.url) {
-                    end_if_sent_on(&mut page.result, &url, None);
+                    end_if_redirecting(&mut page.result, &url, None);
                 }
             }
             page.result.snapshot = snapshot::snapshot_without_page(&page.result);

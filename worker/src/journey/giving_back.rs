@@ -22,7 +22,7 @@ impl Journey {
 
     /// Gives back a task before any request for it, so that the dispatcher counts it for this address.
     pub(super) fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
-        let returned = returned(ReturnCause::Unstarted, task, None);
+        let returned = task_returned(ReturnCause::Unstarted, task, None);
         (self.give_back)(vec![TaskReturned {
             address: Some(address),
             ..returned
@@ -37,11 +37,11 @@ impl Journey {
     }
 
     fn return_as(&self, cause: ReturnCause, task: &Task, clock: Option<SiteClock>) {
-        (self.give_back)(vec![returned(cause, task, clock)]);
+        (self.give_back)(vec![task_returned(cause, task, clock)]);
     }
 }
 
-fn returned(cause: ReturnCause, task: &Task, clock: Option<SiteClock>) -> TaskReturned {
+fn task_returned(cause: ReturnCause, task: &Task, clock: Option<SiteClock>) -> TaskReturned {
     TaskReturned {
         task: task.task,
         delivery: task.delivery,

@@ -33,7 +33,7 @@ impl Interrupt {
     }
 
     /// Whether the permit's task must be given back if its page was not requested yet.
-    pub(super) fn stops(&self, permit: &Permit) -> bool {
+    pub(super) fn is_called_back(&self, permit: &Permit) -> bool {
         self.draining.get() || permit.is_recalled()
     }
 
@@ -44,9 +44,9 @@ impl Interrupt {
         future: impl Future<Output = T>,
     ) -> Option<T> {
         let mut future = pin!(future);
-        while !self.stops(permit) {
+        while !self.is_called_back(permit) {
             tokio::select! {
-                value = &mut future => return (!self.stops(permit)).then_some(value),
+                value = &mut future => return (!self.is_called_back(permit)).then_some(value),
                 () = self.called_back.notified() => {}
             }
         }
@@ -55,7 +55,7 @@ impl Interrupt {
 
     /// Sleeps, but at most until tasks are called back.
     pub(super) async fn sleep_until(&self, until: Instant, permit: &Permit) {
-        if !self.stops(permit) {
+        if !self.is_called_back(permit) {
             tokio::select! {
                 () = tokio::time::sleep_until(until.into()) => {}
                 () = self.called_back.notified() => {}

@@ -16,7 +16,7 @@ use crate::sites::Turn;
 impl Journey {
     /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
     /// neither this worker nor the shared cache knows it.
-    pub(super) async fn permission(
+    pub(super) async fn check_permission(
         &self,
         task: &Task,
         url: &Url,
@@ -37,7 +37,8 @@ impl Journey {
             return (refused, None);
         }
         let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
-        let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
+        let check =
+            PermissionCheck::begin(task, url, looks_up_twice, self.knowledge(), Now::read());
         robots_fetch::run_check(self, check, &task.site, permit).await
     }
 
@@ -45,10 +46,10 @@ impl Journey {
     /// meanwhile.
     async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
         let _name = self.turns.look_up_host(url, permit).await;
-        !self.interrupt.stops(permit) && self.resolver.is_private_host(url).await
+        !self.interrupt.is_called_back(permit) && self.resolver.is_private_host(url).await
     }
 
-    pub(super) fn known(&self) -> Knowledge<'_> {
+    pub(super) fn knowledge(&self) -> Knowledge<'_> {
         Knowledge {
             politeness: &self.politeness,
             sites: &self.sites,

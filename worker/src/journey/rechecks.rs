@@ -13,7 +13,7 @@ impl Rechecks {
     const ONE_OF: u32 = 5;
     const MOST_SITES: usize = 4_096;
 
-    pub(super) fn are_worth_it(&mut self, site: &str) -> bool {
+    pub(super) fn allow_recheck(&mut self, site: &str) -> bool {
         let Some(fruitless) = self.0.get_mut(site) else {
             return true;
         };

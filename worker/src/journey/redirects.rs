@@ -1,6 +1,6 @@
 //! The targets of redirects.
 
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 use webfill_wire::Outcome;
 
 use crate::task_result::TaskResult;
@@ -9,8 +9,8 @@ use crate::task_result::TaskResult;
 /// refuses it. A redirect to `url` itself leads nowhere and counts as an error of the page; most such servers want a
 /// cookie back.
 pub(super) fn take(result: &mut TaskResult, url: &Url, target: &str) {
-    let own = canonical(url.as_str(), None);
-    if own.is_ok() && canonical(target, Some(url)) == own {
+    let own = canonical_url(url.as_str(), None);
+    if own.is_ok() && canonical_url(target, Some(url)) == own {
         result.outcome = Outcome::HttpError;
         result.error = Some("it redirects to itself".into());
         tracing::warn!(

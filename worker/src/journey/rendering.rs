@@ -19,7 +19,7 @@ use crate::block_outcome;
 use crate::blocks::Sign;
 use crate::browser::{
     Answer, Browser, Page, PageFault, ReadError, RenderError, Rendered, Subresource,
-    SubresourceRequest, fresh_for, is_received,
+    SubresourceRequest, fresh_duration, is_received_header,
 };
 use crate::charset::{self, Kind};
 use crate::extract::FetchedPage;
@@ -194,7 +194,7 @@ impl Reading<'_> {
             return Ok(cached);
         }
         let (journey, permit, site) = (self.journey, self.visit.permit, &*task.site);
-        let (permission, _) = journey.permission(task, &request.url, permit).await;
+        let (permission, _) = journey.check_permission(task, &request.url, permit).await;
         let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { .. } => return Ok(Subresource::None),
@@ -207,7 +207,7 @@ impl Reading<'_> {
         }
         let turn = journey.turns.take(turn, site, &request.url, permit).await;
         let mut turn = turn.ok_or(Denied::NotStarted)?;
-        let asked = Request::now(&request.url, delay);
+        let asked = Request::begin(&request.url, delay);
         let agent = journey.user_agent_of(crawl);
         let asking =
             journey
@@ -226,11 +226,15 @@ impl Reading<'_> {
             "a subresource of a page was answered"
         );
         bytes.set(bytes.get() + fetched.body.len() as u64);
-        Ok(answer(browser, &request, fetched))
+        Ok(cache_subresource(browser, &request, fetched))
     }
 }
 
-fn answer(browser: &Browser, request: &SubresourceRequest, fetched: Fetched) -> Subresource {
+fn cache_subresource(
+    browser: &Browser,
+    request: &SubresourceRequest,
+    fetched: Fetched,
+) -> Subresource {
     let Some(status) = fetched.status_code.filter(|_| has_answer(&fetched)) else {
         return Subresource::None;
     };
@@ -240,9 +244,12 @@ fn answer(browser: &Browser, request: &SubresourceRequest, fetched: Fetched) -> 
             .get(name)
             .and_then(|value| value.to_str().ok())
     };
-    let fresh_for = fresh_for(status, text("cache-control"), request.is_script);
+    let fresh_for = fresh_duration(status, text("cache-control"), request.is_script);
     let headers = fetched.headers.iter().filter_map(|(name, value)| {
-        let value = value.to_str().ok().filter(|_| is_received(name.as_str()))?;
+        let value = value
+            .to_str()
+            .ok()
+            .filter(|_| is_received_header(name.as_str()))?;
         Some((name.as_str().to_owned(), value.to_owned()))
     });
     let answer = Rc::new(Answer {
@@ -258,7 +265,7 @@ fn answer(browser: &Browser, request: &SubresourceRequest, fetched: Fetched) -> 
 /// Whether a page is rendered: only HTML with the outcome `ok` is.
 pub(super) fn is_rendered_in_browser(page: &FetchedPage) -> bool {
     page.result.outcome == Outcome::Ok
-        && charset::media_type(page.result.content_type.as_deref(), &page.body) == Kind::Html
+        && charset::content_kind(page.result.content_type.as_deref(), &page.body) == Kind::Html
 }
 
 /// Whether the server's response is complete.

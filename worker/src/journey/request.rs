@@ -80,7 +80,7 @@ impl Journey {
         let site = task.site.clone();
         let block = self.recognise_block(&mut fetched, url, &task, crawl.lane);
         let is_compared = fetched.outcome == Outcome::Ok && crawl.lane == Lane::Http;
-        let likeness = self.repeated_pages.borrow().resembled_answer(&site);
+        let likeness = self.repeated_pages.borrow().challenge_like_answer(&site);
         let mut result = TaskResult::of_unfetched(task, crawl, Outcome::NetworkError);
         result.likeness = likeness.filter(|_| is_compared);
         result.started_at_ms = request.started.wall_ms;

@@ -70,11 +70,11 @@ impl RunningCheck<'_> {
                     let found = journey.cache.robots(&origin, now_ms()).await;
                     // If the cache is unreachable, which it logs itself, the file is fetched from the web.
                     let entry = found.ok().flatten();
-                    check.note_cache_entry(entry.as_ref(), journey.known(), Now::read());
+                    check.note_cache_entry(entry.as_ref(), journey.knowledge(), Now::read());
                 }
                 Step::AwaitTurn(of) => match self.take_turn(of, check.awaited_url()).await {
-                    Ok(()) => check.note_turn(journey.known(), Now::read()),
-                    Err(NoTurn::Anothers) => check.note_no_turn(journey.known(), Now::read()),
+                    Ok(()) => check.note_turn(journey.knowledge(), Now::read()),
+                    Err(NoTurn::Anothers) => check.note_no_turn(journey.knowledge(), Now::read()),
                     Err(NoTurn::CalledBack) => return None,
                 },
                 Step::Request(url) => {
@@ -83,7 +83,7 @@ impl RunningCheck<'_> {
                         self.has_asked = true;
                         journey.turns.note_use(&self.of);
                     }
-                    check.note_response(answer, journey.known(), Now::read());
+                    check.note_response(answer, journey.knowledge(), Now::read());
                 }
                 Step::Decided(permission) => {
                     self.rules = check.take_rules();

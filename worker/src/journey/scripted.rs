@@ -65,7 +65,12 @@ impl Reading<'_> {
             .may_try(&site, kind, is_shell)
         {
             // The worker that passed the page on must learn that it is not tried.
-            if journey.browser.is_some() && !journey.scripted_pages.borrow().knows(&site, kind) {
+            if journey.browser.is_some()
+                && !journey
+                    .scripted_pages
+                    .borrow()
+                    .has_rendered_kind(&site, kind)
+            {
                 let seen = format!(
                     "{}; not tried, because similar pages were empty in a browser, too",
                     unread.seen
@@ -91,7 +96,7 @@ impl Reading<'_> {
         let (body, memory) = (std::mem::take(&mut unread.body), unread.memory.take());
         let page = FetchedPage {
             body,
-            ..FetchedPage::for_rereading(first.for_rereading(), memory)
+            ..FetchedPage::for_rereading(first.copy_for_rereading(), memory)
         };
         let second = match self.render(browser, page).await {
             Ok(page) if page.result.outcome == Outcome::Ok => journey.extract(page, None).await,
@@ -132,7 +137,7 @@ impl Reading<'_> {
             ..
         } = unread;
         let gain = match second.outcome {
-            Outcome::Ok => scripts::gain(&first, &second),
+            Outcome::Ok => scripts::describe_gain(&first, &second),
             Outcome::Redirected => Some(String::from("its scripts lead to another page")),
             _ => None,
         };

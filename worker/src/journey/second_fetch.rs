@@ -64,7 +64,7 @@ impl Reading<'_> {
         let Reading { journey, visit, .. } = *self;
         let is_later = visit.plan.check == CheckKind::Later;
         let site = &*first.task.site;
-        if is_later && !journey.rechecks.borrow_mut().are_worth_it(site) {
+        if is_later && !journey.rechecks.borrow_mut().allow_recheck(site) {
             return;
         }
         // Waits until a clock shown on the page has moved.
@@ -117,7 +117,7 @@ impl Reading<'_> {
         let Reading { journey, visit, .. } = *self;
         let Visit { url, permit, .. } = *visit;
         let (task, site) = (&first.task, &*first.task.site);
-        let (permission, _) = journey.permission(task, url, permit).await;
+        let (permission, _) = journey.check_permission(task, url, permit).await;
         let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
             Permission::Refused { .. } | Permission::NotAsked => return None,
@@ -132,7 +132,7 @@ impl Reading<'_> {
             return None;
         }
         let mut turn = journey.turns.take(turn, site, url, permit).await?;
-        let request = Request::now(url, delay);
+        let request = Request::begin(url, delay);
         let asking = journey.request_page(visit, request, (task, &first.crawl), &[], &mut turn);
         let asked = asking.await;
         // The page was requested, whatever the outcome of this request.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use serde_json::Map;
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 use webfill_wire::{CrawlSettings, Feature, LinkKind, Outcome, Task};
 
 use crate::extract::FetchedPage;
@@ -28,11 +28,11 @@ pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url)
 pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
     let named = rules.into_iter().flat_map(RobotsRules::sitemaps);
     let mut urls: Vec<String> = named
-        .filter_map(|named| canonical(named.trim(), Some(robots_txt)).ok())
+        .filter_map(|named| canonical_url(named.trim(), Some(robots_txt)).ok())
         .map(String::from)
         .collect();
     if urls.is_empty() {
-        urls.extend(canonical(USUAL_PLACE, Some(robots_txt)).map(String::from));
+        urls.extend(canonical_url(USUAL_PLACE, Some(robots_txt)).map(String::from));
     }
     urls
 }

@@ -112,7 +112,7 @@ impl Turns {
             let fetch = self.fetches.take(permit.priority());
             let fetch = self.interrupt.wait_unless_called_back(permit, fetch).await;
             let fetch = fetch.ok_or(NoTurn::CalledBack)?;
-            let memory = self.bodies.begin();
+            let memory = self.bodies.take_for_body();
             let memory = self.interrupt.wait_unless_called_back(permit, memory).await;
             let memory = memory.ok_or(NoTurn::CalledBack)?;
             if is_visit && !is_shared && self.belongs_to_another_worker(site).await {
@@ -145,7 +145,7 @@ impl Turns {
         if is_shared || !begins(Now::read()) {
             return;
         }
-        while !self.interrupt.stops(permit) {
+        while !self.interrupt.is_called_back(permit) {
             // The cache logs its own unavailability.
             let Ok(entry) = self.cache.site(site, now_ms()).await else {
                 break;
@@ -263,7 +263,7 @@ impl Turns {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
             match next {
-                Some(next) if next > Instant::now() && !self.interrupt.stops(permit) => {
+                Some(next) if next > Instant::now() && !self.interrupt.is_called_back(permit) => {
                     self.interrupt.sleep_until(next, permit).await;
                 }
                 _ => return,

@@ -30,7 +30,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn now(url: &Url, delay: Duration) -> Request {
+    pub(super) fn begin(url: &Url, delay: Duration) -> Request {
         Request {
             started: Now::read(),
             delay,

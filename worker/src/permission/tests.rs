@@ -13,7 +13,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn known(&self) -> Knowledge<'_> {
+    fn knowledge(&self) -> Knowledge<'_> {
         Knowledge {
             politeness: &self.politeness,
             sites: &self.sites,
@@ -27,7 +27,7 @@ impl Bench {
         let mut sites = self.sites.borrow_mut();
         sites.add(task.clone(), Duration::ZERO, now);
         drop(sites);
-        PermissionCheck::begin(&task, &url, looks_up_twice, self.known(), now)
+        PermissionCheck::begin(&task, &url, looks_up_twice, self.knowledge(), now)
     }
 }
 
@@ -69,14 +69,14 @@ fn response(status: u16, body: &str, now: Now) -> RobotsResponse {
 fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(false, now);
-    assert_eq!(check.next_step(), looks_up());
-    check.note_cache_entry(None, bench.known(), now);
-    assert_eq!(check.next_step(), awaits("a.org"));
-    check.note_turn(bench.known(), now);
+    assert_eq!(check.next_step(), look_up_step());
+    check.note_cache_entry(None, bench.knowledge(), now);
+    assert_eq!(check.next_step(), await_turn_step("a.org"));
+    check.note_turn(bench.knowledge(), now);
     let url = Url::parse("http://a.org/robots.txt").unwrap();
     assert_eq!(check.next_step(), Step::Request(url));
     let file = "User-agent: *\nCrawl-delay: 3\n";
-    check.note_response(Ok(response(200, file, now)), bench.known(), now);
+    check.note_response(Ok(response(200, file, now)), bench.knowledge(), now);
     let delay = Duration::from_secs(3);
     let turn = Turn::PageAfterRobots(delay);
     let allowed = Permission::Allowed { delay, turn };
@@ -91,9 +91,9 @@ fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
 fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(true, now);
-    check.note_cache_entry(None, bench.known(), now);
-    check.note_turn(bench.known(), now);
-    assert_eq!(check.next_step(), looks_up());
+    check.note_cache_entry(None, bench.knowledge(), now);
+    check.note_turn(bench.knowledge(), now);
+    assert_eq!(check.next_step(), look_up_step());
     let entry = RobotsEntry {
         origin: String::from("http://a.org"),
         status: Some(200),
@@ -101,7 +101,7 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
         fetched_at_ms: now.wall_ms,
         expires_at_ms: now.wall_ms + 1_000,
     };
-    check.note_cache_entry(Some(&entry), bench.known(), now);
+    check.note_cache_entry(Some(&entry), bench.knowledge(), now);
     let refused = Permission::Refused {
         outcome: Outcome::Disallowed,
         evidence: None,
@@ -114,22 +114,22 @@ fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
 fn a_failed_fetch_refuses_the_page_and_a_denied_one_gives_the_task_back() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut denied = bench.begin(false, now);
-    denied.note_cache_entry(None, bench.known(), now);
-    denied.note_turn(bench.known(), now);
-    denied.note_response(Err(Denied::NotStarted), bench.known(), now);
+    denied.note_cache_entry(None, bench.knowledge(), now);
+    denied.note_turn(bench.knowledge(), now);
+    denied.note_response(Err(Denied::NotStarted), bench.knowledge(), now);
     assert_eq!(denied.next_step(), Step::Decided(Permission::NotAsked));
     let mut failed = bench.begin(false, now);
-    failed.note_cache_entry(None, bench.known(), now);
-    failed.note_turn(bench.known(), now);
-    failed.note_response(Ok(response(500, "", now)), bench.known(), now);
+    failed.note_cache_entry(None, bench.knowledge(), now);
+    failed.note_turn(bench.knowledge(), now);
+    failed.note_response(Ok(response(500, "", now)), bench.knowledge(), now);
     assert_eq!(outcome_of(&failed), Some(Outcome::RobotsUnreachable));
 }
 
-fn awaits(site: &str) -> Step {
+fn await_turn_step(site: &str) -> Step {
     Step::AwaitTurn(site.to_owned())
 }
 
-fn looks_up() -> Step {
+fn look_up_step() -> Step {
     Step::LookUp(String::from("http://a.org"))
 }
 
@@ -150,19 +150,23 @@ fn each_failure_is_a_request_that_waits_longer_than_the_one_before() {
     bench.politeness.delay = 0.0;
     for wait_s in [1, 2, 4] {
         let mut check = bench.begin(false, now);
-        check.note_cache_entry(None, bench.known(), now);
-        assert_eq!(check.next_step(), awaits("a.org"), "nothing is remembered");
-        check.note_turn(bench.known(), now);
-        check.note_response(Ok(response(500, "", now)), bench.known(), now);
+        check.note_cache_entry(None, bench.knowledge(), now);
+        assert_eq!(
+            check.next_step(),
+            await_turn_step("a.org"),
+            "nothing is remembered"
+        );
+        check.note_turn(bench.knowledge(), now);
+        check.note_response(Ok(response(500, "", now)), bench.knowledge(), now);
         assert_eq!(outcome_of(&check), Some(Outcome::RobotsUnreachable));
         let next = bench.sites.borrow().next_start("a.org", Turn::Robots);
         let wait = Duration::from_secs(wait_s);
         assert_eq!(next, Some(now.instant + wait));
-        now = later(now, wait);
+        now = now_plus(now, wait);
     }
 }
 
-fn later(now: Now, by: Duration) -> Now {
+fn now_plus(now: Now, by: Duration) -> Now {
     Now {
         instant: now.instant + by,
         wall_ms: now.wall_ms + by.as_millis() as i64,
@@ -173,14 +177,14 @@ fn later(now: Now, by: Duration) -> Now {
 fn pages_go_on_under_the_last_good_file_while_a_new_one_cannot_be_had() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut first = bench.begin(false, now);
-    first.note_cache_entry(None, bench.known(), now);
-    first.note_turn(bench.known(), now);
-    first.note_response(Ok(response(200, "", now)), bench.known(), now);
-    let expired = later(now, Duration::from_secs(3_600));
+    first.note_cache_entry(None, bench.knowledge(), now);
+    first.note_turn(bench.knowledge(), now);
+    first.note_response(Ok(response(200, "", now)), bench.knowledge(), now);
+    let expired = now_plus(now, Duration::from_secs(3_600));
     let mut second = bench.begin(false, expired);
-    second.note_cache_entry(None, bench.known(), expired);
-    second.note_turn(bench.known(), expired);
-    second.note_response(Ok(response(503, "", expired)), bench.known(), expired);
+    second.note_cache_entry(None, bench.knowledge(), expired);
+    second.note_turn(bench.knowledge(), expired);
+    second.note_response(Ok(response(503, "", expired)), bench.knowledge(), expired);
     let is_allowed = |check: &PermissionCheck| {
         matches!(check.next_step(), Step::Decided(Permission::Allowed { .. }))
     };
@@ -197,18 +201,18 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
     let (bench, now) = (Bench::default(), Now::read());
     let moved = |to: &str| {
         let mut check = bench.begin(false, now);
-        check.note_cache_entry(None, bench.known(), now);
-        check.note_turn(bench.known(), now);
+        check.note_cache_entry(None, bench.knowledge(), now);
+        check.note_turn(bench.knowledge(), now);
         let redirect = RobotsResponse {
             redirect: Some(to.to_owned()),
             ..response(301, "", now)
         };
-        check.note_response(Ok(redirect), bench.known(), now);
+        check.note_response(Ok(redirect), bench.knowledge(), now);
         check
     };
     let mut within = moved("/rules");
-    assert_eq!(within.next_step(), awaits("a.org"));
-    within.note_turn(bench.known(), now);
+    assert_eq!(within.next_step(), await_turn_step("a.org"));
+    within.note_turn(bench.knowledge(), now);
     assert!(matches!(within.next_step(), Step::Request(_)));
     let mut elsewhere = moved("http://b.org/robots.txt");
     let origin = String::from("http://b.org");
@@ -220,7 +224,7 @@ fn a_redirect_within_the_site_waits_for_its_turn_and_one_to_a_known_file_asks_no
         fetched_at_ms: now.wall_ms,
         expires_at_ms: now.wall_ms + 1_000,
     };
-    elsewhere.note_cache_entry(Some(&entry), bench.known(), now);
+    elsewhere.note_cache_entry(Some(&entry), bench.knowledge(), now);
     let refused = Permission::Refused {
         outcome: Outcome::Disallowed,
         evidence: None,
@@ -234,22 +238,22 @@ fn a_redirect_to_another_site_is_a_turn_of_that_site_and_one_file_is_asked_for_o
     let (bench, now) = (Bench::default(), Now::read());
     let redirected = || {
         let mut check = bench.begin(false, now);
-        check.note_cache_entry(None, bench.known(), now);
-        check.note_turn(bench.known(), now);
+        check.note_cache_entry(None, bench.knowledge(), now);
+        check.note_turn(bench.knowledge(), now);
         let redirect = RobotsResponse {
             redirect: Some(String::from("http://b.org/robots.txt")),
             ..response(301, "", now)
         };
-        check.note_response(Ok(redirect), bench.known(), now);
-        check.note_cache_entry(None, bench.known(), now);
-        assert_eq!(check.next_step(), awaits("b.org"));
+        check.note_response(Ok(redirect), bench.knowledge(), now);
+        check.note_cache_entry(None, bench.knowledge(), now);
+        assert_eq!(check.next_step(), await_turn_step("b.org"));
         check
     };
     let (mut first, mut second) = (redirected(), redirected());
-    first.note_turn(bench.known(), now);
-    first.note_response(Ok(response(200, "", now)), bench.known(), now);
+    first.note_turn(bench.knowledge(), now);
+    first.note_response(Ok(response(200, "", now)), bench.knowledge(), now);
     assert_eq!(first.take_fetched().len(), 2, "as the file of both origins");
-    second.note_turn(bench.known(), now);
+    second.note_turn(bench.knowledge(), now);
     let is_allowed = matches!(
         second.next_step(),
         Step::Decided(Permission::Allowed { .. })

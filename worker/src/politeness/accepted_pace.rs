@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     /// Sends this many requests to a limiter. Returns the numbers of the refused ones, and the rate of the second half.
-    fn refusals(
+    fn simulate_refusals(
         per_second: f64,
         burst: f64,
         delay: Duration,
@@ -194,7 +194,7 @@ mod tests {
             }
             let latency = Duration::from_millis(2);
             let mut wait = Duration::ZERO;
-            if bucket.accepts(at) {
+            if bucket.try_request(at) {
                 pace.note_served(page, at);
                 in_a_row = 0;
             } else {
@@ -228,7 +228,7 @@ mod tests {
         ] {
             let what = format!("{per_second}/s, burst {burst}, delay {delay_ms} ms");
             let delay = Duration::from_millis(delay_ms);
-            let (refused, rate) = refusals(per_second, burst, delay, retry_after, 2_000);
+            let (refused, rate) = simulate_refusals(per_second, burst, delay, retry_after, 2_000);
             assert!(refused.len() <= 8, "{what}: {refused:?}");
             assert!(
                 refused.iter().all(|number| *number < 400),
@@ -250,7 +250,7 @@ mod tests {
         ] {
             let what = format!("{per_second}/s, burst {burst}, delay {delay_ms} ms");
             let delay = Duration::from_millis(delay_ms);
-            let (refused, rate) = refusals(per_second, burst, delay, None, 300);
+            let (refused, rate) = simulate_refusals(per_second, burst, delay, None, 300);
             assert!(refused.len() <= 20, "{what}: {refused:?}");
             assert!(rate > 0.6 * per_second, "{what}: {rate:.2}/s");
         }

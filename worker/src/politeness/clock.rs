@@ -67,7 +67,7 @@ impl Clock {
     }
 
     /// When a page may follow the robots.txt that was just answered.
-    pub fn next_after_robots(&self, delay: Duration) -> Option<Instant> {
+    pub fn next_start_after_robots(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last_page.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
@@ -123,7 +123,7 @@ impl Clock {
             }
         };
         let wait = match pace.is_adaptive {
-            true => wait.max(request.took()),
+            true => wait.max(request.response_time()),
             false => wait,
         };
         if !wait.is_zero() {
@@ -175,7 +175,7 @@ impl Clock {
 
     /// The time when the clock can be forgotten: nothing holds the next request back, and failures in a row no longer
     /// count. `None` if the clock is empty.
-    pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
+    pub fn expires_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next_start(delay)?;
         Some(match self.failures {
             _ if self.accepted.is_known() => next + ACCEPTED_PACE_COUNTS_FOR,
@@ -204,7 +204,7 @@ mod tests {
         let mut clock = Clock::default();
         assert_eq!(clock.next_start(SECOND), None);
         let answer_at = Instant::now() + 5 * SECOND;
-        clock.note_answer(quick(answer_at, Answer::Served), PACE);
+        clock.note_answer(quick_answer(answer_at, Answer::Served), PACE);
         assert_eq!(clock.next_start(SECOND), Some(answer_at + SECOND));
         assert_eq!(clock.next_start(3 * SECOND), Some(answer_at + 3 * SECOND));
     }
@@ -216,12 +216,12 @@ mod tests {
         let asked = Answer::Overloaded {
             retry_after: Some(20 * SECOND),
         };
-        clock.note_answer(quick(at, asked), PACE);
+        clock.note_answer(quick_answer(at, asked), PACE);
         assert_eq!(clock.next_start(SECOND), Some(at + 20 * SECOND));
         let too_much = Answer::Overloaded {
             retry_after: Some(5_000 * SECOND),
         };
-        clock.note_answer(quick(at, too_much), PACE);
+        clock.note_answer(quick_answer(at, too_much), PACE);
         assert_eq!(clock.next_start(SECOND), Some(at + LONGEST));
     }
 
@@ -232,10 +232,10 @@ mod tests {
         let refused = Answer::Refused {
             retry_after: 900 * SECOND,
         };
-        clock.note_answer(quick(at, refused), PACE);
+        clock.note_answer(quick_answer(at, refused), PACE);
         assert_eq!(clock.next_start(SECOND), Some(at + 60 * SECOND));
         let again = at + 60 * SECOND;
-        clock.note_answer(quick(again, refused), PACE);
+        clock.note_answer(quick_answer(again, refused), PACE);
         assert_eq!(clock.next_start(SECOND), Some(again + 900 * SECOND));
     }
 
@@ -244,12 +244,12 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         for wait in [1, 2, 4, 8, 8] {
-            clock.note_answer(quick(at, Answer::Silent), PACE);
+            clock.note_answer(quick_answer(at, Answer::Silent), PACE);
             assert_eq!(clock.next_start(SECOND), Some(at + wait * SECOND));
         }
         let later = at + 100 * SECOND;
-        clock.note_answer(quick(later, Answer::Served), PACE);
-        clock.note_answer(quick(later, Answer::Silent), PACE);
+        clock.note_answer(quick_answer(later, Answer::Served), PACE);
+        clock.note_answer(quick_answer(later, Answer::Silent), PACE);
         assert_eq!(clock.next_start(SECOND), Some(later + SECOND));
     }
 
@@ -257,13 +257,19 @@ mod tests {
     fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
         let at = Instant::now();
         let mut clock = Clock::default();
-        clock.note_answer(quick(at, Answer::Served), PACE);
-        assert_eq!(clock.next_after_robots(SECOND), None);
+        clock.note_answer(quick_answer(at, Answer::Served), PACE);
+        assert_eq!(clock.next_start_after_robots(SECOND), None);
         clock.note_page_answer(at);
-        clock.note_answer(quick(at + SECOND, Answer::Served), PACE);
-        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
+        clock.note_answer(quick_answer(at + SECOND, Answer::Served), PACE);
+        assert_eq!(
+            clock.next_start_after_robots(5 * SECOND),
+            Some(at + 5 * SECOND)
+        );
         clock.note_foreign_request(at + 2 * SECOND);
-        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
+        assert_eq!(
+            clock.next_start_after_robots(5 * SECOND),
+            Some(at + 7 * SECOND)
+        );
         assert_eq!(clock.next_start(SECOND), Some(at + 3 * SECOND));
     }
 
@@ -272,7 +278,7 @@ mod tests {
         let at = Instant::now();
         let mut clock = Clock::default();
         let overloaded = Answer::Overloaded { retry_after: None };
-        clock.note_answer(quick(at, overloaded), NO_DELAY);
+        clock.note_answer(quick_answer(at, overloaded), NO_DELAY);
         assert_eq!(clock.next_start(Duration::ZERO), Some(at + SECOND));
     }
 
@@ -283,7 +289,7 @@ mod tests {
             retry_after: Some(SECOND),
         };
         for wait in [1, 2, 4, 8, 16, 32, 64, 64] {
-            clock.note_answer(quick(at, overloaded), NO_DELAY);
+            clock.note_answer(quick_answer(at, overloaded), NO_DELAY);
             assert_eq!(clock.next_start(Duration::ZERO), Some(at + wait * SECOND));
             at += wait * SECOND;
         }
@@ -326,11 +332,11 @@ mod tests {
                 0 => Answer::Overloaded { retry_after: None },
                 _ => Answer::Served,
             };
-            clock.note_answer(quick(at, answer), NO_DELAY);
+            clock.note_answer(quick_answer(at, answer), NO_DELAY);
         }
         assert_eq!(clock.spacing(Duration::ZERO), Duration::ZERO);
         assert_eq!(
-            clock.passes_at(Duration::ZERO),
+            clock.expires_at(Duration::ZERO),
             clock
                 .next_start(Duration::ZERO)
                 .map(|next| next + ACCEPTED_PACE_COUNTS_FOR)
@@ -343,8 +349,8 @@ mod tests {
     fn a_redirect_on_the_way_to_robots_txt_does_not_end_a_row_of_failures() {
         let (mut clock, at) = (Clock::default(), Instant::now());
         for wait in [1, 2, 4] {
-            clock.note_answer(quick(at, Answer::Redirect), NO_DELAY);
-            clock.note_answer(quick(at, Answer::NoRules), NO_DELAY);
+            clock.note_answer(quick_answer(at, Answer::Redirect), NO_DELAY);
+            clock.note_answer(quick_answer(at, Answer::NoRules), NO_DELAY);
             assert_eq!(clock.next_start(Duration::ZERO), Some(at + wait * SECOND));
         }
     }
@@ -355,7 +361,7 @@ mod tests {
     };
 
     /// A request that was answered at once.
-    fn quick(at: Instant, answer: Answer) -> Answered {
+    fn quick_answer(at: Instant, answer: Answer) -> Answered {
         let started = Now {
             instant: at,
             wall_ms: 0,

@@ -25,7 +25,7 @@ impl TokenBucket {
         }
     }
 
-    pub(super) fn accepts(&mut self, at: Instant) -> bool {
+    pub(super) fn try_request(&mut self, at: Instant) -> bool {
         let since = at.duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + since * self.per_second).min(self.burst);
         self.at = at;
@@ -102,10 +102,10 @@ enum Limiter {
 }
 
 impl Limiter {
-    fn accepts(&mut self, at: Instant) -> bool {
+    fn try_request(&mut self, at: Instant) -> bool {
         match self {
             Limiter::None => true,
-            Limiter::Bucket(bucket) => bucket.accepts(at),
+            Limiter::Bucket(bucket) => bucket.try_request(at),
             Limiter::Window {
                 requests,
                 length,
@@ -179,7 +179,7 @@ const LATENCY: Duration = Duration::from_millis(2);
 const MOST_TRIES: usize = 20;
 const OTHERS_BETWEEN: usize = 2;
 
-fn crawl(pages: &Pages) -> Cost {
+fn simulate_crawl(pages: &Pages) -> Cost {
     let start = Instant::now();
     let pace = Pace {
         delay: pages.delay,
@@ -200,7 +200,7 @@ fn crawl(pages: &Pages) -> Cost {
             wall_ms: 0,
         };
         let is_closed = pages.closed.contains(&page);
-        let is_limited = !limiter.accepts(at);
+        let is_limited = !limiter.try_request(at);
         let is_blocked = blocks.blocks(requests);
         requests += 1;
         refused_by_limiter += usize::from(is_limited);
@@ -268,7 +268,7 @@ fn closed_pages_do_not_slow_down_the_others() {
             blocks: Blocks::Never,
             delay,
         };
-        let cost = crawl(&pages);
+        let cost = simulate_crawl(&pages);
         let case = format!("{closed:?} of {number} answer {refusal:?}");
         assert!(
             cost.seconds <= most_seconds,
@@ -297,7 +297,7 @@ fn limiters_are_still_met() {
             blocks: Blocks::Never,
             delay: Duration::from_millis(100),
         };
-        let cost = crawl(&pages);
+        let cost = simulate_crawl(&pages);
         let case = format!("{number} pages at {per_second}/s, burst {burst}, closed {closed:?}");
         let least = f64::from(number) / per_second;
         assert!(cost.seconds <= 2.0 * least, "{case}: {:.1} s", cost.seconds);
@@ -336,7 +336,7 @@ fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
                 blocks: Blocks::Never,
                 delay: Duration::from_millis(delay_ms),
             };
-            let cost = crawl(&pages);
+            let cost = simulate_crawl(&pages);
             let refused = cost.refused_by_limiter;
             let case = format!("{limit:?}, delay {delay_ms} ms");
             assert!(refused <= 300, "{case}: {refused} refused");
@@ -375,7 +375,7 @@ fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
                 blocks,
                 delay: Duration::from_millis(delay_ms),
             };
-            let cost = crawl(&pages);
+            let cost = simulate_crawl(&pages);
             let polite = f64::from(pages.number) * (pages.delay + LATENCY).as_secs_f64();
             let most = 1.2 * polite + 4.0 * cost.blocked as f64 + 300.0;
             let case = format!("{blocks:?}, delay {delay_ms} ms, {refusal:?}");

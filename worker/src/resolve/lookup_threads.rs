@@ -219,7 +219,7 @@ mod tests {
             }
         }
 
-        fn in_lines(&self) -> [usize; 3] {
+        fn line_lengths(&self) -> [usize; 3] {
             let state = self.threads.shared.lock();
             assert!(state.threads <= PLACES && state.taken <= PLACES);
             [0, 1, 2].map(|line| state.lines[line].len())
@@ -231,16 +231,16 @@ mod tests {
         let bench = Bench::new();
         let slow = bench.begin_many(LookupClass::Slow, "slow", 300);
         bench.skip(256);
-        assert_eq!(bench.in_lines(), [0, 0, 44]);
+        assert_eq!(bench.line_lengths(), [0, 0, 44]);
         let new = bench.begin_many(LookupClass::New, "new", 200);
         bench.skip(192);
-        assert_eq!(bench.in_lines(), [0, 8, 44]);
+        assert_eq!(bench.line_lengths(), [0, 8, 44]);
         let quick = bench.begin_many(LookupClass::Quick, "quick", 70);
         bench.skip(64);
-        assert_eq!(bench.in_lines(), [6, 8, 44]);
+        assert_eq!(bench.line_lengths(), [6, 8, 44]);
         drop((slow, new, quick));
         bench.skip(6 + 8 + 44);
-        assert_eq!(bench.in_lines(), [0, 0, 0]);
+        assert_eq!(bench.line_lengths(), [0, 0, 0]);
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
             .map(|(class, name)| bench.begin(class, name));
         held.pop();
         assert_eq!(bench.next(), "quick");
-        assert_eq!(bench.in_lines(), [0, 0, 1]);
+        assert_eq!(bench.line_lengths(), [0, 0, 1]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 /// A `--resolve` value that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +95,7 @@ fn read_host(host: &str) -> Result<Option<String>, &'static str> {
     if host.contains(['/', '\\', '?', '#', '@', '*']) {
         return Err(NO_NAME);
     }
-    let url = canonical(&format!("http://{host}/"), None).map_err(|_| NO_NAME)?;
+    let url = canonical_url(&format!("http://{host}/"), None).map_err(|_| NO_NAME)?;
     match url.domain() {
         Some(name) => Ok(Some(name.to_owned())),
         None => Err("the host is an address, which is never resolved"),

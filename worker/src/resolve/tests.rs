@@ -28,7 +28,7 @@ fn resolver(permitted: Permitted, overrides: &[String]) -> Resolver {
     Resolver::new(&fetch, &politeness).unwrap()
 }
 
-fn private_permitted(overrides: &[String]) -> Resolver {
+fn private_resolver(overrides: &[String]) -> Resolver {
     let permitted = Permitted {
         private: true,
         ..Permitted::default()
@@ -36,7 +36,7 @@ fn private_permitted(overrides: &[String]) -> Resolver {
     resolver(permitted, overrides)
 }
 
-fn public_permitted() -> Resolver {
+fn public_resolver() -> Resolver {
     let permitted = Permitted {
         contact: Some("https://example.com/crawl"),
         ..Permitted::default()
@@ -44,7 +44,7 @@ fn public_permitted() -> Resolver {
     resolver(permitted, &[])
 }
 
-fn nothing_permitted() -> Resolver {
+fn restrictive_resolver() -> Resolver {
     resolver(Permitted::default(), &[])
 }
 
@@ -75,7 +75,7 @@ fn clients(resolver: &Resolver) -> Clients {
 }
 
 /// A server that answers with its name and the Host header. Returns its port.
-async fn server(name: &'static str) -> u16 {
+async fn spawn_server(name: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -100,7 +100,7 @@ async fn server(name: &'static str) -> u16 {
     port
 }
 
-async fn answer(clients: &Clients, text: &str) -> String {
+async fn fetch_text(clients: &Clients, text: &str) -> String {
     let response = clients.get(&url(text)).send().await.unwrap();
     response.text().await.unwrap()
 }
@@ -119,50 +119,50 @@ fn refusal(error: &reqwest::Error) -> &ResolveError {
 
 #[tokio::test]
 async fn an_override_leads_one_port_of_a_host_to_its_address() {
-    let (first, second) = (server("first").await, server("second").await);
-    let clients = clients(&private_permitted(&[
+    let (first, second) = (spawn_server("first").await, spawn_server("second").await);
+    let clients = clients(&private_resolver(&[
         format!("site.test:80:127.0.0.1:{first}"),
         format!("*:8080:127.0.0.1:{second}"),
         format!("same.test:{first}:127.0.0.1"),
         format!("site.test:443:127.0.0.1:{second}"),
     ]));
     assert_eq!(
-        answer(&clients, "http://site.test/a").await,
+        fetch_text(&clients, "http://site.test/a").await,
         "first as site.test"
     );
     assert_eq!(
-        answer(&clients, "http://site.test:8080/").await,
+        fetch_text(&clients, "http://site.test:8080/").await,
         "second as site.test:8080"
     );
     assert_eq!(
-        answer(&clients, "http://other.test:8080/").await,
+        fetch_text(&clients, "http://other.test:8080/").await,
         "second as other.test:8080"
     );
     assert_eq!(
-        answer(&clients, "http://site.test:443/").await,
+        fetch_text(&clients, "http://site.test:443/").await,
         "second as site.test:443"
     );
     let same = format!("same.test:{first}");
     assert_eq!(
-        answer(&clients, &format!("http://{same}/")).await,
+        fetch_text(&clients, &format!("http://{same}/")).await,
         format!("first as {same}")
     );
 }
 
 #[tokio::test]
 async fn a_host_at_another_port_is_looked_up() {
-    let port = server("first").await;
-    let clients = clients(&private_permitted(&["localhost:80:127.0.0.1:1".into()]));
+    let port = spawn_server("first").await;
+    let clients = clients(&private_resolver(&["localhost:80:127.0.0.1:1".into()]));
     let text = format!("http://localhost:{port}/");
     assert_eq!(
-        answer(&clients, &text).await,
+        fetch_text(&clients, &text).await,
         format!("first as localhost:{port}")
     );
 }
 
 #[test]
 fn only_a_changed_port_that_urls_name_keeps_http_2_away() {
-    let resolver = private_permitted(&[
+    let resolver = private_resolver(&[
         "a.test:443:127.0.0.1:8443".into(),
         "a.test:4430:127.0.0.1:8443".into(),
         "a.test:4431:127.0.0.1".into(),
@@ -186,7 +186,7 @@ fn only_a_changed_port_that_urls_name_keeps_http_2_away() {
 
 #[tokio::test]
 async fn a_refusal_is_found_in_the_error_of_the_client() {
-    let clients = clients(&public_permitted());
+    let clients = clients(&public_resolver());
     let refused = clients
         .get(&url("http://localhost:1/"))
         .send()
@@ -219,7 +219,7 @@ async fn an_override_is_judged_like_any_address() {
 
 #[test]
 fn every_spelling_of_an_address_in_a_url_is_judged() {
-    let resolver = public_permitted();
+    let resolver = public_resolver();
     for host in [
         "127.0.0.1",
         "2130706433",
@@ -255,15 +255,15 @@ fn each_permission_allows_more_addresses() {
     let (loopback, public_address) = (url("http://127.0.0.1/"), url("http://8.8.8.8/"));
     let nobodys = url("http://0.0.0.0/");
     for (resolver, expected) in [
-        (nothing_permitted(), [false, false, false]),
-        (public_permitted(), [false, true, false]),
-        (private_permitted(&[]), [true, false, false]),
+        (restrictive_resolver(), [false, false, false]),
+        (public_resolver(), [false, true, false]),
+        (private_resolver(&[]), [true, false, false]),
     ] {
         let judged =
             [&loopback, &public_address, &nobodys].map(|url| resolver.check_literal(url).is_ok());
         assert_eq!(judged, expected, "{resolver:?}");
     }
-    let refused = nothing_permitted()
+    let refused = restrictive_resolver()
         .check_literal(&public_address)
         .unwrap_err();
     assert!(refused.to_string().contains("--contact"), "{refused}");
@@ -278,16 +278,16 @@ fn an_answer_that_mixes_addresses_keeps_the_allowed() {
     };
     let mixed = addresses(&["10.0.0.1:0", "8.8.8.8:0", "[::1]:0", "0.0.0.0:0"]);
     assert_eq!(
-        public_permitted().keep_allowed("a.test", mixed).unwrap(),
+        public_resolver().keep_allowed("a.test", mixed).unwrap(),
         addresses(&["8.8.8.8:0"])
     );
-    let refused = public_permitted().keep_allowed("a.test", addresses(&["10.0.0.1:0", "[::1]:0"]));
+    let refused = public_resolver().keep_allowed("a.test", addresses(&["10.0.0.1:0", "[::1]:0"]));
     assert_eq!(outcome(refused), Some(Outcome::UnsafeAddress));
 }
 
 #[tokio::test]
 async fn a_private_host_is_one_with_private_addresses_only() {
-    let resolver = private_permitted(&[
+    let resolver = private_resolver(&[
         "site.test:80:10.0.0.1".into(),
         "site.test:443:8.8.8.8".into(),
     ]);
@@ -351,10 +351,10 @@ async fn only_the_proxy_itself_may_have_a_private_address() {
 fn the_peer_of_a_connection_is_judged() {
     let peer = |text: &str| Some(text.parse().unwrap());
     assert_eq!(
-        outcome(public_permitted().check_peer(peer("8.8.8.8:443"))),
+        outcome(public_resolver().check_peer(peer("8.8.8.8:443"))),
         None
     );
-    assert_eq!(outcome(public_permitted().check_peer(None)), None);
-    let refused = public_permitted().check_peer(peer("[::ffff:10.0.0.1]:443"));
+    assert_eq!(outcome(public_resolver().check_peer(None)), None);
+    let refused = public_resolver().check_peer(peer("[::ffff:10.0.0.1]:443"));
     assert_eq!(outcome(refused), Some(Outcome::UnsafeAddress));
 }

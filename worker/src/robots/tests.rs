@@ -25,7 +25,7 @@ fn fetched_entry(status: u16, now: Now) -> Option<RobotsEntry> {
     }
 }
 
-fn later(now: Now, by: Duration) -> Now {
+fn now_plus(now: Now, by: Duration) -> Now {
     Now {
         instant: now.instant + by,
         wall_ms: now.wall_ms + by.as_millis() as i64,
@@ -87,9 +87,13 @@ fn a_file_is_in_force_for_an_hour_and_a_failure_never() {
             .remember(&fetched_entry(404, now).unwrap(), now)
             .is_some()
     );
-    let last = later(now, LIFETIME - Duration::from_millis(1));
+    let last = now_plus(now, LIFETIME - Duration::from_millis(1));
     assert!(files.rules_in_force(ORIGIN, last).is_some());
-    assert!(files.rules_in_force(ORIGIN, later(now, LIFETIME)).is_none());
+    assert!(
+        files
+            .rules_in_force(ORIGIN, now_plus(now, LIFETIME))
+            .is_none()
+    );
 }
 
 #[test]
@@ -97,17 +101,17 @@ fn the_last_good_file_stands_in_for_a_day_and_is_asked_for_again_after_minutes()
     let now = Now::read();
     let mut files = RobotsFiles::default();
     files.remember(&fetched_entry(200, now).unwrap(), now);
-    let expired = later(now, LIFETIME);
+    let expired = now_plus(now, LIFETIME);
     assert!(files.fall_back(ORIGIN, expired).is_some());
-    let before = later(expired, TRY_AGAIN_AFTER - Duration::from_millis(1));
+    let before = now_plus(expired, TRY_AGAIN_AFTER - Duration::from_millis(1));
     assert!(files.rules_in_force(ORIGIN, before).is_some());
-    let again = later(expired, TRY_AGAIN_AFTER);
+    let again = now_plus(expired, TRY_AGAIN_AFTER);
     assert!(files.rules_in_force(ORIGIN, again).is_none());
     let day = Duration::from_millis(ROBOTS_KEPT_MS as u64);
-    let last = later(now, day - Duration::from_millis(1));
+    let last = now_plus(now, day - Duration::from_millis(1));
     assert!(files.fall_back(ORIGIN, last).is_some());
-    assert!(files.rules_in_force(ORIGIN, later(now, day)).is_none());
-    assert!(files.fall_back(ORIGIN, later(now, day)).is_none());
+    assert!(files.rules_in_force(ORIGIN, now_plus(now, day)).is_none());
+    assert!(files.fall_back(ORIGIN, now_plus(now, day)).is_none());
 }
 
 #[test]
@@ -119,11 +123,11 @@ fn an_older_file_of_the_cache_does_not_replace_a_later_one() {
         ..fetched_entry(200, now).unwrap()
     };
     let new = fetched_entry(200, now).unwrap();
-    let stale = later(now, 2 * LIFETIME);
+    let stale = now_plus(now, 2 * LIFETIME);
     assert!(files.remember(&new, stale).is_none(), "it is not fresh");
     assert!(files.remember(&old, stale).is_none());
     let day = Duration::from_millis(ROBOTS_KEPT_MS as u64);
-    let last = later(now, day - Duration::from_millis(1));
+    let last = now_plus(now, day - Duration::from_millis(1));
     assert!(files.fall_back(ORIGIN, last).is_some());
 }
 

@@ -28,12 +28,12 @@ pub(super) struct Hints {
 pub(super) struct Unreadable;
 
 pub(super) fn read(selected: &Selected<'_>) -> Result<Hints, Unreadable> {
-    read_by(selected, |file| {
+    read_with_reader(selected, |file| {
         Robot::new("*", file).map_err(|_| Unreadable)
     })
 }
 
-fn read_by(
+fn read_with_reader(
     selected: &Selected<'_>,
     reader: impl Fn(&[u8]) -> Result<Robot, Unreadable> + panic::RefUnwindSafe,
 ) -> Result<Hints, Unreadable> {
@@ -42,8 +42,8 @@ fn read_by(
     // Read one by one, because the library reads only the first of several, but the longest counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
         let delay_s = read(&robots_file("Crawl-delay: ", &[delay]))?.delay;
-        let delay_s = delay_s.or_else(|| number_of_seconds(delay));
-        hints.crawl_delay_ms = hints.crawl_delay_ms.max(delay_s.and_then(milliseconds));
+        let delay_s = delay_s.or_else(|| parse_seconds(delay));
+        hints.crawl_delay_ms = hints.crawl_delay_ms.max(delay_s.and_then(to_milliseconds));
     }
     if !selected.sitemaps.is_empty() {
         let counted = selected.sitemaps.len().min(MAX_SITEMAPS);
@@ -65,7 +65,7 @@ fn robots_file(key: &str, values: &[&[u8]]) -> Vec<u8> {
 }
 
 /// A delay in other common notations: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
-fn number_of_seconds(value: &[u8]) -> Option<f32> {
+fn parse_seconds(value: &[u8]) -> Option<f32> {
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
     let value = value.trim_start_matches(|c: char| c.is_whitespace() || "\"'=:".contains(c));
     let end = value.find(|c: char| !(c.is_ascii_digit() || ".,".contains(c)));
@@ -85,7 +85,7 @@ fn number_of_seconds(value: &[u8]) -> Option<f32> {
 }
 
 /// Converts seconds to milliseconds. `None` if the value is not a duration: negative, infinite, or not a number.
-fn milliseconds(seconds: f32) -> Option<u64> {
+fn to_milliseconds(seconds: f32) -> Option<u64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return None;
     }
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn a_reader_that_panics_or_fails_is_reported() {
         let selected = one_delay();
-        assert!(read_by(&selected, |_| panic!("as on some real file")).is_err());
-        assert!(read_by(&selected, |_| Err(Unreadable)).is_err());
+        assert!(read_with_reader(&selected, |_| panic!("as on some real file")).is_err());
+        assert!(read_with_reader(&selected, |_| Err(Unreadable)).is_err());
         assert_eq!(read(&selected).unwrap().crawl_delay_ms, Some(7_000));
     }
 
@@ -167,7 +167,7 @@ mod tests {
             (86_400.0, Some(86_400_000)),
             (1e38, Some(86_400_000)),
         ] {
-            assert_eq!(milliseconds(seconds), expected, "{seconds}");
+            assert_eq!(to_milliseconds(seconds), expected, "{seconds}");
         }
     }
 }

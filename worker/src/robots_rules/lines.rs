@@ -116,7 +116,7 @@ fn is_line_end(byte: u8) -> bool {
 
 /// Picks the group of the agent, which may be in several parts; if there is
 /// none, the group of `*` (RFC 9309, 2.2.1).
-pub(super) fn select<'a>(text: &'a [u8], agent_token: &str) -> Selected<'a> {
+pub(super) fn select_group<'a>(text: &'a [u8], agent_token: &str) -> Selected<'a> {
     let mut reading = GroupReader::default();
     for line in text.split(|b| is_line_end(*b)) {
         let line = &line[..line.len().min(MAX_LINE_BYTES)];

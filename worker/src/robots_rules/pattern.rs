@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use memchr::memmem;
-use webfill_urls::normalised_escapes;
+use webfill_urls::normalise_escapes;
 
 /// The pattern of one rule. Within the text `*` is the wildcard; every other
 /// character stands for itself, in the form that [`comparable`] gives it.
@@ -77,7 +77,7 @@ impl PartialOrd for Pattern {
 
 fn decode_escapes(text: Vec<u8>) -> Vec<u8> {
     let text = String::from_utf8(text).expect("a comparable text is ASCII");
-    normalised_escapes(&text).unwrap_or(text).into_bytes()
+    normalise_escapes(&text).unwrap_or(text).into_bytes()
 }
 
 /// The path and query of a URL in the form that patterns are compared with.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use texting_robots::Robot;
 
 use super::*;
-use crate::cpu_time::cpu_time_of;
+use crate::cpu_time::measure_cpu_time;
 
 fn url(path: &str) -> Url {
     Url::parse(&format!("https://example.com{path}")).unwrap()
@@ -15,7 +15,7 @@ fn allows(robots: impl AsRef<[u8]>, path: &str) -> bool {
 }
 
 /// The rules of a robots.txt for everyone.
-fn for_everyone(rules: &str) -> String {
+fn rules_for_everyone(rules: &str) -> String {
     format!("User-agent: *\n{rules}\n")
 }
 
@@ -36,7 +36,7 @@ fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
     }
     // The last byte of this letter's UTF-8 form is not a blank.
     assert!(!allows(
-        for_everyone("Disallow: /voil\u{e0}$"),
+        rules_for_everyone("Disallow: /voil\u{e0}$"),
         "/voil%C3%A0"
     ));
 }
@@ -100,7 +100,7 @@ fn googles_cases_are_answered_as_expected() {
 #[test]
 fn the_longest_rule_decides_and_allow_wins_a_tie() {
     let robots =
-        for_everyone("Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /t\nDisallow: /t");
+        rules_for_everyone("Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /t\nDisallow: /t");
     for (path, expected) in [
         ("/", true),
         ("/a", false),
@@ -114,8 +114,9 @@ fn the_longest_rule_decides_and_allow_wins_a_tie() {
 
 #[test]
 fn wildcards_and_the_end_mark_are_understood() {
-    let robots =
-        for_everyone("Disallow: /*.pdf$\nDisallow: /*?print=\nDisallow: /a*b*c\nDisallow: /x$y");
+    let robots = rules_for_everyone(
+        "Disallow: /*.pdf$\nDisallow: /*?print=\nDisallow: /a*b*c\nDisallow: /x$y",
+    );
     for (path, expected) in [
         ("/doc.pdf", false),
         ("/doc.pdf?page=1", true),
@@ -130,15 +131,15 @@ fn wildcards_and_the_end_mark_are_understood() {
     ] {
         assert_eq!(allows(&robots, path), expected, "{path}");
     }
-    assert!(!allows(for_everyone("Disallow: *"), "/a"));
-    assert!(!allows(for_everyone("Disallow: /a*$"), "/abc"));
-    assert!(allows(for_everyone("Disallow: $"), "/"));
-    assert!(!allows(for_everyone("Disallow: /*aab$"), "/aabaab"));
+    assert!(!allows(rules_for_everyone("Disallow: *"), "/a"));
+    assert!(!allows(rules_for_everyone("Disallow: /a*$"), "/abc"));
+    assert!(allows(rules_for_everyone("Disallow: $"), "/"));
+    assert!(!allows(rules_for_everyone("Disallow: /*aab$"), "/aabaab"));
 }
 
 #[test]
 fn an_escaped_wildcard_is_a_character() {
-    let robots = for_everyone("Disallow: /%2Astar\nDisallow: /price%24");
+    let robots = rules_for_everyone("Disallow: /%2Astar\nDisallow: /price%24");
     assert!(!allows(&robots, "/*star"));
     assert!(!allows(&robots, "/%2astar"));
     assert!(allows(&robots, "/one-star"));
@@ -164,11 +165,11 @@ fn two_spellings_of_a_path_are_one() {
         ("/a|b", "/a%7Cb"),
         ("/100%", "/100%"),
     ] {
-        let robots = for_everyone(&format!("Disallow: {rule}"));
+        let robots = rules_for_everyone(&format!("Disallow: {rule}"));
         assert!(!allows(&robots, path), "{rule} {path}");
     }
     assert!(
-        allows(for_everyone("Disallow: /a%2Fb"), "/a/b"),
+        allows(rules_for_everyone("Disallow: /a%2Fb"), "/a/b"),
         "an escaped slash is none"
     );
     assert!(!allows(b"User-agent: *\nDisallow: /caf\xe9", "/caf%E9"));
@@ -176,7 +177,7 @@ fn two_spellings_of_a_path_are_one() {
 
 #[test]
 fn an_escaped_letter_never_allows_more() {
-    let robots = for_everyone("Disallow: /\nAllow: /%62ar\nAllow: /%7Eann");
+    let robots = rules_for_everyone("Disallow: /\nAllow: /%62ar\nAllow: /%7Eann");
     assert!(!allows(&robots, "/bar"));
     assert!(allows(&robots, "/%62ar"));
     assert!(allows(&robots, "/~ann"));
@@ -186,10 +187,10 @@ fn an_escaped_letter_never_allows_more() {
 fn a_blank_in_a_path_never_allows_more() {
     let rules = "Disallow: /\nAllow: /a b\nAllow: /index.html /e\nAllow:  /c \t\nAllow: /d%20d # x";
     for path in ["/", "/a", "/a%20b", "/a+b", "/e", "/index.html"] {
-        assert!(!allows(for_everyone(rules), path), "{path}");
+        assert!(!allows(rules_for_everyone(rules), path), "{path}");
     }
-    assert!(allows(for_everyone(rules), "/c") && allows(for_everyone(rules), "/d%20d"));
-    assert!(allows(for_everyone("Disallow: /a b"), "/a"));
+    assert!(allows(rules_for_everyone(rules), "/c") && allows(rules_for_everyone(rules), "/d%20d"));
+    assert!(allows(rules_for_everyone("Disallow: /a b"), "/a"));
 }
 
 #[test]
@@ -207,8 +208,8 @@ fn the_own_group_counts_in_all_its_parts_and_before_that_of_everyone() {
 
 #[test]
 fn an_empty_disallow_takes_nothing_back() {
-    assert!(!allows(for_everyone("Disallow: /\nDisallow:"), "/a"));
-    assert!(allows(for_everyone("Disallow:"), "/a"));
+    assert!(!allows(rules_for_everyone("Disallow: /\nDisallow:"), "/a"));
+    assert!(allows(rules_for_everyone("Disallow:"), "/a"));
 }
 
 #[test]
@@ -270,7 +271,7 @@ fn a_file_that_is_no_robots_txt_allows_everything() {
 
 #[test]
 fn robots_txt_itself_is_always_allowed() {
-    assert!(allows(for_everyone("Disallow: /"), "/robots.txt"));
+    assert!(allows(rules_for_everyone("Disallow: /"), "/robots.txt"));
     assert!(RobotsRules::deny_all().allows(&url("/robots.txt")));
     assert!(!RobotsRules::deny_all().allows(&url("/")));
     assert!(!RobotsRules::deny_all().allows(&url("/?robots.txt")));
@@ -280,7 +281,7 @@ fn robots_txt_itself_is_always_allowed() {
 #[test]
 fn the_first_500_kib_count_in_whole_lines() {
     let padding = |bytes: usize| format!("{}\n", "#".repeat(bytes - 1));
-    let head = for_everyone("Disallow: /\nAllow: /a");
+    let head = rules_for_everyone("Disallow: /\nAllow: /a");
     let last_allow = "Allow: /private/open\n";
     let room = MAX_ROBOTS_BYTES - head.len() - last_allow.len();
     let whole = format!("{head}{}{last_allow}#", padding(room));
@@ -307,7 +308,7 @@ fn crawl_delays_are_read_and_clamped() {
         ("soon", None),
         ("", None),
     ] {
-        let robots = for_everyone(&format!("Crawl-delay: {value}"));
+        let robots = rules_for_everyone(&format!("Crawl-delay: {value}"));
         assert_eq!(delay_ms(&robots), expected, "{value}");
     }
 }
@@ -322,7 +323,7 @@ fn the_crawl_delay_is_that_of_the_agents_named_before_it() {
         Some(4_000)
     );
     assert_eq!(
-        delay_ms(&for_everyone(
+        delay_ms(&rules_for_everyone(
             "Crawl-delay: 4\nCrawl-delay: 9\nCrawl-delay: x"
         )),
         Some(9_000)
@@ -395,7 +396,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
 fn hostile_files_are_read_and_matched_in_time() {
     let full = |line: &str| {
         let lines = line.repeat(MAX_ROBOTS_BYTES / line.len());
-        for_everyone(&lines)
+        rules_for_everyone(&lines)
     };
     let numbered = |rule: &dyn Fn(usize) -> String| {
         let lines: String = (0..)
@@ -405,7 +406,7 @@ fn hostile_files_are_read_and_matched_in_time() {
                 (*bytes < MAX_ROBOTS_BYTES - 20).then_some(line)
             })
             .collect();
-        for_everyone(&lines)
+        rules_for_everyone(&lines)
     };
     let long_path = format!("/{}", "ab".repeat(2040));
     for (name, robots) in [
@@ -441,8 +442,8 @@ fn hostile_files_are_read_and_matched_in_time() {
         ("no line end", "a".repeat(MAX_ROBOTS_BYTES)),
         ("empty lines", full("\n")),
     ] {
-        let (rules, parsed) = cpu_time_of(|| RobotsRules::parse(robots.as_bytes(), "webfill"));
-        let (_, matched) = cpu_time_of(|| rules.allows(&url(&long_path)));
+        let (rules, parsed) = measure_cpu_time(|| RobotsRules::parse(robots.as_bytes(), "webfill"));
+        let (_, matched) = measure_cpu_time(|| rules.allows(&url(&long_path)));
         println!(
             "{name}: parsed in {parsed:?}, matched in {matched:?}, {} bytes kept",
             rules.memory_bytes()
@@ -455,6 +456,6 @@ fn hostile_files_are_read_and_matched_in_time() {
 
 #[test]
 fn rules_are_shared_between_threads() {
-    fn shared<T: Send + Sync + 'static>() {}
-    shared::<RobotsRules>();
+    fn assert_shared<T: Send + Sync + 'static>() {}
+    assert_shared::<RobotsRules>();
 }

@@ -39,19 +39,22 @@ impl Worker {
         match codec::decode(frame) {
             Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
             Ok(SupervisorToWorker::SiteScripts(scripts)) => {
-                self.journey.scripted_pages.borrow_mut().learn(scripts);
+                self.journey
+                    .scripted_pages
+                    .borrow_mut()
+                    .update_site(scripts);
             }
-            Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
-            Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
+            Ok(SupervisorToWorker::Crawl(crawl)) => self.update_crawl(crawl),
+            Ok(SupervisorToWorker::ForgetCrawls) => self.drop_unneeded_crawls(),
             Ok(SupervisorToWorker::Tasks(tasks)) => {
                 for task in tasks {
-                    self.start(task);
+                    self.queue_task(task);
                 }
             }
             Ok(SupervisorToWorker::LeaseUntil { boot_ms }) => {
                 self.journey.gate.open_until(boot_ms);
             }
-            Ok(SupervisorToWorker::Inherited { sites }) => self.inherit(sites),
+            Ok(SupervisorToWorker::Inherited { sites }) => self.inherit_sites(sites),
             Ok(SupervisorToWorker::Recall { recall, scope }) => {
                 self.journey.gate.recall(&scope);
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
@@ -60,7 +63,7 @@ impl Worker {
                     self.journey.scripted_pages.borrow_mut().forget(site);
                 }
                 self.reporter.report_returned(self.take_back_queued(&scope));
-                self.confirm(recall, scope);
+                self.confirm_recall(recall, scope);
             }
             Ok(SupervisorToWorker::Drain) => {
                 self.journey.interrupt.drain();
@@ -90,20 +93,20 @@ impl Worker {
         Ok(())
     }
 
-    fn learn_crawl(&mut self, settings: CrawlSettings) {
+    fn update_crawl(&mut self, settings: CrawlSettings) {
         let mut crawls = self.journey.crawls.borrow_mut();
         crawls.insert(settings.key, Arc::new(settings));
     }
 
     /// Forgets the settings of all crawls that no queued task needs. A running task holds its own
     /// reference.
-    fn forget_crawls(&self) {
+    fn drop_unneeded_crawls(&self) {
         let needed = self.journey.sites.borrow().queued_crawls();
         let mut crawls = self.journey.crawls.borrow_mut();
         crawls.retain(|key, _| needed.contains(key));
     }
 
-    fn start(&self, task: Task) {
+    fn queue_task(&self, task: Task) {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
         let default_delay = journey.politeness.delay();
@@ -125,7 +128,7 @@ impl Worker {
         });
     }
 
-    fn inherit(&self, sites: Vec<String>) {
+    fn inherit_sites(&self, sites: Vec<String>) {
         let default_delay = self.journey.politeness.delay();
         self.journey
             .sites
@@ -136,7 +139,7 @@ impl Worker {
     /// Confirms a recall: no task in its scope can start any more. Tasks that were about to start are
     /// given back first if that takes at most [`RECALL_GRACE`], so that the dispatcher's counts of
     /// returned tasks are right when the confirmation arrives.
-    fn confirm(&self, recall: u64, scope: RecallScope) {
+    fn confirm_recall(&self, recall: u64, scope: RecallScope) {
         let (journey, reporter) = (Rc::clone(&self.journey), self.reporter.clone());
         tokio::task::spawn_local(async move {
             let deadline = Instant::now() + RECALL_GRACE;

@@ -79,7 +79,7 @@ fn a_kind_that_is_filled_is_rendered_as_long_as_that_fills_it() {
     assert!(!pages.may_fill_site("a.example"));
 }
 
-fn reported(finding: Finding, tries: u32) -> SiteScripts {
+fn reported_scripts(finding: Finding, tries: u32) -> SiteScripts {
     let PageKind { mapping, layout } = kind("#app");
     let kinds = vec![KnownKind {
         mapping,
@@ -103,7 +103,7 @@ fn kinds_known_before_a_restart_need_no_new_sample() {
         (Finding::Wanted, 0, SAMPLE),
     ] {
         let mut pages = pages(BrowserConfig::default());
-        pages.learn(reported(finding, tries));
+        pages.update_site(reported_scripts(finding, tries));
         let mut rendered = 0;
         while pages.may_try("a.example", &one, true) {
             rendered += 1;
@@ -112,12 +112,12 @@ fn kinds_known_before_a_restart_need_no_new_sample() {
         assert_eq!(rendered, left, "{finding:?}");
     }
     let mut pages = pages(BrowserConfig::default());
-    pages.learn(reported(Finding::Filled, 0));
+    pages.update_site(reported_scripts(Finding::Filled, 0));
     assert!(pages.may_fill_site("a.example") && pages.has_filled_kind("a.example", &one));
-    pages.learn(reported(Finding::Empty, 3));
+    pages.update_site(reported_scripts(Finding::Empty, 3));
     assert!(pages.may_fill_site("a.example"), "what it knows is newer");
     pages.forget("a.example");
-    assert!(!pages.knows("a.example", &one));
+    assert!(!pages.has_rendered_kind("a.example", &one));
 }
 
 #[test]
@@ -127,14 +127,14 @@ fn a_rule_of_the_dispatcher_goes_before_the_settings_of_the_worker() {
         ..BrowserConfig::default()
     };
     let mut pages = pages(config);
-    let mut answer = reported(Finding::Wanted, 0);
+    let mut answer = reported_scripts(Finding::Wanted, 0);
     for (lane, expected) in [
         (Some(Lane::Http), Rendering::Never),
         (None, Rendering::Always),
         (Some(Lane::Browser), Rendering::Always),
     ] {
         answer.lane = lane;
-        pages.learn(answer.clone());
+        pages.update_site(answer.clone());
         assert_eq!(pages.rendering(Lane::Http, None, "a.example"), expected);
         let of_mapping = pages.rendering(Lane::Http, Some(PageLane::Http), "a.example");
         assert_eq!(of_mapping, Rendering::Never);

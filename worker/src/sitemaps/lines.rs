@@ -10,7 +10,7 @@ pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> boo
     if !is_whole && lines.len() > 1 {
         lines.pop();
     }
-    let mut lines = lines.into_iter().filter_map(entry).peekable();
+    let mut lines = lines.into_iter().filter_map(line_content).peekable();
     match is_named {
         true => !is_markup && lines.any(is_url),
         false => lines.peek().is_some() && lines.all(is_url),
@@ -18,7 +18,7 @@ pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> boo
 }
 
 pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
-    for line in text.lines().filter_map(entry) {
+    for line in text.lines().filter_map(line_content) {
         let has_room = match is_url(line) {
             true => found.add(line),
             false => found.count_invalid(),
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, found: &mut FoundEntries<'_>) {
 }
 
 /// The content of a line, if it has any.
-fn entry(line: &str) -> Option<&str> {
+fn line_content(line: &str) -> Option<&str> {
     let line = line.trim();
     (!line.is_empty() && !line.starts_with('#')).then_some(line)
 }

@@ -17,7 +17,7 @@ fn try_read(body: &[u8]) -> Option<Sitemap> {
     read(body, None, &Url::parse(HERE).unwrap(), false, |_| {})
 }
 
-fn urls(body: &[u8]) -> Vec<String> {
+fn read_urls(body: &[u8]) -> Vec<String> {
     let sitemap = try_read(body).expect("a sitemap");
     sitemap.urls.into_iter().map(String::from).collect()
 }
@@ -36,11 +36,15 @@ fn each_form_of_a_sitemap_is_read() {
          <url><loc><![CDATA[https://a.example/2]]></loc></url>",
     );
     let expected = ["https://a.example/1?x=1&y=2", "https://a.example/2"];
-    assert_eq!(urls(pages.as_bytes()), expected);
-    assert_eq!(urls(&gzip(pages.as_bytes())), expected, "compressed");
+    assert_eq!(read_urls(pages.as_bytes()), expected);
+    assert_eq!(read_urls(&gzip(pages.as_bytes())), expected, "compressed");
     let text = "https://a.example/1?x=1&y=2\r\n\r\nhttps://a.example/2\n";
-    assert_eq!(urls(text.as_bytes()), expected, "a text");
-    assert_eq!(urls(&gzip(text.as_bytes())), expected, "a compressed text");
+    assert_eq!(read_urls(text.as_bytes()), expected, "a text");
+    assert_eq!(
+        read_urls(&gzip(text.as_bytes())),
+        expected,
+        "a compressed text"
+    );
 }
 
 #[test]
@@ -92,18 +96,18 @@ fn feeds_list_their_entries() {
         <item><guid isPermaLink="false">https://a.example/none</guid></item>
         </channel></rss>"#;
     assert_eq!(
-        urls(rss.as_bytes()),
+        read_urls(rss.as_bytes()),
         ["https://a.example/1", "https://a.example/2"]
     );
     let rdf = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
         xmlns="http://purl.org/rss/1.0/"><channel><link>https://a.example/</link></channel>
         <item rdf:about="x"><link>https://a.example/1</link></item></rdf:RDF>"#;
-    assert_eq!(urls(rdf.as_bytes()), ["https://a.example/1"]);
+    assert_eq!(read_urls(rdf.as_bytes()), ["https://a.example/1"]);
     let atom = r#"<feed xmlns="http://www.w3.org/2005/Atom"><link href="https://a.example/"/>
         <entry><link rel="edit" href="/edit/1"/><link rel="alternate" href="../1?a=1&amp;b=2"/></entry>
         <entry><link href="https://a.example/2"/></entry></feed>"#;
     assert_eq!(
-        urls(atom.as_bytes()),
+        read_urls(atom.as_bytes()),
         ["https://a.example/1?a=1&b=2", "https://a.example/2"]
     );
 }
@@ -111,11 +115,11 @@ fn feeds_list_their_entries() {
 #[test]
 fn an_encoding_is_obeyed() {
     let latin = b"<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>https://a.example/\xe9</loc></url></urlset>";
-    assert_eq!(urls(latin), ["https://a.example/%C3%A9"]);
+    assert_eq!(read_urls(latin), ["https://a.example/%C3%A9"]);
     let text = "<urlset><url><loc>https://a.example/1</loc></url></urlset>";
     let units = text.encode_utf16().flat_map(u16::to_le_bytes);
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(units).collect();
-    assert_eq!(urls(&utf16), ["https://a.example/1"]);
+    assert_eq!(read_urls(&utf16), ["https://a.example/1"]);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_broken_sitemap_is_read_up_to_the_break() {
     assert!(sitemap.cut.is_some());
     let plain_ampersand = urlset("<url><loc>https://a.example/?a=1&b=2</loc></url>");
     assert_eq!(
-        urls(plain_ampersand.as_bytes()),
+        read_urls(plain_ampersand.as_bytes()),
         ["https://a.example/?a=1&b=2"]
     );
     let whole = gzip(urlset(&good.repeat(2_000)).as_bytes());
@@ -164,7 +168,10 @@ fn entities_are_not_expanded() {
         <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"> <!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">
         <!ENTITY passwd SYSTEM "file:///etc/passwd">]>
         <urlset><url><loc>https://a.example/&c;&passwd;</loc></url></urlset>"#;
-    assert_eq!(urls(laughs.as_bytes()), ["https://a.example/&c;&passwd;"]);
+    assert_eq!(
+        read_urls(laughs.as_bytes()),
+        ["https://a.example/&c;&passwd;"]
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use webfill_urls::{MAX_URL_BYTES, Url, canonical};
+use webfill_urls::{MAX_URL_BYTES, Url, canonical_url};
 use webfill_wire::LinkKind;
 
 use super::FoundEntries;
@@ -187,13 +187,13 @@ impl ReaderState {
             return true;
         }
         match name.as_ref() {
-            "link" if entry.link.is_none() => match target(element) {
+            "link" if entry.link.is_none() => match link_target(element) {
                 LinkTarget::Page(href) => entry.link = Some(href),
                 LinkTarget::Other => {}
-                LinkTarget::InText => self.begin_naming(false),
+                LinkTarget::InText => self.begin_url_element(false),
             },
-            "loc" => self.begin_naming(false),
-            "guid" if is_permanent(element) => self.begin_naming(true),
+            "loc" => self.begin_url_element(false),
+            "guid" if is_permanent(element) => self.begin_url_element(true),
             _ => {}
         }
         true
@@ -206,7 +206,7 @@ impl ReaderState {
         })
     }
 
-    fn begin_naming(&mut self, is_guid: bool) {
+    fn begin_url_element(&mut self, is_guid: bool) {
         let text = String::new();
         self.naming = Some(UrlElement { text, is_guid });
     }
@@ -243,7 +243,7 @@ impl ReaderState {
             .find(|attribute| attribute.key.as_ref() == "xml:base");
         if let Some(base) = base {
             let outer = self.bases.last().map_or(found.base, |(_, base)| base);
-            if let Ok(base) = canonical(&unescape(&base.value), Some(outer)) {
+            if let Ok(base) = canonical_url(&unescape(&base.value), Some(outer)) {
                 self.bases.push((self.open.len(), base));
             }
         }
@@ -290,7 +290,7 @@ impl ReaderState {
         let entry = self.entry.take();
         let url = entry.and_then(|entry| entry.link.or(entry.guid));
         let base = self.bases.last().map(|(_, base)| base);
-        url.is_none_or(|url| found.add_at(&url, base))
+        url.is_none_or(|url| found.add_relative(&url, base))
     }
 
     /// Skips the rest of a broken entry.
@@ -339,7 +339,7 @@ enum LinkTarget {
     InText,
 }
 
-fn target(link: &BytesStart<'_>) -> LinkTarget {
+fn link_target(link: &BytesStart<'_>) -> LinkTarget {
     let mut href = None;
     let mut rel = None;
     for (name, value) in attributes(link) {

@@ -79,7 +79,7 @@ const PACE: Pace = Pace {
     is_adaptive: true,
 };
 
-fn with_answer(now: Now, answer: Answer) -> Answered {
+fn answered_request(now: Now, answer: Answer) -> Answered {
     Answered {
         started: now,
         at: now.instant,
@@ -93,7 +93,7 @@ fn only_a_refusal_that_cost_a_request_holds_the_next_task_back() {
     let (mut sites, now) = (Sites::default(), Now::read());
     let delay = PACE.delay;
     sites.add(task(1, "a.org", 50), delay, now);
-    sites.note_robots_answer("a.org", with_answer(now, Answer::NoRules), PACE);
+    sites.note_robots_answer("a.org", answered_request(now, Answer::NoRules), PACE);
     let next = |was_requested| sites.next_start_after_refusal("a.org", was_requested);
     assert_eq!(next(false), None);
     assert_eq!(next(true), Some(now.instant + delay));
@@ -105,7 +105,7 @@ fn a_forgotten_back_off_leaves_the_delay() {
     let delay = PACE.delay;
     sites.add(task(1, "a.org", 50), delay, now);
     let retry_after = Some(Duration::from_secs(500));
-    let busy = with_answer(now, Answer::Overloaded { retry_after });
+    let busy = answered_request(now, Answer::Overloaded { retry_after });
     sites.note_page_answer("a.org", busy, PACE);
     let now = now.instant;
     assert!(sites.next_start("a.org", Turn::Page(delay)) >= Some(now + Duration::from_secs(500)));
@@ -117,10 +117,10 @@ fn a_forgotten_back_off_leaves_the_delay() {
 }
 
 /// Handles a site whose only task gets this answer.
-fn handle_site_with(sites: &mut Sites, name: &str, answer: Answer, now: Now) {
+fn handle_site_with_answer(sites: &mut Sites, name: &str, answer: Answer, now: Now) {
     sites.add(task(1, name, 50), PACE.delay, now);
     sites.next_task(name);
-    sites.note_robots_answer(name, with_answer(now, answer), PACE);
+    sites.note_robots_answer(name, answered_request(now, answer), PACE);
     assert_eq!(sites.next_task(name), None);
 }
 
@@ -129,7 +129,7 @@ fn dead_sites_met_in_a_row_are_forgotten() {
     let (mut sites, mut now) = (Sites::default(), Now::read());
     let mut most = 0;
     for number in 0..200_000 {
-        handle_site_with(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
+        handle_site_with_answer(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
         now.instant += Duration::from_millis(100);
         if number % 20 == 0 {
             sites.take_moved_clocks("one", now);
@@ -146,7 +146,7 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
     let (mut sites, mut now) = (Sites::default(), Now::read());
     let mut most = 0;
     for number in 0..200_000 {
-        handle_site_with(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
+        handle_site_with_answer(&mut sites, &format!("s{number}.org"), Answer::Silent, now);
         now.instant += Duration::from_millis(1);
         if number % 2_000 == 0 {
             sites.take_moved_clocks("one", now);
@@ -162,7 +162,7 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
 fn failures_count_until_the_site_is_forgotten() {
     let (mut sites, mut now) = (Sites::default(), Now::read());
     for wait_s in [5, 10, 20, 40, 40] {
-        handle_site_with(&mut sites, "a.org", Answer::Silent, now);
+        handle_site_with_answer(&mut sites, "a.org", Answer::Silent, now);
         let wait = Duration::from_secs(wait_s);
         let next = sites.next_start("a.org", Turn::Robots);
         assert_eq!(next, Some(now.instant + wait));
@@ -177,7 +177,7 @@ fn failures_count_until_the_site_is_forgotten() {
 #[test]
 fn a_wall_clock_that_was_set_and_set_back_makes_nobody_wait_longer() {
     let (mut sites, now) = (Sites::default(), Now::read());
-    handle_site_with(&mut sites, "a.org", Answer::Silent, now);
+    handle_site_with_answer(&mut sites, "a.org", Answer::Silent, now);
     let hour_ms = 3_600_000;
     let ahead = Now {
         wall_ms: now.wall_ms + hour_ms,
@@ -196,7 +196,7 @@ fn a_wall_clock_that_was_set_and_set_back_makes_nobody_wait_longer() {
 #[test]
 fn a_clock_is_listed_once_after_it_has_moved_and_again_if_it_was_not_written() {
     let (mut sites, now) = (Sites::default(), Now::read());
-    handle_site_with(&mut sites, "a.org", Answer::Served, now);
+    handle_site_with_answer(&mut sites, "a.org", Answer::Served, now);
     let moved = sites.take_moved_clocks("one", now);
     assert_eq!(moved.len(), 1);
     assert_eq!(sites.take_moved_clocks("one", now), []);

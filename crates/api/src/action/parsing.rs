@@ -5,7 +5,7 @@ use serde_json::Value;
 use webfill_wire::Outcome;
 
 use crate::refusal::Refusal;
-use crate::rule::{Key, check};
+use crate::rule::{Key, check_members};
 use crate::spider::Spider;
 use crate::watch::parse_watch_action;
 
@@ -58,10 +58,10 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         "resume" => parse_subject(SUBJECT_KEYS, &request, true).map(Action::Resume),
         "retry" => parse_retry(&request).map(Action::Retry),
         "prune" => parse_prune(&request).map(Action::Prune),
-        "status" => parse_fleet_action(&request).map(|uuid| Action::Status { uuid }),
-        "reload" => parse_fleet_action(&request).map(|uuid| Action::Reload { uuid }),
+        "status" => parse_fleet_action_uuid(&request).map(|uuid| Action::Status { uuid }),
+        "reload" => parse_fleet_action_uuid(&request).map(|uuid| Action::Reload { uuid }),
         "drain" => {
-            check(DRAIN_KEYS, members(&request), "$")?;
+            check_members(DRAIN_KEYS, members(&request), "$")?;
             let (supervisor, uuid) = (text(&request, "supervisor"), text(&request, "uuid"));
             Ok(Action::Drain { supervisor, uuid })
         }
@@ -89,13 +89,13 @@ fn text(request: &Value, key: &str) -> Option<String> {
 }
 
 /// Checks the keys of an action that concerns the whole fleet, and returns its `uuid`.
-fn parse_fleet_action(request: &Value) -> Result<Option<String>, Refusal> {
-    check(FLEET_KEYS, members(request), "$")?;
+fn parse_fleet_action_uuid(request: &Value) -> Result<Option<String>, Refusal> {
+    check_members(FLEET_KEYS, members(request), "$")?;
     Ok(text(request, "uuid"))
 }
 
 fn parse_subject(keys: &[Key], request: &Value, needs_crawl: bool) -> Result<Subject, Refusal> {
-    check(keys, members(request), "$")?;
+    check_members(keys, members(request), "$")?;
     let typed = TypedSubject::deserialize(request).map_err(|error| Refusal::new("$", error))?;
     if needs_crawl && typed.crawlid.is_none() {
         return Err(Refusal::new("$.crawlid", "missing, it is required"));
@@ -133,7 +133,7 @@ fn parse_prune(request: &Value) -> Result<PruneAction, Refusal> {
 }
 
 fn parse_site(request: &Value) -> Result<SiteAction, Refusal> {
-    check(SITE_KEYS, members(request), "$")?;
+    check_members(SITE_KEYS, members(request), "$")?;
     let millis = |key| {
         request
             .get(key)
@@ -153,7 +153,7 @@ fn parse_site(request: &Value) -> Result<SiteAction, Refusal> {
 }
 
 fn parse_sites(request: &Value) -> Result<SitesQuestion, Refusal> {
-    check(SITES_KEYS, members(request), "$")?;
+    check_members(SITES_KEYS, members(request), "$")?;
     Ok(SitesQuestion {
         uuid: text(request, "uuid"),
         backing_off: request.get("backing_off") == Some(&Value::Bool(true)),
@@ -162,7 +162,7 @@ fn parse_sites(request: &Value) -> Result<SitesQuestion, Refusal> {
 }
 
 fn parse_why(request: &Value) -> Result<WhyQuestion, Refusal> {
-    check(WHY_KEYS, members(request), "$")?;
+    check_members(WHY_KEYS, members(request), "$")?;
     let after = text(request, "after").map(|after| after.parse());
     let after = after.transpose();
     let after = after.map_err(|_| Refusal::new("$.after", "is the `next` of no answer"))?;

@@ -86,9 +86,9 @@ impl Kind {
             Some((range, step)) => (range, self.step_of(part, step)?),
         };
         let (first, last) = match range.split_once('-') {
-            _ if range == "*" => (self.least, self.greatest()),
+            _ if range == "*" => (self.least, self.greatest_value()),
             Some((first, last)) => (self.value_of(part, first)?, self.value_of(part, last)?),
-            None if part.contains('/') => (self.value_of(part, range)?, self.greatest()),
+            None if part.contains('/') => (self.value_of(part, range)?, self.greatest_value()),
             None => {
                 let value = self.value_of(part, range)?;
                 (value, value)
@@ -120,7 +120,7 @@ impl Kind {
     }
 
     /// The last value of `*`: Sunday is not counted twice.
-    fn greatest(&self) -> u32 {
+    fn greatest_value(&self) -> u32 {
         match self.most {
             7 => 6,
             most => most,

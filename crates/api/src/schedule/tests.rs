@@ -201,7 +201,7 @@ fn invalid_schedules_are_refused_with_the_allowed_forms() {
 
 const HOUR_MS: i64 = 3_600_000;
 
-fn run(due_h: i64, started_h: i64, ended_h: i64) -> LastRun {
+fn last_run(due_h: i64, started_h: i64, ended_h: i64) -> LastRun {
     LastRun {
         due_ms: due_h * HOUR_MS,
         started_ms: started_h * HOUR_MS,
@@ -214,7 +214,7 @@ fn a_period_counts_from_the_last_start_without_drift() {
     let every = cron("every 6h", "UTC");
     let next_h = |last: &LastRun| every.next_due_ms(Some(last), 0).map(|ms| ms / HOUR_MS);
     assert_eq!(every.next_due_ms(None, 5_000), Some(5_000), "at once");
-    let mut late = run(12, 12, 13);
+    let mut late = last_run(12, 12, 13);
     late.started_ms += 700;
     assert_eq!(
         every.next_due_ms(Some(&late), 0),
@@ -222,51 +222,66 @@ fn a_period_counts_from_the_last_start_without_drift() {
         "no drift"
     );
     assert_eq!(
-        next_h(&run(12, 15, 16)),
+        next_h(&last_run(12, 15, 16)),
         Some(21),
         "it was missed and made up for"
     );
     assert_eq!(
-        next_h(&run(12, 12, 25)),
+        next_h(&last_run(12, 12, 25)),
         Some(30),
         "two were due while it ran"
     );
-    assert_eq!(every.skipped_by(&run(12, 12, 25)), 2);
-    assert_eq!(next_h(&run(12, 12, 11)), Some(18), "the clock was set back");
+    assert_eq!(every.count_skipped_during(&last_run(12, 12, 25)), 2);
+    assert_eq!(
+        next_h(&last_run(12, 12, 11)),
+        Some(18),
+        "the clock was set back"
+    );
 }
 
 #[test]
 fn once_is_due_at_once_and_never_again() {
     let once = cron("once", "UTC");
     assert_eq!(once.next_due_ms(None, 5_000), Some(5_000));
-    let last = run(12, 12, 40);
+    let last = last_run(12, 12, 40);
     assert_eq!(once.next_due_ms(Some(&last), 0), None);
-    assert_eq!((once.skipped_by(&last), once.period_ms(0)), (0, None));
-    assert_eq!(once.due_between(0, 100 * HOUR_MS), 0);
+    assert_eq!(
+        (once.count_skipped_during(&last), once.period_ms(0)),
+        (0, None)
+    );
+    assert_eq!(once.count_due_between(0, 100 * HOUR_MS), 0);
 }
 
 #[test]
 fn due_times_are_missed_once_and_skipped_during_a_run() {
     let nightly = cron("0 2 * * *", "UTC");
-    let last = run(2, 2, 3);
+    let last = last_run(2, 2, 3);
     assert_eq!(nightly.next_due_ms(Some(&last), 0), Some(26 * HOUR_MS));
-    assert_eq!(nightly.skipped_by(&last), 0);
+    assert_eq!(nightly.count_skipped_during(&last), 0);
     assert_eq!(
-        nightly.skipped_by(&run(2, 2, 51)),
+        nightly.count_skipped_during(&last_run(2, 2, 51)),
         2,
         "of the second and the third night"
     );
     assert_eq!(
-        nightly.next_due_ms(Some(&run(2, 2, 51)), 0),
+        nightly.next_due_ms(Some(&last_run(2, 2, 51)), 0),
         Some(74 * HOUR_MS)
     );
-    assert_eq!(nightly.due_between(26 * HOUR_MS, 100 * HOUR_MS), 3);
+    assert_eq!(nightly.count_due_between(26 * HOUR_MS, 100 * HOUR_MS), 3);
     let often = cron("* * * * *", "UTC");
-    assert_eq!(often.due_between(0, i64::MAX / 2), MOST_COUNTED as u64);
+    assert_eq!(
+        often.count_due_between(0, i64::MAX / 2),
+        MOST_COUNTED as u64
+    );
 }
 
 /// A daemon that checks the clock each minute, as an independent reference.
-fn walk(schedule: &Schedule, zone: &str, from_ms: i64, minutes: i64) -> Vec<i64> {
+fn find_due_times_by_minute(
+    schedule: &Schedule,
+    zone: &str,
+    from_ms: i64,
+    minutes: i64,
+) -> Vec<i64> {
     let Schedule::Cron(cron) = schedule else {
         panic!("it has fields")
     };
@@ -340,7 +355,7 @@ fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
         ];
         let text = fields.join(" ");
         let (schedule, from_ms) = (cron(&text, zone), to_unix_ms(from, zone));
-        let expected = walk(&schedule, zone, from_ms, DAYS * 1_440);
+        let expected = find_due_times_by_minute(&schedule, zone, from_ms, DAYS * 1_440);
         let mut found = Vec::new();
         let mut now_ms = from_ms;
         while let Some(next_ms) = schedule.next_due_ms(None, now_ms) {

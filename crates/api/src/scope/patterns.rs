@@ -26,7 +26,7 @@ impl PatternSet {
     }
 
     /// The memory of the compiled list in bytes, without the caches for searches.
-    pub fn bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.automaton.memory_usage()
     }
 }
@@ -42,7 +42,7 @@ struct PatternCache {
 static IN_USE: LazyLock<Mutex<PatternCache>> = LazyLock::new(Mutex::default);
 
 impl PatternCache {
-    fn note(&mut self, patterns: &[String], set: &Arc<PatternSet>) {
+    fn insert(&mut self, patterns: &[String], set: &Arc<PatternSet>) {
         if self.sets.len() >= self.prune_at {
             self.sets.retain(|_, set| set.strong_count() > 0);
             self.prune_at = (2 * self.sets.len()).max(64);
@@ -70,26 +70,26 @@ pub(super) fn compile_within(
         .nfa_size_limit(Some(limit));
     let built = meta::Builder::new().configure(config).build_many(patterns);
     let Ok(automaton) = built else {
-        return Err(fault(list, patterns, limit));
+        return Err(find_faulty_pattern(list, patterns, limit));
     };
     let set = Arc::new(PatternSet { automaton, limit });
-    in_use().note(patterns, &set);
+    in_use().insert(patterns, &set);
     Ok(set)
 }
 
-fn fault(list: &'static str, patterns: &[String], limit: usize) -> ScopeError {
+fn find_faulty_pattern(list: &'static str, patterns: &[String], limit: usize) -> ScopeError {
     let compile = |pattern: &String| RegexBuilder::new(pattern).size_limit(limit).build();
     let faults = patterns.iter().enumerate();
     let mut faults = faults.filter_map(|(index, pattern)| Some((index, compile(pattern).err()?)));
     let (index, reason) = match faults.next() {
-        Some((index, error)) => (index, one_line(&error)),
+        Some((index, error)) => (index, pattern_error_reason(&error)),
         None => {
             let whole = RegexSetBuilder::new(patterns).size_limit(limit).build();
             (
                 0,
                 whole
                     .err()
-                    .map_or_else(String::new, |error| one_line(&error)),
+                    .map_or_else(String::new, |error| pattern_error_reason(&error)),
             )
         }
     };
@@ -103,7 +103,7 @@ fn fault(list: &'static str, patterns: &[String], limit: usize) -> ScopeError {
 
 /// The reason for an error on one line: the last line of the regex crate's message. The lines before it draw the
 /// pattern with a marker.
-fn one_line(error: &regex::Error) -> String {
+fn pattern_error_reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
@@ -134,7 +134,7 @@ mod tests {
     fn a_list_that_keeps_a_higher_limit_only_is_refused_under_the_lower_one() {
         let patterns = vec![r"\w{100}".to_owned()];
         let wide = compile_within("deny_regex", &patterns, 10 * LIMIT).unwrap();
-        assert!(wide.bytes() > LIMIT);
+        assert!(wide.memory_bytes() > LIMIT);
         assert!(compile_within("deny_regex", &patterns, LIMIT).is_err());
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Watch;
 use crate::action::UUID;
 use crate::refusal::Refusal;
-use crate::rule::{Key, Rule, check};
+use crate::rule::{Key, Rule, check_members};
 
 /// An action on watches.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,9 +94,10 @@ pub(crate) fn parse_watch_action(
     members: &Map<String, Value>,
 ) -> Result<Option<WatchAction>, Refusal> {
     let text = |key: &str| members.get(key).and_then(Value::as_str);
-    let named = |keys| check(keys, members, "$").map(|()| text("name").unwrap_or_default().into());
+    let named =
+        |keys| check_members(keys, members, "$").map(|()| text("name").unwrap_or_default().into());
     let order = match action {
-        "watch_list" => check(LIST_KEYS, members, "$").map(|()| WatchOrder::List)?,
+        "watch_list" => check_members(LIST_KEYS, members, "$").map(|()| WatchOrder::List)?,
         "watch_show" => {
             let name = named(SHOW_KEYS)?;
             let runs = members.get("runs").and_then(Value::as_u64);
@@ -107,7 +108,7 @@ pub(crate) fn parse_watch_action(
         "watch_resume" => WatchOrder::Resume(named(NAME_KEYS)?),
         "watch_remove" => WatchOrder::Remove(named(NAME_KEYS)?),
         "watch_add" => {
-            check(ADD_KEYS, members, "$")?;
+            check_members(ADD_KEYS, members, "$")?;
             let watch = members.get("watch").cloned().unwrap_or_default();
             let watch = Watch::parse_at(watch, "$.watch")?;
             watch.check_for_fleet("$.watch")?;

@@ -7,7 +7,7 @@ use super::keys::NOTIFY_KEYS;
 use super::members::{object, text, texts};
 use super::target::{self, NotificationTarget};
 use crate::refusal::Refusal;
-use crate::rule::{Key, check};
+use crate::rule::{Key, check_members};
 
 /// The words of `about`.
 pub(super) const ABOUT: &[&str] = &["changes", "health", "silence", "runs"];
@@ -73,8 +73,8 @@ pub(super) fn notify_of(members: &Map<String, Value>, path: &str) -> Result<Vec<
 
 fn item_of(item: &Value, path: &str) -> Result<Notify, Refusal> {
     let members = object(item, path)?;
-    check(&notify_keys(), members, path)?;
-    let target = target::read(members, path)?;
+    check_members(&notify_keys(), members, path)?;
+    let target = target::parse(members, path)?;
     let when = match text(members, "when").as_deref() {
         Some("at_once") => NotificationTime::AtOnce,
         _ => NotificationTime::Digest,

@@ -87,7 +87,7 @@ impl WatchRun {
         self.how = Some(how);
         self.why = why;
         if let Some(last) = self.times() {
-            self.skipped = schedule.skipped_by(&last);
+            self.skipped = schedule.count_skipped_during(&last);
         }
     }
 

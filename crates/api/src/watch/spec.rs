@@ -23,12 +23,12 @@ impl Watch {
             max_depth: number("depth").map_or(DEPTH, |depth| depth as u16),
             follow: self.parse_word("follow").unwrap_or(defaults.follow),
             lane: self.parse_word("lane").unwrap_or(defaults.lane),
-            allowed_domains: self.list("allowed_domains"),
-            allow_regex: self.list("allow_regex"),
-            deny_regex: self.list("deny_regex"),
+            allowed_domains: self.flag_texts("allowed_domains"),
+            allow_regex: self.flag_texts("allow_regex"),
+            deny_regex: self.flag_texts("deny_regex"),
             deny_extensions: self
                 .flag("deny_extensions")
-                .map(|_| self.list("deny_extensions")),
+                .map(|_| self.flag_texts("deny_extensions")),
             domain_max_pages: number("domain_max_pages"),
             max_pages: self.max_pages,
             conditional: self

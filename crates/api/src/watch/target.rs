@@ -67,13 +67,13 @@ static KINDS: [Kind; 5] = [
             ),
             "only webhooks are signed",
         )),
-        read: read_webhook,
+        read: parse_webhook,
         hidden: Some(redact_url),
     },
     Kind {
         key: key("mail", Rule::Text(254), "A mail address."),
         more: None,
-        read: read_mail,
+        read: parse_mail,
         hidden: None,
     },
     Kind {
@@ -83,7 +83,7 @@ static KINDS: [Kind; 5] = [
             "A program and its arguments; it gets JSON on standard input.",
         ),
         more: None,
-        read: read_command,
+        read: parse_command,
         hidden: None,
     },
     Kind {
@@ -124,7 +124,7 @@ pub(super) fn keys() -> impl Iterator<Item = Key> {
 }
 
 /// Reads the target that an item of `notify` names.
-pub(super) fn read(
+pub(super) fn parse(
     members: &Map<String, Value>,
     path: &str,
 ) -> Result<NotificationTarget, Refusal> {
@@ -160,7 +160,7 @@ pub(super) fn hide_secrets(item: &mut Value) {
     }
 }
 
-fn read_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
+fn parse_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     let url = text(members, "webhook").unwrap_or_default();
     check_webhook(&url).map_err(|why| (None, why))?;
     Ok(NotificationTarget::Webhook {
@@ -169,7 +169,7 @@ fn read_webhook(members: &Map<String, Value>) -> Result<NotificationTarget, Targ
     })
 }
 
-fn read_mail(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
+fn parse_mail(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     let address = text(members, "mail").unwrap_or_default();
     match is_address(&address) {
         true => Ok(NotificationTarget::Mail(address)),
@@ -177,7 +177,7 @@ fn read_mail(members: &Map<String, Value>) -> Result<NotificationTarget, TargetF
     }
 }
 
-fn read_command(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
+fn parse_command(members: &Map<String, Value>) -> Result<NotificationTarget, TargetFault> {
     match texts(members, "command") {
         argv if argv.is_empty() => Err((None, "expected a program")),
         argv if !argv[0].starts_with('/') => Err((

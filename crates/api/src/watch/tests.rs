@@ -1,6 +1,6 @@
 use super::*;
 
-fn watch(change: Value) -> Value {
+fn watch_with(change: Value) -> Value {
     let mut watch = json!({"name": "news", "urls": ["http://a.org/"], "schedule": "0 2 * * *"});
     for (key, value) in change.as_object().unwrap() {
         watch[key] = value.clone();
@@ -8,8 +8,8 @@ fn watch(change: Value) -> Value {
     watch
 }
 
-fn refusal(change: Value) -> Refusal {
-    Watch::parse(watch(change.clone())).expect_err(&change.to_string())
+fn expect_refusal(change: Value) -> Refusal {
+    Watch::parse(watch_with(change.clone())).expect_err(&change.to_string())
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_refusal_names_the_path_and_the_allowed_values() {
             "exclude each other",
         ),
     ] {
-        let refusal = refusal(change.clone());
+        let refusal = expect_refusal(change.clone());
         assert_eq!(refusal.path, path, "{change}: {}", refusal.message);
         assert!(
             refusal.message.contains(why),
@@ -138,11 +138,13 @@ fn a_watch_is_the_command_line_of_its_runs() {
 #[test]
 fn a_fleet_has_its_own_machines() {
     let refusal = |change| {
-        let watch = Watch::parse(watch(change)).unwrap();
+        let watch = Watch::parse(watch_with(change)).unwrap();
         watch.check_for_fleet("$.watch").unwrap_err()
     };
     let machine = refusal(json!({"crawl": {"depth": 1, "store": "sqlite:x.db"}}));
     assert_eq!(machine.path, "$.watch.crawl.store");
-    let fine = Watch::parse(watch(json!({"seeds": "urls.txt", "crawl": {"depth": 1}})));
+    let fine = Watch::parse(watch_with(
+        json!({"seeds": "urls.txt", "crawl": {"depth": 1}}),
+    ));
     assert_eq!(fine.unwrap().check_for_fleet("$"), Ok(()));
 }

@@ -212,7 +212,7 @@ impl Pages {
     }
 
     /// Checks all pages. Returns those reported as changed, with their differences.
-    fn check(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
+    fn check_pages(&mut self, text: impl Fn(usize) -> String) -> Vec<(usize, String)> {
         self.nights += 1;
         let nothing = Map::new();
         let mut reported = Vec::new();
@@ -241,7 +241,7 @@ impl Pages {
     }
 }
 
-fn numbers(reported: &[(usize, String)]) -> Vec<usize> {
+fn page_numbers(reported: &[(usize, String)]) -> Vec<usize> {
     reported.iter().map(|(number, _)| *number).collect()
 }
 
@@ -249,16 +249,16 @@ fn numbers(reported: &[(usize, String)]) -> Vec<usize> {
 fn text_that_comes_to_all_pages_is_reported_for_the_first_ones_only() {
     let mut pages = Pages::new(20);
     let mut check = |night: usize| {
-        pages.check(|number| {
+        pages.check_pages(|number| {
             let is_sold = night == 3 && number == 15;
             let own = if is_sold { "sold out" } else { "in stock" };
             format!("Thing {number}\n\n{own}\n\nHeadline of night {night}")
         })
     };
-    assert_eq!(numbers(&check(1)), [0; 0]);
-    assert_eq!(numbers(&check(2)), [0, 1, 2, 3]);
+    assert_eq!(page_numbers(&check(1)), [0; 0]);
+    assert_eq!(page_numbers(&check(2)), [0, 1, 2, 3]);
     let reported = check(3);
-    assert_eq!(numbers(&reported), [0, 1, 2, 3, 15]);
+    assert_eq!(page_numbers(&reported), [0, 1, 2, 3, 15]);
     assert_eq!(reported[4].1, "- in stock\n+ sold out");
 }
 
@@ -266,11 +266,11 @@ fn text_that_comes_to_all_pages_is_reported_for_the_first_ones_only() {
 fn text_that_comes_to_some_pages_is_reported_for_each() {
     let mut pages = Pages::new(20);
     let mut check = |sold: &[usize]| {
-        let reported = pages.check(|number| match sold.contains(&number) {
+        let reported = pages.check_pages(|number| match sold.contains(&number) {
             true => format!("Thing {number}\n\nsold out"),
             false => format!("Thing {number}\n\nin stock"),
         });
-        numbers(&reported)
+        page_numbers(&reported)
     };
     check(&[]);
     let some = [1, 2, 3, 7, 9, 12, 16];
@@ -278,10 +278,10 @@ fn text_that_comes_to_some_pages_is_reported_for_each() {
     let one_more = [1, 2, 3, 7, 8, 9, 12, 16];
     assert_eq!(check(&one_more), [8], "one in another night");
     let mut few = Pages::new(5);
-    few.check(|number| format!("Thing {number}\n\nin stock"));
-    let reported = few.check(|number| format!("Thing {number}\n\nsold out"));
+    few.check_pages(|number| format!("Thing {number}\n\nin stock"));
+    let reported = few.check_pages(|number| format!("Thing {number}\n\nsold out"));
     assert_eq!(
-        numbers(&reported),
+        page_numbers(&reported),
         [0, 1, 2, 3, 4],
         "each one of a small site is reported"
     );
@@ -291,11 +291,11 @@ fn text_that_comes_to_some_pages_is_reported_for_each() {
 fn after_a_headline_its_words_on_a_single_page_are_reported() {
     let mut pages = Pages::new(20);
     let mut check = |has: &dyn Fn(usize) -> bool| {
-        let reported = pages.check(|number| match has(number) {
+        let reported = pages.check_pages(|number| match has(number) {
             true => format!("Thing {number}\n\nClosed today"),
             false => format!("Thing {number}"),
         });
-        numbers(&reported)
+        page_numbers(&reported)
     };
     check(&|_| false);
     check(&|_| true);

@@ -33,7 +33,7 @@ impl Fetch<'_> {
         fastrand::Rng::with_seed((self.at_ms / span_ms) as u64)
     }
 
-    fn time(&self, zone: i8, format: &str) -> String {
+    fn format_time(&self, zone: i8, format: &str) -> String {
         self.clock(zone).strftime(format).to_string()
     }
 
@@ -121,16 +121,19 @@ pub(crate) const KINDS: &[Kind] = &[
         format!("<footer>Served by {server}</footer>")
     }),
     kind_around("a clock with seconds", |fetch| {
-        format!("<p>{}</p>", fetch.time(1, "%H:%M:%S"))
+        format!("<p>{}</p>", fetch.format_time(1, "%H:%M:%S"))
     }),
     kind_around("a clock", |fetch| {
-        format!("<p>It is {}</p>", fetch.time(2, "%H:%M"))
+        format!("<p>It is {}</p>", fetch.format_time(2, "%H:%M"))
     }),
     kind_around("a clock of twelve hours", |fetch| {
-        format!("<p>Server time {}</p>", fetch.time(-5, "%I:%M %p"))
+        format!("<p>Server time {}</p>", fetch.format_time(-5, "%I:%M %p"))
     }),
     kind_around("a clock and a date", |fetch| {
-        format!("<p>Generated {}</p>", fetch.time(0, "%Y-%m-%d %H:%M:%S"))
+        format!(
+            "<p>Generated {}</p>",
+            fetch.format_time(0, "%Y-%m-%d %H:%M:%S")
+        )
     }),
     kind_around("a clock that a cache keeps back", |fetch| {
         let made_ms = fetch.at_ms / 600_000 * 600_000 + 97_000 - 600_000;
@@ -140,19 +143,19 @@ pub(crate) const KINDS: &[Kind] = &[
         )
     }),
     kind_around("the date of the day", |fetch| {
-        format!("<p>{}</p>", fetch.time(1, "%A, %-d %B %Y"))
+        format!("<p>{}</p>", fetch.format_time(1, "%A, %-d %B %Y"))
     }),
     kind_around("the date of the day in America", |fetch| {
-        format!("<p>{}</p>", fetch.time(-5, "%B %-d, %Y"))
+        format!("<p>{}</p>", fetch.format_time(-5, "%B %-d, %Y"))
     }),
     kind_around("the date in numbers", |fetch| {
-        format!("<p>Stand: {}</p>", fetch.time(1, "%d.%m.%Y"))
+        format!("<p>Stand: {}</p>", fetch.format_time(1, "%d.%m.%Y"))
     }),
     kind_around("the date of ISO 8601", |fetch| {
-        format!("<p>{}</p>", fetch.time(0, "%Y-%m-%d"))
+        format!("<p>{}</p>", fetch.format_time(0, "%Y-%m-%d"))
     }),
     kind_around("the date without its year", |fetch| {
-        format!("<p>{}</p>", fetch.time(0, "%a %-d %B"))
+        format!("<p>{}</p>", fetch.format_time(0, "%a %-d %B"))
     }),
     kind_around("the date of tomorrow's delivery", |fetch| {
         let day = fetch.clock(0).date().checked_add(1.day()).unwrap();

@@ -45,7 +45,7 @@ fn random_words(rng: &mut fastrand::Rng, count: usize) -> String {
 }
 
 /// The times at which a site is checked: the first check, and nine more.
-fn check_times(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
+fn times_of_checks(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
     let mut at_ms = FIRST_MS + rng.i64(0..24 * 60) * 60_000;
     (0..CHECKS)
         .map(|_| {
@@ -190,7 +190,7 @@ fn count_false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u
         .map(|number| KnownPage::new(number, &mut rng))
         .collect();
     let (mut checks, mut false_alerts) = (0, 0);
-    for (check, began_ms) in check_times(&mut rng, is_hourly).into_iter().enumerate() {
+    for (check, began_ms) in times_of_checks(&mut rng, is_hourly).into_iter().enumerate() {
         for (number, page) in pages.iter_mut().enumerate() {
             let at_ms = began_ms + number as i64 * 15_000;
             let verdict = page.check((check, at_ms), furniture, "", &mut site, &mut rng);
@@ -217,7 +217,7 @@ fn count_misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, 
             )
         })
         .collect();
-    for (check, began_ms) in check_times(&mut rng, is_hourly).into_iter().enumerate() {
+    for (check, began_ms) in times_of_checks(&mut rng, is_hourly).into_iter().enumerate() {
         for (number, (page, changes_at)) in pages.iter_mut().enumerate() {
             let (kind, before, after) = CHANGES[number];
             let changing = if check < *changes_at { before } else { after };
@@ -230,7 +230,7 @@ fn count_misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, 
     }
 }
 
-fn sites_of_each_kind() -> u64 {
+fn site_count_per_kind() -> u64 {
     let checks = std::env::var("WEBFILL_CHECKS").ok();
     let checks: usize = checks.map_or(30_000, |text| text.parse().expect("a number of checks"));
     (checks / (KINDS.len() * PAGES * (CHECKS - 1)) + 1) as u64
@@ -242,7 +242,7 @@ fn furniture_raises_no_alert() {
     let (mut checks, mut alerts) = (0, 0);
     for kind in KINDS {
         let (mut of_kind, mut false_of_kind) = (0, 0);
-        for site in 0..sites_of_each_kind() {
+        for site in 0..site_count_per_kind() {
             let (checks, found) = count_false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
             of_kind += checks;
             false_of_kind += found;
@@ -264,7 +264,7 @@ fn furniture_raises_no_alert() {
 #[test]
 fn no_kind_of_change_is_missed() {
     let mut missed = BTreeMap::new();
-    let sites = sites_of_each_kind() * 10;
+    let sites = site_count_per_kind() * 10;
     for site in 0..sites {
         count_misses(815 + site, site % 3 == 2, &mut missed);
     }

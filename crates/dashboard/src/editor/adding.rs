@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use webfill_store::{CrawlId, page_id};
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 
 use super::drafts::{Draft, Drafts, NewPage};
 use super::golden;
@@ -61,7 +61,7 @@ pub(super) async fn add(
         } => {
             let opened = visit.open_store().await?;
             let browse = &*opened.browse;
-            let found = match canonical(&url, None) {
+            let found = match canonical_url(&url, None) {
                 Ok(url) => stored::load_page(browse, &page_id(&app, &crawl, url.as_str()))
                     .await
                     .map(|page| vec![page]),
@@ -133,7 +133,7 @@ async fn fetch(
     draft: &Draft,
     text: &str,
 ) -> Result<NewPage, Problem> {
-    let url = canonical(text.trim(), None);
+    let url = canonical_url(text.trim(), None);
     let url = url.map_err(|refusal| Problem::bad_request(format!("{text}: {refusal}")))?;
     if visit.has_fleet() && visit.has_store() {
         return by_fleet::fetch(visit, &draft.id, &url).await;
@@ -159,7 +159,7 @@ pub(super) fn page_from_upload(name: &str, url: &str, body: &[u8]) -> Result<New
             made.set_path(name);
             Ok(made)
         }
-        url => canonical(url, None),
+        url => canonical_url(url, None),
     };
     let url = given.map_err(|refusal| Problem::bad_request(format!("{url}: {refusal}")))?;
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);

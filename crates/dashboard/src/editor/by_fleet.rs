@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_store::{Browse, CrawlId, page_id};
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 
 use super::drafts::NewPage;
 use super::stored;
@@ -82,7 +82,7 @@ async fn stored_state(
             }
             "redirected" => {
                 let target = page["final_url"].as_str().unwrap_or_default();
-                let found = canonical(target, None);
+                let found = canonical_url(target, None);
                 url = found.map_err(|refusal| {
                     Problem::bad_request(format!("{url} leads to {target}: {refusal}"))
                 })?;

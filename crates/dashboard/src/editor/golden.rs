@@ -43,7 +43,7 @@ fn page_of(case: &Path, files: &[PathBuf]) -> Option<NewPage> {
     if fs::metadata(page).ok()?.len() > MOST_PAGE_BYTES as u64 {
         return None;
     }
-    let url = webfill_urls::canonical(expected["url"].as_str()?, None).ok()?;
+    let url = webfill_urls::canonical_url(expected["url"].as_str()?, None).ok()?;
     let known = expected["fields"].as_object().map(known_values);
     let ending = page.extension().unwrap_or_default().to_string_lossy();
     let name = case.file_stem().unwrap_or_default().to_string_lossy();

@@ -31,7 +31,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     let bench = visit.usable_editor()?;
     match parts {
         [] => show_start(visit, bench).await,
-        ["schema"] => Ok(json_answer(200, &webfill_mapping::schema())),
+        ["schema"] => Ok(json_answer(200, &webfill_mapping::mapping_file_schema())),
         ["draft", id] => show_draft(visit, bench, id).await,
         ["draft", id, "state"] => {
             let draft = bench.load_draft(id).await?;

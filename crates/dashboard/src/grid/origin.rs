@@ -5,7 +5,7 @@ use std::fs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use webfill_table::{Cell, ColumnChoices, Sample, Understanding, infer_structure};
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use super::files::Files;
 
@@ -52,7 +52,7 @@ impl Origin {
         let written = table.urls.iter();
         let written = written.flat_map(|urls| urls.links(&cells[urls.column]));
         for link in written {
-            match canonical(&link, None) {
+            match canonical_url(&link, None) {
                 Ok(url) if !links.iter().any(|known| known == url.as_str()) => {
                     links.push(url.into());
                 }

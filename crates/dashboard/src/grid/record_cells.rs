@@ -7,7 +7,7 @@ use serde_json::Value;
 use webfill_store::{PageResult, has_value};
 use webfill_table::Cell;
 use webfill_urls::{Url, site};
-use webfill_values::same_value;
+use webfill_values::is_equivalent_value;
 use webfill_wire::Outcome;
 
 use super::building::text_of;
@@ -49,7 +49,7 @@ pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value
     let is_whole = |one: &&Value| one["further"].is_null();
     candidates
         .filter(is_whole)
-        .filter(|one| !same_value(own, &one["value"]))
+        .filter(|one| !is_equivalent_value(own, &one["value"]))
         .collect()
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn state_of(document: &Value, name: &str, pages: &[PageResult]) -> St
         Known::State(state) => state,
         Known::Given => {
             let own = &document["fields"][name];
-            match value_on_page(pages, name, |value| same_value(own, value)) {
+            match value_on_page(pages, name, |value| is_equivalent_value(own, value)) {
                 Some(_) => State::Known,
                 None if value_on_page(pages, name, |_| true).is_some() => State::Contradicted,
                 None => State::Given,

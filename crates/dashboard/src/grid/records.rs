@@ -11,7 +11,7 @@ use webfill_store::{
     Browse, CrawlId, ListedRecord, PageResult, Place, RecordCondition, RecordFilter, StoreError,
     has_value, page_id, split_record_key,
 };
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use super::building::text_of;
 use super::record_cells::{Known, cell_of, names_of, sites_of, state_of, urls_of};
@@ -210,7 +210,7 @@ fn needs_pages(document: &Value) -> bool {
 fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for url in urls_of(document) {
-        match canonical(url, None) {
+        match canonical_url(url, None) {
             Ok(url) if urls.len() < MOST_URLS && !urls.iter().any(|one| one == url.as_str()) => {
                 urls.push(url.into());
             }
@@ -287,7 +287,7 @@ pub(crate) async fn sorted_page(
         page.examined += 1;
         let id = split_record_key(key).1.to_owned();
         if let Some(record) = browse.record(key).await?
-            && condition.takes(&record.document)
+            && condition.matches(&record.document)
         {
             let listed = ListedRecord {
                 place: Place::by_key(key.as_str()),

@@ -28,7 +28,7 @@ async fn search(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Va
         true => typed.to_owned(),
         false => format!("https://{typed}"),
     };
-    let url = match webfill_urls::canonical(&typed, None) {
+    let url = match webfill_urls::canonical_url(&typed, None) {
         Ok(url) => url.to_string(),
         Err(refusal) => return Ok(json!({"fault": refusal.to_string()})),
     };

@@ -82,7 +82,7 @@ fn urls_of(document: &Value) -> Vec<String> {
     let filled = sources.map(|(_, source)| &source["url"]);
     let mut urls: Vec<String> = Vec::new();
     for url in given.chain(filled).filter_map(Value::as_str) {
-        if let Ok(url) = webfill_urls::canonical(url, None) {
+        if let Ok(url) = webfill_urls::canonical_url(url, None) {
             let url = url.to_string();
             if !urls.contains(&url) {
                 urls.push(url);

@@ -87,7 +87,7 @@ pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
         true => text.to_owned(),
         false => format!("http://{text}/"),
     };
-    match webfill_urls::canonical(&url, None) {
+    match webfill_urls::canonical_url(&url, None) {
         Ok(url) => Ok(webfill_urls::site(&url)),
         Err(_) => Err(Problem::not_found(
             "not a site: expected a name such as example.org",

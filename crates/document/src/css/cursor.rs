@@ -97,12 +97,12 @@ impl<'s> Cursor<'s> {
     }
 
     /// Reads a name, and resolves its escapes.
-    pub(crate) fn name(&mut self) -> CssResult<String> {
+    pub(crate) fn parse_name(&mut self) -> CssResult<String> {
         let start = self.offset;
         let mut name = String::new();
         while let Some(character) = self.peek() {
             if character == '\\' {
-                name.push(self.escape()?);
+                name.push(self.parse_escape()?);
             } else if is_name_part(character) {
                 name.push(character);
                 self.offset += character.len_utf8();
@@ -121,7 +121,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Reads an escape: `\:` is a colon, and `\31 ` is the character with this hexadecimal number.
-    fn escape(&mut self) -> CssResult<char> {
+    fn parse_escape(&mut self) -> CssResult<char> {
         self.offset += 1;
         let rest = self.unread_text();
         let digits = rest.len()
@@ -139,21 +139,21 @@ impl<'s> Cursor<'s> {
         let number = u32::from_str_radix(&rest[..digits], 16).unwrap_or(0);
         self.offset += digits;
         if self.peek().is_some_and(is_space) {
-            self.skip_one();
+            self.skip_character();
         }
         Ok(char::from_u32(number)
             .filter(|c| *c != '\0')
             .unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    fn skip_one(&mut self) {
+    fn skip_character(&mut self) {
         self.offset += self.peek().map_or(0, char::len_utf8);
     }
 
     /// Reads a quoted string or a name.
-    pub(crate) fn string_or_name(&mut self) -> CssResult<String> {
+    pub(crate) fn parse_string_or_name(&mut self) -> CssResult<String> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '"' | '\'')) else {
-            return self.name();
+            return self.parse_name();
         };
         let start = self.offset;
         self.offset += 1;
@@ -164,9 +164,9 @@ impl<'s> Cursor<'s> {
                     self.offset = start;
                     return Err(self.fault("the string has no closing quote"));
                 }
-                Some('\\') => string.push(self.escape()?),
+                Some('\\') => string.push(self.parse_escape()?),
                 Some(character) => {
-                    self.skip_one();
+                    self.skip_character();
                     if character == quote {
                         return Ok(string);
                     }

@@ -14,7 +14,7 @@ pub(crate) fn parse_element_test(
 ) -> CssResult<(NodeTest, Option<Test>)> {
     let start = parser.cursor.offset;
     if !parser.cursor.take("*") {
-        let name = parser.cursor.name()?;
+        let name = parser.cursor.parse_name()?;
         if parser.cursor.peek() == Some('|') {
             let reason = "namespaces are not used here: write the name alone, or `*|` before it";
             return Err(parser.cursor.fault_at(start, reason));
@@ -24,7 +24,7 @@ pub(crate) fn parse_element_test(
     if !parser.cursor.take("|") || parser.cursor.take("*") {
         return Ok((NodeTest::AnyName, None));
     }
-    let name = parser.cursor.name()?;
+    let name = parser.cursor.parse_name()?;
     Ok((NodeTest::AnyName, Some(Test::LocalName(name))))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn parse_attribute_names(parser: &mut Parser<'_, '_>) -> CssResult<Ve
         // `|name` has no namespace, like most attributes.
         parser.cursor.take("|");
     }
-    let name = parser.cursor.name()?;
+    let name = parser.cursor.parse_name()?;
     if parser.cursor.unread_text().starts_with('|')
         && !parser.cursor.unread_text().starts_with("|=")
     {

@@ -7,11 +7,11 @@ use crate::xpath::plan::{SiblingPlace, Test};
 
 /// Reads the argument of the pseudo-class `name` into the positions that it selects.
 pub(crate) fn parse_positions(parser: &mut Parser<'_, '_>, name: &str) -> CssResult<Test> {
-    let (step, offset) = step_and_offset(&mut parser.cursor)?;
+    let (step, offset) = parse_step_and_offset(&mut parser.cursor)?;
     let same_name = name.ends_with("of-type");
     parser.cursor.skip_space();
     let of = match !same_name && parser.cursor.take_word("of") {
-        true => Some(Box::new(any_of(parser.list(Leading::Refused)?))),
+        true => Some(Box::new(any_of(parser.parse_list(Leading::Refused)?))),
         false => None,
     };
     Ok(Test::Sibling(SiblingPlace {
@@ -24,7 +24,7 @@ pub(crate) fn parse_positions(parser: &mut Parser<'_, '_>, name: &str) -> CssRes
 }
 
 /// Reads `an+b`, in forms such as `odd`, `even`, `3`, `2n+1`, `-n + 3`.
-fn step_and_offset(cursor: &mut Cursor<'_>) -> CssResult<(i32, i32)> {
+fn parse_step_and_offset(cursor: &mut Cursor<'_>) -> CssResult<(i32, i32)> {
     let start = cursor.offset;
     let mut compact = String::new();
     while let Some(character) = cursor.peek().filter(|c| is_name_part(*c) || *c == '+') {

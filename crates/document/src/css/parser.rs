@@ -66,7 +66,7 @@ pub(crate) fn parse(selector: &str, names: &mut Names) -> CssResult<Vec<Complex>
         depth: 0,
         scoped: false,
     };
-    let list = parser.list(Leading::Allowed)?;
+    let list = parser.parse_list(Leading::Allowed)?;
     match parser.cursor.peek() {
         None => Ok(list),
         Some(_) => Err(parser.cursor.expected_error("a combinator or `,`")),
@@ -89,7 +89,7 @@ pub(crate) struct Parser<'s, 'n> {
 }
 
 impl Parser<'_, '_> {
-    pub(crate) fn list(&mut self, leading: Leading) -> CssResult<Vec<Complex>> {
+    pub(crate) fn parse_list(&mut self, leading: Leading) -> CssResult<Vec<Complex>> {
         self.depth += 1;
         if self.depth > NESTING {
             return Err(self.cursor.fault("the selector is nested too deeply"));
@@ -106,7 +106,7 @@ impl Parser<'_, '_> {
 
     fn parse_complex(&mut self, leading: Leading) -> CssResult<Complex> {
         self.cursor.skip_space();
-        let mut combinator = match self.combinator(false) {
+        let mut combinator = match self.parse_combinator(false) {
             Some(_) if leading == Leading::Refused => {
                 return Err(self.cursor.fault("a combinator cannot come first here"));
             }
@@ -114,7 +114,7 @@ impl Parser<'_, '_> {
         };
         let mut parts = Vec::new();
         loop {
-            parts.push((combinator, self.compound()?));
+            parts.push((combinator, self.parse_compound()?));
             if let Some(extract) = self.parse_extract()? {
                 self.cursor.skip_space();
                 return Ok(Complex {
@@ -123,7 +123,7 @@ impl Parser<'_, '_> {
                 });
             }
             let spaced = self.cursor.skip_space();
-            match self.combinator(spaced) {
+            match self.parse_combinator(spaced) {
                 Some(next) => combinator = next,
                 None => {
                     return Ok(Complex {
@@ -136,7 +136,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads the combinator at the cursor. White space alone is one if a compound follows.
-    fn combinator(&mut self, spaced: bool) -> Option<Combinator> {
+    fn parse_combinator(&mut self, spaced: bool) -> Option<Combinator> {
         let symbols = [
             (">", Combinator::Child),
             ("+", Combinator::NextSibling),
@@ -155,7 +155,7 @@ impl Parser<'_, '_> {
         (spaced && follows).then_some(Combinator::Descendant)
     }
 
-    fn compound(&mut self) -> CssResult<Compound> {
+    fn parse_compound(&mut self) -> CssResult<Compound> {
         let outer = std::mem::replace(&mut self.scoped, false);
         let (element, local_name) = match self.cursor.peek() {
             Some('#' | '.' | '[' | ':') => (NodeTest::AnyName, None),
@@ -180,15 +180,15 @@ impl Parser<'_, '_> {
         Ok(Some(match self.cursor.peek() {
             Some('#') => {
                 self.cursor.take("#");
-                let value = self.cursor.name()?;
+                let value = self.cursor.parse_name()?;
                 self.attribute_test("id", Relation::Equals, value)
             }
             Some('.') => {
                 self.cursor.take(".");
-                let value = self.cursor.name()?;
+                let value = self.cursor.parse_name()?;
                 self.attribute_test("class", Relation::HasWord, value)
             }
-            Some('[') => self.attribute()?,
+            Some('[') => self.parse_attribute()?,
             Some(':') if !self.cursor.unread_text().starts_with("::") => pseudo::parse(self)?,
             _ => return Ok(None),
         }))
@@ -204,7 +204,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn attribute(&mut self) -> CssResult<Test> {
+    fn parse_attribute(&mut self) -> CssResult<Test> {
         self.cursor.expect("[")?;
         self.cursor.skip_space();
         let names = namespace::parse_attribute_names(self)?;
@@ -214,11 +214,11 @@ impl Parser<'_, '_> {
                 |name: &String| self.attribute_test(name, Relation::Present, String::new());
             return Ok(any_test(names.iter().map(present).collect()));
         }
-        let relation = self.relation()?;
+        let relation = self.parse_relation()?;
         self.cursor.skip_space();
-        let value = self.cursor.string_or_name()?;
+        let value = self.cursor.parse_string_or_name()?;
         self.cursor.skip_space();
-        let case = self.letter_case(&names[0]);
+        let case = self.parse_letter_case(&names[0]);
         self.cursor.skip_space();
         self.cursor.expect("]")?;
         // By the standard, these relations match nothing if the value is empty. `~=` also matches nothing if the value
@@ -243,7 +243,7 @@ impl Parser<'_, '_> {
     }
 
     /// Reads the flag at the end of an attribute selector, or returns the default without one.
-    fn letter_case(&mut self, attribute: &str) -> LetterCase {
+    fn parse_letter_case(&mut self, attribute: &str) -> LetterCase {
         let lower = attribute.to_ascii_lowercase();
         if self.cursor.take("i") || self.cursor.take("I") {
             LetterCase::Ignored
@@ -256,7 +256,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn relation(&mut self) -> CssResult<Relation> {
+    fn parse_relation(&mut self) -> CssResult<Relation> {
         let relations = [
             ("=", Relation::Equals),
             ("~=", Relation::HasWord),
@@ -285,13 +285,13 @@ impl Parser<'_, '_> {
                 .cursor
                 .fault_at(start, "a pseudo-element is not allowed here"));
         }
-        let name = self.cursor.name()?;
+        let name = self.cursor.parse_name()?;
         match name.as_str() {
             "text" => Ok(Some(Extract::Text)),
             "attr" => {
                 self.cursor.expect("(")?;
                 self.cursor.skip_space();
-                let attribute = self.cursor.name()?;
+                let attribute = self.cursor.parse_name()?;
                 self.cursor.skip_space();
                 self.cursor.expect(")")?;
                 Ok(Some(Extract::Attribute(

@@ -39,7 +39,7 @@ const CHECKED: &str = ":is(input[type=checkbox], input[type=radio])[checked], op
 pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     let start = parser.cursor.offset;
     parser.cursor.expect(":")?;
-    let name = parser.cursor.name()?.to_ascii_lowercase();
+    let name = parser.cursor.parse_name()?.to_ascii_lowercase();
     match name.as_str() {
         "scope" => {
             parser.scoped = true;
@@ -48,7 +48,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
         "checked" => return Ok(any_of(parser::parse(CHECKED, parser.names)?)),
         _ => {}
     }
-    if let Some(test) = without_argument(&name) {
+    if let Some(test) = argumentless_test(&name) {
         return Ok(test);
     }
     if !KNOWN.contains(&&*name) {
@@ -57,22 +57,22 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     parser.cursor.expect("(")?;
     parser.cursor.skip_space();
     let test = match name.as_str() {
-        "not" => Test::Not(Box::new(any_of(parser.list(Leading::Refused)?))),
+        "not" => Test::Not(Box::new(any_of(parser.parse_list(Leading::Refused)?))),
         // An empty list is allowed here, and matches nothing.
         "is" | "where" if parser.cursor.peek() == Some(')') => Test::Or(Vec::new()),
-        "is" | "where" => any_of(parser.list(Leading::Refused)?),
+        "is" | "where" => any_of(parser.parse_list(Leading::Refused)?),
         "has" => Test::Or(
             parser
-                .list(Leading::Allowed)?
+                .parse_list(Leading::Allowed)?
                 .into_iter()
-                .map(has_test)
+                .map(exists_test)
                 .collect(),
         ),
         "contains" | "-soup-contains" => {
-            let part = Text::Literal(parser.cursor.string_or_name()?);
+            let part = Text::Literal(parser.cursor.parse_string_or_name()?);
             Test::Contains(Text::Of(path_from_context(Vec::new())), part)
         }
-        "lang" => Test::Language(language_ranges(&mut parser.cursor)?),
+        "lang" => Test::Language(parse_language_ranges(&mut parser.cursor)?),
         nth => nth::parse_positions(parser, nth)?,
     };
     parser.cursor.skip_space();
@@ -80,7 +80,7 @@ pub(crate) fn parse(parser: &mut Parser<'_, '_>) -> CssResult<Test> {
     Ok(test)
 }
 
-fn without_argument(name: &str) -> Option<Test> {
+fn argumentless_test(name: &str) -> Option<Test> {
     let same_name = name.ends_with("of-type");
     let first = |from_end| {
         Test::Sibling(SiblingPlace {
@@ -115,16 +115,16 @@ pub(crate) fn any_of(list: Vec<Complex>) -> Test {
     Test::Or(list.into_iter().map(translate::match_condition).collect())
 }
 
-fn has_test(relative: Complex) -> Test {
+fn exists_test(relative: Complex) -> Test {
     Test::Exists(Nodes::Path(translate::relative_path(relative)))
 }
 
 /// Reads language ranges, such as `en, "*-CH"`.
-fn language_ranges(cursor: &mut Cursor<'_>) -> CssResult<Vec<String>> {
+fn parse_language_ranges(cursor: &mut Cursor<'_>) -> CssResult<Vec<String>> {
     let mut ranges = Vec::new();
     loop {
         cursor.skip_space();
-        ranges.push(cursor.string_or_name()?);
+        ranges.push(cursor.parse_string_or_name()?);
         cursor.skip_space();
         if !cursor.take(",") {
             return Ok(ranges);

@@ -23,7 +23,7 @@ struct Reading {
 }
 
 /// Panics, with the page and the first difference, if the two tokenizers read `page` differently.
-pub fn compare(page: &str) {
+pub fn assert_tokenizers_agree(page: &str) {
     let (ours, theirs) = (read(page), read_by_html5ever(page));
     if ours == theirs {
         return;
@@ -96,7 +96,7 @@ impl Recorder {
     fn finish(self) -> Reading {
         Reading {
             tokens: self.tokens.into_inner().0,
-            tree: tree_as_text(&self.builder.sink.finish()),
+            tree: format_tree(&self.builder.sink.finish()),
         }
     }
 }
@@ -160,7 +160,7 @@ fn copy(token: &Token) -> Token {
     }
 }
 
-fn tree_as_text(tree: &Growing) -> String {
+fn format_tree(tree: &Growing) -> String {
     let mut written = String::new();
     let mut open = vec![(0, DOCUMENT)];
     while let Some((depth, place)) = open.pop() {
@@ -171,12 +171,12 @@ fn tree_as_text(tree: &Growing) -> String {
         if node.first_child != NONE {
             open.push((depth + 1, node.first_child));
         }
-        writeln!(written, "{depth} {}", written_node(&node.data)).expect("strings take everything");
+        writeln!(written, "{depth} {}", format_node(&node.data)).expect("strings take everything");
     }
     written
 }
 
-fn written_node(data: &Data) -> String {
+fn format_node(data: &Data) -> String {
     match data {
         Data::Document => "document".to_owned(),
         Data::Element {

@@ -12,7 +12,7 @@ impl Input {
     pub(super) fn new(page: &str) -> Self {
         let page = page.strip_prefix('\u{feff}').unwrap_or(page);
         let buffer = match memchr::memchr(b'\r', page.as_bytes()) {
-            Some(first) => with_line_feeds(page, first),
+            Some(first) => normalize_line_ends(page, first),
             None => StrTendril::from_slice(page),
         };
         Input { buffer }
@@ -28,7 +28,7 @@ impl Input {
     }
 }
 
-fn with_line_feeds(page: &str, first_return: usize) -> StrTendril {
+fn normalize_line_ends(page: &str, first_return: usize) -> StrTendril {
     let mut buffer = StrTendril::with_capacity(page.len() as u32);
     let (mut copied, mut next) = (0, Some(first_return));
     while let Some(place) = next {

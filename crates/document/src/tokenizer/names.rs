@@ -34,7 +34,7 @@ impl Default for Names {
 }
 
 impl Names {
-    pub(super) fn get(&mut self, name: Name<'_>) -> LocalName {
+    pub(super) fn intern_normalized(&mut self, name: Name<'_>) -> LocalName {
         if name.classes & class::CHANGES_IN_NAME == 0 {
             return self.intern(name.written);
         }

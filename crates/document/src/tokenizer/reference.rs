@@ -20,9 +20,9 @@ impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the reference at the current position, or only the `&` if there is none.
     pub(super) fn read_reference(&mut self, run: &mut Run<'_>, in_attribute: bool) {
         let found = match self.byte_at(self.at + 1) {
-            Some(b'#') => self.parse_numeric(self.at + 2),
+            Some(b'#') => self.parse_numeric_reference(self.at + 2),
             Some(next) if next.is_ascii_alphanumeric() => {
-                self.find_named(self.at + 1, in_attribute)
+                self.find_named_reference(self.at + 1, in_attribute)
             }
             _ => None,
         };
@@ -41,7 +41,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// The reference with the longest known name that begins at `from`.
-    fn find_named(&self, from: usize, in_attribute: bool) -> Option<Reference> {
+    fn find_named_reference(&self, from: usize, in_attribute: bool) -> Option<Reference> {
         let rest = &self.bytes[from..];
         let letters = rest
             .iter()
@@ -49,7 +49,7 @@ impl<A: Audience> Tokenizer<'_, A> {
             .take_while(|byte| byte.is_ascii_alphanumeric())
             .count();
         if rest.get(letters) == Some(&b';')
-            && let Some(characters) = self.look_up(from, from + letters + 1)
+            && let Some(characters) = self.look_up_entity(from, from + letters + 1)
         {
             let end = from + letters + 1;
             return Some(Reference { characters, end });
@@ -57,7 +57,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         let longest = letters.min(LONGEST_BARE_NAME);
         let (end, characters) = (1..=longest).rev().find_map(|length| {
             let end = from + length;
-            Some((end, self.look_up(from, end)?))
+            Some((end, self.look_up_entity(from, end)?))
         })?;
         let goes_on = |next: u8| next == b'=' || next.is_ascii_alphanumeric();
         // This keeps `?a=b&copy=c` in a URL unchanged.
@@ -67,7 +67,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         Some(Reference { characters, end })
     }
 
-    fn look_up(&self, from: usize, to: usize) -> Option<[Option<char>; 2]> {
+    fn look_up_entity(&self, from: usize, to: usize) -> Option<[Option<char>; 2]> {
         match &self.text[from..to] {
             "amp;" => Some([Some('&'), None]),
             "nbsp;" => Some([Some('\u{a0}'), None]),
@@ -81,7 +81,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     }
 
     /// The numeric reference whose `#` precedes `from`.
-    fn parse_numeric(&self, from: usize) -> Option<Reference> {
+    fn parse_numeric_reference(&self, from: usize) -> Option<Reference> {
         let (radix, from) = match self.byte_at(from) {
             Some(b'x' | b'X') => (16, from + 1),
             _ => (10, from),

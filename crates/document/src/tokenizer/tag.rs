@@ -20,7 +20,7 @@ impl<'i, A: Audience> Tokenizer<'i, A> {
         let name = self.read_name(class::ENDS_TAG_NAME, 0);
         let mut tag = Tag {
             kind,
-            name: self.names.get(name),
+            name: self.names.intern_normalized(name),
             self_closing: false,
             attrs: Vec::new(),
             had_duplicate_attributes: false,
@@ -77,7 +77,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         if tag.attrs.len() >= self.attribute_cap {
             return false;
         }
-        let name = self.names.get(name);
+        let name = self.names.intern_normalized(name);
         if tag.attrs.iter().any(|known| known.name.local == name) {
             tag.had_duplicate_attributes = true;
             return false;

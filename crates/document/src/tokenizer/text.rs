@@ -14,7 +14,7 @@ impl<A: Audience> Tokenizer<'_, A> {
     /// Reads the data state: text, and the markup that ends it.
     pub(super) fn read_data(&mut self) {
         let mut run = Run::new(self.input, self.at);
-        while let Some(found) = self.find_in_data() {
+        while let Some(found) = self.find_special_byte() {
             self.at = found;
             match self.bytes[found] {
                 b'&' => self.read_reference(&mut run, false),
@@ -35,7 +35,7 @@ impl<A: Audience> Tokenizer<'_, A> {
         self.emit_text(run.finish(self.at));
     }
 
-    fn find_in_data(&self) -> Option<usize> {
+    fn find_special_byte(&self) -> Option<usize> {
         let rest = &self.bytes[self.at..];
         let near = rest
             .iter()

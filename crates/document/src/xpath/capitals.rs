@@ -1,7 +1,7 @@
 //! Finds names in an expression that cannot occur on HTML pages, because of their capitals. An expression with such a
 //! name is right for XML, and silently finds nothing on HTML.
 
-use super::lexer::{Word, tokens};
+use super::lexer::{Word, tokenize};
 use crate::document::Document;
 use crate::limits::Limits;
 
@@ -30,7 +30,7 @@ pub struct NameUnlikeHtml {
 /// MathML (`viewBox`), names of feeds, and names with a prefix are left out.
 pub fn names_unlike_html(expression: &str) -> Vec<NameUnlikeHtml> {
     let mut found: Vec<NameUnlikeHtml> = Vec::new();
-    for token in tokens(expression).unwrap_or_default() {
+    for token in tokenize(expression).unwrap_or_default() {
         let Word::Name(name) = token.word else {
             continue;
         };
@@ -74,7 +74,7 @@ fn spellings(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn unequal_spellings(expression: &str) -> Vec<(String, usize, Vec<String>)> {
+    fn names_with_spellings(expression: &str) -> Vec<(String, usize, Vec<String>)> {
         let found = names_unlike_html(expression).into_iter();
         found
             .map(|found| (found.name, found.offset, found.spellings))
@@ -88,7 +88,7 @@ mod tests {
             (name.to_owned(), offset, spellings.collect::<Vec<_>>())
         };
         assert_eq!(
-            unequal_spellings("//DIV[@ID='X']/descendant::Span | //DIV"),
+            names_with_spellings("//DIV[@ID='X']/descendant::Span | //DIV"),
             [
                 expected("DIV", 2, &["div"]),
                 expected("ID", 7, &["id"]),
@@ -96,11 +96,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            unequal_spellings("//svg/@ViewBox"),
+            names_with_spellings("//svg/@ViewBox"),
             [expected("ViewBox", 7, &["viewbox", "viewBox"])]
         );
         assert_eq!(
-            unequal_spellings("//FOREIGNOBJECT"),
+            names_with_spellings("//FOREIGNOBJECT"),
             [expected(
                 "FOREIGNOBJECT",
                 2,
@@ -121,7 +121,7 @@ mod tests {
             "translate(//h1, 'ABC', 'abc')",
             "//日本",
         ] {
-            assert_eq!(unequal_spellings(expression), [], "{expression}");
+            assert_eq!(names_with_spellings(expression), [], "{expression}");
         }
     }
 }

@@ -12,22 +12,26 @@ use super::walk::Item;
 use crate::tree::{Kind, NodeId, ROOT};
 
 impl<'d> Evaluator<'d> {
-    pub(crate) fn test(&self, test: &'d Test, place: EvaluationContext) -> Evaluated<bool> {
+    pub(crate) fn evaluate_test(
+        &self,
+        test: &'d Test,
+        place: EvaluationContext,
+    ) -> Evaluated<bool> {
         match test {
             Test::Always(value) => Ok(*value),
             Test::Exists(nodes) => Ok(self.first_node(nodes, place)?.is_some()),
             Test::IsText(Text::Normalized(text)) => {
-                let text = self.text(text, place)?;
+                let text = self.evaluate_text(text, place)?;
                 let spaces = text.len() - text.trim_start_matches(is_space).len();
-                self.budget.pay(spaces / 16)?;
+                self.budget.spend(spaces / 16)?;
                 Ok(spaces < text.len())
             }
-            Test::IsText(text) => Ok(!self.text(text, place)?.is_empty()),
+            Test::IsText(text) => Ok(!self.evaluate_text(text, place)?.is_empty()),
             Test::Compare(comparison, left, right) => self.compare(*comparison, left, right, place),
             Test::SameText(left, right) => self.is_same_text(left, right, place),
             Test::And(tests) => {
                 for test in tests {
-                    if !self.test(test, place)? {
+                    if !self.evaluate_test(test, place)? {
                         return Ok(false);
                     }
                 }
@@ -35,23 +39,26 @@ impl<'d> Evaluator<'d> {
             }
             Test::Or(tests) => {
                 for test in tests {
-                    if self.test(test, place)? {
+                    if self.evaluate_test(test, place)? {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Test::Not(test) => Ok(!self.test(test, place)?),
+            Test::Not(test) => Ok(!self.evaluate_test(test, place)?),
             Test::Contains(text, part) => {
-                let (text, part) = (self.text(text, place)?, self.text(part, place)?);
-                self.budget.pay(text.len() / 32)?;
+                let (text, part) = (
+                    self.evaluate_text(text, place)?,
+                    self.evaluate_text(part, place)?,
+                );
+                self.budget.spend(text.len() / 32)?;
                 Ok(text.contains(&*part))
             }
             Test::StartsWith(text, part) => Ok(self
-                .text(text, place)?
-                .starts_with(&*self.text(part, place)?)),
+                .evaluate_text(text, place)?
+                .starts_with(&*self.evaluate_text(part, place)?)),
             Test::Lang(language) => {
-                let wanted = self.text(language, place)?;
+                let wanted = self.evaluate_text(language, place)?;
                 self.is_in_language(place.item.node, &wanted)
             }
             Test::Language(ranges) => self.is_in_a_range(place.item.node, ranges),
@@ -59,7 +66,7 @@ impl<'d> Evaluator<'d> {
             Test::LocalName(name) => Ok(self.has_local_name(place.item, name)),
             Test::Attribute(test) => Ok(self.attribute_holds(test, place.item)),
             Test::Sibling(wanted) => self.is_sibling_at(wanted, place.item),
-            Test::Scalar(scalar) => match self.scalar(scalar, place)? {
+            Test::Scalar(scalar) => match self.evaluate_scalar(scalar, place)? {
                 Single::Boolean(value) => Ok(value),
                 other => Err(Stop::Engine(format!("expected a boolean, got {other:?}"))),
             },
@@ -110,7 +117,7 @@ impl<'d> Evaluator<'d> {
         let kind = self.tree.kind(node);
         let counts = |sibling: NodeId| match &wanted.of {
             _ if !self.tree.is_element(sibling) => Ok(false),
-            Some(of) => self.test(of, EvaluationContext::single(Item::node(sibling))),
+            Some(of) => self.evaluate_test(of, EvaluationContext::single(Item::node(sibling))),
             None => Ok(!wanted.same_name || self.tree.kind(sibling) == kind),
         };
         if !counts(node)? {
@@ -128,7 +135,7 @@ impl<'d> Evaluator<'d> {
         let mut place = 1_i64;
         let mut nearer = next(node);
         while let Some(sibling) = nearer {
-            self.budget.pay(1)?;
+            self.budget.spend(1)?;
             place += i64::from(counts(sibling)?);
             if place > farthest {
                 return Ok(false);
@@ -153,13 +160,16 @@ impl<'d> Evaluator<'d> {
         if let (Text::Normalized(text), Text::Literal(wanted))
         | (Text::Literal(wanted), Text::Normalized(text)) = (left, right)
         {
-            let text = self.text(text, place)?;
+            let text = self.evaluate_text(text, place)?;
             let (is_same, read) = normalizes_to(&text, wanted);
-            self.budget.pay(read / 16)?;
+            self.budget.spend(read / 16)?;
             return Ok(is_same);
         }
-        let (left, right) = (self.text(left, place)?, self.text(right, place)?);
-        self.budget.pay(left.len().min(right.len()) / 32)?;
+        let (left, right) = (
+            self.evaluate_text(left, place)?,
+            self.evaluate_text(right, place)?,
+        );
+        self.budget.spend(left.len().min(right.len()) / 32)?;
         Ok(left == right)
     }
 
@@ -174,8 +184,8 @@ impl<'d> Evaluator<'d> {
     ) -> Evaluated<bool> {
         match (left, right) {
             (Side::Nodes(left), Side::Nodes(right)) => {
-                let left = self.nodes(left, place, NodeDemand::All)?;
-                let right = self.nodes(right, place, NodeDemand::All)?;
+                let left = self.evaluate_nodes(left, place, NodeDemand::All)?;
+                let right = self.evaluate_nodes(right, place, NodeDemand::All)?;
                 self.compare_sets(comparison, &left, &right)
             }
             (Side::Nodes(nodes), Side::Boolean(test)) => {
@@ -183,11 +193,11 @@ impl<'d> Evaluator<'d> {
                 Ok(holds_for_booleans(
                     comparison,
                     exists,
-                    self.test(test, place)?,
+                    self.evaluate_test(test, place)?,
                 ))
             }
             (Side::Nodes(nodes), other) => {
-                let items = self.nodes(nodes, place, NodeDemand::All)?;
+                let items = self.evaluate_nodes(nodes, place, NodeDemand::All)?;
                 self.compare_set(comparison, &items, other, place)
             }
             (other, Side::Nodes(_)) => self.compare(mirror(comparison), right, other, place),
@@ -205,9 +215,9 @@ impl<'d> Evaluator<'d> {
         place: EvaluationContext,
     ) -> Evaluated<bool> {
         let number = match other {
-            Side::Number(number) => self.number(number, place)?,
+            Side::Number(number) => self.evaluate_number(number, place)?,
             Side::Text(text) => {
-                let text = self.text(text, place)?;
+                let text = self.evaluate_text(text, place)?;
                 if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
                     let equal = comparison == Comparison::Equal;
                     return self.any_holds(items, |value| (value == text) == equal);
@@ -258,7 +268,7 @@ impl<'d> Evaluator<'d> {
     fn any_holds(&self, items: &[Item], mut holds: impl FnMut(&str) -> bool) -> Evaluated<bool> {
         for item in items {
             let value = self.string_value(*item);
-            self.budget.pay(1 + value.len() / 32)?;
+            self.budget.spend(1 + value.len() / 32)?;
             if holds(value) {
                 return Ok(true);
             }
@@ -270,7 +280,7 @@ impl<'d> Evaluator<'d> {
         let mut values = FxHashSet::default();
         for item in items {
             let value = self.string_value(*item);
-            self.budget.pay(1 + value.len() / 8)?;
+            self.budget.spend(1 + value.len() / 8)?;
             values.insert(value);
         }
         Ok(values)

@@ -89,35 +89,43 @@ impl<'d> Evaluator<'d> {
     pub(crate) fn run(&self, plan: &'d Plan) -> Evaluated<Outcome> {
         let place = EvaluationContext::single(self.from);
         Ok(match plan {
-            Plan::Nodes(nodes) => Outcome::Nodes(self.nodes(nodes, place, NodeDemand::All)?),
-            Plan::Boolean(test) => Outcome::Single(Single::Boolean(self.test(test, place)?)),
-            Plan::Number(number) => Outcome::Single(Single::Number(self.number(number, place)?)),
-            Plan::Text(text) => Outcome::Single(Single::Text(self.text(text, place)?.into_owned())),
+            Plan::Nodes(nodes) => {
+                Outcome::Nodes(self.evaluate_nodes(nodes, place, NodeDemand::All)?)
+            }
+            Plan::Boolean(test) => {
+                Outcome::Single(Single::Boolean(self.evaluate_test(test, place)?))
+            }
+            Plan::Number(number) => {
+                Outcome::Single(Single::Number(self.evaluate_number(number, place)?))
+            }
+            Plan::Text(text) => {
+                Outcome::Single(Single::Text(self.evaluate_text(text, place)?.into_owned()))
+            }
         })
     }
 
-    pub(crate) fn nodes(
+    pub(crate) fn evaluate_nodes(
         &self,
         nodes: &'d Nodes,
         place: EvaluationContext,
         wanted: NodeDemand,
     ) -> Evaluated<Vec<Item>> {
         match nodes {
-            Nodes::Path(path) => self.path(path, place, wanted),
+            Nodes::Path(path) => self.evaluate_path(path, place, wanted),
             Nodes::Union(sets) => {
                 let mut union = Vec::new();
                 for set in sets {
-                    union.append(&mut self.nodes(set, place, wanted)?);
+                    union.append(&mut self.evaluate_nodes(set, place, wanted)?);
                 }
                 sort_and_dedup(&mut union);
                 Ok(union)
             }
             Nodes::Id(text) => {
-                let words = self.text(text, place)?;
+                let words = self.evaluate_text(text, place)?;
                 self.elements_with_id(words.split(is_space))
             }
             Nodes::Ids(nodes) => {
-                let items = self.nodes(nodes, place, NodeDemand::All)?;
+                let items = self.evaluate_nodes(nodes, place, NodeDemand::All)?;
                 let texts = items.iter().map(|item| self.string_value(*item));
                 self.elements_with_id(texts.flat_map(|text| text.split(is_space)))
             }
@@ -138,7 +146,7 @@ impl<'d> Evaluator<'d> {
             return Ok(Some(place.item));
         }
         Ok(self
-            .nodes(nodes, place, NodeDemand::First)?
+            .evaluate_nodes(nodes, place, NodeDemand::First)?
             .first()
             .copied())
     }
@@ -148,7 +156,7 @@ impl<'d> Evaluator<'d> {
         let id = self.tree.name_id(&html5ever::local_name!("id"));
         let mut found: Vec<(&str, Item)> = Vec::new();
         for index in self.tree.attributes_named(id) {
-            self.budget.pay(1 + words.len())?;
+            self.budget.spend(1 + words.len())?;
             let value = self.tree.attribute_value(*index);
             let is_first = found.iter().all(|(known, _)| *known != value);
             if words.contains(&value) && is_first {
@@ -158,7 +166,7 @@ impl<'d> Evaluator<'d> {
         Ok(found.into_iter().map(|(_, item)| item).collect())
     }
 
-    fn path(
+    fn evaluate_path(
         &self,
         path: &'d Path,
         place: EvaluationContext,
@@ -178,13 +186,13 @@ impl<'d> Evaluator<'d> {
                     Some(_) => NodeDemand::All,
                     None => wanted_of_start,
                 };
-                let nodes = self.nodes(nodes, place, wanted)?;
+                let nodes = self.evaluate_nodes(nodes, place, wanted)?;
                 self.filter(predicates, nodes)?
             }
         };
         for (number, step) in path.steps.iter().enumerate() {
             let is_last = number + 1 == path.steps.len();
-            set = self.step(step, &set, if is_last { wanted } else { NodeDemand::All })?;
+            set = self.evaluate_step(step, &set, if is_last { wanted } else { NodeDemand::All })?;
             if set.is_empty() {
                 break;
             }
@@ -192,9 +200,14 @@ impl<'d> Evaluator<'d> {
         Ok(set)
     }
 
-    fn step(&self, step: &'d Step, from: &[Item], wanted: NodeDemand) -> Evaluated<Vec<Item>> {
+    fn evaluate_step(
+        &self,
+        step: &'d Step,
+        from: &[Item],
+        wanted: NodeDemand,
+    ) -> Evaluated<Vec<Item>> {
         if step.predicates.iter().any(Predicate::is_positional) {
-            return self.step_by_position(step, from);
+            return self.evaluate_positional_step(step, from);
         }
         let in_order = !is_reverse(step.axis);
         let stop_at_first = wanted == NodeDemand::First && in_order && from.len() == 1;
@@ -212,7 +225,7 @@ impl<'d> Evaluator<'d> {
 
     /// Evaluates a step with a predicate that depends on the position: from each node separately, in the order of the
     /// axis.
-    fn step_by_position(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
+    fn evaluate_positional_step(&self, step: &'d Step, from: &[Item]) -> Evaluated<Vec<Item>> {
         let mut found = Vec::new();
         if step.axis == StepAxis::EachChild {
             for siblings in self.children_by_parent(step, from)? {
@@ -336,8 +349,12 @@ impl<'d> Evaluator<'d> {
             Predicate::Place(wanted) => Ok(place.position == *wanted),
             Predicate::Last => Ok(place.position == place.size),
             Predicate::Never => Ok(false),
-            Predicate::Number(number) => Ok(self.number(number, place)? == place.position as f64),
-            Predicate::Holds(test) | Predicate::HoldsAtPlace(test) => self.test(test, place),
+            Predicate::Number(number) => {
+                Ok(self.evaluate_number(number, place)? == place.position as f64)
+            }
+            Predicate::Holds(test) | Predicate::HoldsAtPlace(test) => {
+                self.evaluate_test(test, place)
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn attribute_test(name: usize, relation: Relation, value: String) -> 
 }
 
 /// Plans a comparison. `@name = 'value'` becomes a test of the attribute.
-pub(crate) fn comparison(operator: Comparison, left: Side, right: Side) -> Test {
+pub(crate) fn comparison_test(operator: Comparison, left: Side, right: Side) -> Test {
     let attribute = match (&left, &right) {
         (Side::Nodes(nodes), Side::Text(Text::Literal(value)))
         | (Side::Text(Text::Literal(value)), Side::Nodes(nodes)) => {

@@ -32,7 +32,7 @@ impl<'d> Evaluator<'d> {
         let names = names.map(|name| self.tree.name_id(&name));
         let mut next = Some(node);
         while let Some(node) = next {
-            self.budget.pay(1)?;
+            self.budget.spend(1)?;
             let declared = names
                 .iter()
                 .find_map(|name| self.tree.attribute_of(node, *name));
@@ -56,7 +56,7 @@ impl<'d> Evaluator<'d> {
         ];
         let [meta, http_equiv, content] = names.map(|name| self.tree.name_id(&name));
         for node in self.tree.elements_named(meta) {
-            self.budget.pay(1)?;
+            self.budget.spend(1)?;
             let kind = self.tree.attribute_of(*node, http_equiv);
             if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("content-language")) {
                 let language = self.tree.attribute_of(*node, content).unwrap_or_default();

@@ -34,7 +34,7 @@ const SYMBOLS: [&str; 20] = [
 const OPERATOR_NAMES: [&str; 4] = ["and", "or", "mod", "div"];
 const NODE_TYPES: [&str; 4] = ["comment", "text", "processing-instruction", "node"];
 
-pub(crate) fn tokens(expression: &str) -> Result<Vec<Token>, XPathError> {
+pub(crate) fn tokenize(expression: &str) -> Result<Vec<Token>, XPathError> {
     let mut lexer = Lexer {
         expression,
         offset: 0,
@@ -75,10 +75,10 @@ impl<'e> Lexer<'e> {
             .expect("the caller checked that something is left");
         let second_is_digit = rest[first.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
         match first {
-            '"' | '\'' => self.literal(first),
-            '0'..='9' => Ok(self.number()),
-            '.' if second_is_digit => Ok(self.number()),
-            '$' => self.variable(),
+            '"' | '\'' => self.read_literal(first),
+            '0'..='9' => Ok(self.read_number()),
+            '.' if second_is_digit => Ok(self.read_number()),
+            '$' => self.read_variable(),
             '*' => {
                 self.offset += 1;
                 let operator = self.expects_operator();
@@ -88,8 +88,8 @@ impl<'e> Lexer<'e> {
                     Word::Name("*".to_owned())
                 })
             }
-            _ if is_name_start(first) => self.name(),
-            _ => self.symbol(first),
+            _ if is_name_start(first) => self.read_name(),
+            _ => self.read_symbol(first),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'e> Lexer<'e> {
         }
     }
 
-    fn literal(&mut self, quote: char) -> Result<Word, XPathError> {
+    fn read_literal(&mut self, quote: char) -> Result<Word, XPathError> {
         let start = self.offset + 1;
         match self.expression[start..].find(quote) {
             Some(length) => {
@@ -117,7 +117,7 @@ impl<'e> Lexer<'e> {
         }
     }
 
-    fn number(&mut self) -> Word {
+    fn read_number(&mut self) -> Word {
         let rest = self.unread_text();
         let whole = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let mut length = whole;
@@ -133,9 +133,9 @@ impl<'e> Lexer<'e> {
         )
     }
 
-    fn variable(&mut self) -> Result<Word, XPathError> {
+    fn read_variable(&mut self) -> Result<Word, XPathError> {
         self.offset += 1;
-        match self.qualified_name() {
+        match self.read_qualified_name() {
             Some(name) => Ok(Word::Variable(name)),
             None => {
                 self.offset -= 1;
@@ -144,10 +144,12 @@ impl<'e> Lexer<'e> {
         }
     }
 
-    fn name(&mut self) -> Result<Word, XPathError> {
+    fn read_name(&mut self) -> Result<Word, XPathError> {
         let offset = self.offset;
         let operator = self.expects_operator();
-        let name = self.qualified_name().expect("the caller saw a name begin");
+        let name = self
+            .read_qualified_name()
+            .expect("the caller saw a name begin");
         if operator {
             let known = OPERATOR_NAMES
                 .into_iter()
@@ -172,28 +174,28 @@ impl<'e> Lexer<'e> {
     }
 
     /// Reads a name, `prefix:name` or `prefix:*`.
-    fn qualified_name(&mut self) -> Option<String> {
+    fn read_qualified_name(&mut self) -> Option<String> {
         let start = self.offset;
-        self.plain_name()?;
+        self.skip_plain_name()?;
         if self.unread_text().starts_with(':') && !self.unread_text().starts_with("::") {
             self.offset += 1;
             if self.unread_text().starts_with('*') {
                 self.offset += 1;
-            } else if self.plain_name().is_none() {
+            } else if self.skip_plain_name().is_none() {
                 self.offset -= 1;
             }
         }
         Some(self.expression[start..self.offset].to_owned())
     }
 
-    fn plain_name(&mut self) -> Option<()> {
+    fn skip_plain_name(&mut self) -> Option<()> {
         let rest = self.unread_text();
         rest.chars().next().filter(|first| is_name_start(*first))?;
         self.offset += rest.find(|c| !is_name_part(c)).unwrap_or(rest.len());
         Some(())
     }
 
-    fn symbol(&mut self, first: char) -> Result<Word, XPathError> {
+    fn read_symbol(&mut self, first: char) -> Result<Word, XPathError> {
         match SYMBOLS
             .into_iter()
             .find(|symbol| self.unread_text().starts_with(symbol))

@@ -63,7 +63,7 @@ impl XPath {
     pub fn compile(expression: &str) -> Result<XPath, XPathError> {
         let parsed = parser::parse(expression)?;
         let mut names = Names::default();
-        let plan = Lowering::new(expression, &mut names).plan(&parsed)?;
+        let plan = Lowering::new(expression, &mut names).lower_expression(&parsed)?;
         Ok(XPath {
             source: expression.to_owned(),
             names,
@@ -118,7 +118,7 @@ impl Document {
         if left.is_zero() {
             return Err(out_of_time());
         }
-        let budget = Budget::until(started + left);
+        let budget = Budget::with_deadline(started + left);
         let names: Vec<_> = names
             .iter()
             .map(|name| self.resolve_name(name, names.any_case))

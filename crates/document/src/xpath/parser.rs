@@ -3,7 +3,7 @@
 
 use super::ast::{Axis, Comparison, Expression, Function, Kind, Operator, Path, Start, Step, Test};
 use super::error::{Fault, XPathError};
-use super::lexer::{Token, Word, tokens};
+use super::lexer::{Token, Word, tokenize};
 
 pub(crate) const EXPRESSION_BYTES: usize = 4 * 1024;
 /// The most levels of brackets, function calls, predicates and chained operators.
@@ -22,14 +22,14 @@ pub(crate) fn parse(text: &str) -> Result<Expression, XPathError> {
     }
     let mut parser = Parser {
         text,
-        tokens: tokens(text)?,
+        tokens: tokenize(text)?,
         place: 0,
         depth: 0,
     };
     if parser.tokens.is_empty() {
         return Err(XPathError::new(text, 0, Fault::Empty));
     }
-    let expression = parser.expression()?;
+    let expression = parser.parse_expression()?;
     match parser.peek() {
         None => Ok(expression),
         Some(_) => Err(parser.unexpected_token_error()),
@@ -46,58 +46,58 @@ pub(super) struct Parser<'e> {
 pub(super) type Parsed<T> = Result<T, XPathError>;
 
 impl Parser<'_> {
-    pub(super) fn expression(&mut self) -> Parsed<Expression> {
+    pub(super) fn parse_expression(&mut self) -> Parsed<Expression> {
         self.enter_level()?;
-        let mut operands = vec![self.conjunction()?];
+        let mut operands = vec![self.parse_conjunction()?];
         while self.take("or") {
-            operands.push(self.conjunction()?);
+            operands.push(self.parse_conjunction()?);
             self.check_chain(operands.len())?;
         }
         self.depth -= 1;
-        Ok(single_or(operands, Expression::Or))
+        Ok(combine_operands(operands, Expression::Or))
     }
 
-    fn conjunction(&mut self) -> Parsed<Expression> {
-        let mut operands = vec![self.equality()?];
+    fn parse_conjunction(&mut self) -> Parsed<Expression> {
+        let mut operands = vec![self.parse_equality()?];
         while self.take("and") {
-            operands.push(self.equality()?);
+            operands.push(self.parse_equality()?);
             self.check_chain(operands.len())?;
         }
-        Ok(single_or(operands, Expression::And))
+        Ok(combine_operands(operands, Expression::And))
     }
 
-    fn equality(&mut self) -> Parsed<Expression> {
+    fn parse_equality(&mut self) -> Parsed<Expression> {
         const OPERATORS: [(&str, Comparison); 2] =
             [("=", Comparison::Equal), ("!=", Comparison::NotEqual)];
-        self.chain(OPERATORS, Self::relation, Expression::Compare)
+        self.parse_chain(OPERATORS, Self::parse_relation, Expression::Compare)
     }
 
-    fn relation(&mut self) -> Parsed<Expression> {
+    fn parse_relation(&mut self) -> Parsed<Expression> {
         const OPERATORS: [(&str, Comparison); 4] = [
             ("<=", Comparison::LessOrEqual),
             (">=", Comparison::GreaterOrEqual),
             ("<", Comparison::Less),
             (">", Comparison::Greater),
         ];
-        self.chain(OPERATORS, Self::sum, Expression::Compare)
+        self.parse_chain(OPERATORS, Self::parse_sum, Expression::Compare)
     }
 
-    fn sum(&mut self) -> Parsed<Expression> {
+    fn parse_sum(&mut self) -> Parsed<Expression> {
         const OPERATORS: [(&str, Operator); 2] = [("+", Operator::Add), ("-", Operator::Subtract)];
-        self.chain(OPERATORS, Self::product, Expression::Arithmetic)
+        self.parse_chain(OPERATORS, Self::parse_product, Expression::Arithmetic)
     }
 
-    fn product(&mut self) -> Parsed<Expression> {
+    fn parse_product(&mut self) -> Parsed<Expression> {
         const OPERATORS: [(&str, Operator); 3] = [
             ("*", Operator::Multiply),
             ("div", Operator::Divide),
             ("mod", Operator::Remainder),
         ];
-        self.chain(OPERATORS, Self::negation, Expression::Arithmetic)
+        self.parse_chain(OPERATORS, Self::parse_negation, Expression::Arithmetic)
     }
 
     /// Parses a chain of operators of one rank. Each link is a level of nesting.
-    fn chain<O: Copy, const N: usize>(
+    fn parse_chain<O: Copy, const N: usize>(
         &mut self,
         operators: [(&str, O); N],
         operand: fn(&mut Self) -> Parsed<Expression>,
@@ -115,62 +115,62 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn negation(&mut self) -> Parsed<Expression> {
+    fn parse_negation(&mut self) -> Parsed<Expression> {
         if !self.is_next("-") {
-            return self.union();
+            return self.parse_union();
         }
         self.enter_level()?;
         self.place += 1;
-        let negated = Expression::Negate(Box::new(self.negation()?));
+        let negated = Expression::Negate(Box::new(self.parse_negation()?));
         self.depth -= 1;
         Ok(negated)
     }
 
-    fn union(&mut self) -> Parsed<Expression> {
+    fn parse_union(&mut self) -> Parsed<Expression> {
         let start = self.place;
-        let mut operands = vec![self.path()?];
+        let mut operands = vec![self.parse_path()?];
         while self.take("|") {
-            operands.push(self.path()?);
+            operands.push(self.parse_path()?);
             self.check_chain(operands.len())?;
         }
         if operands.len() > 1 && operands.iter().any(|operand| operand.kind() != Kind::Nodes) {
             return Err(self.fault_at(start, Fault::NotNodes("each side of `|`")));
         }
-        Ok(single_or(operands, Expression::Union))
+        Ok(combine_operands(operands, Expression::Union))
     }
 
-    fn path(&mut self) -> Parsed<Expression> {
+    fn parse_path(&mut self) -> Parsed<Expression> {
         if self.begins_primary() {
-            return self.filter_path();
+            return self.parse_filter_path();
         }
         let mut steps = Vec::new();
         let start = if self.take("//") {
             steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
-            self.steps(&mut steps)?;
+            self.parse_steps(&mut steps)?;
             Start::Root
         } else if self.take("/") {
             if self.begins_step() {
-                self.steps(&mut steps)?;
+                self.parse_steps(&mut steps)?;
             }
             Start::Root
         } else {
-            self.steps(&mut steps)?;
+            self.parse_steps(&mut steps)?;
             Start::Context
         };
         Ok(Expression::Path(Path { start, steps }))
     }
 
     /// Parses a bracketed expression, call, literal or number, and the predicates and steps after it.
-    fn filter_path(&mut self) -> Parsed<Expression> {
+    fn parse_filter_path(&mut self) -> Parsed<Expression> {
         let place = self.place;
-        let primary = self.primary()?;
-        let predicates = self.predicates()?;
+        let primary = self.parse_primary()?;
+        let predicates = self.parse_predicates()?;
         let mut steps = Vec::new();
         if self.take("//") {
             steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
-            self.steps(&mut steps)?;
+            self.parse_steps(&mut steps)?;
         } else if self.take("/") {
-            self.steps(&mut steps)?;
+            self.parse_steps(&mut steps)?;
         }
         if predicates.is_empty() && steps.is_empty() {
             return Ok(primary);
@@ -184,22 +184,22 @@ impl Parser<'_> {
         }))
     }
 
-    fn primary(&mut self) -> Parsed<Expression> {
+    fn parse_primary(&mut self) -> Parsed<Expression> {
         let place = self.place;
         match self.next()? {
             Word::Literal(text) => Ok(Expression::Literal(text)),
             Word::Number(number) => Ok(Expression::Number(number)),
-            Word::Function(name) => self.call(place, &name),
+            Word::Function(name) => self.parse_call(place, &name),
             Word::Variable(name) => Err(self.fault_at(place, Fault::UnknownVariable(name))),
             _ => {
-                let inner = self.expression()?;
+                let inner = self.parse_expression()?;
                 self.expect(")")?;
                 Ok(inner)
             }
         }
     }
 
-    fn call(&mut self, place: usize, name: &str) -> Parsed<Expression> {
+    fn parse_call(&mut self, place: usize, name: &str) -> Parsed<Expression> {
         let known = Function::ALL
             .iter()
             .find(|function| function.name() == name);
@@ -208,9 +208,9 @@ impl Parser<'_> {
         self.expect("(")?;
         let mut arguments = Vec::new();
         if !self.is_next(")") {
-            arguments.push(self.expression()?);
+            arguments.push(self.parse_expression()?);
             while self.take(",") {
-                arguments.push(self.expression()?);
+                arguments.push(self.parse_expression()?);
                 self.check_chain(arguments.len())?;
             }
         }
@@ -318,7 +318,7 @@ impl Parser<'_> {
     }
 }
 
-fn single_or(
+fn combine_operands(
     mut operands: Vec<Expression>,
     combine: fn(Vec<Expression>) -> Expression,
 ) -> Expression {

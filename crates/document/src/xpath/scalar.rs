@@ -161,7 +161,7 @@ impl Writer<'_, '_> {
     ) -> WriteResult {
         let kinds = [left.kind(), right.kind()];
         if kinds.contains(&Kind::Nodes) {
-            let test = self.lowering.test(whole)?;
+            let test = self.lowering.lower_test(whole)?;
             return self.write_variable(Operand::Test(test));
         }
         let equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
@@ -192,15 +192,15 @@ impl Writer<'_, '_> {
             Function::Position => return self.write_variable(Operand::Position),
             Function::Last => return self.write_variable(Operand::Last),
             Function::Name | Function::LocalName | Function::NamespaceUri => {
-                let text = self.lowering.name_text(function, arguments)?;
+                let text = self.lowering.lower_name_text(function, arguments)?;
                 return self.write_variable(Operand::Text(text));
             }
             Function::Count | Function::Sum => {
-                let number = self.lowering.count_or_sum(function, &arguments[0])?;
+                let number = self.lowering.lower_count_or_sum(function, &arguments[0])?;
                 return self.write_variable(Operand::Number(number));
             }
             Function::Lang => {
-                let text = self.lowering.text(&arguments[0])?;
+                let text = self.lowering.lower_text(&arguments[0])?;
                 return self.write_variable(Operand::Test(Test::Lang(text)));
             }
             Function::Boolean | Function::Not => [Kind::Boolean; 3],
@@ -238,7 +238,7 @@ impl Writer<'_, '_> {
             });
             return Ok(());
         }
-        let nodes = self.lowering.nodes(expression)?;
+        let nodes = self.lowering.lower_nodes(expression)?;
         match wanted {
             Kind::Boolean | Kind::Nodes => self.write_variable(Operand::Test(Test::Exists(nodes))),
             Kind::Text => self.write_variable(Operand::Text(Text::Of(nodes))),

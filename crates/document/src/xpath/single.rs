@@ -24,7 +24,11 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    pub(crate) fn text(&self, text: &'d Text, place: EvaluationContext) -> Evaluated<Cow<'d, str>> {
+    pub(crate) fn evaluate_text(
+        &self,
+        text: &'d Text,
+        place: EvaluationContext,
+    ) -> Evaluated<Cow<'d, str>> {
         match text {
             Text::Literal(text) => Ok(Cow::Borrowed(text)),
             Text::Of(nodes) => {
@@ -34,8 +38,8 @@ impl<'d> Evaluator<'d> {
                 ))
             }
             Text::Normalized(text) => {
-                let text = self.text(text, place)?;
-                self.budget.pay(text.len() / 16)?;
+                let text = self.evaluate_text(text, place)?;
+                self.budget.spend(text.len() / 16)?;
                 Ok(normalize_space(text))
             }
             Text::Name { nodes, local } => {
@@ -45,7 +49,7 @@ impl<'d> Evaluator<'d> {
                 let local_part = name.rsplit_once(':').map_or(name, |(_, local)| local);
                 Ok(Cow::Borrowed(if *local { local_part } else { name }))
             }
-            Text::Scalar(scalar) => match self.scalar(scalar, place)? {
+            Text::Scalar(scalar) => match self.evaluate_scalar(scalar, place)? {
                 Single::Text(text) => Ok(Cow::Owned(text)),
                 other => Err(wrong_type_error("a string", &other)),
             },
@@ -66,15 +70,21 @@ impl<'d> Evaluator<'d> {
         }
     }
 
-    pub(crate) fn number(&self, number: &'d Number, place: EvaluationContext) -> Evaluated<f64> {
+    pub(crate) fn evaluate_number(
+        &self,
+        number: &'d Number,
+        place: EvaluationContext,
+    ) -> Evaluated<f64> {
         match number {
             Number::Literal(number) => Ok(*number),
-            Number::Count(nodes) => Ok(self.nodes(nodes, place, NodeDemand::All)?.len() as f64),
+            Number::Count(nodes) => {
+                Ok(self.evaluate_nodes(nodes, place, NodeDemand::All)?.len() as f64)
+            }
             Number::Sum(nodes) => {
-                let items = self.nodes(nodes, place, NodeDemand::All)?;
+                let items = self.evaluate_nodes(nodes, place, NodeDemand::All)?;
                 self.numbers(&items).map(|numbers| numbers.iter().sum())
             }
-            Number::Scalar(scalar) => match self.scalar(scalar, place)? {
+            Number::Scalar(scalar) => match self.evaluate_scalar(scalar, place)? {
                 Single::Number(number) => Ok(number),
                 other => Err(wrong_type_error("a number", &other)),
             },
@@ -85,37 +95,41 @@ impl<'d> Evaluator<'d> {
         let mut numbers = Vec::with_capacity(items.len());
         for item in items {
             let value = self.string_value(*item);
-            self.budget.pay(1 + value.len() / 8)?;
+            self.budget.spend(1 + value.len() / 8)?;
             numbers.push(text_to_number(value));
         }
         Ok(numbers)
     }
 
     /// Evaluates the variables from the tree, and then the expression with `sxd-xpath`.
-    pub(crate) fn scalar(&self, scalar: &'d Scalar, place: EvaluationContext) -> Evaluated<Single> {
+    pub(crate) fn evaluate_scalar(
+        &self,
+        scalar: &'d Scalar,
+        place: EvaluationContext,
+    ) -> Evaluated<Single> {
         let mut variables = Vec::with_capacity(scalar.variables.len());
         for variable in &scalar.variables {
             let value = match &variable.value {
                 Operand::Position => Single::Number(place.position as f64),
                 Operand::Last => Single::Number(place.size as f64),
-                Operand::Text(text) => Single::Text(self.text(text, place)?.into_owned()),
-                Operand::Number(number) => Single::Number(self.number(number, place)?),
-                Operand::Test(test) => Single::Boolean(self.test(test, place)?),
+                Operand::Text(text) => Single::Text(self.evaluate_text(text, place)?.into_owned()),
+                Operand::Number(number) => Single::Number(self.evaluate_number(number, place)?),
+                Operand::Test(test) => Single::Boolean(self.evaluate_test(test, place)?),
             };
             if let Single::Text(text) = &value {
-                self.budget.pay(text.len() / 8)?;
+                self.budget.spend(text.len() / 8)?;
             }
             variables.push((variable.name.as_str(), value));
         }
-        self.budget.pay(CALL_UNITS)?;
+        self.budget.spend(CALL_UNITS)?;
         if !scalar.needs_node {
             let sxd = self.document.blank_sxd.get_or_init(SxdTree::empty);
             return sxd
                 .evaluate(&scalar.expression, Item::ROOT, None, variables)
                 .map_err(Stop::Engine);
         }
-        self.budget.pay(self.reading_cost(place.item))?;
-        let Some(sxd) = self.document.copy() else {
+        self.budget.spend(self.reading_cost(place.item))?;
+        let Some(sxd) = self.document.sxd_tree() else {
             return Err(Stop::Engine(TOO_LARGE.to_owned()));
         };
         let attribute = place

@@ -54,9 +54,9 @@ const KNOWN_PREFIXES: &[&str] = &[
 ];
 
 impl Parser<'_> {
-    pub(super) fn steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
+    pub(super) fn parse_steps(&mut self, steps: &mut Vec<Step>) -> Parsed<()> {
         loop {
-            steps.push(self.step()?);
+            steps.push(self.parse_step()?);
             self.check_chain(steps.len())?;
             if self.take("//") {
                 steps.push(Step::new(Axis::DescendantOrSelf, Test::AnyNode));
@@ -66,16 +66,16 @@ impl Parser<'_> {
         }
     }
 
-    fn step(&mut self) -> Parsed<Step> {
+    fn parse_step(&mut self) -> Parsed<Step> {
         if self.take(".") {
             return Ok(Step::new(Axis::Myself, Test::AnyNode));
         }
         if self.take("..") {
             return Ok(Step::new(Axis::Parent, Test::AnyNode));
         }
-        let axis = self.axis()?;
-        let test = self.node_test()?;
-        let predicates = self.predicates()?;
+        let axis = self.parse_axis()?;
+        let test = self.parse_node_test()?;
+        let predicates = self.parse_predicates()?;
         Ok(Step {
             axis,
             test,
@@ -83,7 +83,7 @@ impl Parser<'_> {
         })
     }
 
-    fn axis(&mut self) -> Parsed<Axis> {
+    fn parse_axis(&mut self) -> Parsed<Axis> {
         if self.take("@") {
             return Ok(Axis::Attribute);
         }
@@ -100,12 +100,12 @@ impl Parser<'_> {
         Ok(*axis)
     }
 
-    fn node_test(&mut self) -> Parsed<Test> {
+    fn parse_node_test(&mut self) -> Parsed<Test> {
         let place = self.place;
         match self.next()? {
             Word::Name(name) if name == "*" => Ok(Test::AnyName),
-            Word::Name(name) => self.name_test(place, name),
-            Word::NodeType(node_type) => self.type_test(&node_type),
+            Word::Name(name) => self.parse_name_test(place, name),
+            Word::NodeType(node_type) => self.parse_type_test(&node_type),
             _ => {
                 self.place = place;
                 Err(self.unexpected_token_error())
@@ -113,7 +113,7 @@ impl Parser<'_> {
         }
     }
 
-    fn name_test(&mut self, place: usize, name: String) -> Parsed<Test> {
+    fn parse_name_test(&mut self, place: usize, name: String) -> Parsed<Test> {
         match name.split_once(':') {
             Some((prefix, local)) if local == "*" || !KNOWN_PREFIXES.contains(&prefix) => {
                 Err(self.fault_at(place, Fault::UnknownPrefix(prefix.to_owned())))
@@ -122,7 +122,7 @@ impl Parser<'_> {
         }
     }
 
-    fn type_test(&mut self, node_type: &str) -> Parsed<Test> {
+    fn parse_type_test(&mut self, node_type: &str) -> Parsed<Test> {
         self.expect("(")?;
         let mut target = None;
         if node_type == "processing-instruction"
@@ -140,10 +140,10 @@ impl Parser<'_> {
         })
     }
 
-    pub(super) fn predicates(&mut self) -> Parsed<Vec<Expression>> {
+    pub(super) fn parse_predicates(&mut self) -> Parsed<Vec<Expression>> {
         let mut predicates = Vec::new();
         while self.take("[") {
-            predicates.push(self.expression()?);
+            predicates.push(self.parse_expression()?);
             self.expect("]")?;
             self.check_chain(predicates.len())?;
         }

@@ -89,18 +89,18 @@ impl Generator {
 
     fn page(&mut self) -> String {
         let mut page = String::new();
-        self.elements(2, &mut page);
+        self.push_elements(2, &mut page);
         page
     }
 
-    fn elements(&mut self, depth: u64, page: &mut String) {
+    fn push_elements(&mut self, depth: u64, page: &mut String) {
         for _ in 0..self.rng.u64(..4) + 1 {
             let tag = self.pick(&["div", "section", "span"]);
             let attribute = self.pick(&["", "", " x=1", " x=2", " y=1", " y='a b'"]);
             page.push_str(&format!("<{tag}{attribute}>"));
             page.push_str(self.pick(&["", "1", "2", " two words ", "<!--1-->", "a"]));
             if depth > 0 {
-                self.elements(depth - 1, page);
+                self.push_elements(depth - 1, page);
             }
             page.push_str(self.pick(&["", "3", "tail"]));
             page.push_str(&format!("</{tag}>"));

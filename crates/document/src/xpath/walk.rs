@@ -88,8 +88,8 @@ where
     /// Walks from every item of `from`, which is in document order.
     pub(crate) fn run(&mut self, way: StepAxis, from: &[Item]) -> Flow<E> {
         match way {
-            StepAxis::EachChild => self.descendants(from, false),
-            StepAxis::EachAttribute => self.attributes_within(from),
+            StepAxis::EachChild => self.walk_descendants(from, false),
+            StepAxis::EachAttribute => self.walk_attributes_within(from),
             StepAxis::Axis(axis) => self.run_axis(axis, from),
         }
     }
@@ -105,22 +105,22 @@ where
                         .children(item.node)
                         .try_for_each(|child| self.offer(child))
                 }),
-            Axis::Descendant => self.descendants(from, false),
-            Axis::DescendantOrSelf => self.descendants(from, true),
+            Axis::Descendant => self.walk_descendants(from, false),
+            Axis::DescendantOrSelf => self.walk_descendants(from, true),
             Axis::Attribute => from
                 .iter()
                 .filter(|item| item.is_node())
-                .try_for_each(|item| self.attributes(item.node)),
+                .try_for_each(|item| self.walk_attributes(item.node)),
             Axis::Parent => from.iter().try_for_each(|item| match self.parent(*item) {
                 Some(parent) => self.offer(parent),
                 None => ControlFlow::Continue(()),
             }),
-            Axis::Ancestor => self.ancestors(from, false),
-            Axis::AncestorOrSelf => self.ancestors(from, true),
-            Axis::Following => self.following(from),
+            Axis::Ancestor => self.walk_ancestors(from, false),
+            Axis::AncestorOrSelf => self.walk_ancestors(from, true),
+            Axis::Following => self.walk_following(from),
             Axis::Preceding => self.walk_preceding(from),
-            Axis::FollowingSibling => self.following_siblings(from),
-            Axis::PrecedingSibling => self.preceding_siblings(from),
+            Axis::FollowingSibling => self.walk_following_siblings(from),
+            Axis::PrecedingSibling => self.walk_preceding_siblings(from),
             // Elements have no namespaces here.
             Axis::Namespace => ControlFlow::Continue(()),
         }
@@ -134,7 +134,7 @@ where
         }
     }
 
-    fn descendants(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
+    fn walk_descendants(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
         let mut covered = 0;
         for item in from {
             if !item.is_node() {
@@ -145,15 +145,15 @@ where
             }
             let first = item.node + NodeId::from(!with_self);
             let end = self.tree.end(item.node);
-            self.range(first.max(covered)..end)?;
+            self.walk_range(first.max(covered)..end)?;
             covered = covered.max(end);
         }
         ControlFlow::Continue(())
     }
 
-    fn attributes(&mut self, node: NodeId) -> Flow<E> {
+    fn walk_attributes(&mut self, node: NodeId) -> Flow<E> {
         if let ResolvedTest::Name(name) = self.test {
-            self.pay(1)?;
+            self.spend(1)?;
             return match self.tree.find_attribute(node, name) {
                 Some(index) => (self.visit)(Item::new_attribute(node, index)),
                 None => ControlFlow::Continue(()),
@@ -163,13 +163,13 @@ where
             return ControlFlow::Continue(());
         }
         self.tree.attributes(node).try_for_each(|index| {
-            self.pay(1)?;
+            self.spend(1)?;
             (self.visit)(Item::new_attribute(node, index))
         })
     }
 
     /// Visits the attributes of the items and of their descendants.
-    fn attributes_within(&mut self, from: &[Item]) -> Flow<E> {
+    fn walk_attributes_within(&mut self, from: &[Item]) -> Flow<E> {
         let mut covered = 0;
         for item in from.iter().filter(|item| item.is_node()) {
             let end = self.tree.end(item.node);
@@ -178,7 +178,7 @@ where
             let ResolvedTest::Name(name) = self.test else {
                 owners
                     .into_iter()
-                    .try_for_each(|owner| self.attributes(owner))?;
+                    .try_for_each(|owner| self.walk_attributes(owner))?;
                 continue;
             };
             let named = self.tree.attributes_named(name);
@@ -189,14 +189,14 @@ where
                 if owner >= owners.end {
                     break;
                 }
-                self.pay(1)?;
+                self.spend(1)?;
                 (self.visit)(Item::new_attribute(owner, *index))?;
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn ancestors(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
+    fn walk_ancestors(&mut self, from: &[Item], with_self: bool) -> Flow<E> {
         let mut seen = FxHashSet::default();
         for item in from {
             if with_self && !item.is_node() {
@@ -218,9 +218,9 @@ where
     }
 
     /// Visits the following nodes. Those of an attribute are those of its element, as in libxml2 and sxd.
-    fn following(&mut self, from: &[Item]) -> Flow<E> {
+    fn walk_following(&mut self, from: &[Item]) -> Flow<E> {
         match from.iter().map(|item| self.tree.end(item.node)).min() {
-            Some(first) => self.range(first..self.tree.len()),
+            Some(first) => self.walk_range(first..self.tree.len()),
             None => ControlFlow::Continue(()),
         }
     }
@@ -233,17 +233,17 @@ where
             let named = self.tree.elements_named(name);
             let before = named.partition_point(|node| *node < last.node);
             return named[..before].iter().rev().try_for_each(|node| {
-                self.pay(1)?;
+                self.spend(1)?;
                 self.offer_if(self.tree.end(*node) <= last.node, *node)
             });
         }
         (0..last.node).rev().try_for_each(|node| {
-            self.pay(1)?;
+            self.spend(1)?;
             self.offer_if(self.tree.end(node) <= last.node, node)
         })
     }
 
-    fn following_siblings(&mut self, from: &[Item]) -> Flow<E> {
+    fn walk_following_siblings(&mut self, from: &[Item]) -> Flow<E> {
         let mut parents = FxHashSet::default();
         for item in from.iter().filter(|item| item.is_node()) {
             if from.len() > 1 && !parents.insert(self.tree.parent(item.node)) {
@@ -258,7 +258,7 @@ where
         ControlFlow::Continue(())
     }
 
-    fn preceding_siblings(&mut self, from: &[Item]) -> Flow<E> {
+    fn walk_preceding_siblings(&mut self, from: &[Item]) -> Flow<E> {
         let mut parents = FxHashSet::default();
         for item in from.iter().rev().filter(|item| item.is_node()) {
             if from.len() > 1 && !parents.insert(self.tree.parent(item.node)) {
@@ -274,7 +274,7 @@ where
     }
 
     /// Visits the nodes in a range of the document. Uses the index if the test is for a name.
-    fn range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
+    fn walk_range(&mut self, nodes: Range<NodeId>) -> Flow<E> {
         let ResolvedTest::Name(name) = self.test else {
             return nodes.into_iter().try_for_each(|node| self.offer(node));
         };
@@ -284,7 +284,7 @@ where
             if *node >= nodes.end {
                 break;
             }
-            self.pay(1)?;
+            self.spend(1)?;
             (self.visit)(Item::node(*node))?;
         }
         ControlFlow::Continue(())
@@ -303,7 +303,7 @@ where
     }
 
     fn offer_item(&mut self, item: Item) -> Flow<E> {
-        self.pay(1)?;
+        self.spend(1)?;
         if self.passes(item) {
             (self.visit)(item)
         } else {
@@ -332,8 +332,8 @@ where
         }
     }
 
-    fn pay(&self, units: usize) -> Flow<E> {
-        match self.budget.pay(units) {
+    fn spend(&self, units: usize) -> Flow<E> {
+        match self.budget.spend(units) {
             Ok(()) => ControlFlow::Continue(()),
             Err(out_of_time) => ControlFlow::Break(WalkEnd::Error(out_of_time.into())),
         }

@@ -3,7 +3,7 @@
 
 use webfill_document::{Document, Limits, Selector, XPath, XValue};
 
-pub(crate) fn html(page: &str) -> Document {
+pub(crate) fn parse_html(page: &str) -> Document {
     Document::parse_html(page, &Limits::default())
 }
 

@@ -120,7 +120,7 @@ impl CheckComparer {
         for (_, page) in &checks[..batch.judged] {
             let id = site_id(page);
             if let Some(site) = self.sites.get(&id).filter(|site| !site.is_empty()) {
-                let checked_at_ms = at_ms(page);
+                let checked_at_ms = started_at_ms(page);
                 let state = site.pack();
                 touched.insert(
                     id.clone(),
@@ -223,7 +223,7 @@ async fn load_run(
     }))
 }
 
-fn at_ms(page: &Value) -> i64 {
+fn started_at_ms(page: &Value) -> i64 {
     parse_iso_time(text(page, "started_at")).unwrap_or_default()
 }
 
@@ -245,7 +245,7 @@ fn check_of<'p>(
             epoch: number("epoch"),
             task: number("task"),
             number: number("attempts"),
-            at_ms: at_ms(page),
+            at_ms: started_at_ms(page),
         },
         run_began_ms,
         answer,

@@ -21,7 +21,7 @@ const BEFORE_MS: i64 = 10 * 60 * 1_000;
 
 /// Whether at least half of the pages that are evidence are blocked. If fewer are, the blocked ones are dropped as
 /// evidence.
-pub(super) async fn are_blocked(
+pub(super) async fn check_and_drop_blocked(
     store: &dyn Store,
     health: &mut MappingHealth,
 ) -> Result<bool, StoreError> {

@@ -49,7 +49,7 @@ impl HealthStates {
             return Ok(false);
         }
         *self = HealthStates {
-            writer: writer(),
+            writer: new_writer_name(),
             deliveries: std::mem::take(&mut self.deliveries),
             set_aside: std::mem::take(&mut self.set_aside),
             ..HealthStates::default()
@@ -113,7 +113,7 @@ impl HealthStates {
 
     fn add_page(&mut self, cursor: &Cursor, page: &Value, known_values: &[(String, bool)]) {
         let name = text(page, "mapping").unwrap_or_default();
-        if self.is_set_aside(name, text(page, "mapping_version")) {
+        if self.refresh_set_aside(name, text(page, "mapping_version")) {
             return;
         }
         let mapping = self
@@ -163,7 +163,7 @@ impl HealthStates {
     }
 
     /// Whether a mapping is set aside and not judged. Another version of it starts over.
-    fn is_set_aside(&mut self, name: &str, version: Option<&str>) -> bool {
+    fn refresh_set_aside(&mut self, name: &str, version: Option<&str>) -> bool {
         match self.set_aside.get(name) {
             Some(of) if of.as_deref() == version => true,
             Some(_) => {
@@ -235,7 +235,7 @@ impl HealthStates {
         };
         mapping.revision += 1;
         mapping.is_unsaved = false;
-        Ok(mapping.due_reports())
+        Ok(mapping.take_due_reports())
     }
 
     async fn save_position(&mut self, store: &dyn Store) {
@@ -300,9 +300,11 @@ impl HealthStates {
         let alerts = healths().filter_map(MappingHealth::alert);
         let alerts = alerts.map(|alert| with_crawls(alert.row(), crawls_of(alert)));
         let warnings = healths().flat_map(|health| {
-            let warnings = health.served_by_alternatives().into_iter();
+            let warnings = health.alternative_warnings().into_iter();
             warnings.map(|warning| {
-                let crawls = health.crawls_served(&warning.field).collect();
+                let crawls = health
+                    .crawls_served_by_alternative(&warning.field)
+                    .collect();
                 with_crawls(warning.row(), crawls)
             })
         });
@@ -325,7 +327,7 @@ fn crawls_of(alert: &Alert) -> BTreeSet<&str> {
 }
 
 /// A name that differs for each process and each start.
-fn writer() -> String {
+fn new_writer_name() -> String {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = since_epoch.map_or(0, |passed| passed.as_nanos());
     format!("{}-{nanos:x}", std::process::id())

@@ -94,7 +94,7 @@ impl JudgedMapping {
         let since = *self.held_since.get_or_insert_with(Instant::now);
         let owner = self.health.evidence().last().map(|page| page.id.clone());
         let owner = Owner::from_page_id(&owner.unwrap_or_default());
-        if blocked::are_blocked(store, &mut self.health).await? {
+        if blocked::check_and_drop_blocked(store, &mut self.health).await? {
             self.is_unsaved = true;
             self.held_since = None;
             let withdrawn = self.health.withdraw_alert();
@@ -109,7 +109,7 @@ impl JudgedMapping {
     }
 
     /// The reports to send. A standing alert is reported only once.
-    pub(super) fn due_reports(&mut self) -> Vec<Report> {
+    pub(super) fn take_due_reports(&mut self) -> Vec<Report> {
         let health = &self.health;
         let mut has_standing = false;
         let reports = self.events.drain(..).filter_map(|(owner, event)| {

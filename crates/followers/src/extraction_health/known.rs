@@ -48,14 +48,14 @@ fn is_same_value(found: &Value, known: &Value) -> bool {
         (Value::Array(items), known) => items.iter().any(|item| is_same_value(item, known)),
         (found, Value::Array(items)) => items.iter().any(|item| is_same_value(found, item)),
         (found, known) => {
-            let (found, known) = (fold(found), fold(known));
+            let (found, known) = (normalize_value(found), normalize_value(known));
             let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
             found == known || number(&found).is_some_and(|one| number(&known) == Some(one))
         }
     }
 }
 
-fn fold(value: &Value) -> String {
+fn normalize_value(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.to_lowercase(),
         other => other.to_string(),

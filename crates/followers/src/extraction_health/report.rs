@@ -42,7 +42,7 @@ impl Report {
     pub(super) fn report(&self, notifications: &NotificationPublisher) {
         let (action, mut notification) = match &self.what {
             AlertEvent::Raised(alert) => {
-                let fields = alert.names().join(", ");
+                let fields = alert.field_names().join(", ");
                 let message = alert.text();
                 tracing::warn!(
                     event = "layout_changed",
@@ -53,7 +53,7 @@ impl Report {
                 ("layout_changed", alert.notification())
             }
             AlertEvent::MoreFell(alert) => {
-                let fields = alert.names().join(", ");
+                let fields = alert.field_names().join(", ");
                 let message = alert.text();
                 tracing::warn!(
                     event = "layout_alert_extended",

@@ -18,8 +18,8 @@ fn follower(uri: &StoreUri) -> FollowerLoop<Follower> {
     FollowerLoop::new(uri.clone(), follower)
 }
 
-async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
-    save_with(
+async fn save_pages(store: &dyn Store, numbers: std::ops::Range<u64>) {
+    save_pages_with_fields(
         store,
         numbers,
         |number| json!({"name": format!("Thing {number}"), "price": number}),
@@ -27,15 +27,15 @@ async fn save(store: &dyn Store, numbers: std::ops::Range<u64>) {
     .await;
 }
 
-async fn save_with(
+async fn save_pages_with_fields(
     store: &dyn Store,
     numbers: std::ops::Range<u64>,
     fields: impl Fn(u64) -> Value,
 ) {
-    save_of(store, "shop", numbers, fields).await;
+    save_mapping_pages(store, "shop", numbers, fields).await;
 }
 
-async fn save_of(
+async fn save_mapping_pages(
     store: &dyn Store,
     mapping: &str,
     numbers: std::ops::Range<u64>,
@@ -66,14 +66,14 @@ async fn save_of(
     }
 }
 
-async fn store_shop_pages(store: &dyn Store) -> Value {
+async fn stored_shop_state(store: &dyn Store) -> Value {
     let states = store.health().await.unwrap();
     let shop = states.iter().find(|state| state.id == "mapping/shop");
     serde_json::from_str(&shop.unwrap().state).unwrap()
 }
 
 async fn judged_pages(store: &dyn Store) -> u64 {
-    store_shop_pages(store).await["pages"].as_u64().unwrap()
+    stored_shop_state(store).await["pages"].as_u64().unwrap()
 }
 
 async fn catch_up(follower: &mut FollowerLoop<Follower>) {
@@ -82,7 +82,7 @@ async fn catch_up(follower: &mut FollowerLoop<Follower>) {
 }
 
 /// Catches up like a dispatcher that is ending, which holds no alert back.
-async fn end(follower: &mut FollowerLoop<Follower>) {
+async fn catch_up_before_end(follower: &mut FollowerLoop<Follower>) {
     let (_stop, stopped) = oneshot::channel();
     let until = Some(Instant::now() + Duration::from_secs(10));
     follower
@@ -91,7 +91,7 @@ async fn end(follower: &mut FollowerLoop<Follower>) {
         .unwrap();
 }
 
-fn state(reason: &str) -> SiteState {
+fn backing_off_state(reason: &str) -> SiteState {
     SiteState {
         site: "shop.example".into(),
         phase: SitePhase::BackingOff,
@@ -112,9 +112,12 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alert() {
         let path = folder.path().join("store.db");
         let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
         let store = webfill_store::open(&uri, None).await.unwrap().store;
-        save(&*store, 0..200).await;
-        store.put_site_states(vec![state(reason)]).await.unwrap();
-        save_with(&*store, 200..300, |_| json!({})).await;
+        save_pages(&*store, 0..200).await;
+        store
+            .put_site_states(vec![backing_off_state(reason)])
+            .await
+            .unwrap();
+        save_pages_with_fields(&*store, 200..300, |_| json!({})).await;
         let mut follower = follower(&uri);
         catch_up(&mut follower).await;
         assert!(
@@ -126,7 +129,7 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alert() {
                 .is_empty(),
             "it is held back"
         );
-        end(&mut follower).await;
+        catch_up_before_end(&mut follower).await;
         assert_eq!(
             follower.follower.judged.standing_judgements().alerts.len(),
             alerts,
@@ -143,11 +146,11 @@ async fn each_page_counts_once_whoever_judges_it() {
     let store = webfill_store::open(&uri, None).await.unwrap().store;
     let (mut one, mut other) = (follower(&uri), follower(&uri));
     for round in 0..4 {
-        save(&*store, round * 300..round * 300 + 300).await;
+        save_pages(&*store, round * 300..round * 300 + 300).await;
         catch_up(&mut one).await;
         catch_up(&mut other).await;
         // Both judge the next pages, but only one can store them first.
-        save(&*store, 10_000 + round..10_001 + round).await;
+        save_pages(&*store, 10_000 + round..10_001 + round).await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
         // One is replaced by a successor, which reads what was stored.
@@ -164,15 +167,18 @@ async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
     let path = folder.path().join("store.db");
     let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
     let store = webfill_store::open(&uri, None).await.unwrap().store;
-    save(&*store, 0..200).await;
-    save_with(&*store, 200..300, |_| json!({})).await;
+    save_pages(&*store, 0..200).await;
+    save_pages_with_fields(&*store, 200..300, |_| json!({})).await;
     let mut one = follower(&uri);
-    end(&mut one).await;
+    catch_up_before_end(&mut one).await;
     assert_eq!(one.follower.judged.standing_judgements().alerts.len(), 1);
-    store.put_site_states(vec![state("blocked")]).await.unwrap();
+    store
+        .put_site_states(vec![backing_off_state("blocked")])
+        .await
+        .unwrap();
     // Another process withdraws the alert as well as the one that raised it.
     let mut other = follower(&uri);
-    end(&mut other).await;
+    catch_up_before_end(&mut other).await;
     assert!(
         other
             .follower
@@ -181,7 +187,7 @@ async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
             .alerts
             .is_empty()
     );
-    let past = store_shop_pages(&*store).await["past"].clone();
+    let past = stored_shop_state(&*store).await["past"].clone();
     assert_eq!(past[0]["cleared_by"], "blocked", "{past}");
 }
 
@@ -192,15 +198,15 @@ async fn a_state_that_cannot_be_stored_keeps_no_other_from_it() {
     let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
     let store = webfill_store::open(&uri, None).await.unwrap().store;
     let endless = |number: u64| json!({format!("{number}{}", "n".repeat(50_000)): 1});
-    save_of(&*store, "endless", 0..150, endless).await;
-    save(&*store, 0..100).await;
+    save_mapping_pages(&*store, "endless", 0..150, endless).await;
+    save_pages(&*store, 0..100).await;
     let mut follower = follower(&uri);
     catch_up(&mut follower).await;
     assert_eq!(judged_pages(&*store).await, 100);
     let states = store.health().await.unwrap();
     assert!(states.iter().all(|state| state.id != "mapping/endless"));
-    save(&*store, 100..200).await;
-    save_of(&*store, "endless", 150..160, |_| json!({})).await;
+    save_pages(&*store, 100..200).await;
+    save_mapping_pages(&*store, "endless", 150..160, |_| json!({})).await;
     catch_up(&mut follower).await;
     assert_eq!(judged_pages(&*store).await, 200);
 }
@@ -230,7 +236,7 @@ async fn pages_are_judged_faster_than_a_fleet_fetches() {
     let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
     let store = webfill_store::open(&uri, None).await.unwrap().store;
     for first in (0..pages).step_by(500) {
-        save(&*store, first..first + 500).await;
+        save_pages(&*store, first..first + 500).await;
     }
     let began = Instant::now();
     let mut follower = follower(&uri);

@@ -12,7 +12,7 @@ const LEFT_OUT_FIRST: [&str; 5] = ["body", "links", "fields", "headers", "attrs"
 
 /// The message of a page, ready to be sent. Keys that were left out are empty, and named in
 /// `omitted`; the store has their values.
-pub(crate) fn message(page: Value, wants_body: bool) -> Vec<u8> {
+pub(crate) fn result_message(page: Value, wants_body: bool) -> Vec<u8> {
     let mut result = result(page, wants_body);
     let mut frame = Value::to_string(&result);
     let mut omitted = Vec::new();
@@ -58,8 +58,8 @@ fn result(mut page: Value, wants_body: bool) -> Value {
         "appid": take("app_id"),
         "crawlid": take("crawl_id"),
         "links": take("links"),
-        "headers": or_empty(take("headers")),
-        "attrs": or_empty(take("attrs")),
+        "headers": object_or_empty(take("headers")),
+        "attrs": object_or_empty(take("attrs")),
         "timestamp": take("started_at"),
         "fields": take("fields"),
         "mapping": take("mapping"),
@@ -75,7 +75,7 @@ fn result(mut page: Value, wants_body: bool) -> Value {
     result
 }
 
-fn or_empty(value: Value) -> Value {
+fn object_or_empty(value: Value) -> Value {
     match value {
         Value::Null => Value::Object(Map::new()),
         other => other,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn result_of(page: Value, wants_body: bool) -> Value {
-        serde_json::from_slice(&message(page, wants_body)).unwrap()
+        serde_json::from_slice(&result_message(page, wants_body)).unwrap()
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         page["links"] = json!([large]);
         page["fields"] = json!({"name": large});
         page["headers"] = json!({});
-        let frame = message(page, true);
+        let frame = result_message(page, true);
         assert!(frame.len() <= MAX_RESULT_BYTES);
         let result: Value = serde_json::from_slice(&frame).unwrap();
         assert_eq!(result["omitted"], json!(["body", "links", "fields"]));

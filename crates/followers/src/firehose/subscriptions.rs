@@ -27,7 +27,7 @@ impl Subscriptions {
     /// Applies a subscription frame that arrived on the publishing socket.
     pub fn apply_frame(&self, frame: &[u8]) {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-        match Subscription::read(frame) {
+        match Subscription::parse(frame) {
             Some(Subscription::Wanted(_)) if topics.noted.len() >= MOST_NOTED => {
                 topics.further += 1;
             }

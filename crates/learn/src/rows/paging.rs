@@ -103,11 +103,11 @@ fn is_of_listing(page: &Url, next: &Url) -> bool {
 fn find_by_text(sheet: &PreparedPage<'_>) -> Option<String> {
     let links = sheet.document.elements_by_tag("a");
     let is_next = |link: &NodeRef<'_>| {
-        let text = crate::fold::collapse(link.text()).to_lowercase();
+        let text = crate::fold::collapse_white_space(link.text()).to_lowercase();
         link.attribute("href").is_some() && TEXTS.contains(&text.as_str())
     };
     let mut links = links.filter(is_next);
     let link = links.next()?;
-    let text = literal(&crate::fold::collapse(link.text()))?;
+    let text = literal(&crate::fold::collapse_white_space(link.text()))?;
     Some(format!("//a[normalize-space(.)={text}]/@href"))
 }

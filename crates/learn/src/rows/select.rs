@@ -176,7 +176,7 @@ fn table_selectors(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64
     }
     let mut found = Vec::new();
     let caption = node.children().find(|child| child.tag() == Some("caption"));
-    let caption = caption.map(|caption| crate::fold::collapse(caption.text()));
+    let caption = caption.map(|caption| crate::fold::collapse_white_space(caption.text()));
     let is_name = |text: &String| !text.is_empty() && text.len() <= 60 && !leaks.holds(text);
     if let Some(text) = caption.filter(is_name).and_then(|text| literal(&text)) {
         let table = format!("//table[caption[normalize-space(.)={text}]]");
@@ -201,7 +201,7 @@ fn heading_selector(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String,
         .enumerate()
         .rev()
         .find(|(_, one)| matches!(one.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6")))?;
-    let text = crate::fold::collapse(heading.text());
+    let text = crate::fold::collapse_white_space(heading.text());
     let is_name = !text.is_empty() && text.len() <= 60 && !leaks.holds(&text);
     let text = literal(&text).filter(|_| is_name)?;
     let number = before[at..]

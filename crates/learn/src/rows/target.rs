@@ -293,7 +293,7 @@ pub(super) fn header_texts(table: NodeRef<'_>) -> Vec<String> {
         if is_head && cells.len() > 1 {
             return cells
                 .iter()
-                .map(|cell| crate::fold::collapse(cell.text()))
+                .map(|cell| crate::fold::collapse_white_space(cell.text()))
                 .collect();
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_document::{Document, NodeRef};
 
-use crate::fold::{collapse, folded};
+use crate::fold::{collapse_white_space, folded};
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
 use crate::learning::{parse_page, parse_pages};
@@ -216,7 +216,9 @@ impl Slot {
         for values in &mut self.values {
             for value in values.iter_mut() {
                 let rest = value.text.strip_prefix(&begin).unwrap_or(&value.text);
-                value.text = collapse(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'));
+                value.text = collapse_white_space(
+                    rest.trim_matches(|c: char| c.is_whitespace() || c == ':'),
+                );
             }
             values.retain(|value| !value.text.is_empty());
         }
@@ -513,7 +515,7 @@ fn label_of(node: NodeRef<'_>, labels: &Labels) -> Option<String> {
             if text.len() > LONGEST {
                 break;
             }
-            let text = collapse(text);
+            let text = collapse_white_space(text);
             if text.is_empty() {
                 continue;
             }
@@ -556,7 +558,7 @@ fn head_of_column(cell: NodeRef<'_>, labels: &Labels) -> Option<String> {
         .children()
         .filter(|child| child.is_element())
         .nth(column)?;
-    let text = collapse(head.text());
+    let text = collapse_white_space(head.text());
     let is_head = head.tag() == Some("th") && text.chars().count() <= LONGEST_LABEL;
     (is_head && labels.has(&text)).then(|| bare_label(&text))
 }

@@ -65,7 +65,7 @@ enum Cell {
 
 impl Processor for Cell {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
             run.check_time()?;
             let mut cells = search_root(&item, run)
@@ -97,7 +97,7 @@ impl Cell {
             Cell::InColumn(column) => table.cell(row, *column).into_iter().collect(),
             Cell::Below(header) => {
                 if !table.has_header(header) {
-                    run.warn(no_header_message(header, &table.names()));
+                    run.warn(no_header_message(header, &table.column_names()));
                 }
                 table.cells_below(row, header)
             }

@@ -5,7 +5,7 @@ use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
 use webfill_values::{
-    DateOrder, DateReading, Dates, normal_form, with_english_names, with_numeric_offsets,
+    DateOrder, DateReading, Dates, normal_form, replace_zone_names, translate_names,
 };
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
@@ -122,7 +122,7 @@ impl Processor for ReadDate {
                 if is_set { "" } else { "; set `order` or `formats`" }
             ));
         }
-        let mut output = run.output();
+        let mut output = run.new_output();
         for reading in readings {
             if let DateReading::Date(date) = reading
                 && !output.push_text(date)
@@ -161,7 +161,7 @@ fn check_format(format: &str) -> Result<(), String> {
         .map_err(|error| invalid(&error))?;
     let written = jiff::fmt::strtime::format(format, &sample).map_err(|error| invalid(&error))?;
     let read_back = BrokenDownTime::parse(format, &written).map_err(|error| invalid(&error))?;
-    match iso(&read_back) {
+    match to_iso(&read_back) {
         Some(_) => Ok(()),
         None => Err(invalid(&"a format needs at least a year, such as %Y")),
     }
@@ -187,11 +187,10 @@ fn read(format: &str, text: &str) -> DateReading {
     if numeric == format {
         return read_numeric(format, text);
     }
-    match read_numeric(&numeric, &with_numeric_offsets(text, "?")) {
+    match read_numeric(&numeric, &replace_zone_names(text, "?")) {
         // The text would be a date if its zone were known.
         DateReading::None
-            if read_numeric(&numeric, &with_numeric_offsets(text, "+0000"))
-                != DateReading::None =>
+            if read_numeric(&numeric, &replace_zone_names(text, "+0000")) != DateReading::None =>
         {
             DateReading::Undecided
         }
@@ -200,18 +199,18 @@ fn read(format: &str, text: &str) -> DateReading {
 }
 
 fn read_numeric(format: &str, text: &str) -> DateReading {
-    let english = with_english_names(text, format);
+    let english = translate_names(text, format);
     let parsed =
         BrokenDownTime::parse(format, text).or_else(|_| BrokenDownTime::parse(format, &english));
     match parsed {
-        Ok(time) => iso(&time).map_or(DateReading::Undecided, DateReading::Date),
+        Ok(time) => to_iso(&time).map_or(DateReading::Undecided, DateReading::Date),
         Err(_) => DateReading::None,
     }
 }
 
 /// Writes the date as ISO 8601, with the precision of the input. `None` for a day that does not exist or contradicts
 /// its day of the week, even if its month is valid.
-fn iso(time: &BrokenDownTime) -> Option<String> {
+fn to_iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());
         return Some(format_iso(date.into(), clock, time.offset()));

@@ -42,7 +42,7 @@ struct JsonPaths(JsonQuery);
 
 impl Processor for JsonPaths {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
             let goes_on = match &item {
                 Item::Page => run

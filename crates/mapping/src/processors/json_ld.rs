@@ -61,7 +61,7 @@ impl Processor for JsonLd {
                 None => collect_top_level(value, &mut objects),
             }
         }
-        let mut output = run.output();
+        let mut output = run.new_output();
         for object in objects {
             let goes_on = match &self.query {
                 Some(query) => push_found(query, object, run, &mut output),

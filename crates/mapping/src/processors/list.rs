@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::pattern::Pattern;
-use crate::processors::pattern;
+use crate::processors::compile_pattern;
 use crate::run::{OutOfTime, Processor, Run};
 
 pub(crate) const SPLIT: Entry = Entry {
@@ -46,7 +46,7 @@ pub(crate) const SPLIT: Entry = Entry {
         }
         let by_pattern = parameters.boolean("regex");
         Ok(Box::new(match by_pattern {
-            true => Split::At(pattern("separator", separator)?),
+            true => Split::At(compile_pattern("separator", separator)?),
             false => Split::Between(separator.to_owned()),
         }))
     },
@@ -59,7 +59,7 @@ enum Split {
 
 impl Processor for Split {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
             let text = run.text(&item);
             let mut push = |piece: &str| piece.is_empty() || output.push_text(piece.to_owned());
@@ -123,7 +123,7 @@ impl Processor for Join {
                 break;
             }
         }
-        let mut output = run.output();
+        let mut output = run.new_output();
         output.push_text(joined);
         output.finish()
     }

@@ -47,13 +47,13 @@ pub(crate) const MAP: Entry = Entry {
         let table: HashMap<String, String> = parameters
             .table("table")
             .into_iter()
-            .map(|(from, to)| (key(from, ignore_case), to.to_owned()))
+            .map(|(from, to)| (normal_key(from, ignore_case), to.to_owned()))
             .collect();
         if table.is_empty() {
             return Err(refusal("table", "the table is empty"));
         }
         Ok(Box::new(EachText(move |text: &str| {
-            match table.get(&key(text, ignore_case)) {
+            match table.get(&normal_key(text, ignore_case)) {
                 Some(replacement) => Some(replacement.clone()),
                 None => keep_others.then(|| text.to_owned()),
             }
@@ -61,7 +61,7 @@ pub(crate) const MAP: Entry = Entry {
     },
 };
 
-fn key(text: &str, ignore_case: bool) -> String {
+fn normal_key(text: &str, ignore_case: bool) -> String {
     let normal = webfill_values::normal_form(text);
     match ignore_case {
         true => normal.to_lowercase(),

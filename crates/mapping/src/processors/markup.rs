@@ -25,12 +25,15 @@ struct HtmlToText;
 
 impl Processor for HtmlToText {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
             let node = match &item {
                 Item::Node(node) => Some(*node),
-                Item::Page => run.page.document(run).map(|document| document.root()),
-                text => Some(run.page.fragment(&run.text(text)).root()),
+                Item::Page => run
+                    .page
+                    .document_or_warn(run)
+                    .map(|document| document.root()),
+                text => Some(run.page.parse_fragment(&run.text(text)).root()),
             };
             let text = node.map(|node| readable_text(node, run.limits.value_bytes));
             if !text.is_none_or(|text| output.push_text(text)) {

@@ -34,7 +34,7 @@ struct Meta(String);
 
 impl Processor for Meta {
     fn apply<'p>(&self, _: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         if let Some(metadata) = run.page.metadata() {
             let named = metadata
                 .iter()
@@ -44,7 +44,7 @@ impl Processor for Meta {
             }
             return output.finish();
         }
-        if let Some(document) = run.page.document(run) {
+        if let Some(document) = run.page.document_or_warn(run) {
             for content in document.meta(&self.0) {
                 if !output.push_str(content) {
                     break;

@@ -27,7 +27,7 @@ use crate::pattern::Pattern;
 const STEP_LIMIT: usize = 200_000;
 
 /// Compiles the regular expression that a parameter holds.
-fn pattern(parameter: &str, text: &str) -> Result<Pattern, Vec<Refusal>> {
+fn compile_pattern(parameter: &str, text: &str) -> Result<Pattern, Vec<Refusal>> {
     Pattern::compile(text, STEP_LIMIT).map_err(|reason| {
         let message = format!("invalid regular expression {}: {reason}", quote(text));
         refusal(parameter, message)

@@ -51,7 +51,7 @@ pub(crate) const NUMBER: Entry = Entry {
     ],
     build: |parameters, _| {
         let decimal = parameters.optional_text("decimal");
-        let decimal = decimal.map(one_character).transpose()?;
+        let decimal = decimal.map(parse_single_character).transpose()?;
         let group: Option<Vec<char>> = parameters
             .optional_text("group")
             .map(|group| group.chars().collect());
@@ -68,7 +68,7 @@ pub(crate) const NUMBER: Entry = Entry {
     },
 };
 
-fn one_character(text: &str) -> Result<char, Vec<crate::entry::Refusal>> {
+fn parse_single_character(text: &str) -> Result<char, Vec<crate::entry::Refusal>> {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(only), None) => Ok(only),
@@ -93,7 +93,7 @@ impl Processor for ReadNumber {
         let readings = numbers.read(&run.columns.number_evidence(self, &numbers));
         self.warn_of_undecided(&texts, &readings, run);
         warn_of_several(&texts, &readings, run);
-        let mut output = run.output();
+        let mut output = run.new_output();
         for (item, reading) in items.iter().zip(readings) {
             let number = match (item, reading) {
                 (Item::Number(number), _) => Item::Number(number.clone()),

@@ -1,6 +1,6 @@
 //! `pagination`: computes the URLs of further pages from a count on the first page of a list.
 
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal, refusal};
 use crate::item::Item;
@@ -87,7 +87,7 @@ pub(crate) const PAGINATION: Entry = Entry {
         let by_default = u64::from(step == 1);
         Ok(Box::new(Pagination {
             place,
-            page_size: page_size(parameters)?,
+            page_size: parse_page_size(parameters)?,
             step,
             first: parameters
                 .size("first")
@@ -137,7 +137,7 @@ fn parse_template(template: &str) -> Result<Place, Vec<Refusal>> {
 }
 
 /// Reads how many hits a page has; `None` if pages are counted instead.
-fn page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
+fn parse_page_size(parameters: &Parameters<'_>) -> Result<Option<u64>, Vec<Refusal>> {
     if parameters.text("count") == "pages" {
         return match parameters.is_given("size") {
             true => Err(refusal("size", "is of no use where pages are counted")),
@@ -167,7 +167,7 @@ struct Pagination {
 
 impl Processor for Pagination {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         let counts = items
             .iter()
             .map(|item| webfill_values::trim(&run.text(item)).parse().ok());
@@ -228,10 +228,10 @@ impl Pagination {
                 let mut url = own.clone();
                 let query = with_parameter(own.query().unwrap_or_default(), name, number);
                 url.set_query(Some(&query));
-                canonical(url.as_str(), None).ok()
+                canonical_url(url.as_str(), None).ok()
             }
             Place::Template(before, after) => {
-                canonical(&format!("{before}{number}{after}"), Some(own)).ok()
+                canonical_url(&format!("{before}{number}{after}"), Some(own)).ok()
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::fault::quote;
 use crate::item::Item;
 use crate::parameters::Parameters;
 use crate::pattern::Pattern;
-use crate::processors::pattern;
+use crate::processors::compile_pattern;
 use crate::reading::Reading;
 use crate::run::{OutOfTime, Processor, Run};
 
@@ -45,7 +45,7 @@ pub(crate) const REGEX: Entry = Entry {
         },
     ],
     build: |parameters, _| {
-        let pattern = pattern("pattern", parameters.text("pattern"))?;
+        let pattern = compile_pattern("pattern", parameters.text("pattern"))?;
         let group = parse_group(parameters, &pattern)?;
         Ok(Box::new(Matches { pattern, group }))
     },
@@ -86,7 +86,7 @@ struct Matches {
 
 impl Processor for Matches {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
             let mut goes_on = true;
             let searched = self.pattern.for_each_match(&run.text(&item), |groups| {
@@ -147,7 +147,7 @@ pub(crate) const FILTER: Entry = Entry {
     ],
     build: |parameters, _| {
         Ok(Box::new(Filter {
-            pattern: pattern("pattern", parameters.text("pattern"))?,
+            pattern: compile_pattern("pattern", parameters.text("pattern"))?,
             invert: parameters.boolean("invert"),
         }))
     },

@@ -6,7 +6,7 @@ use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, Ref
 use crate::fault::quote;
 use crate::item::Item;
 use crate::pattern::{Groups, Pattern};
-use crate::processors::pattern;
+use crate::processors::compile_pattern;
 use crate::run::{OutOfTime, Processor, Run};
 
 pub(crate) const REPLACE: Entry = Entry {
@@ -58,7 +58,7 @@ pub(crate) const REPLACE: Entry = Entry {
                 template,
             }));
         }
-        let pattern = pattern("find", &find)?;
+        let pattern = compile_pattern("find", &find)?;
         let template = parse_template(&with, &pattern)?;
         Ok(Box::new(Replace {
             find: Find::Pattern(pattern),

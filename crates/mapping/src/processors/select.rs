@@ -146,7 +146,7 @@ fn select<'p>(
     run: &Run<'p>,
     search: impl Fn(NodeRef<'p>) -> Result<Vec<XValue<'p>>, EvaluateError>,
 ) -> Result<Vec<Item<'p>>, OutOfTime> {
-    let mut output = run.output();
+    let mut output = run.new_output();
     for item in items {
         run.check_time()?;
         let Some(place) = search_root(&item, run) else {
@@ -178,9 +178,9 @@ fn search_roots<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
 /// The node at which the search starts.
 pub(super) fn search_root<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
-        Item::Page => run.page.document(run).map(Document::root),
+        Item::Page => run.page.document_or_warn(run).map(Document::root),
         Item::Node(node) => Some(*node),
-        text => Some(run.page.fragment(&run.text(text)).root()),
+        text => Some(run.page.parse_fragment(&run.text(text)).root()),
     }
 }
 

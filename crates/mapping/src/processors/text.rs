@@ -1,7 +1,7 @@
 //! Processors that change one text at a time: `trim`, `collapse_whitespace`, `lowercase`,
 //! `uppercase`, `prefix`, `suffix`, `length_limit`.
 
-use webfill_values::{collapse, trim};
+use webfill_values::{collapse_white_space, trim};
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence};
 use crate::item::Item;
@@ -57,9 +57,9 @@ struct CollapseWhitespace;
 
 impl Processor for CollapseWhitespace {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let mut output = run.output();
+        let mut output = run.new_output();
         for item in items {
-            if !output.push_text(collapse(&run.value_text(&item))) {
+            if !output.push_text(collapse_white_space(&run.value_text(&item))) {
                 break;
             }
         }

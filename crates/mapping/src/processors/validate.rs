@@ -1,12 +1,12 @@
 //! `validate`: drops invalid values.
 
 use jiff::fmt::temporal::Pieces;
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use crate::entry::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
 use crate::pattern::Pattern;
-use crate::processors::pattern;
+use crate::processors::compile_pattern;
 use crate::run::{OutOfTime, Processor, Run};
 
 const MAX_CHARACTERS: i64 = 1_000_000;
@@ -71,7 +71,7 @@ pub(crate) const VALIDATE: Entry = Entry {
         );
         let pattern = parameters
             .optional_text("pattern")
-            .map(|text| pattern("pattern", text))
+            .map(|text| compile_pattern("pattern", text))
             .transpose();
         if lengths.0 > lengths.1 {
             let mut refusals = refusal("max_length", "must be at least min_length");
@@ -129,7 +129,7 @@ fn type_test(name: &str) -> Option<fn(&str) -> bool> {
         "number" => Some(is_number),
         "date" => Some(is_date),
         "email" => Some(is_email),
-        "url" => Some(|text| canonical(text, None).is_ok()),
+        "url" => Some(|text| canonical_url(text, None).is_ok()),
         _ => None,
     }
 }

@@ -3,18 +3,20 @@
 use webfill_document::NodeRef;
 
 use super::near_miss::Break;
-use super::similar_names::{attribute_names, children, descendants, similar_names, values};
+use super::similar_names::{
+    attribute_names, attribute_values, children, descendants, similar_names,
+};
 use super::written::Piece;
 
 pub(super) fn propose_css_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
-    let mut cures: Vec<Vec<Piece>> = with_or_without_tbody(broken).into_iter().collect();
-    cures.extend(looser_combinator(broken));
-    cures.extend(names_on_the_page(broken));
-    cures.extend(nearly_the_same_value(broken));
+    let mut cures: Vec<Vec<Piece>> = propose_tbody_change(broken).into_iter().collect();
+    cures.extend(propose_looser_combinator(broken));
+    cures.extend(propose_page_names(broken));
+    cures.extend(propose_partial_value(broken));
     cures
 }
 
-fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
         "tbody" if broken.at > 0 => Some(broken.with_replacement(&[])),
@@ -27,7 +29,7 @@ fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 }
 
 /// Suggests any descendant instead of a child, and any later sibling instead of the next.
-fn looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+fn propose_looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let joint = match piece.joint.trim() {
         ">" => " ",
@@ -37,13 +39,23 @@ fn looser_combinator(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     Some(broken.with_replacement(&[Piece::new(joint, &piece.text)]))
 }
 
-fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let candidates = candidates(broken);
     let nodes = || candidates.iter().copied();
     let (sign, name, names, end) = match piece.text.split_at_checked(1) {
-        Some((".", name)) => (".", name, similar_names(name, values(nodes(), "class")), ""),
-        Some(("#", name)) => ("#", name, similar_names(name, values(nodes(), "id")), ""),
+        Some((".", name)) => (
+            ".",
+            name,
+            similar_names(name, attribute_values(nodes(), "class")),
+            "",
+        ),
+        Some(("#", name)) => (
+            "#",
+            name,
+            similar_names(name, attribute_values(nodes(), "id")),
+            "",
+        ),
         _ => match piece.text.strip_prefix("::attr(") {
             Some(rest) => {
                 let name = rest.trim_end_matches(')');
@@ -86,7 +98,7 @@ fn candidates<'p>(broken: &Break<'_, 'p>) -> Vec<NodeRef<'p>> {
 }
 
 /// Suggests `[attribute*=value]` instead of `[attribute=value]`.
-fn nearly_the_same_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+fn propose_partial_value(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let (attribute, value) = piece.text.strip_prefix('[')?.split_once('=')?;
     let other = format!("[{attribute}*={value}");

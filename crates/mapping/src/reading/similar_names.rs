@@ -46,7 +46,7 @@ pub(super) fn attribute_names<'p>(
 }
 
 /// The values of an attribute; for `class`, each class.
-pub(super) fn values<'p>(
+pub(super) fn attribute_values<'p>(
     nodes: impl IntoIterator<Item = NodeRef<'p>>,
     attribute: &str,
 ) -> impl Iterator<Item = &'p str> {

@@ -50,7 +50,7 @@ pub(super) fn text_of(pieces: &[Piece]) -> String {
 /// argument of a function. Other expressions have none.
 pub(super) fn parse_paths(expression: &str) -> Vec<WrittenPath> {
     let expression = expression.trim();
-    if let Some((before, inner, after)) = first_argument(expression) {
+    if let Some((before, inner, after)) = split_first_argument(expression) {
         let mut inner = parse_paths(inner);
         if inner.len() > 1 {
             return Vec::new();
@@ -121,7 +121,7 @@ fn split_outside(text: &str, separator: char) -> Vec<&str> {
 }
 
 /// Splits a single function call into `name(`, its first argument, and the rest. `None` for other expressions.
-fn first_argument(expression: &str) -> Option<(&str, &str, &str)> {
+fn split_first_argument(expression: &str) -> Option<(&str, &str, &str)> {
     let open = expression.find('(')?;
     let name = &expression[..open];
     let is_function = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -201,7 +201,7 @@ fn cut_at(text: &str, cuts: &[usize], joint: impl Fn(&str) -> usize) -> Vec<Piec
 mod tests {
     use super::*;
 
-    fn cut_up(written: &[WrittenPath]) -> Vec<Vec<String>> {
+    fn piece_texts(written: &[WrittenPath]) -> Vec<Vec<String>> {
         let texts = |pieces: &[Piece]| {
             let texts = pieces
                 .iter()
@@ -234,9 +234,13 @@ mod tests {
                 &["//li", "/following-sibling::li"],
             ),
         ] {
-            assert_eq!(cut_up(&parse_paths(expression)), [pieces], "{expression}");
+            assert_eq!(
+                piece_texts(&parse_paths(expression)),
+                [pieces],
+                "{expression}"
+            );
         }
-        assert_eq!(cut_up(&parse_paths("//a | //b[x|y]")).len(), 2);
+        assert_eq!(piece_texts(&parse_paths("//a | //b[x|y]")).len(), 2);
         for other in [
             "//a = 'x'",
             "count(//a) + 1",
@@ -268,7 +272,11 @@ mod tests {
             ),
             ("p:not(.x, .y)~q", &["p", ":not(.x, .y)", "~q"]),
         ] {
-            assert_eq!(cut_up(&parse_selectors(selector)), [pieces], "{selector}");
+            assert_eq!(
+                piece_texts(&parse_selectors(selector)),
+                [pieces],
+                "{selector}"
+            );
         }
         assert_eq!(parse_selectors("a, b").len(), 2);
     }

@@ -3,7 +3,9 @@
 use webfill_document::NodeRef;
 
 use super::near_miss::Break;
-use super::similar_names::{attribute_names, children, descendants, similar_names, values};
+use super::similar_names::{
+    attribute_names, attribute_values, children, descendants, similar_names,
+};
 use super::written::Piece;
 
 pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
@@ -17,22 +19,22 @@ pub(super) fn propose_xpath_cures(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
             .map(|piece| broken.with_replacement(&[piece]))
             .collect();
     }
-    let mut cures: Vec<Vec<Piece>> = names_in_lower_case(broken).into_iter().collect();
-    cures.extend(with_or_without_tbody(broken));
-    cures.extend(any_descendant(broken));
-    cures.extend(names_on_the_page(broken));
-    cures.extend(other_index_before(broken));
+    let mut cures: Vec<Vec<Piece>> = propose_lower_case(broken).into_iter().collect();
+    cures.extend(propose_tbody_change(broken));
+    cures.extend(propose_any_descendant(broken));
+    cures.extend(propose_page_names(broken));
+    cures.extend(propose_neighbouring_index(broken));
     cures
 }
 
-fn names_in_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+fn propose_lower_case(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     let lower = piece.text.to_ascii_lowercase();
     (lower != piece.text).then(|| broken.with_replacement(&[Piece::new(&piece.joint, lower)]))
 }
 
 /// Suggests the path with or without `tbody`: browsers show one in every table, but sources often have none.
-fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
+fn propose_tbody_change(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
     let piece = broken.piece();
     match piece.text.as_str() {
         "tbody" => Some(broken.with_replacement(&[])),
@@ -44,7 +46,7 @@ fn with_or_without_tbody(broken: &Break<'_, '_>) -> Option<Vec<Piece>> {
 }
 
 /// Suggests any descendant instead of a child.
-fn any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+fn propose_any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let below = Piece::new("//", &piece.text);
     match piece.joint.as_str() {
@@ -54,7 +56,7 @@ fn any_descendant(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     }
 }
 
-fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+fn propose_page_names(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let piece = broken.piece();
     let from: Vec<NodeRef<'_>> = match (broken.at, piece.joint.is_empty()) {
         (0, false) => broken
@@ -87,7 +89,7 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
 }
 
 /// Suggests a neighbouring number for the last index before the break, which may be one off.
-fn other_index_before(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
+fn propose_neighbouring_index(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
     let mut before = broken.pieces[..broken.at].iter().enumerate().rev();
     let Some((at, piece)) = before.find(|(_, piece)| number_in(&piece.text).is_some()) else {
         return Vec::new();
@@ -114,7 +116,7 @@ fn predicate_cures(predicate: &str, found: &[NodeRef<'_>]) -> Vec<String> {
             for other in similar_names(attribute, attribute_names(found.iter().copied())) {
                 cures.push(format!("[@{other}={quote}{value}{quote}]"));
             }
-            for other in similar_names(value, values(found.iter().copied(), attribute)) {
+            for other in similar_names(value, attribute_values(found.iter().copied(), attribute)) {
                 let unquotable = other.contains(['\'', '"']);
                 match attribute {
                     _ if unquotable => {}

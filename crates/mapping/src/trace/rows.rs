@@ -45,7 +45,9 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     let elements = selected.unwrap_or_default();
     gather_columns(rule, &elements, run);
     let mut positions = match chosen {
-        [] => run.columns.with_evidence(|| examples(rule, &elements, run)),
+        [] => run
+            .columns
+            .with_evidence(|| example_positions(rule, &elements, run)),
         chosen => chosen.to_vec(),
     };
     positions.sort_unstable();
@@ -71,7 +73,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
 }
 
 /// The positions of the first row, and of the first that has some fields and lacks others.
-fn examples<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
+fn example_positions<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) -> Vec<usize> {
     let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
     let of_row: Vec<&RowField> = of_row.collect();
     let lacks_some = |element: &Item<'p>| {

@@ -13,7 +13,7 @@ fn run(number: u64, pages: u64) -> WatchRun {
     run
 }
 
-fn names(events: &[Event]) -> Vec<&'static str> {
+fn event_names(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(|event| event.name).collect()
 }
 
@@ -44,13 +44,13 @@ fn each_thing_is_reported_once_until_it_is_over() {
         "layout_changed",
         "silent",
     ];
-    assert_eq!(names(&events), expected);
+    assert_eq!(event_names(&events), expected);
     assert_eq!(reported.run, 4);
     let (events, same) = reported.find_news(&facts(&four, &alerts, None));
-    assert_eq!((names(&events), &same), (vec![], &reported));
+    assert_eq!((event_names(&events), &same), (vec![], &reported));
     let (events, reported) =
         reported.find_news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
-    assert_eq!(names(&events), ["layout_alert_cleared", "silent"]);
+    assert_eq!(event_names(&events), ["layout_alert_cleared", "silent"]);
     assert!(
         events[1].line.contains("the disk is full"),
         "{}",
@@ -59,7 +59,10 @@ fn each_thing_is_reported_once_until_it_is_over() {
     assert_eq!(reported.silent.len(), 2);
     let five = [run(5, 5), four[0].clone(), four[1].clone()];
     let (events, reported) = reported.find_news(&facts(&five, &nothing, None));
-    assert_eq!(names(&events), ["run_ended", "sees_again", "sees_again"]);
+    assert_eq!(
+        event_names(&events),
+        ["run_ended", "sees_again", "sees_again"]
+    );
     assert!(reported.silent.is_empty());
 }
 
@@ -78,7 +81,7 @@ fn a_run_that_makes_up_for_others_is_reported_as_late() {
         now_ms: 0,
     };
     let (events, _) = Reported::default().find_news(&facts);
-    assert_eq!(names(&events), ["run_ended", "began_late"]);
+    assert_eq!(event_names(&events), ["run_ended", "began_late"]);
     assert!(
         events[1].line.contains("3 further due times"),
         "{}",
@@ -86,7 +89,7 @@ fn a_run_that_makes_up_for_others_is_reported_as_late() {
     );
 }
 
-fn read(after: u64, changes: &[Value]) -> ReadChanges {
+fn read_changes(after: u64, changes: &[Value]) -> ReadChanges {
     let mut read = ReadChanges::starting_after(after);
     for (number, change) in (after + 1..).zip(changes) {
         read.add(number, change.clone());
@@ -119,11 +122,11 @@ fn a_change_is_reported_once_and_only_after_the_reported_position() {
         changes_to: Some(7),
         ..Reported::default()
     };
-    let (lines, reported) = reported_changes(&asked, &read(7, &changes));
+    let (lines, reported) = reported_changes(&asked, &read_changes(7, &changes));
     assert_eq!(lines, ["gone: http://a.org/", "gone: http://a.org/"]);
     assert_eq!(reported.changes_to, Some(9));
     for reported in [reported, Reported::default()] {
-        let (lines, same) = reported_changes(&reported, &read(7, &changes));
+        let (lines, same) = reported_changes(&reported, &read_changes(7, &changes));
         assert_eq!((lines, &same), (vec![], &reported));
     }
 }
@@ -132,18 +135,18 @@ fn a_change_is_reported_once_and_only_after_the_reported_position() {
 fn no_more_is_read_than_a_notification_holds_and_at_least_one() {
     let change = |bytes: usize| json!({"kind": "new", "url": "u", "difference": "x".repeat(bytes)});
     let large = [change(2 * MOST_CHANGES_BYTES), change(1), change(1)];
-    let first = read(0, &large);
+    let first = read_changes(0, &large);
     assert_eq!(
         (first.changes.len(), first.last, first.is_full),
         (1, 1, true)
     );
-    let rest = read(1, &large[1..]);
+    let rest = read_changes(1, &large[1..]);
     assert_eq!((rest.changes.len(), rest.last, rest.is_full), (2, 3, false));
     let between = [change(1), large[0].clone(), change(1)];
-    assert_eq!(read(0, &between).last, 1, "none is passed over");
+    assert_eq!(read_changes(0, &between).last, 1, "none is passed over");
     let many = vec![change(1); MOST_CHANGES + 1];
-    assert_eq!(read(0, &many).changes.len(), MOST_CHANGES);
-    assert!(!read(0, &many[1..]).is_full && read(0, &many).is_full);
+    assert_eq!(read_changes(0, &many).changes.len(), MOST_CHANGES);
+    assert!(!read_changes(0, &many[1..]).is_full && read_changes(0, &many).is_full);
 }
 
 #[test]
@@ -195,26 +198,26 @@ fn a_serving_alternative_is_reported_once_until_it_is_over() {
         ..Standing::default()
     };
     let (events, reported) = news(&Reported::default(), &one);
-    assert_eq!(names(&events), ["alternative_serves"]);
+    assert_eq!(event_names(&events), ["alternative_serves"]);
     assert_eq!(
         events[0].line,
         "field name of mapping m: its first chain yields nothing any more; its alternative 2 serves"
     );
     assert!(!events[0].detail.to_string().contains("others/secret"));
     assert!(reported.matches(&one) && !Reported::default().matches(&one));
-    assert_eq!(names(&news(&reported, &one).0), [""; 0]);
+    assert_eq!(event_names(&news(&reported, &one).0), [""; 0]);
     let two = Standing {
         warnings: vec![serves("name", "later"), serves("price", "t")],
         ..Standing::default()
     };
     let (events, reported) = news(&reported, &two);
-    assert_eq!(names(&events), ["alternative_serves"; 2]);
+    assert_eq!(event_names(&events), ["alternative_serves"; 2]);
     let (events, reported) = news(&reported, &one);
     assert_eq!(
-        names(&events),
+        event_names(&events),
         ["alternative_serves", "alternative_cleared"]
     );
     let (events, reported) = news(&reported, &Standing::default());
-    assert_eq!(names(&events), ["alternative_cleared"]);
+    assert_eq!(event_names(&events), ["alternative_cleared"]);
     assert_eq!(reported, Reported::default());
 }

@@ -28,7 +28,7 @@ fn reported_silences(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<Strin
     })
 }
 
-fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
+fn remaining_silences(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
     let standing = standing.iter().map(|name| (name.to_string(), "why".into()));
     let known = SilenceFacts {
         runs,
@@ -44,21 +44,31 @@ fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
 fn a_silence_ends_only_with_a_run_that_has_found_some() {
     let empty = runs("fields", &[0; RUNS_JUDGED as usize]);
     assert_eq!(
-        still(&empty, &["no_fields"]),
+        remaining_silences(&empty, &["no_fields"]),
         ["no_fields"],
         "nobody knows more"
     );
     let mut gone = runs("fields", &[5, 5, 5, 0, 0]);
     gone[0].counts.insert("pages".into(), json!(0));
-    assert_eq!(still(&gone, &["no_fields"]), ["no_fields", "no_pages"]);
+    assert_eq!(
+        remaining_silences(&gone, &["no_fields"]),
+        ["no_fields", "no_pages"]
+    );
     let mut stopped = runs("fields", &[0]);
     stopped[0].how = Some(RunEnd::Stopped);
     let standing = ["no_fields", "not_finished"];
-    assert_eq!(still(&stopped, &standing), standing, "it was broken off");
-    assert_eq!(still(&runs("fields", &[0, 1]), &standing), [""; 0]);
+    assert_eq!(
+        remaining_silences(&stopped, &standing),
+        standing,
+        "it was broken off"
+    );
+    assert_eq!(
+        remaining_silences(&runs("fields", &[0, 1]), &standing),
+        [""; 0]
+    );
 }
 
-fn names(what: &str, found: &[u64]) -> Vec<String> {
+fn silence_names(what: &str, found: &[u64]) -> Vec<String> {
     reported_silences(&runs(what, found), &[])
         .into_keys()
         .collect()
@@ -68,16 +78,20 @@ fn names(what: &str, found: &[u64]) -> Vec<String> {
 fn it_is_silent_after_three_runs_without_its_usual_results() {
     for what in ["documents", "changes", "fields"] {
         let silent = [format!("no_{what}")];
-        assert_eq!(names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
-        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0]), silent, "{what}");
-        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0, 0]), silent, "it stands");
+        assert_eq!(silence_names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
+        assert_eq!(silence_names(what, &[4, 2, 9, 0, 0, 0]), silent, "{what}");
         assert_eq!(
-            names(what, &[4, 2, 9, 0, 0, 0, 1]),
+            silence_names(what, &[4, 2, 9, 0, 0, 0, 0]),
+            silent,
+            "it stands"
+        );
+        assert_eq!(
+            silence_names(what, &[4, 2, 9, 0, 0, 0, 1]),
             [""; 0],
             "it sees again"
         );
         assert_eq!(
-            names(what, &[4, 2, 0, 0, 0, 0]),
+            silence_names(what, &[4, 2, 0, 0, 0, 0]),
             [""; 0],
             "not usual: twice only"
         );
@@ -122,9 +136,13 @@ fn pages_that_are_as_they_were_do_not_make_it_silent() {
 fn occasional_results_take_longer_to_be_missed() {
     let mut found = vec![1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1];
     found.extend([0; 4]);
-    assert_eq!(names("changes", &found), [""; 0], "that happens by chance");
+    assert_eq!(
+        silence_names("changes", &found),
+        [""; 0],
+        "that happens by chance"
+    );
     found.extend([0; 4]);
-    assert_eq!(names("changes", &found), ["no_changes"]);
+    assert_eq!(silence_names("changes", &found), ["no_changes"]);
 }
 
 #[test]

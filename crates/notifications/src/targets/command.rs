@@ -11,7 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use webfill_service::child;
 
-use super::target::{DeliveryResources, Target, TargetRefusal, run_blocking, with_key};
+use super::target::{
+    DeliveryResources, Target, TargetRefusal, notification_with_key, run_blocking,
+};
 use crate::delivery::Delivery;
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
@@ -50,7 +52,7 @@ impl Target for Command<'_> {
                 argv: &argv,
                 key: &delivery.key,
                 watch: &delivery.watch,
-                input: with_key(&delivery).to_string().into_bytes(),
+                input: notification_with_key(&delivery).to_string().into_bytes(),
             };
             run(call, TIMEOUT)
         })
@@ -79,7 +81,7 @@ fn run(call: Call<'_>, timeout: Duration) -> Verdict {
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let last_line = read_last_error_line(&mut child);
-    let ended = wait(&mut child, timeout);
+    let ended = wait_and_kill_group(&mut child, timeout);
     match ended {
         None => Verdict::Failed(format!("it was ended after {} s", timeout.as_secs())),
         Some(status) if status.success() => Verdict::Delivered,
@@ -118,8 +120,8 @@ fn spawn(call: &Call<'_>) -> std::io::Result<Child> {
 
 /// Waits for the end of the command, and ends the rest of its process group. `None` if the command took too long. Its
 /// end is detected without reaping it, so that the group's number cannot belong to another process by then.
-fn wait(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
-    let has_ended = child::has_ended_within(child, timeout);
+fn wait_and_kill_group(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
+    let has_ended = child::wait_without_reaping(child, timeout);
     child::kill_group_unreaped(child);
     let status = child.wait().ok();
     status.filter(|_| has_ended)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::target::{DeliveryResources, Target, TargetRefusal, run_blocking, with_key};
+use super::target::{
+    DeliveryResources, Target, TargetRefusal, notification_with_key, run_blocking,
+};
 use crate::delivery::Delivery;
 use crate::folder::is_below;
 use crate::json_lines::append_line;
@@ -43,7 +45,7 @@ fn append(permissions: &Permissions, path: &str, delivery: &Delivery) -> Verdict
     let appended = permissions
         .open(path, options, folder, NO_FILES)
         .and_then(|opened| {
-            let appended = append_line(opened, &with_key(delivery));
+            let appended = append_line(opened, &notification_with_key(delivery));
             appended.map_err(|error| format!("cannot append to {path}: {error}"))
         });
     appended.map_or_else(Verdict::Failed, |()| Verdict::Delivered)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::target::{DeliveryResources, Target, TargetRefusal, with_key};
+use super::target::{DeliveryResources, Target, TargetRefusal, notification_with_key};
 use crate::delivery::Delivery;
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
@@ -35,7 +35,7 @@ impl Target for Firehose {
             "crawlid": delivery.watch,
         });
         if let (Value::Object(notification), Value::Object(more)) =
-            (&mut notification, with_key(delivery))
+            (&mut notification, notification_with_key(delivery))
         {
             notification.extend(more);
         }

@@ -76,7 +76,7 @@ fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value)
         Ok(message) => message,
         Err(why) => return Verdict::Dropped(why),
     };
-    let transport = match transport(config) {
+    let transport = match build_transport(config) {
         Ok(transport) => transport,
         Err(why) => return Verdict::Failed(why),
     };
@@ -119,7 +119,7 @@ fn compose_mail(
         .map_err(|error| format!("the mail cannot be written: {error}"))
 }
 
-fn transport(config: &NotificationsConfig) -> Result<SmtpTransport, String> {
+fn build_transport(config: &NotificationsConfig) -> Result<SmtpTransport, String> {
     let smtp = config
         .smtp
         .as_deref()
@@ -127,8 +127,8 @@ fn transport(config: &NotificationsConfig) -> Result<SmtpTransport, String> {
     let server = SmtpAddress::parse(smtp)?;
     let tls = match server.secrecy {
         Secrecy::Plain => Tls::None,
-        Secrecy::StartTls => Tls::Required(parameters(config, &server.host)?),
-        Secrecy::Tls => Tls::Wrapper(parameters(config, &server.host)?),
+        Secrecy::StartTls => Tls::Required(tls_parameters(config, &server.host)?),
+        Secrecy::Tls => Tls::Wrapper(tls_parameters(config, &server.host)?),
     };
     let mut builder = SmtpTransport::builder_dangerous(&server.host)
         .port(server.port)
@@ -147,7 +147,7 @@ fn transport(config: &NotificationsConfig) -> Result<SmtpTransport, String> {
     Ok(builder.build())
 }
 
-fn parameters(config: &NotificationsConfig, host: &str) -> Result<TlsParameters, String> {
+fn tls_parameters(config: &NotificationsConfig, host: &str) -> Result<TlsParameters, String> {
     let mut builder = TlsParameters::builder(host.to_owned());
     if let Some(file) = &config.ca_file {
         let unreadable = |error: &dyn std::fmt::Display| {

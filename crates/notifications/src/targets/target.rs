@@ -37,7 +37,7 @@ pub(super) async fn run_blocking(work: impl FnOnce() -> Verdict + Send + 'static
 }
 
 /// The notification with its key and its number in the outbox added.
-pub(super) fn with_key(delivery: &Delivery) -> Value {
+pub(super) fn notification_with_key(delivery: &Delivery) -> Value {
     let mut notification = json!({"key": delivery.key, "number": delivery.id});
     if let (Value::Object(notification), Value::Object(more)) =
         (&mut notification, &delivery.notification)

@@ -13,7 +13,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, StatusCode, Url};
 use webfill_urls::address::{AddressClass, classify};
 
-use super::target::{DeliveryResources, Target, TargetRefusal, with_key};
+use super::target::{DeliveryResources, Target, TargetRefusal, notification_with_key};
 use crate::config::NotificationsConfig;
 use crate::delivery::Delivery;
 use crate::folder::is_below;
@@ -43,10 +43,10 @@ impl Target for Webhook<'_> {
             return Ok(());
         }
         // Only an address in the URL itself can be checked now; a name is resolved at each post.
-        AddressGuard::new(permissions.may_be_private())
+        AddressGuard::new(permissions.allows_private_webhooks())
             .check_url_address(self.url)
             .map_err(|why| ("webhook", why))?;
-        let folder = secrets_of(permissions, self.url);
+        let folder = secrets_dir_of(permissions, self.url);
         let is_allowed = |file| folder.as_deref().is_some_and(|dir| is_below(dir, file));
         match self.secret_file.is_none_or(is_allowed) {
             true => Ok(()),
@@ -55,7 +55,7 @@ impl Target for Webhook<'_> {
     }
 
     async fn deliver(&self, means: &Arc<DeliveryResources>, delivery: &Arc<Delivery>) -> Verdict {
-        let body = with_key(delivery).to_string().into_bytes();
+        let body = notification_with_key(delivery).to_string().into_bytes();
         let secret = self
             .secret_file
             .map(|file| read_secret(&means.permissions, self.url, file));
@@ -75,7 +75,7 @@ impl Target for Webhook<'_> {
 
 /// The folder of the keys that may sign posts to this host. With another host's key, a watch could obtain a signature
 /// that the other receiver takes for genuine.
-fn secrets_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
+fn secrets_dir_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?;
     let is_name = !host.is_empty() && !host.starts_with('.') && !host.contains('/');
@@ -85,7 +85,7 @@ fn secrets_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
 
 /// Reads a key from a file, without the line end.
 fn read_secret(permissions: &Permissions, url: &str, file: &str) -> Result<Vec<u8>, String> {
-    let folder = secrets_of(permissions, url);
+    let folder = secrets_dir_of(permissions, url);
     let mut options = OpenOptions::new();
     let options = options.read(true);
     let opened = permissions.open(file, options, folder.as_deref(), NO_SECRETS)?;

@@ -25,7 +25,7 @@ pub(super) struct Sheets {
 
 impl Sheets {
     pub(super) fn from_package(package: &mut Package<'_>) -> Result<Sheets, Trouble> {
-        let relations = package.small_part("xl/_rels/workbook.xml.rels")?;
+        let relations = package.read_small_part("xl/_rels/workbook.xml.rels")?;
         let mut targets = HashMap::new();
         for_each_element(&relations, "Relationship", |attributes| {
             if let (Some(id), Some(target)) = (attributes.get("Id"), attributes.get("Target")) {
@@ -36,7 +36,7 @@ impl Sheets {
                 targets.insert(id, part);
             }
         });
-        let workbook = package.small_part("xl/workbook.xml")?;
+        let workbook = package.read_small_part("xl/workbook.xml")?;
         let mut parts = HashMap::new();
         for_each_element(&workbook, "sheet", |attributes| {
             let target = attributes.get("id").and_then(|id| targets.remove(&id));

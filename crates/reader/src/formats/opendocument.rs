@@ -14,7 +14,7 @@ use crate::text::TextWriter;
 pub(super) fn read(kind: Kind, bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
     if package
-        .small_part("META-INF/manifest.xml")?
+        .read_small_part("META-INF/manifest.xml")?
         .contains("encryption-data")
     {
         return Err(Trouble::Encrypted);
@@ -220,11 +220,11 @@ impl Story {
                 if is_aside {
                     self.in_aside += 1;
                 } else {
-                    self.begin(name, attributes);
+                    self.begin_element(name, attributes);
                 }
             }
             Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
-            Token::End(name) => self.end(name)?,
+            Token::End(name) => self.end_element(name)?,
             Token::Text(text) if self.in_paragraphs > 0 && self.in_aside == 0 => {
                 let text = text.replace(['\n', '\r'], " ");
                 self.frames.writer().push(&text)?;
@@ -234,7 +234,7 @@ impl Story {
         Ok(())
     }
 
-    fn begin(&mut self, name: &str, attributes: &Attributes<'_>) {
+    fn begin_element(&mut self, name: &str, attributes: &Attributes<'_>) {
         match name {
             "p" | "h" => self.in_paragraphs += 1,
             "table-cell" | "covered-table-cell" => {
@@ -254,7 +254,7 @@ impl Story {
         }
     }
 
-    fn end(&mut self, name: &str) -> Result<(), Trouble> {
+    fn end_element(&mut self, name: &str) -> Result<(), Trouble> {
         match name {
             "p" | "h" => {
                 self.in_paragraphs = self.in_paragraphs.saturating_sub(1);

@@ -141,7 +141,7 @@ impl<'b> Package<'b> {
     }
 
     /// The beginning of a part as text; empty if there is no such part.
-    pub(super) fn small_part(&mut self, name: &str) -> Result<String, Trouble> {
+    pub(super) fn read_small_part(&mut self, name: &str) -> Result<String, Trouble> {
         let mut bytes = Vec::new();
         if let Some(part) = self.open_part(name)? {
             part.take(MAX_SMALL_PART_BYTES)
@@ -167,12 +167,12 @@ pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
             return Some(kind);
         }
     }
-    let media_type = package.small_part("mimetype").ok()?;
+    let media_type = package.read_small_part("mimetype").ok()?;
     kind_of_media_type(media_type.as_bytes()).or_else(|| {
         // The part with the text of a DOCX may have any name.
         let relations = package.relations("").ok()?;
         package.text_part(&relations)?;
-        let types = package.small_part("[Content_Types].xml").ok()?;
+        let types = package.read_small_part("[Content_Types].xml").ok()?;
         types.contains("wordprocessingml").then_some(Kind::Docx)
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     if pages.is_empty() {
         return Err(Trouble::broken("it has no pages"));
     }
-    pdf_filters::decode(&mut document);
+    pdf_filters::decode_streams(&mut document);
     pdf_fonts::name_characters(&mut document);
     pdf_operators::expand_operators(&mut document);
     let add_tables = AssertUnwindSafe(|| pdf_cmaps::add_tables(&mut document));
@@ -79,7 +79,7 @@ fn load(bytes: &[u8]) -> Result<Document, Trouble> {
         Err(Trouble::Encrypted) => return Err(Trouble::Encrypted),
         Err(_) => return as_it_is,
     };
-    pdf_rebuild::gather_pages(&mut rebuilt);
+    pdf_rebuild::rebuild_page_tree(&mut rebuilt);
     let pages = rebuilt.page_iter().count();
     match as_it_is {
         Ok(document) if document.page_iter().count() > pages => Ok(document),
@@ -143,7 +143,7 @@ fn to_trouble(error: pdf_extract::Error) -> Trouble {
 }
 
 fn metadata(document: &Document) -> Metadata {
-    let Some(info) = info(document) else {
+    let Some(info) = info_dictionary(document) else {
         return Metadata::default();
     };
     let entry = |key: &[u8]| decode_text_string(document, info.get(key).ok()?);
@@ -157,7 +157,7 @@ fn metadata(document: &Document) -> Metadata {
     }
 }
 
-fn info(document: &Document) -> Option<&Dictionary> {
+fn info_dictionary(document: &Document) -> Option<&Dictionary> {
     match document.trailer.get(b"Info").ok()? {
         Object::Reference(id) => document.get_object(*id).ok()?.as_dict().ok(),
         Object::Dictionary(info) => Some(info),
@@ -217,10 +217,10 @@ mod tests {
             document.add_object(page).into()
         };
         let kids: Vec<Object> = (1..=pages).map(&mut page).collect();
-        finish(document, tree, kids)
+        finish_document(document, tree, kids)
     }
 
-    fn finish(mut document: Document, tree: ObjectId, kids: Vec<Object>) -> Vec<u8> {
+    fn finish_document(mut document: Document, tree: ObjectId, kids: Vec<Object>) -> Vec<u8> {
         let pages = dictionary! {
             "Type" => "Pages", "Count" => kids.len() as i64, "Kids" => kids,
         };

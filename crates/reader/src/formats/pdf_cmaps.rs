@@ -56,7 +56,7 @@ fn font_without_table(document: &Document, id: ObjectId, dictionary: &Dictionary
     let descendants = resolve(document, dictionary.get(b"DescendantFonts").ok()?)?;
     let descendant = resolve(document, descendants.as_array().ok()?.first()?)?;
     let descendant = descendant.as_dict().ok()?;
-    let family = family(document, descendant);
+    let family = cid_family(document, descendant);
     let ucs2 = family.as_ref().and_then(CidFamily::ucs2_cmap);
     let collection = ucs2.and_then(predefined_cmap);
     let own = dictionary.get(b"ToUnicode").ok();
@@ -91,7 +91,7 @@ fn resolve<'d>(document: &'d Document, object: &'d Object) -> Option<&'d Object>
     document.dereference(object).ok().map(|(_, object)| object)
 }
 
-fn family(document: &Document, descendant: &Dictionary) -> Option<CidFamily> {
+fn cid_family(document: &Document, descendant: &Dictionary) -> Option<CidFamily> {
     let info = resolve(document, descendant.get(b"CIDSystemInfo").ok()?)?;
     let info = info.as_dict().ok()?;
     let text = |key: &[u8]| resolve(document, info.get(key).ok()?)?.as_str().ok();
@@ -176,8 +176,8 @@ fn rewrite_font(document: &mut Document, font: Font, strings: &BTreeSet<Vec<u8>>
         descendant.set("FontDescriptor", Dictionary::new());
     }
     let descendant = document.add_object(descendant);
-    let encoding = document.add_object(Stream::new(Dictionary::new(), lengths.cmap()));
-    let table = document.add_object(Stream::new(Dictionary::new(), to_unicode(&table)));
+    let encoding = document.add_object(Stream::new(Dictionary::new(), lengths.write_cmap()));
+    let table = document.add_object(Stream::new(Dictionary::new(), write_unicode_table(&table)));
     if let Ok(dictionary) = document.get_dictionary_mut(font.id) {
         dictionary.set("DescendantFonts", vec![Object::Reference(descendant)]);
         dictionary.set("Encoding", Object::Reference(encoding));
@@ -301,7 +301,7 @@ impl Lengths {
 
     /// Writes the encoding as a character map in which the glyph number of every code is the code itself. The library
     /// expects twice as many digits in a range as the length of its codes requires, so they are doubled.
-    fn cmap(&self) -> Vec<u8> {
+    fn write_cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {
             Some(last) if last.0 == bytes && last.2.checked_add(1) == Some(begin) => last.2 = end,
@@ -334,7 +334,7 @@ impl Lengths {
     }
 }
 
-fn to_unicode(table: &[(Code, String)]) -> Vec<u8> {
+fn write_unicode_table(table: &[(Code, String)]) -> Vec<u8> {
     let mut text = format!("{} beginbfchar\n", table.len());
     for (code, characters) in table {
         let digits = usize::from(code.bytes) * 2;

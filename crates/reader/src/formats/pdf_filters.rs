@@ -12,7 +12,7 @@ struct Filter {
 }
 
 /// Decodes such streams as far as possible. The filters that remain are those of images.
-pub(super) fn decode(document: &mut Document) {
+pub(super) fn decode_streams(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let stream = object.as_stream().ok()?;
         let filters = filters_of(document, stream)?;

@@ -91,7 +91,7 @@ fn equivalents(mut operation: Operation) -> Vec<Operation> {
 mod tests {
     use super::*;
 
-    fn operators(content: &str) -> Option<String> {
+    fn expanded_operators(content: &str) -> Option<String> {
         let content = expand_content(content.as_bytes())?;
         let operations = Content::decode(&content).unwrap().operations;
         let names = operations
@@ -113,7 +113,11 @@ mod tests {
             ("BT ((a) ') Tj ET", None),
             ("", None),
         ] {
-            assert_eq!(operators(content).as_deref(), expected, "{content}");
+            assert_eq!(
+                expanded_operators(content).as_deref(),
+                expected,
+                "{content}"
+            );
         }
     }
 }

@@ -278,7 +278,7 @@ fn file_id(trailer: &[u8]) -> Option<&[u8]> {
 }
 
 /// Adds a page tree to a document that lost its own, with the pages in the order of their numbers.
-pub(super) fn gather_pages(document: &mut Document) {
+pub(super) fn rebuild_page_tree(document: &mut Document) {
     if document.page_iter().next().is_some() {
         return;
     }
@@ -305,7 +305,7 @@ pub(super) fn gather_pages(document: &mut Document) {
     let tree =
         document.add_object(dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count });
     for page in pages {
-        adopt_page(document, page, tree);
+        reparent_orphan_page(document, page, tree);
     }
     let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
     document.trailer.set("Root", catalog);
@@ -313,7 +313,7 @@ pub(super) fn gather_pages(document: &mut Document) {
 
 /// Moves a page whose parent is lost to the new tree. If the page has no size of its own, it gets the default size,
 /// because the inherited one is lost, too.
-fn adopt_page(document: &mut Document, page: ObjectId, tree: ObjectId) {
+fn reparent_orphan_page(document: &mut Document, page: ObjectId, tree: ObjectId) {
     let dictionary = document.get_dictionary(page);
     let parent = dictionary
         .and_then(|page| page.get(b"Parent"))

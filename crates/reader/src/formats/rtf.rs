@@ -42,8 +42,8 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     reader.parse()?;
     let text = reader.parts.finish(max_text_bytes)?;
     let mut metadata = reader.metadata;
-    metadata.created = reader.created.iso();
-    metadata.modified = reader.modified.iso();
+    metadata.created = reader.created.to_iso();
+    metadata.modified = reader.modified.to_iso();
     Ok(Content {
         text,
         metadata,
@@ -105,7 +105,7 @@ impl RtfReader<'_> {
 
     fn end_group(&mut self, mut outer: Group) -> Result<(), Trouble> {
         if self.group.is_bracketed {
-            self.text(")")?;
+            self.write_text(")")?;
         }
         if self.group.is_in_fonts() {
             self.fonts.end_name();
@@ -116,7 +116,7 @@ impl RtfReader<'_> {
             outer.code = code.unwrap_or(outer.code);
         }
         if outer.part != self.group.part {
-            self.parts.end(self.group.part)?;
+            self.parts.end_piece(self.group.part)?;
         }
         self.group = outer;
         Ok(())
@@ -141,14 +141,14 @@ impl RtfReader<'_> {
             return Ok(());
         }
         if self.surrogate.take().is_some() {
-            self.text("\u{fffd}")?;
+            self.write_text("\u{fffd}")?;
         }
         let bytes = std::mem::take(&mut self.encoded);
         let text = self.group.code.decode(&bytes);
-        self.text(&text)
+        self.write_text(&text)
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Trouble> {
+    fn write_text(&mut self, text: &str) -> Result<(), Trouble> {
         let metadatum = match self.group.here {
             Destination::Text if self.group.is_invisible() => return Ok(()),
             Destination::Text if self.group.is_label => {
@@ -188,10 +188,10 @@ impl RtfReader<'_> {
             }
             b'\\' | b'{' | b'}' => self.push_byte(symbol),
             b'~' | b'_' | b'-' if self.to_skip > 0 => self.to_skip -= 1,
-            b'~' => self.symbol("\u{a0}")?,
-            b'_' => self.symbol("-")?,
-            b'\t' => self.symbol(" ")?,
-            b'\r' | b'\n' => self.new_line()?,
+            b'~' => self.write_symbol("\u{a0}")?,
+            b'_' => self.write_symbol("-")?,
+            b'\t' => self.write_symbol(" ")?,
+            b'\r' | b'\n' => self.write_line_break()?,
             // A destination that old readers ignore follows.
             b'*' => self.close_destination()?,
             _ => {}
@@ -207,10 +207,10 @@ impl RtfReader<'_> {
             // This is a fallback for the preceding `\u`.
             _ if stands_in > 0 && character_of(word).is_some() => Ok(()),
             // The text of a cell stays on the line of its row.
-            "par" | "line" | "column" | "nestrow" if self.group.is_row => self.symbol(" "),
+            "par" | "line" | "column" | "nestrow" if self.group.is_row => self.write_symbol(" "),
             // The text after a hidden paragraph mark continues the same paragraph.
             "par" if self.group.is_invisible() => self.flush(),
-            "par" | "line" | "column" | "sect" | "page" | "row" => self.new_line(),
+            "par" | "line" | "column" | "sect" | "page" | "row" => self.write_line_break(),
             "intbl" => {
                 self.group.is_row = true;
                 Ok(())
@@ -220,8 +220,8 @@ impl RtfReader<'_> {
                 Ok(())
             }
             "cell" => self.end_cell(),
-            "tab" | "nestcell" => self.symbol(" "),
-            "u" => self.unicode(value),
+            "tab" | "nestcell" => self.write_symbol(" "),
+            "u" => self.write_unicode(value),
             "uc" => {
                 self.group.replaced_by = u8::try_from(value).unwrap_or(0).min(16);
                 Ok(())
@@ -278,7 +278,7 @@ impl RtfReader<'_> {
                 Ok(())
             }
             other => match character_of(other) {
-                Some(text) => self.symbol(text),
+                Some(text) => self.write_symbol(text),
                 None => self.begin_destination(other),
             },
         }
@@ -314,7 +314,7 @@ impl RtfReader<'_> {
             }
             _ => {}
         }
-        let begun = Destination::begun_by(word, self.group.part);
+        let begun = Destination::from_control_word(word, self.group.part);
         let Some((destination, part)) = begun else {
             return Ok(());
         };
@@ -331,13 +331,13 @@ impl RtfReader<'_> {
     /// Handles a control word of a formula, which is written on one line.
     fn write_formula_word(&mut self, word: &str) -> Result<(), Trouble> {
         match word {
-            "mf" => self.symbol(" "),
-            "mden" => self.symbol("/"),
-            "msup" => self.symbol("^"),
-            "msub" => self.symbol("_"),
-            "mrad" => self.symbol("\u{221a}"),
+            "mf" => self.write_symbol(" "),
+            "mden" => self.write_symbol("/"),
+            "msup" => self.write_symbol("^"),
+            "msub" => self.write_symbol("_"),
+            "mrad" => self.write_symbol("\u{221a}"),
             "md" => {
-                self.symbol("(")?;
+                self.write_symbol("(")?;
                 self.group.is_bracketed = true;
                 Ok(())
             }
@@ -382,12 +382,12 @@ impl RtfReader<'_> {
         Ok(())
     }
 
-    fn symbol(&mut self, text: &str) -> Result<(), Trouble> {
+    fn write_symbol(&mut self, text: &str) -> Result<(), Trouble> {
         self.flush()?;
-        self.text(text)
+        self.write_text(text)
     }
 
-    fn new_line(&mut self) -> Result<(), Trouble> {
+    fn write_line_break(&mut self) -> Result<(), Trouble> {
         self.flush()?;
         if self.group.here == Destination::Text {
             self.writer().push_line_break();
@@ -407,7 +407,7 @@ impl RtfReader<'_> {
     }
 
     /// Handles a character by its number, which is signed and has 16 bits.
-    fn unicode(&mut self, number: i32) -> Result<(), Trouble> {
+    fn write_unicode(&mut self, number: i32) -> Result<(), Trouble> {
         self.flush()?;
         self.to_skip = self.group.replaced_by;
         let code = u32::try_from(number).unwrap_or(u32::from(number as u16));
@@ -417,7 +417,7 @@ impl RtfReader<'_> {
                 Code::Symbols(font) => font.character(symbol),
                 _ => char::REPLACEMENT_CHARACTER,
             };
-            return self.text(character.encode_utf8(&mut [0; 4]));
+            return self.write_text(character.encode_utf8(&mut [0; 4]));
         }
         let first = self.surrogate.take();
         if let Some(unit) = unit
@@ -433,6 +433,6 @@ impl RtfReader<'_> {
             (None, Some(character)) => units.extend(character.encode_utf16(&mut [0; 2]).iter()),
             (None, None) => units.push(0xfffd),
         }
-        self.text(&String::from_utf16_lossy(&units))
+        self.write_text(&String::from_utf16_lossy(&units))
     }
 }

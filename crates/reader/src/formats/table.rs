@@ -2,7 +2,7 @@
 
 /// The cells of the lines of a table, without comments. The last cell is a text, where ¶ is a line break and ¦ is the
 /// end of a cell.
-pub(super) fn rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
+pub(super) fn parse_rows<const CELLS: usize>(table: &str) -> Vec<[String; CELLS]> {
     let lines = table.lines().filter(|line| !line.starts_with("# "));
     lines
         .map(|line| {

@@ -21,7 +21,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     let of_package = package.relations("")?;
     let body = package.text_part(&of_package);
     let body = body.ok_or_else(|| Trouble::broken("it has no text part"))?;
-    let around = parts_around(&mut package, &body)?;
+    let around = related_parts(&mut package, &body)?;
     let styles = match around.iter().find(|relation| relation.kind == "styles") {
         Some(styles) => HiddenStyles::read(&mut package, &styles.target),
         None => HiddenStyles::default(),
@@ -59,7 +59,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 }
 
 /// The parts that the body's relations refer to. Without relations, those with the names that Word uses.
-fn parts_around(package: &mut Package<'_>, body: &str) -> Result<Vec<Relation>, Trouble> {
+fn related_parts(package: &mut Package<'_>, body: &str) -> Result<Vec<Relation>, Trouble> {
     let relations = package.relations(body)?;
     if !relations.is_empty() {
         return Ok(relations);

@@ -163,7 +163,7 @@ impl Context {
 }
 
 /// Starts the drain: supervisors finish the fetches in flight and return their other tasks.
-pub(super) fn drain(cx: &mut Context) {
+pub(super) fn start_drain(cx: &mut Context) {
     if std::mem::replace(&mut cx.draining, true) {
         return;
     }
@@ -172,7 +172,7 @@ pub(super) fn drain(cx: &mut Context) {
         leased = cx.dispatch.leases.count(),
         "draining"
     );
-    cx.dispatch.fleet.drain();
+    cx.dispatch.fleet.drain_all_supervisors();
     let peers: Vec<Caller> = cx.dispatch.fleet.peers().cloned().collect();
     for peer in peers {
         cx.send_to_supervisor(&peer, DispatcherToSupervisor::Drain);

@@ -42,7 +42,7 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    pub(super) fn count(&mut self, verdict: &Verdict) {
+    pub(super) fn count_verdict(&mut self, verdict: &Verdict) {
         *match verdict {
             Verdict::Delivered => &mut self.delivered,
             Verdict::Failed(_) => &mut self.failed,

@@ -12,7 +12,7 @@ const UNLINKED_AT_ONCE: usize = 250;
 
 /// Registers a crawl, new or from before the start, and queues its pending backfills. The crawl is not finished
 /// until the values of its pages that turned out to be blocks have been taken back.
-pub(super) fn register_crawl(
+pub(super) fn register_and_backfill_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
     now_ms: i64,
@@ -35,7 +35,7 @@ pub(super) fn register_crawl(
 
 /// Queues some of the pages that a run has not found, if all of its seeds were fed. Returns whether there may be
 /// more.
-pub(super) fn queue_unlinked(
+pub(super) fn queue_unlinked_pages(
     cx: &mut Context,
     crawl: CrawlKey,
     now_ms: i64,
@@ -43,10 +43,10 @@ pub(super) fn queue_unlinked(
     if !cx.frontier.crawls().status(crawl)?.seeds_ended {
         return Ok(false);
     }
-    let (has_more, tally) = cx
-        .frontier
-        .runs()
-        .queue_unlinked(crawl, UNLINKED_AT_ONCE, now_ms)?;
+    let (has_more, tally) =
+        cx.frontier
+            .runs()
+            .queue_unlinked_pages(crawl, UNLINKED_AT_ONCE, now_ms)?;
     if tally.accepted > 0 {
         let pages = tally.accepted;
         tracing::info!(

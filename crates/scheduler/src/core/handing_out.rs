@@ -45,7 +45,7 @@ pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
             break;
         }
     }
-    window::evict(cx, now_ms)
+    window::evict_sites(cx, now_ms)
 }
 
 /// Applies pending changes in the frontier: released crawls, due retries, new site rules.

@@ -19,8 +19,8 @@ impl Core {
         self.reloads_asked.push(asked);
     }
 
-    pub fn drain(&mut self) {
-        context::drain(&mut self.cx)
+    pub fn start_drain(&mut self) {
+        context::start_drain(&mut self.cx)
     }
 
     pub fn seconds_until_admission(&self, now_ms: i64) -> i64 {

@@ -21,7 +21,7 @@ pub(super) fn return_if_machine_failure(
     now_ms: i64,
 ) -> Result<bool, FrontierError> {
     let before = match cx.dispatch.site_if_unanswered(done) {
-        Some(site) => cx.frontier.site_states().site_standing(site)?,
+        Some(site) => cx.frontier.site_states().site_health(site)?,
         None => SiteHealth::default(),
     };
     let judgement = cx.dispatch.record_attempt_of_machine(done, before, now_ms);
@@ -36,7 +36,7 @@ pub(super) fn return_if_machine_failure(
         outcomes::handle_returned_task(cx, returned, now_ms)?;
     }
     if let Some((supervisor, failures)) = judgement.offline {
-        handle_offline(cx, &supervisor, &failures, now_ms)?;
+        handle_machine_offline(cx, &supervisor, &failures, now_ms)?;
     }
     if let Some(supervisor) = judgement.opened {
         tracing::info!(
@@ -51,7 +51,7 @@ pub(super) fn return_if_machine_failure(
 
 /// Handles a machine that is newly offline: its recent failures are retried, and its tasks that have not started are
 /// recalled.
-fn handle_offline(
+fn handle_machine_offline(
     cx: &mut Context,
     supervisor: &str,
     failures: &MachineFailures,

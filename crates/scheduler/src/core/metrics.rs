@@ -72,15 +72,15 @@ impl Core {
     pub fn metrics(&mut self, now_ms: i64) -> CoreMetrics {
         CoreMetrics {
             counters: self.cx.counters.clone(),
-            ended: self.cx.frontier.ended_by_outcome().clone(),
+            ended: self.cx.frontier.ended_tasks_by_outcome().clone(),
             fleet: self.cx.dispatch.fleet.metrics(),
             leases: self.cx.dispatch.leases.count(),
-            sites_in_window: self.cx.dispatch.schedule.sites_in_window(),
+            sites_in_window: self.cx.dispatch.schedule.count_sites_in_window(),
             window_sites: self.cx.settings.window_sites,
-            sites_set_aside: self.cx.dispatch.schedule.sites_set_aside(),
+            sites_set_aside: self.cx.dispatch.schedule.count_set_aside_sites(),
             oldest_due_ms: window::longest_overdue_ms(&mut self.cx, now_ms),
             watches: watch_metrics(&self.watches, &self.notifications),
-            targets_unreached: self.notifications.unreached_targets(),
+            targets_unreached: self.notifications.count_unreached_targets(),
             extraction_alerts: self
                 .cx
                 .surroundings
@@ -95,7 +95,7 @@ impl Core {
 }
 
 fn hold_conditions(cx: &Context, now_ms: i64) -> HoldConditions {
-    let (spent, paced) = cx.frontier.waiting_at_limits();
+    let (spent, paced) = cx.frontier.apps_waiting_at_limits();
     HoldConditions {
         serves_http: cx.dispatch.fleet.connected_lanes().next().is_some(),
         serves_browser: cx.frontier.has_browsers(),
@@ -115,6 +115,6 @@ fn watch_metrics(watches: &Watches, notifications: &Notifications) -> WatchMetri
             (false, false) => &mut metrics.waiting,
         } += 1;
     }
-    metrics.silent = notifications.silent_watches();
+    metrics.silent = notifications.count_silent_watches();
     metrics
 }

@@ -86,7 +86,7 @@ impl Notifications {
         })?;
         let names: Vec<String> = watches.by_name.keys().cloned().collect();
         for name in names {
-            self.begin_reporting(cx, watches, &name, now_ms)?;
+            self.update_reporting(cx, watches, &name, now_ms)?;
             self.request_unreported_run(watches, &name);
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Notifications {
         let attempts = &mut self.attempts;
         let (due, next_ms) = cx
             .frontier
-            .run_in_transaction(|db| attempts.take_due(db, now_ms))?;
+            .run_in_transaction(|db| attempts.take_due_deliveries(db, now_ms))?;
         self.deliveries.extend(due);
         self.due_at_ms = next_ms.map_or(i64::MAX, |ms| ms.max(now_ms + CHECK_EVERY_MS));
         Ok(())
@@ -152,7 +152,7 @@ impl Notifications {
         let Some(target) = settled else {
             return Ok(());
         };
-        cx.counters.deliveries.count(&ended.verdict);
+        cx.counters.deliveries.count_verdict(&ended.verdict);
         log_delivery_end(&target, &ended.verdict);
         self.due_at_ms = now_ms;
         self.check_at_ms = now_ms;
@@ -180,7 +180,7 @@ impl Notifications {
     ) -> Result<Value, FrontierError> {
         let (waiting, last) = cx
             .frontier
-            .run_in_transaction(|db| outbox::load_for_watch(db, watch, SHOWN))?;
+            .run_in_transaction(|db| outbox::load_watch_notifications(db, watch, SHOWN))?;
         let reported = self.reported.iter();
         let reported = reported.filter(|((name, _), _)| name == watch);
         let silent: BTreeMap<&String, Value> = reported
@@ -205,7 +205,7 @@ impl Notifications {
     }
 
     /// How many watches with recipients are silent.
-    pub(super) fn silent_watches(&self) -> usize {
+    pub(super) fn count_silent_watches(&self) -> usize {
         let reported = self.reported.iter();
         let silent = reported.filter(|(_, reported)| !reported.silent.is_empty());
         let silent: BTreeSet<&str> = silent.map(|((watch, _), _)| &**watch).collect();
@@ -213,7 +213,7 @@ impl Notifications {
     }
 
     /// The number of targets that notifications do not reach.
-    pub(super) fn unreached_targets(&self) -> usize {
+    pub(super) fn count_unreached_targets(&self) -> usize {
         self.undelivered.len()
     }
 

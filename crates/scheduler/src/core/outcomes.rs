@@ -83,7 +83,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
             return Ok(false);
         }
         Completion::Stale => {
-            log_stale(cx, done)?;
+            count_stale_outcome(cx, done)?;
             return Ok(false);
         }
     };
@@ -104,7 +104,7 @@ fn complete_task(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<bool,
 }
 
 /// Logs an outcome whose lease was not in force.
-fn log_stale(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
+fn count_stale_outcome(cx: &mut Context, done: &TaskDone) -> Result<(), FrontierError> {
     cx.counters.stale += 1;
     let task = cx.frontier.tasks().get(done.task)?;
     let crawl_id = match &task {
@@ -256,7 +256,7 @@ pub(super) fn handle_returned_task(
         return Ok(());
     }
     cx.counters.returned += 1;
-    steps::log_returned(cx, &returned, given_back)?;
+    steps::log_returned_task(cx, &returned, given_back)?;
     if let Some(address) = returned.address {
         cx.dispatch.note_address(returned.task, address);
     }
@@ -380,7 +380,7 @@ pub(super) fn on_backfill_applied(
     let page = &backfill.page;
     cx.frontier
         .records()
-        .backfill_applied(page.task, &page.record)?;
+        .note_backfill_applied(page.task, &page.record)?;
     if resolved {
         return cx.frontier.records().mark_resolved(&page.record, now_ms);
     }
@@ -409,7 +409,7 @@ pub(super) fn requeue_dropped_page(
     let page = &backfill.page;
     cx.frontier
         .records()
-        .backfill_applied(page.task, &page.record)?;
+        .note_backfill_applied(page.task, &page.record)?;
     // A page that kills workers is not fetched again unless a person requests it.
     if cx.frontier.reopening().is_quarantined(page.task)? {
         return Ok(());

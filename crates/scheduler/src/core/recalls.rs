@@ -214,7 +214,7 @@ mod tests {
         number
     }
 
-    fn is_over(recalls: &mut Recalls, number: RecallNumber, now_ms: i64) -> bool {
+    fn expire_and_check(recalls: &mut Recalls, number: RecallNumber, now_ms: i64) -> bool {
         recalls.expire(now_ms);
         !recalls.under_way.contains_key(&number)
     }
@@ -224,12 +224,15 @@ mod tests {
         let mut recalls = Recalls::new(5_000);
         let (first, second) = (begin(&mut recalls), begin(&mut recalls));
         recalls.on_confirmed_or_gone(first, "a");
-        assert!(!is_over(&mut recalls, first, 14_999));
+        assert!(!expire_and_check(&mut recalls, first, 14_999));
         recalls.on_confirmed_or_gone(first, "b");
-        assert!(is_over(&mut recalls, first, 5_001));
-        assert!(!is_over(&mut recalls, second, 14_999), "another one");
+        assert!(expire_and_check(&mut recalls, first, 5_001));
+        assert!(
+            !expire_and_check(&mut recalls, second, 14_999),
+            "another one"
+        );
         assert_eq!(recalls.next_deadline_ms(), Some(15_000));
-        assert!(is_over(&mut recalls, second, 15_000));
+        assert!(expire_and_check(&mut recalls, second, 15_000));
         assert_eq!(recalls.next_deadline_ms(), None);
     }
 

@@ -7,14 +7,14 @@ use crate::core::auditing;
 use crate::core::context::Context;
 use crate::effects::AuditedAction;
 use crate::effects::OutgoingMessage;
-use crate::reload::{ReloadResult, Reloaded, answer};
+use crate::reload::{ReloadResult, Reloaded, reload_answer};
 
 /// Applies the files that were read, and answers the request. If any of them has a fault, nothing changes.
 pub(super) fn finish_reload(cx: &mut Context, ended: ReloadResult, now_ms: i64) {
     let reply = match ended.found {
         Ok(reloaded) => {
             let is_changed = reloaded.mappings.version != cx.mappings.version;
-            let reply = answer(&ended.asked, &reloaded, is_changed);
+            let reply = reload_answer(&ended.asked, &reloaded, is_changed);
             apply_reloaded(cx, *reloaded, is_changed);
             reply
         }
@@ -25,7 +25,7 @@ pub(super) fn finish_reload(cx: &mut Context, ended: ReloadResult, now_ms: i64) 
                 "reload refused, nothing changed"
             );
             let why = format!("nothing changed: {}", fault.message);
-            let reply = Refusal::new("$", why).answer();
+            let reply = Refusal::new("$", why).to_answer();
             auditing::audit_failed_action(
                 cx,
                 ended.asked.who,

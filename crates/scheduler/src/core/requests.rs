@@ -74,7 +74,7 @@ impl Core {
 
     /// Logs the refused lines of a feed that are for other applications, in a separate entry.
     fn audit_foreign_lines(&mut self, requester: &Requester, refused: &RefusedLines, now_ms: i64) {
-        let refusal = rights::foreign_application_refusal("$.appid").answer();
+        let refusal = rights::foreign_application_refusal("$.appid").to_answer();
         let audited = AuditedAction::from_foreign_lines(refused);
         let end = ActionEnd::from_answer(&refusal);
         self.cx.audit(requester.who.clone(), audited, end, now_ms);
@@ -119,8 +119,10 @@ impl Core {
                 self.cx.audit(who, audited, ActionEnd::Begun, now_ms);
                 return Ok(());
             }
-            Err(pruned @ FrontierError::UnknownCrawl(_)) => Refusal::new("crawl", pruned).answer(),
-            Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
+            Err(pruned @ FrontierError::UnknownCrawl(_)) => {
+                Refusal::new("crawl", pruned).to_answer()
+            }
+            Err(FrontierError::Scope(error)) => Refusal::new("spec", error).to_answer(),
             Err(fault) => return Err(fault),
         };
         let audited = audited.map(|mut audited| {
@@ -150,7 +152,7 @@ impl Core {
             }
             ControlRequest::Local(LocalRequest::End { crawls }) => {
                 self.end_asked = Some((client.clone(), crawls));
-                context::drain(&mut self.cx);
+                context::start_drain(&mut self.cx);
                 Ok(Reply::Later)
             }
             ControlRequest::Local(
@@ -184,7 +186,7 @@ impl Core {
             Action::Info(question) => {
                 info::answer_info(&mut self.cx, &mut self.reports, &question, now_ms)
             }
-            Action::Stop(subject) => self.closing.stop(&mut self.cx, client, subject),
+            Action::Stop(subject) => self.closing.stop_crawl(&mut self.cx, client, subject),
             Action::Pause(subject) => {
                 pausing::pause(&mut self.cx, &mut self.waiting, client, subject)
             }

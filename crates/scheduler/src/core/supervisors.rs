@@ -119,7 +119,7 @@ fn join_and_welcome(
     cx.send_to_supervisor(peer, welcome);
     recalls::resend_recalls(cx, &hello.supervisor);
     if cx.draining {
-        cx.dispatch.fleet.drain();
+        cx.dispatch.fleet.drain_all_supervisors();
         cx.send_to_supervisor(peer, DispatcherToSupervisor::Drain);
     } else if drains.is_draining(&hello.supervisor) {
         drain::send_drain(cx, &hello.supervisor);
@@ -172,7 +172,7 @@ fn answer_heartbeat(cx: &mut Context, peer: &Caller, beat: &SupervisorHeartbeat,
 /// Notes in the frontier whether a supervisor of the lane `browser` is connected.
 fn update_browser_lane(cx: &mut Context) {
     let browsers = cx.dispatch.fleet.has_lane(Lane::Browser);
-    cx.frontier.releases().set_browsers(browsers);
+    cx.frontier.releases().set_has_browsers(browsers);
 }
 
 /// After a start: restores the leases of the frontier's last commit.
@@ -180,7 +180,9 @@ pub(super) fn restore_leases(cx: &mut Context, now_ms: i64) -> Result<(), Fronti
     let supervisors = cx.frontier.supervisors().all()?;
     let sites = cx.frontier.sites().admit_leased()?;
     let leases = cx.frontier.tasks().leases()?;
-    let ownerless = cx.dispatch.restore(supervisors, sites, leases, now_ms);
+    let ownerless = cx
+        .dispatch
+        .restore_leases(supervisors, sites, leases, now_ms);
     return_leases(cx, ownerless, now_ms)
 }
 
@@ -231,7 +233,7 @@ pub(super) fn remove_gone_supervisors(
 /// Reports supervisors that have fallen silent, before they are lost. Their sites without leased tasks get other
 /// owners now. The other sites keep theirs, because requests to them may still be in flight.
 pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
-    for (name, lost_ms) in cx.dispatch.take_newly_silent(now_ms) {
+    for (name, lost_ms) in cx.dispatch.release_newly_silent(now_ms) {
         tracing::warn!(
             event = "supervisor_silent",
             supervisor = name,

@@ -258,7 +258,7 @@ impl Watches {
         checks: &[PageCheck],
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        notifications.mark_stale_by_checks(self, checks);
+        notifications.mark_changes_stale(self, checks);
         let wall_ms = cx.wall_ms(now_ms);
         cx.frontier.runs().count_checks(checks, wall_ms)
     }

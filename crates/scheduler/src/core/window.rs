@@ -133,7 +133,7 @@ fn admit_underserved(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError>
 }
 
 /// Removes idle sites from the window, and waiting sites that would fill it.
-pub(super) fn evict(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
+pub(super) fn evict_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (site, clock) in cx.dispatch.schedule.evict_idle() {
         cx.frontier.sites().evict(site, &clock)?;
     }
@@ -162,7 +162,7 @@ fn evict_surplus(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
 }
 
 pub(super) fn free_places(cx: &Context) -> usize {
-    let in_window = cx.dispatch.schedule.sites_in_window();
+    let in_window = cx.dispatch.schedule.count_sites_in_window();
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
@@ -171,7 +171,9 @@ pub(super) fn free_places(cx: &Context) -> usize {
 pub(in crate::core) fn longest_overdue_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;
-        dispatch.overdue.oldest_due_ms(&dispatch.schedule, now_ms)
+        dispatch
+            .overdue
+            .longest_overdue_ms(&dispatch.schedule, now_ms)
     };
     // An error is ignored here: a failed frontier ends the process in its next turn.
     let first_ms = cx.frontier.sites().next_due_ms().ok().flatten();

@@ -53,14 +53,14 @@ impl Dispatch {
         if judged_ms.is_some_and(|at_ms| (at_ms..at_ms + HOLDS_MS).contains(&now_ms)) {
             return;
         }
-        let lanes = [Lane::Http, Lane::Browser].map(|lane| (lane, self.shares(lane)));
+        let lanes = [Lane::Http, Lane::Browser].map(|lane| (lane, self.compute_shares(lane)));
         self.balance = Balance {
             at_ms: Some(now_ms),
             lanes: lanes.into(),
         };
     }
 
-    fn shares(&self, lane: Lane) -> Shares {
+    fn compute_shares(&self, lane: Lane) -> Shares {
         let owned = |name: &str| self.schedule.count_owned_by(name);
         let open: Vec<(usize, &String)> = self
             .fleet

@@ -132,7 +132,7 @@ impl Fleet {
     }
 
     /// Begins the session of a supervisor whose hello was accepted.
-    pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
+    pub(super) fn begin_session(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.remove_with_egress(&hello.supervisor);
         let particulars = SupervisorDetails {
             workers: hello.workers,
@@ -215,7 +215,7 @@ impl Fleet {
         if let Some(supervisor) = self.supervisor_in_session(peer, id)
             && let Some(session) = &mut supervisor.session
         {
-            session.grant(credit);
+            session.set_granted_credit(credit);
         }
     }
 
@@ -246,7 +246,7 @@ impl Fleet {
     }
 
     /// Where to send a message to a supervisor: the peer and its session.
-    pub(crate) fn peer(&mut self, supervisor: &str) -> Option<(Caller, u64)> {
+    pub(crate) fn peer_and_session(&mut self, supervisor: &str) -> Option<(Caller, u64)> {
         let session = self.session_of(supervisor)?;
         Some((session.peer.clone(), session.id))
     }
@@ -406,7 +406,7 @@ impl Fleet {
     }
 
     /// Stops handing out tasks to any supervisor.
-    pub(crate) fn drain(&mut self) {
+    pub(crate) fn drain_all_supervisors(&mut self) {
         for session in self.sessions() {
             session.draining = true;
         }

@@ -30,26 +30,28 @@ impl Dispatch {
         // Lanes in which no supervisor has credit for a new site.
         let mut full = BTreeSet::new();
         self.update_balance(now_ms);
-        while let Some(id) = self.next_ready(&full, now_ms) {
+        while let Some(id) = self.next_ready_site(&full, now_ms) {
             let next = self.schedule.site(id).and_then(|site| site.next);
             let priority = next.map_or(0, |turn| turn.priority);
             if self.schedule.await_group_if_full(id, now_ms) {
                 continue;
             }
-            let owner = match self.receiver(id, priority, now_ms) {
+            let owner = match self.choose_receiver(id, priority, now_ms) {
                 NextReceiver::Owner(owner) => owner,
                 NextReceiver::NotYet => {
                     self.schedule.await_owner_change(id);
                     continue;
                 }
-                NextReceiver::AnyOf(lane) => match self.next_with_credit(lane, priority, now_ms) {
-                    Some(owner) => owner,
-                    None => {
-                        self.schedule.await_lane_credit(id, lane);
-                        full.insert(lane);
-                        continue;
+                NextReceiver::AnyOf(lane) => {
+                    match self.choose_supervisor_with_credit(lane, priority, now_ms) {
+                        Some(owner) => owner,
+                        None => {
+                            self.schedule.await_lane_credit(id, lane);
+                            full.insert(lane);
+                            continue;
+                        }
                     }
-                },
+                }
             };
             self.schedule.remove_from_ready(id);
             match self.credit_for(&owner, priority, now_ms) {
@@ -64,12 +66,12 @@ impl Dispatch {
         None
     }
 
-    fn next_ready(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
+    fn next_ready_site(&mut self, full: &BTreeSet<Lane>, now_ms: i64) -> Option<SiteId> {
         let draw = self.fleet.is_offline().then(|| {
             self.last_draw = self.last_draw.wrapping_add(DRAW_STEP);
             self.last_draw
         });
-        self.schedule.next_ready(full, draw, now_ms)
+        self.schedule.next_ready_site(full, draw, now_ms)
     }
 
     /// How many tasks of this priority may be sent to a supervisor now. If only its reserve is left, one at a time,
@@ -82,7 +84,7 @@ impl Dispatch {
         room.ordinary
     }
 
-    fn receiver(&self, id: SiteId, priority: u8, now_ms: i64) -> NextReceiver {
+    fn choose_receiver(&self, id: SiteId, priority: u8, now_ms: i64) -> NextReceiver {
         let lane = self.lane_of_new_owner(self.next_lane(id));
         let Some(owner) = self.owner_of(id) else {
             return NextReceiver::AnyOf(lane);
@@ -142,7 +144,12 @@ impl Dispatch {
             || self.fleet.gets_no_more_tasks(owner)
     }
 
-    fn next_with_credit(&mut self, lane: Lane, priority: u8, now_ms: i64) -> Option<String> {
+    fn choose_supervisor_with_credit(
+        &mut self,
+        lane: Lane,
+        priority: u8,
+        now_ms: i64,
+    ) -> Option<String> {
         // Nearly always the first one has room, so no list of a large fleet is made.
         let has_room = |name: &&String| self.credit_for(name, priority, now_ms) > 0;
         let chosen = self.fleet.round_robin(lane).find(has_room)?.clone();

@@ -133,7 +133,7 @@ impl Groups {
 
     /// Whether tasks of a ready site may be handed out now. A site that was called precedes all others.
     pub(super) fn try_admit(&mut self, group: &Group, site: SiteId, now_ms: i64) -> bool {
-        let in_flight = self.in_flight();
+        let in_flight = self.max_in_flight();
         let state = self.state_or_insert(group);
         let was_called = state.called == Some(site);
         if was_called {
@@ -171,7 +171,7 @@ impl Groups {
     }
 
     /// Calls the next site whose call is due, and returns it.
-    pub(super) fn take_next_called(&mut self, now_ms: i64) -> Option<SiteId> {
+    pub(super) fn call_next_due(&mut self, now_ms: i64) -> Option<SiteId> {
         let (at_ms, group) = self.calls.first()?;
         if *at_ms > now_ms {
             return None;
@@ -195,7 +195,7 @@ impl Groups {
         let state = self.groups.get(group);
         let leased = state.map_or(0, |state| state.leased);
         let next_start_ms = state.map_or(self.first_start_ms, |state| state.next_start_ms);
-        let free = self.in_flight().saturating_sub(leased);
+        let free = self.max_in_flight().saturating_sub(leased);
         match self.bounds {
             Some(GroupBounds { delay_ms: 1.., .. }) => (free.min(1), next_start_ms),
             _ => (free, next_start_ms),
@@ -203,7 +203,7 @@ impl Groups {
     }
 
     /// Notes that a task was handed out.
-    pub(super) fn lease(&mut self, group: &Group) {
+    pub(super) fn begin_lease(&mut self, group: &Group) {
         self.state_or_insert(group).leased += 1;
         self.plan_call(group);
     }
@@ -233,7 +233,7 @@ impl Groups {
 
     /// The sites that wait in groups beyond `most`, as far as they are in the largest group, and how long each would
     /// wait there. The last in order come first, and `few` of the group stay.
-    pub(super) fn surplus_waiting(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
+    pub(super) fn surplus_waiting_sites(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
         let too_many = self.waiting.saturating_sub(most);
         let groups = self.groups.values().filter(|_| too_many > 0);
         let Some(longest) = groups.max_by_key(|state| state.waiting.len()) else {
@@ -249,7 +249,7 @@ impl Groups {
             .collect()
     }
 
-    fn in_flight(&self) -> u32 {
+    fn max_in_flight(&self) -> u32 {
         self.bounds.map_or(u32::MAX, |bounds| bounds.in_flight)
     }
 
@@ -265,7 +265,7 @@ impl Groups {
 
     /// Updates the time of a group's next call.
     fn plan_call(&mut self, group: &Group) {
-        let in_flight = self.in_flight();
+        let in_flight = self.max_in_flight();
         let Some(state) = self.groups.get_mut(group) else {
             return;
         };

@@ -60,7 +60,10 @@ impl Leases {
     }
 
     /// The leases of a supervisor. The cost does not depend on those of others.
-    pub fn of_supervisor<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (TaskId, &'a Lease)> {
+    pub fn leases_of_supervisor<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (TaskId, &'a Lease)> {
         let lease = |task| Some((task, self.by_task.get(&task)?));
         self.held.tasks(name).filter_map(lease)
     }
@@ -109,7 +112,7 @@ impl Dispatch {
             site.recalled_below = 0;
         }
         if let Some(group) = &lease.group {
-            self.schedule.groups.lease(group);
+            self.schedule.groups.begin_lease(group);
         }
         self.leases.add(task, lease);
     }
@@ -127,7 +130,7 @@ impl Dispatch {
 
     /// Restores the leases of the last commit. Each belongs to the owner of its site. Returns those whose site is
     /// unknown or has no owner, so that no supervisor can hold them.
-    pub fn restore(
+    pub fn restore_leases(
         &mut self,
         supervisors: Vec<SavedSupervisor>,
         sites: Vec<SiteDue>,

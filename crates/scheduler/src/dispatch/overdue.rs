@@ -17,7 +17,7 @@ pub struct OverdueSites {
 impl OverdueSites {
     /// How long the site that is due longest has waited. Checks each site of the window. A wait counts at the
     /// earliest from the last call before the one that first saw it.
-    pub(crate) fn oldest_due_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
+    pub(crate) fn longest_overdue_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let OverdueSites {
             since_ms,
             checked_ms,

@@ -130,12 +130,12 @@ impl ReadyQueue {
     }
 
     /// How many sites wait for credit in a lane.
-    pub(super) fn waiting_sites(&self, lane: Lane) -> usize {
+    pub(super) fn count_waiting_sites(&self, lane: Lane) -> usize {
         self.waiting.get(&lane).copied().unwrap_or(0)
     }
 
     /// The last in order among the sites that wait for credit in a lane.
-    pub(super) fn last_waiting(&self, lane: Lane) -> Option<SiteId> {
+    pub(super) fn last_waiting_site(&self, lane: Lane) -> Option<SiteId> {
         let (_, level) = self.queues.get(&Some(lane))?.last_key_value()?;
         let (_, crawl) = level.order.last()?;
         let (_, site) = level.queues.get(crawl)?.sites.last()?;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     /// Hands out one task of the next site. Returns the site's id.
-    fn take(ready: &mut ReadyQueue, places: &[(SiteId, ReadyPosition)]) -> Option<i64> {
+    fn hand_out_next(ready: &mut ReadyQueue, places: &[(SiteId, ReadyPosition)]) -> Option<i64> {
         let site = ready.peek_next(&BTreeSet::new(), None)?;
         let (_, place) = places.iter().find(|(id, _)| *id == site).unwrap();
         ready.remove(site, *place);
@@ -197,16 +197,16 @@ mod tests {
             places.push((SiteId(id), ready.insert(SiteId(id), turn(50, 1), 0, None)));
         }
         for _ in 0..100 {
-            assert!(take(&mut ready, &places).unwrap() < 1_000);
+            assert!(hand_out_next(&mut ready, &places).unwrap() < 1_000);
         }
         for id in 2_000..2_003 {
             places.push((SiteId(id), ready.insert(SiteId(id), turn(50, 2), 99, None)));
         }
         let next: Vec<bool> = (0..6)
-            .map(|_| take(&mut ready, &places).unwrap() >= 2_000)
+            .map(|_| hand_out_next(&mut ready, &places).unwrap() >= 2_000)
             .collect();
         assert_eq!(next.iter().filter(|small| **small).count(), 3, "{next:?}");
-        assert!(take(&mut ready, &places).unwrap() < 1_000);
+        assert!(hand_out_next(&mut ready, &places).unwrap() < 1_000);
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
             (3, turn(90, 2), 900),
         ]
         .map(|(id, turn, due)| (SiteId(id), ready.insert(SiteId(id), turn, due, None)));
-        let order: Vec<i64> = std::iter::from_fn(|| take(&mut ready, &places)).collect();
+        let order: Vec<i64> = std::iter::from_fn(|| hand_out_next(&mut ready, &places)).collect();
         assert_eq!(order, [3, 2, 1]);
         assert!(ready.queues.values().all(BTreeMap::is_empty));
     }
@@ -233,8 +233,8 @@ mod tests {
         let full = BTreeSet::from([Lane::Browser]);
         assert_eq!(ready.peek_next(&full, None), Some(SiteId(3)));
         assert_eq!(ready.peek_next(&BTreeSet::new(), None), Some(SiteId(2)));
-        assert_eq!(ready.waiting_sites(Lane::Browser), 2);
-        assert_eq!(ready.last_waiting(Lane::Browser), Some(SiteId(1)));
+        assert_eq!(ready.count_waiting_sites(Lane::Browser), 2);
+        assert_eq!(ready.last_waiting_site(Lane::Browser), Some(SiteId(1)));
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
         });
         let places = places.concat();
         let first: Vec<i64> = (0..9)
-            .map(|_| take(&mut ready, &places).unwrap() / 100)
+            .map(|_| hand_out_next(&mut ready, &places).unwrap() / 100)
             .collect();
         for crawl in [2, 3] {
             let served = first.iter().filter(|one| **one == crawl).count();

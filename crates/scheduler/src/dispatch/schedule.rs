@@ -278,7 +278,7 @@ impl Schedule {
 
     /// The next ready site: by the highest priority, then by crawls in turn, then the site that has been due longest,
     /// or a drawn one. Sites that wait for credit in one of the `full` lanes are skipped.
-    pub(super) fn next_ready(
+    pub(super) fn next_ready_site(
         &mut self,
         full: &BTreeSet<Lane>,
         draw: Option<u64>,
@@ -417,8 +417,8 @@ impl Schedule {
         now_ms: i64,
     ) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
-        while self.ready.waiting_sites(lane) > most
-            && let Some(id) = self.ready.last_waiting(lane)
+        while self.ready.count_waiting_sites(lane) > most
+            && let Some(id) = self.ready.last_waiting_site(lane)
             && let Some((_, mut clock)) = self.remove(id)
         {
             let back_ms = now_ms + SURPLUS_RETURNS_AFTER_MS;

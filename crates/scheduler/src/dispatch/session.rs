@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    pub(super) fn grant(&mut self, credit: Credit) {
+    pub(super) fn set_granted_credit(&mut self, credit: Credit) {
         self.granted = credit;
     }
 
@@ -189,7 +189,7 @@ impl Session {
         patience_ms: i64,
     ) -> bool {
         self.heard_sent_ms = self.heard_sent_ms.max(beat.sent_ms);
-        self.grant(beat.credit);
+        self.set_granted_credit(beat.credit);
         let tasks_missing =
             self.sent_check
                 .record_arrived_and_check(beat.received, self.sent, now_ms, patience_ms);

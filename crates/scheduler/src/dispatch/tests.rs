@@ -20,17 +20,22 @@ const LONGEST_REQUEST_MS: u64 = 60_000;
 fn dispatch(supervisors: &[(&str, u64)]) -> Dispatch {
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, None);
     for (name, room) in supervisors {
-        join(&mut dispatch, name, *room);
+        join_supervisor(&mut dispatch, name, *room);
     }
     dispatch
 }
 
 /// Sends the hello of the next session.
-fn join(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
-    join_lane(dispatch, name, Lane::Http, room)
+fn join_supervisor(dispatch: &mut Dispatch, name: &str, room: u64) -> Vec<(TaskId, Lease)> {
+    join_supervisor_in_lane(dispatch, name, Lane::Http, room)
 }
 
-fn join_lane(dispatch: &mut Dispatch, name: &str, lane: Lane, room: u64) -> Vec<(TaskId, Lease)> {
+fn join_supervisor_in_lane(
+    dispatch: &mut Dispatch,
+    name: &str,
+    lane: Lane,
+    room: u64,
+) -> Vec<(TaskId, Lease)> {
     let mut session = 1;
     while dispatch.fleet.check_hello(&hello(name, session)) == HelloVerdict::Outdated {
         session += 1;
@@ -147,7 +152,7 @@ fn batch(tasks: &[Leased], left: u64, next: Option<Turn>) -> LeaseBatch {
 }
 
 /// Hands out one task under the next grant. Returns the supervisor and the site.
-fn hand_out(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
+fn hand_out_one(dispatch: &mut Dispatch, now_ms: i64) -> Option<(String, i64)> {
     let grant = dispatch.next_grant(now_ms)?;
     let task = grant.site.0 as u64 * 100 + now_ms as u64 % 100;
     dispatch.record_grant(&grant, &batch(&[leased_task(task, 50)], 9, Some(turn(50))));

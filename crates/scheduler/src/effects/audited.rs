@@ -59,10 +59,10 @@ impl Audited {
         self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
     }
 
-    pub fn line(&self, times: u64) -> String {
+    pub fn format_line(&self, times: u64) -> String {
         let mut line = Map::new();
         line.insert("timestamp".into(), iso_time(self.at_ms).into());
-        line.insert("action".into(), self.audited.action().into());
+        line.insert("action".into(), self.audited.action_name().into());
         line.insert("who".into(), json!(self.who.name.as_deref()));
         line.insert("address".into(), json!(self.who.address.as_deref()));
         line.insert("by".into(), self.who.way.as_str().into());
@@ -247,7 +247,7 @@ impl AuditedAction {
         }
     }
 
-    pub(super) fn action(&self) -> &'static str {
+    pub(super) fn action_name(&self) -> &'static str {
         match self {
             AuditedAction::Feed(_) => "feed",
             AuditedAction::Act { action, .. } => action,
@@ -306,7 +306,7 @@ fn subject_of(subject: &Subject) -> Value {
 
 /// The rules that were set. A removed rule is logged as `none`, because a null member would not be logged.
 fn site_action_json(site: &SiteAction) -> Value {
-    fn rule<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
+    fn rule_json<T: Into<Value> + Copy>(rule: Option<Option<T>>) -> Value {
         match rule {
             None => Value::Null,
             Some(None) => "none".into(),
@@ -315,9 +315,9 @@ fn site_action_json(site: &SiteAction) -> Value {
     }
     json!({
         "site": site.site,
-        "delay_ms": rule(site.delay_ms),
-        "block_until_ms": rule(site.block_until_ms),
-        "limit": rule(site.limit),
+        "delay_ms": rule_json(site.delay_ms),
+        "block_until_ms": rule_json(site.block_until_ms),
+        "limit": rule_json(site.limit),
         "forget": site.forget.then_some(true),
         "wake": site.wake.then_some(true),
     })

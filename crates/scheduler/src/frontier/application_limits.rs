@@ -51,7 +51,7 @@ struct LimitedApplication {
 }
 
 impl LimitedApplications {
-    pub(super) fn open(
+    pub(super) fn load(
         db: &Connection,
         limits: BTreeMap<String, ApplicationLimits>,
         now_ms: i64,
@@ -139,7 +139,7 @@ impl LimitedApplications {
     }
 
     /// The use of an application's limits.
-    pub(super) fn use_of(&self, app: &str) -> Option<ApplicationUse> {
+    pub(super) fn application_use(&self, app: &str) -> Option<ApplicationUse> {
         let application = self.apps.get(app)?;
         Some(ApplicationUse {
             limits: application.limits.clone(),
@@ -150,7 +150,7 @@ impl LimitedApplications {
     }
 
     /// The applications with waiting crawls: first those whose page limit is used up, then the others.
-    pub(super) fn waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+    pub(super) fn apps_waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let waiting = self.apps.iter().filter(|(_, app)| !app.held.is_empty());
         let (spent, others): (Vec<_>, Vec<_>) = waiting.partition(|(_, app)| app.is_spent());
         let names =

@@ -64,7 +64,7 @@ pub(super) fn apply_failure(
     certain: bool,
     now_ms: i64,
 ) -> Result<Disposition> {
-    if cx.backoff.table.backoff(reason).is_empty() {
+    if cx.backoff.table.backoff_seconds(reason).is_empty() {
         return Ok(Disposition::Own);
     }
     let site = task.site;
@@ -122,7 +122,7 @@ pub(super) fn is_fault_of_one_page(
         BackoffReason::Unreachable | BackoffReason::Tls => has_answered(&cx.db, task.site)?,
         BackoffReason::Robots | BackoffReason::Dns | BackoffReason::Blocked => false,
     };
-    let tries = tries::retries_used(&cx.db, report.task)? as u32 + 1;
+    let tries = tries::count_used_retries(&cx.db, report.task)? as u32 + 1;
     // Whether the wait that the server demands exceeds the patience.
     let asks_too_much =
         |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
@@ -223,7 +223,7 @@ pub(super) fn apply_verdict(
         note_try(cx, report, now_ms)?;
         return queue_at_backing_off_site(cx, task, report.task).map(Disposition::SiteBackoffs);
     }
-    let used = tries::retries_used(&cx.db, report.task)?;
+    let used = tries::count_used_retries(&cx.db, report.task)?;
     let Some(wait_ms) = cx.backoff.wait_ms(reason, report, used) else {
         return Ok(Disposition::Ends);
     };
@@ -240,11 +240,11 @@ pub(super) fn apply_verdict(
 
 /// Whether a page has failed so often that it is not retried any more.
 pub(super) fn is_exhausted(cx: &Context, reason: BackoffReason, report: &TaskDone) -> Result<bool> {
-    let used = tries::retries_used(&cx.db, report.task)?;
+    let used = tries::count_used_retries(&cx.db, report.task)?;
     if used < retries::max_retries_if_limited(report) {
         return Ok(false);
     }
-    let backoff = cx.backoff.table.backoff(reason);
+    let backoff = cx.backoff.table.backoff_seconds(reason);
     let has_wait = |used| cx.backoff.wait_ms(reason, report, used).is_some();
     Ok(used > backoff.len() || (used > 0 && !has_wait(used - 1)))
 }

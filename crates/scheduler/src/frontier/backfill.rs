@@ -32,7 +32,11 @@ impl Records<'_> {
     }
 
     /// Notes that the stored page of a task was applied to a record.
-    pub fn backfill_applied(&mut self, task: TaskId, record: &str) -> Result<(), FrontierError> {
+    pub fn note_backfill_applied(
+        &mut self,
+        task: TaskId,
+        record: &str,
+    ) -> Result<(), FrontierError> {
         self.0.run("note an applied page", |cx| {
             let record = cx.records.id_or_insert(&cx.db, record)?;
             let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND record = ?2";

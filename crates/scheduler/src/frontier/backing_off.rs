@@ -38,7 +38,10 @@ const IN_TROUBLE: SiteListSql = SiteListSql {
 
 impl SiteStates<'_> {
     /// The report on a site, by its name; `None` if the site is unknown.
-    pub fn report(&mut self, name: &str) -> std::result::Result<Option<SiteReport>, FrontierError> {
+    pub fn find_report(
+        &mut self,
+        name: &str,
+    ) -> std::result::Result<Option<SiteReport>, FrontierError> {
         self.0.run("read a site's state", |cx| {
             let sql = format!(
                 "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id

@@ -34,7 +34,7 @@ pub(super) struct Backoffs {
 }
 
 impl Backoffs {
-    pub(super) fn open(
+    pub(super) fn load(
         db: &Connection,
         table: BackoffTable,
         patience: Option<Patience>,
@@ -76,7 +76,7 @@ impl Backoffs {
         report: &TaskDone,
         used: usize,
     ) -> Option<i64> {
-        let waits = self.table.backoff(reason);
+        let waits = self.table.backoff_seconds(reason);
         let is_brief = self
             .patience
             .is_some_and(|patience| patience.is_shorter_than(waits));

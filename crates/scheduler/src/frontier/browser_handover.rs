@@ -208,7 +208,7 @@ impl Sites<'_> {
 
     /// The sites of these crawls with this finding about scripts, up to `most`, and their total number. `is_shell`:
     /// only kinds of pages that are, or are not, empty shells.
-    pub fn list_scripted(
+    pub fn list_scripted_sites(
         &mut self,
         crawls: &[CrawlKey],
         (finding, is_shell): (Finding, Option<bool>),

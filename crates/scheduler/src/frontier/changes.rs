@@ -15,8 +15,8 @@ mod changed_rows;
 mod recording;
 mod tables;
 
-pub(super) use self::applied::forget_own;
-pub use self::applied::{Applied, is_unused, note_applied, read_applied};
+pub(super) use self::applied::delete_own_rows;
+pub use self::applied::{Applied, is_unused, note_applied_position, read_applied_position};
 pub use self::applying::{apply_changes, apply_commits};
 pub(super) use self::recording::Recorder;
 pub use self::tables::shared_rows;

@@ -38,7 +38,7 @@ impl Tasks<'_> {
             for record in &report.resolved {
                 resolved::mark_resolved(cx, record, now_ms)?;
             }
-            cx.holding.note_end(task.site, report.task);
+            cx.holding.note_task_end(task.site, report.task);
             let disposition =
                 match suspected_pages::decide_suspected_block(cx, &task, report, now_ms)? {
                     Some(disposition) => disposition,
@@ -73,13 +73,13 @@ impl Tasks<'_> {
                 now_ms,
             )?;
             add_page_counts(cx, &task, report)?;
-            suspected_pages::note_doubt(cx, task.site, report)?;
+            suspected_pages::update_doubtful_pages(cx, task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,
                 url: &task.url,
             };
-            page_checks::note_page(cx, &page, report, now_ms)?;
+            page_checks::count_watched_page(cx, &page, report, now_ms)?;
             unlinked::schedule_unlinked_check(cx, &page, report, now_ms)?;
             releasing::note_lease_end(cx, task.crawl, task.site, report.status_code.is_some());
             let served = records_served_by(&cx.db, report.task)?;
@@ -192,7 +192,7 @@ fn feed_links(
             .filter(|text| parse_row_link(text).is_none());
         links.map(|text| LinkKind::parse(text))
     };
-    let keys = match unwanted || !batch.reaches(&link) {
+    let keys = match unwanted || !batch.allows_depth_and_redirects(&link) {
         true => Vec::new(),
         false => batch.keys_of(links().map(|(_, url)| url)),
     };

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::CrawlKey;
 
 use super::crawl_rows;
-use super::crawl_rows::read_waiting;
+use super::crawl_rows::read_waiting_counts;
 use super::error::FrontierError;
 use super::model::{AppTally, CappedCount};
 use super::parts::Counts;
@@ -26,7 +26,7 @@ impl Counts<'_> {
             let mut select = cx.db.prepare_cached(sql)?;
             let values = params![app_id, after.unwrap_or_default(), most as i64];
             let crawls = select.query_map(values, |row| {
-                let waiting = read_waiting(row, 5)?;
+                let waiting = read_waiting_counts(row, 5)?;
                 Ok(PendingCrawl {
                     key: row.get(0)?,
                     crawl_id: row.get(1)?,
@@ -42,7 +42,7 @@ impl Counts<'_> {
     }
 
     /// How many sites have queued tasks of an application.
-    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<CappedCount, FrontierError> {
+    pub fn count_pending_sites(&mut self, app_id: &str) -> Result<CappedCount, FrontierError> {
         self.0.run("count the sites of an application", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT count(DISTINCT site), count(*) FROM (
@@ -87,7 +87,7 @@ impl Counts<'_> {
     }
 
     /// How many paused crawls of an application have queued tasks, and the id of one of them.
-    pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
+    pub fn count_paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
         self.0
             .run("count the paused crawls of an application", |cx| {
                 crawl_rows::write_counters(cx)?;
@@ -128,7 +128,7 @@ impl Counts<'_> {
                     sites_waiting: 0,
                 })
             })?;
-            tally.sites_waiting = sites_waiting(&cx.db)?;
+            tally.sites_waiting = count_waiting_sites(&cx.db)?;
             Ok(tally)
         })
     }
@@ -173,7 +173,7 @@ pub struct FrontierTally {
 
 /// How many sites outside the window have tasks to hand out. The count is limited, because counting ten million would
 /// block the loop for a third of a second.
-fn sites_waiting(db: &Connection) -> Result<u64> {
+fn count_waiting_sites(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM sites INDEXED BY sites_waiting
                WHERE top_priority > 0 AND in_window = 0 LIMIT ?1)";
     let mut select = db.prepare_cached(sql)?;

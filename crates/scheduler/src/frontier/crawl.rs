@@ -58,7 +58,7 @@ impl Crawl {
     /// The approximate memory of the crawl, in units of a crawl without patterns and domains. A list of patterns is
     /// one automaton, which may take megabytes. One that several crawls share counts for each of them.
     pub(super) fn memory_weight(&self) -> usize {
-        let compiled = self.scope.compiled_bytes();
+        let compiled = self.scope.pattern_memory_bytes();
         let compiled = compiled.map(|bytes| bytes + BYTES_OF_A_SEARCH);
         let texts = self.spec.allow_regex.iter().chain(&self.spec.deny_regex);
         let bytes = compiled.sum::<usize>() + texts.map(String::len).sum::<usize>();

@@ -25,7 +25,7 @@ pub(super) fn load_crawl(cx: &mut Context, key: CrawlKey) -> Result<bool> {
     if cx.crawls.contains_key(&key) {
         return Ok(true);
     }
-    let Some(stored) = read(&cx.db, key)? else {
+    let Some(stored) = read_crawl(&cx.db, key)? else {
         return Ok(false);
     };
     let scope = Scope::from_compiled(&stored.spec).map_err(|error| conversion_error(0, error))?;
@@ -54,14 +54,14 @@ pub(super) fn write_counters(cx: &mut Context) -> Result<()> {
     for key in cx.crawls.take_used() {
         let crawl = cx.crawls.get_without_use(&key);
         if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
-            write(&cx.db, key, crawl, cx.now_ms)?;
+            write_crawl(&cx.db, key, crawl, cx.now_ms)?;
             crawl.changed = false;
             let now = (crawl.status.queued, crawl.status.leased);
             let before = std::mem::replace(&mut crawl.written, now);
             cx.app_tallies
                 .apply_crawl_change(&crawl.spec.app_id, before, now);
             if crawl.spec.on_demand && now == (0, 0) {
-                note_unsaved(&cx.db, key)?;
+                note_unsaved_crawl(&cx.db, key)?;
             }
             cx.touched.insert(key);
         }
@@ -87,7 +87,7 @@ pub(super) struct CrawlRow {
     pub(super) is_pruned: bool,
 }
 
-pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
+pub(super) fn read_crawl(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
     let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
                links, bytes, sites, seeds_ended, paused, waiting, app_id FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
@@ -112,7 +112,7 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
             sites: count(11)?,
             seeds_ended: row.get(12)?,
             outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
-            unmatched: read_unmatched(db, key)?,
+            unmatched: read_unmatched_count(db, key)?,
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
         Ok(CrawlRow {
@@ -120,7 +120,7 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
             status,
             ended,
             paused: row.get(13)?,
-            waiting: read_waiting(row, 14)?,
+            waiting: read_waiting_counts(row, 14)?,
             is_pruned: row.get::<_, String>(15)? == DETACHED,
         })
     };
@@ -128,12 +128,12 @@ pub(super) fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
 }
 
 /// Reads how many tasks of a crawl are queued, by priority.
-pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
+pub(super) fn read_waiting_counts(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
     let waiting: String = row.get(column)?;
     serde_json::from_str(&waiting).map_err(|error| conversion_error(column, error))
 }
 
-pub(super) fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
+pub(super) fn read_unmatched_count(db: &Connection, key: CrawlKey) -> Result<u64> {
     let sql = "SELECT n FROM unmatched_pages WHERE crawl = ?1";
     let n = db.prepare_cached(sql)?.query_row([key], |row| row.get(0));
     Ok(n.optional()?.map_or(0, |n: i64| n as u64))
@@ -171,7 +171,12 @@ pub(super) fn conversion_error(
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }
 
-pub(super) fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) -> Result<()> {
+pub(super) fn write_crawl(
+    db: &Connection,
+    key: CrawlKey,
+    crawl: &Crawl,
+    now_ms: i64,
+) -> Result<()> {
     let status = &crawl.status;
     let sql = "UPDATE crawls SET ended = ?2, fed_lines = ?3, discovered = ?4, queued = ?5,
                leased = ?6, done = ?7, pages = ?8, fields = ?9, links = ?10, bytes = ?11,
@@ -226,7 +231,7 @@ pub(super) const NEXT_CRAWL: &str = "(SELECT max(coalesce((SELECT max(id) FROM c
     coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0)) + 1)";
 
 /// Notes that a crawl has ended and must be saved to the store.
-pub(super) fn note_unsaved(db: &Connection, crawl: CrawlKey) -> Result<()> {
+pub(super) fn note_unsaved_crawl(db: &Connection, crawl: CrawlKey) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO unsaved_crawls (crawl) VALUES (?1)";
     db.prepare_cached(sql)?.execute([crawl])?;
     Ok(())

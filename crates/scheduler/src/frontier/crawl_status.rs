@@ -9,7 +9,7 @@ use webfill_wire::{Outcome, Reason};
 /// `discovered == queued + leased + done + the sum of skipped`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CrawlStatus {
-    /// How many lines of the seed input are committed; see [`set_fed`](super::Crawls::set_fed).
+    /// How many lines of the seed input are committed; see [`set_fed_lines`](super::Crawls::set_fed_lines).
     pub fed_lines: u64,
     /// Whether the seeds have ended: no further ones will come.
     pub seeds_ended: bool,

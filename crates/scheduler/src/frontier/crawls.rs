@@ -80,7 +80,7 @@ impl<'a> Crawls<'a> {
     pub fn set_dataset(&mut self, key: CrawlKey, name: &str) -> Result<(), FrontierError> {
         let known = self.dataset(key)?;
         if known.is_some_and(|known| known != name) {
-            self.set_fed(key, 0)?;
+            self.set_fed_lines(key, 0)?;
         }
         self.0.run("note the dataset", |cx| {
             let sql = "UPDATE crawls SET dataset = ?2 WHERE id = ?1";
@@ -94,7 +94,7 @@ impl<'a> Crawls<'a> {
     }
 
     /// Stores how many lines of the seed input were fed, in the same transaction as their tasks.
-    pub fn set_fed(&mut self, key: CrawlKey, lines: u64) -> Result<(), FrontierError> {
+    pub fn set_fed_lines(&mut self, key: CrawlKey, lines: u64) -> Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         crawl.status.fed_lines = lines;
         crawl.changed = true;

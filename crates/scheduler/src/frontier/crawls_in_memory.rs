@@ -136,7 +136,7 @@ impl CrawlsInMemory {
     pub(super) fn count_with_compiled_patterns(&self) -> usize {
         let scopes = self.crawls.values().map(|kept| &kept.crawl.scope);
         scopes
-            .filter(|scope| scope.compiled_bytes().next().is_some())
+            .filter(|scope| scope.pattern_memory_bytes().next().is_some())
             .count()
     }
 }

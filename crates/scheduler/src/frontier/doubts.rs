@@ -31,7 +31,7 @@ pub(super) struct DoubtfulPage {
 pub(super) struct Doubts(pub(super) HashMap<SiteId, Vec<DoubtfulPage>>);
 
 impl Doubts {
-    pub(super) fn open(db: &Connection) -> Result<Doubts> {
+    pub(super) fn load(db: &Connection) -> Result<Doubts> {
         let mut doubts = Doubts::default();
         let sql = "SELECT site, task, answer, fields FROM doubtful_pages ORDER BY place";
         let mut select = db.prepare(sql)?;

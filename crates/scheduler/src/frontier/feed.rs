@@ -198,7 +198,7 @@ impl FeedBatch<'_> {
         context: &LinkContext<'_>,
     ) -> Result<std::result::Result<(), Refusal>> {
         // At the maximum depth this refuses all links of a page, before any costs more.
-        if !self.reaches(context) {
+        if !self.allows_depth_and_redirects(context) {
             return Ok(Err(Refusal::Scope(Reason::TooDeep)));
         }
         let looked_up = self.look_up_text(text, key)?;
@@ -215,7 +215,7 @@ impl FeedBatch<'_> {
     }
 
     /// Whether a URL is within the crawl's depth, and within the number of consecutive redirects.
-    pub(super) fn reaches(&self, context: &LinkContext<'_>) -> bool {
+    pub(super) fn allows_depth_and_redirects(&self, context: &LinkContext<'_>) -> bool {
         self.crawl.scope.allows_depth(context.depth) && context.redirects <= MAX_REDIRECTS
     }
 
@@ -224,7 +224,7 @@ impl FeedBatch<'_> {
         text: &str,
         context: &LinkContext<'_>,
     ) -> std::result::Result<Url, Refusal> {
-        if !self.reaches(context) {
+        if !self.allows_depth_and_redirects(context) {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
         let judge = match context.kind {
@@ -272,7 +272,7 @@ impl FeedBatch<'_> {
         }
         if is_seen && let Some(task) = self.find_task_before_run(key)? {
             let site = self.site_of(url)?;
-            self.recheck(task, site.id, context)?;
+            self.requeue_for_recheck(task, site.id, context)?;
             return Ok(None);
         }
         if is_seen && !self.is_stale(key)? {
@@ -286,7 +286,7 @@ impl FeedBatch<'_> {
         if !self.has_budget_left(site.id)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
-        if context.is_of_repetition && !self.is_let_through(url, &site) {
+        if context.is_of_repetition && !self.try_let_through(url, &site) {
             return Ok(Some(Reason::RepeatedPage));
         }
         self.enqueue(key, url, &site, context)?;
@@ -294,7 +294,7 @@ impl FeedBatch<'_> {
     }
 
     /// Whether to queue a new URL that was found on a page that only repeats others.
-    fn is_let_through(&mut self, url: &Url, site: &Site) -> bool {
+    fn try_let_through(&mut self, url: &Url, site: &Site) -> bool {
         let lets_through = self
             .trickles
             .try_pass((self.key, site.id), url.as_str(), self.now_ms);

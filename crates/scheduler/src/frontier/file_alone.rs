@@ -29,28 +29,28 @@ pub fn tasks_in_file(
         return Ok(None);
     }
     let named = (app_id, crawl_id);
-    tasks_json(&open(&path)?, url, named, now_ms)
+    tasks_json(&open_read_only(&path)?, url, named, now_ms)
         .map(Some)
-        .map_err(|error| cannot_read(&path, &error))
+        .map_err(|error| read_fault(&path, &error))
 }
 
 /// The applications that have crawls in the file of a state folder; the file must exist.
 pub fn applications_in_file(state: &Path) -> std::result::Result<Vec<String>, Fault> {
     let path = state.join(FILE_NAME);
-    let db = open(&path)?;
+    let db = open_read_only(&path)?;
     let sql = "SELECT DISTINCT app_id FROM crawls WHERE app_id <> '' ORDER BY app_id";
     db.prepare(sql)
         .and_then(|mut select| select.query_map([], |row| row.get(0))?.collect())
-        .map_err(|error| cannot_read(&path, &error))
+        .map_err(|error| read_fault(&path, &error))
 }
 
-fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Fault {
+fn read_fault(path: &Path, error: &dyn std::fmt::Display) -> Fault {
     Fault::error(format!("cannot read {}: {error}", path.display()))
 }
 
-fn open(path: &Path) -> std::result::Result<Connection, Fault> {
+fn open_read_only(path: &Path) -> std::result::Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags).map_err(|error| cannot_read(path, &error))?;
+    let db = Connection::open_with_flags(path, flags).map_err(|error| read_fault(path, &error))?;
     schema::check_format(&db, path).map_err(Fault::error)?;
     Ok(db)
 }

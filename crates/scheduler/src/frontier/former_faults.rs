@@ -34,15 +34,15 @@ pub(super) fn lease_unreachable_with_former_fault(
         .get(&site)
         .map(|unreachable| unreachable.last);
     run.has_visited_all = !is_older_left(&cx.db, site, last.unwrap_or(0))?;
-    while !run.has_visited_all && run.continues(limit) {
-        let before = run.progress();
+    while !run.has_visited_all && run.can_continue(limit) {
+        let before = run.count_dequeued();
         for turn in sites::next_turns(&cx.db, site, MOST_CRAWLS)? {
-            if run.continues(limit) {
+            if run.can_continue(limit) {
                 let left = limit - run.handed_out.len();
                 lease_turn_with_former_fault(cx, site, turn, left, lane, now_ms, run)?;
             }
         }
-        if run.progress() == before {
+        if run.count_dequeued() == before {
             break;
         }
     }
@@ -67,7 +67,7 @@ fn lease_turn_with_former_fault(
         run.closed += closing::end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
     }
-    let room = lease::allowance_at(cx, site, turn.crawl, now_ms)?;
+    let room = lease::allowance_or_hold_at(cx, site, turn.crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
         return sites::hold_crawl_at(&cx.db, site, turn.crawl);
@@ -80,7 +80,7 @@ fn lease_turn_with_former_fault(
     let most = room.min(most);
     let mut older = tasks_up_to(&cx.db, site, turn.crawl, unreachable.last, most)?;
     older.retain(|task| task.priority >= turn.priority);
-    run.closed += lease::close_excluded(cx, site, turn.crawl, &mut older, now_ms)?;
+    run.closed += lease::end_excluded_tasks(cx, site, turn.crawl, &mut older, now_ms)?;
     run.passed += usize::from(older.is_empty());
     unreachable::hand_out_to_end(cx, site, turn.crawl, older, unreachable.outcome, run)
 }

@@ -42,7 +42,7 @@ pub(super) struct Limit {
 }
 
 impl Holding {
-    pub(super) fn open(db: &Connection) -> Result<Holding> {
+    pub(super) fn load(db: &Connection) -> Result<Holding> {
         let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
                    WHERE queued + leased > 0 AND paused = 0 AND EXISTS (
                        SELECT 1 FROM crawl_sites INDEXED BY crawl_sites_held
@@ -72,7 +72,7 @@ impl Holding {
     }
 
     /// How many of `wanted` tasks a site may hand out by its page limit.
-    pub(super) fn limit(&self, site: SiteId, wanted: usize) -> usize {
+    pub(super) fn cap_by_page_limit(&self, site: SiteId, wanted: usize) -> usize {
         let Some(limit) = self.limits.get(&site) else {
             return wanted;
         };
@@ -80,7 +80,7 @@ impl Holding {
     }
 
     /// Notes that a task has ended, so that its page cannot be refunded any more.
-    pub(super) fn note_end(&mut self, site: SiteId, task: TaskId) {
+    pub(super) fn note_task_end(&mut self, site: SiteId, task: TaskId) {
         if let Some(limit) = self.limits.get_mut(&site) {
             limit.out.remove(&task);
         }

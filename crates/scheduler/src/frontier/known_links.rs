@@ -83,7 +83,7 @@ impl FeedBatch<'_> {
         let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
         let pair_key = self.attachment_key(key, record);
         self.seen.note_pair(pair_key);
-        if is_new && let Some(done) = done_page(self.db, task, record)? {
+        if is_new && let Some(done) = find_backfill(self.db, task, record)? {
             self.tally.backfills.push(done);
         }
         Ok(())
@@ -102,7 +102,7 @@ impl FeedBatch<'_> {
     }
 }
 
-fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<Backfill>> {
+fn find_backfill(db: &Connection, task: TaskId, record: i64) -> Result<Option<Backfill>> {
     let sql = "SELECT url, depth, name FROM tasks, records
                WHERE tasks.id = ?1 AND state = ?2 AND records.id = ?3";
     let page = |row: &rusqlite::Row<'_>| {

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::crawl::Crawl;
 use super::model::{LeaseBatch, Leased, NextCrawl, NothingHandedOut, SiteId, TaskId, Turn};
 use super::parts::Tasks;
-use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried};
+use super::queue_order::{QueuedTask, first_queued_tasks, first_ranked_tasks, least_tried_task};
 use super::schema::LEASED;
 use super::{
     FrontierError, attempts, closing, crawl_rows, lanes, rechecking, releasing, sites, tries,
@@ -59,7 +59,7 @@ impl LeaseRun {
         }
     }
 
-    pub(super) fn continues(&self, limit: usize) -> bool {
+    pub(super) fn can_continue(&self, limit: usize) -> bool {
         let passed = self.closed + self.held + self.passed;
         let wants_more = self.handed_out.len() < limit && passed < MOST_PASSED;
         let is_done = match self.leasable {
@@ -75,13 +75,13 @@ impl LeaseRun {
     }
 
     /// The number of tasks that have left the queue.
-    pub(super) fn progress(&self) -> usize {
+    pub(super) fn count_dequeued(&self) -> usize {
         self.handed_out.len() + self.closed
     }
 
     /// The reason that nothing was handed out although a crawl is next; `None` if a task was handed out, or no crawl is
     /// next.
-    fn why_nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
+    fn no_handout_reason(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
         if next.is_none() || !self.handed_out.is_empty() {
             return None;
         }
@@ -109,7 +109,7 @@ impl Tasks<'_> {
         now_ms: i64,
     ) -> std::result::Result<LeaseBatch, FrontierError> {
         self.0.run("hand out tasks", |cx| {
-            let limit = cx.holding.limit(site, limit);
+            let limit = cx.holding.cap_by_page_limit(site, limit);
             let mut run = LeaseRun::new(attempts::leasable_tasks(cx, site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
@@ -124,7 +124,7 @@ impl Tasks<'_> {
                 _ => lease_by_turns(cx, site, limit, lane, now_ms, &mut run)?,
             }
             releasing::spend_site_pages(cx, site, &run.handed_out)?;
-            let taken = run.progress() as u64;
+            let taken = run.count_dequeued() as u64;
             let (left, next) = sites::subtract_queued(&cx.db, site, taken)?;
             // A probe in another lane precedes whatever else would be next.
             let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
@@ -136,7 +136,7 @@ impl Tasks<'_> {
                 unreachable::back_off_for_new_tasks(cx, site, now_ms)?;
             }
             Ok(LeaseBatch {
-                nothing: run.why_nothing(next),
+                nothing: run.no_handout_reason(next),
                 tasks: run.handed_out,
                 left: if next.is_some() { left } else { 0 },
                 next,
@@ -154,7 +154,7 @@ fn lease_by_turns(
     now_ms: i64,
     run: &mut LeaseRun,
 ) -> Result<()> {
-    while run.continues(limit) {
+    while run.can_continue(limit) {
         let left = limit - run.handed_out.len();
         let turns = match run.leasable {
             Leasable::Probe => turns_for_probe(cx, site)?,
@@ -165,7 +165,7 @@ fn lease_by_turns(
         }
         let share = left.div_ceil(turns.len());
         for turn in turns {
-            if !run.continues(limit) {
+            if !run.can_continue(limit) {
                 break;
             }
             let left = limit - run.handed_out.len();
@@ -181,7 +181,7 @@ fn lease_by_turns(
 fn turns_for_probe(cx: &mut Context, site: SiteId) -> Result<Vec<NextCrawl>> {
     let mut turns = Vec::new();
     for turn in sites::turns_by_waiting_time(&cx.db, site, MOST_CRAWLS)? {
-        let least = least_tried(&cx.db, site, turn)?;
+        let least = least_tried_task(&cx.db, site, turn)?;
         turns.push((least.map(|(tried, _)| tried), turn));
     }
     turns.sort_by_key(|(tried, _)| *tried);
@@ -208,7 +208,7 @@ fn lease_turn(
         run.closed += end_tasks_at(cx, site, turn.crawl, outcome, most, now_ms)?;
         return Ok(());
     }
-    let room = allowance_at(cx, site, turn.crawl, now_ms)?;
+    let room = allowance_or_hold_at(cx, site, turn.crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
         return sites::hold_crawl_at(&cx.db, site, turn.crawl);
@@ -220,7 +220,7 @@ fn lease_turn(
         return Ok(());
     }
     let mut queued = select_tasks_of_turn(cx, site, turn, share.min(room), run.leasable)?;
-    let excluded = close_excluded(cx, site, turn.crawl, &mut queued, now_ms)?;
+    let excluded = end_excluded_tasks(cx, site, turn.crawl, &mut queued, now_ms)?;
     run.closed += excluded;
     let taken = queued.len() as u64;
     for task in queued {
@@ -234,7 +234,7 @@ fn lease_turn(
 }
 
 /// How many tasks of a crawl may be handed out at a site. If none, notes the reason.
-pub(super) fn allowance_at(
+pub(super) fn allowance_or_hold_at(
     cx: &mut Context,
     site: SiteId,
     crawl: CrawlKey,
@@ -247,7 +247,7 @@ pub(super) fn allowance_at(
 
 /// Ends the tasks whose sites were excluded after they were queued, and returns their number. The caller must update
 /// the site's count.
-pub(super) fn close_excluded(
+pub(super) fn end_excluded_tasks(
     cx: &mut Context,
     site: SiteId,
     crawl: CrawlKey,
@@ -279,11 +279,11 @@ fn select_tasks_of_turn(
         .is_some();
     match leasable {
         Leasable::Probe => {
-            let least = least_tried(&cx.db, site, turn)?;
+            let least = least_tried_task(&cx.db, site, turn)?;
             Ok(least.into_iter().map(|(_, task)| task).collect())
         }
-        _ if is_ranked => first_ranked(&cx.db, site, turn.crawl, most),
-        _ => first_queued(&cx.db, site, turn, most),
+        _ if is_ranked => first_ranked_tasks(&cx.db, site, turn.crawl, most),
+        _ => first_queued_tasks(&cx.db, site, turn, most),
     }
 }
 

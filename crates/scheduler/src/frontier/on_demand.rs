@@ -105,7 +105,7 @@ impl Crawls<'_> {
     }
 
     /// Marks a crawl as expired. Its queued tasks are closed by
-    /// [`end_queued`](Crawls::end_queued).
+    /// [`end_queued_tasks`](Crawls::end_queued_tasks).
     pub fn expire(&mut self, key: CrawlKey) -> Result<(), FrontierError> {
         let crawl = self.0.crawl(key)?;
         crawl.ended = Some(Outcome::Expired);

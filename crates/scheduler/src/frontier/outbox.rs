@@ -175,7 +175,7 @@ pub fn delete_reported(db: &Connection, watch: &str, time: NotificationTime) -> 
 }
 
 /// Drops the notifications of a removed watch. Settled ones stay until they are too old.
-pub fn delete_watch(db: &Connection, watch: &str) -> Result<()> {
+pub fn delete_watch_notifications(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
         "DELETE FROM notification_bodies WHERE notification IN
              (SELECT id FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL)",
@@ -342,7 +342,11 @@ pub fn drop_expired(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
 
 /// The number of waiting notifications of a watch, and its latest notifications for people. Times are seconds since
 /// the epoch.
-pub fn load_for_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
+pub fn load_watch_notifications(
+    db: &Connection,
+    watch: &str,
+    most: u64,
+) -> Result<(u64, Vec<Value>)> {
     let sql = "SELECT count(*) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let waiting: i64 = db
         .prepare_cached(sql)?

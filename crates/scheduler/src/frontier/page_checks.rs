@@ -151,12 +151,12 @@ impl Runs<'_> {
                 let Some(site) = site_of(&cx.db, crawl, task)? else {
                     return Ok(());
                 };
-                let mut kept = read(&cx.db, task)?;
+                let mut kept = read_history(&cx.db, task)?;
                 let before = kept.map(|kept| kept.slot);
                 let kept =
                     kept.get_or_insert(CheckHistory::with_prior_rate(class_of_url(&check.url)));
                 match kept.add_check(check.at_ms.min(now_ms), check.verdict.into()) {
-                    true => write(&cx.db, (crawl, site, task), kept, before),
+                    true => write_history(&cx.db, (crawl, site, task), kept, before),
                     false => Ok(()),
                 }
             })?;
@@ -167,7 +167,7 @@ impl Runs<'_> {
 
 /// Counts an outcome of a watched page: its class and, if the crawl's pages are not compared, whether the page has
 /// changed according to its server.
-pub(super) fn note_page(
+pub(super) fn count_watched_page(
     cx: &mut Context,
     page: &HeldPage<'_>,
     report: &TaskDone,
@@ -182,7 +182,7 @@ pub(super) fn note_page(
         true => class_of_url(page.url),
         false => PageClass::Listing,
     };
-    let stored = read(&cx.db, report.task)?;
+    let stored = read_history(&cx.db, report.task)?;
     let mut kept = stored.unwrap_or_else(|| CheckHistory::with_prior_rate(class));
     let mut is_new = stored.is_none();
     if kept.class != class {
@@ -199,7 +199,7 @@ pub(super) fn note_page(
         return Ok(());
     }
     let of = (page.crawl, page.site, report.task);
-    write(&cx.db, of, &kept, stored.map(|stored| stored.slot))
+    write_history(&cx.db, of, &kept, stored.map(|stored| stored.slot))
 }
 
 fn class_of_url(url: &str) -> PageClass {
@@ -222,7 +222,7 @@ fn site_of(db: &Connection, crawl: CrawlKey, task: TaskId) -> Result<Option<Site
     select.query_row(values, |row| row.get(0)).optional()
 }
 
-fn read(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
+fn read_history(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
     let sql = "SELECT slot, class, checks, changes, last_check_ms, last_change_ms, shape, exposure
                FROM page_checks WHERE task = ?1";
     let kept = |row: &Row<'_>| {
@@ -244,7 +244,7 @@ fn read(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
 }
 
 /// Stores what is known about the checks of a page. `before`: the slot that the page was in, if it was in any.
-fn write(
+fn write_history(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),
     kept: &CheckHistory,
@@ -303,11 +303,11 @@ impl Ranks {
         };
         self.plans.insert(site, plan);
         let key = match task {
-            None => plan.key_of_new(priority),
+            None => plan.key_of_new_page(priority),
             Some((task, done_at_ms)) => {
-                let kept = read(db, task)?
+                let kept = read_history(db, task)?
                     .unwrap_or_else(|| CheckHistory::with_prior_rate(PageClass::Other));
-                plan.key(task, kept.slot, kept.rate.per_day(), done_at_ms)
+                plan.key_of_checked_page(task, kept.slot, kept.rate.per_day(), done_at_ms)
             }
         };
         // 0 would mean that the task has no rank.

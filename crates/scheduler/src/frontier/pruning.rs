@@ -60,7 +60,7 @@ pub struct Detached {
 impl Pruning<'_> {
     /// Detaches one or all of an application's crawls that have nothing queued or leased and have not changed since a
     /// time. Skips those in use.
-    pub fn detach(
+    pub fn detach_crawls(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,
@@ -97,7 +97,7 @@ impl Pruning<'_> {
     }
 
     /// Begins a walk for all crawls that are detached by now; `None` if there are none.
-    pub fn begin(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
+    pub fn begin_walk(&mut self) -> std::result::Result<Option<PruneWalk>, FrontierError> {
         self.0.run("begin to prune", |cx| {
             let sql = "SELECT id FROM crawls WHERE app_id = ?1 ORDER BY id LIMIT ?2";
             let mut select = cx.db.prepare_cached(sql)?;
@@ -118,20 +118,20 @@ impl Pruning<'_> {
         self.0.run("prune crawls", |cx| {
             let db = &cx.db;
             if walk.last < walk.end {
-                note_numbers(db, walk)?;
+                store_highest_ids(db, walk)?;
                 delete_tasks(db, walk)?;
-            } else if delete_sites_of(db, walk)? == 0 {
+            } else if delete_site_rows(db, walk)? == 0 {
                 delete_crawls(db, walk)?;
                 walk.is_over = true;
             }
-            free_pages(db, MOST_FREED)
+            release_free_pages(db, MOST_FREED)
         })
     }
 
     /// Returns all free pages to the file system.
-    pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
+    pub fn commit_and_release_pages(&mut self) -> std::result::Result<(), FrontierError> {
         self.0.commit()?;
-        let given = free_pages(&self.0.cx.db, 0).and_then(|()| {
+        let given = release_free_pages(&self.0.cx.db, 0).and_then(|()| {
             self.0
                 .cx
                 .db
@@ -143,7 +143,7 @@ impl Pruning<'_> {
 
 /// Returns at most this many free pages to the file system; 0: all. SQLite returns one page for each row that is
 /// read.
-fn free_pages(db: &Connection, most: u32) -> Result<()> {
+fn release_free_pages(db: &Connection, most: u32) -> Result<()> {
     let mut pragma = db.prepare(&format!("PRAGMA incremental_vacuum({most})"))?;
     let mut freed = pragma.query([])?;
     while freed.next()?.is_some() {}
@@ -151,7 +151,7 @@ fn free_pages(db: &Connection, most: u32) -> Result<()> {
 }
 
 /// Stores the highest ids, so that those of deleted rows are not reused.
-fn note_numbers(db: &Connection, walk: &PruneWalk) -> Result<()> {
+fn store_highest_ids(db: &Connection, walk: &PruneWalk) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES ('last_task', ?1), ('last_crawl',
                    (SELECT max(coalesce((SELECT max(id) FROM crawls), 0),
                         coalesce((SELECT value FROM meta WHERE name = 'last_crawl'), 0))))";
@@ -191,7 +191,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
 }
 
 /// Deletes the crawls' rows at sites. Returns their number.
-fn delete_sites_of(db: &Connection, walk: &PruneWalk) -> Result<usize> {
+fn delete_site_rows(db: &Connection, walk: &PruneWalk) -> Result<usize> {
     let mut deleted = 0;
     for sql in [
         "DELETE FROM crawl_sites WHERE (crawl, site) IN
@@ -226,7 +226,7 @@ fn delete_crawls(db: &Connection, walk: &PruneWalk) -> Result<()> {
 }
 
 /// The id of the next task.
-pub(super) fn next_task(db: &Connection) -> Result<i64> {
+pub(super) fn next_task_id(db: &Connection) -> Result<i64> {
     let sql = "SELECT max(coalesce((SELECT max(id) FROM task_rows), 0),
                    coalesce((SELECT value FROM meta WHERE name = 'last_task'), 0)) + 1";
     db.query_row(sql, [], |row| row.get(0))

@@ -31,7 +31,7 @@ pub(super) type Tried = (i64, u32);
 /// The task that goes first after a backoff, and how often it was tried. A task that was not tried yet shows more
 /// about the site than one that has failed there. A task of another host shows more than one of the host that has
 /// failed last, which may be the only dead one. Only the first [`PROBES_CHECKED`] tasks of the crawl are considered.
-pub(super) fn least_tried(
+pub(super) fn least_tried_task(
     db: &Connection,
     site: SiteId,
     turn: NextCrawl,
@@ -42,7 +42,7 @@ pub(super) fn least_tried(
     };
     let failed = host_of_last_failure(db, site)?;
     let mut least: Option<((bool, Tried), QueuedTask)> = None;
-    for task in first_queued(db, site, any, PROBES_CHECKED)? {
+    for task in first_queued_tasks(db, site, any, PROBES_CHECKED)? {
         let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
         let tried = (count_tries(db, task.id)?, task.deliveries);
         let key = (is_of_failed, tried);
@@ -63,7 +63,7 @@ macro_rules! select_queued {
     };
 }
 
-pub(super) fn first_queued(
+pub(super) fn first_queued_tasks(
     db: &Connection,
     site: SiteId,
     turn: NextCrawl,
@@ -119,7 +119,7 @@ fn highest_priority_below(
 
 /// The first tasks of a crawl in a run of a watch: by rank, whatever their priorities. Tasks that were queued without
 /// a rank come last.
-pub(super) fn first_ranked(
+pub(super) fn first_ranked_tasks(
     db: &Connection,
     site: SiteId,
     crawl: CrawlKey,

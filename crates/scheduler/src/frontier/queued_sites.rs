@@ -49,7 +49,7 @@ impl Reports<'_> {
         self.0.run("see what holds a crawl's tasks", |cx| {
             let sql = format!("{} LIMIT ?2", select_queued_sites());
             let mut select = cx.db.prepare_cached(&sql)?;
-            let sites = select.query_map(params![crawl, most as i64], read)?;
+            let sites = select.query_map(params![crawl, most as i64], read_queued_site)?;
             sites.collect()
         })
     }
@@ -64,7 +64,9 @@ impl Reports<'_> {
             .run("see what holds a crawl's tasks at a site", |cx| {
                 let sql = format!("{} AND crawl_sites.site = ?2", select_queued_sites());
                 let mut select = cx.db.prepare_cached(&sql)?;
-                select.query_row(params![crawl, site], read).optional()
+                select
+                    .query_row(params![crawl, site], read_queued_site)
+                    .optional()
             })
     }
 
@@ -101,7 +103,7 @@ fn select_queued_sites() -> String {
     )
 }
 
-fn read(row: &Row<'_>) -> Result<QueuedSite> {
+fn read_queued_site(row: &Row<'_>) -> Result<QueuedSite> {
     let since_ms: Option<i64> = row.get(10)?;
     let rest = match since_ms {
         Some(since_ms) => Some((read_reason(row, 12)?, since_ms)),

@@ -52,7 +52,7 @@ impl FeedBatch<'_> {
 
     /// Queues a task again as if its URL were new. Its earlier attempts and records belonged to another run. Its
     /// deliveries stay counted, so that late outcomes stay stale.
-    pub(super) fn recheck(
+    pub(super) fn requeue_for_recheck(
         &mut self,
         (task, done_at_ms): (TaskId, i64),
         site: SiteId,
@@ -89,7 +89,7 @@ impl FeedBatch<'_> {
                 .prepare_cached(sql)?
                 .execute([task as i64, *record])?;
         }
-        unlinked::clear_lost(self, task)?;
+        unlinked::mark_page_found(self, task)?;
         self.count_accepted(site, context.priority);
         Ok(())
     }

@@ -113,7 +113,7 @@ pub(super) fn write_limit(cx: &mut Context, site: SiteId) -> Result<()> {
 /// The maximum number of sites that one call of [`Releases::release_next`] visits.
 pub(super) const SLICE: usize = 500;
 
-/// The approximate maximum number of tasks that one call of [`Crawls::end_queued`] closes.
+/// The approximate maximum number of tasks that one call of [`Crawls::end_queued_tasks`] closes.
 pub(super) const MOST_CLOSED: usize = 2_000;
 
 pub(super) fn queued_sites(db: &Connection, crawl: CrawlKey, limit: usize) -> Result<Vec<SiteId>> {
@@ -233,7 +233,7 @@ impl Crawls<'_> {
 
     /// Closes a slice of the queued tasks of a crawl that was stopped or has expired. Returns
     /// whether further calls are needed; each takes milliseconds.
-    pub fn end_queued(
+    pub fn end_queued_tasks(
         &mut self,
         key: CrawlKey,
         now_ms: i64,

@@ -56,7 +56,10 @@ impl ReopenWalk {
 
 impl Reopening<'_> {
     /// Begins a walk that queues ended tasks again.
-    pub fn begin(&mut self, wanted: EndedTasks) -> std::result::Result<ReopenWalk, FrontierError> {
+    pub fn begin_walk(
+        &mut self,
+        wanted: EndedTasks,
+    ) -> std::result::Result<ReopenWalk, FrontierError> {
         self.0.run("count the tasks", |cx| {
             let sql = "SELECT coalesce(max(id), 0) FROM tasks";
             let mut select = cx.db.prepare_cached(sql)?;

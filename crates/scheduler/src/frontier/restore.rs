@@ -40,7 +40,7 @@ pub(super) const QUIET: &str = "quiet_left_ms";
 
 /// Refuses an unexpected backup, and adopts an expected backup or a copy. `restoring` is `None` if the caller is not
 /// a dispatcher: adopting is then left to the next dispatcher.
-pub(super) fn check_or_adopt(
+pub(super) fn check_or_adopt_copy(
     db: &Connection,
     path: &Path,
     restoring: Option<Restoring>,
@@ -89,7 +89,7 @@ fn adopt_if_copied(
 }
 
 /// Forgets that the file is a copy. Called when it has applied the whole journal, so that it is as new as any.
-pub fn forget_copy(db: &Connection) -> Result<()> {
+pub fn unmark_copy(db: &Connection) -> Result<()> {
     for name in [MARK, CREATED] {
         store_meta(db, name, None)?;
     }
@@ -162,7 +162,7 @@ pub(super) fn back_up(
         source,
     })?;
     schema::check_format(&db, &path)?;
-    schema::create_private(&unfinished);
+    schema::create_private_file(&unfinished);
     db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
     let marked =
         Connection::open(&unfinished).and_then(|copy| store_meta(&copy, MARK, Some(now_ms)));

@@ -35,7 +35,9 @@ impl Records<'_> {
             return Ok(Vec::new());
         }
         self.0.run("look up pages to take back", |cx| {
-            let pages = tasks.into_iter().map(|task| load_retraction(cx, task));
+            let pages = tasks
+                .into_iter()
+                .map(|task| load_or_drop_retraction(cx, task));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
@@ -55,7 +57,7 @@ impl Records<'_> {
             drop(select);
             let pages = tasks
                 .into_iter()
-                .map(|task| load_retraction(cx, task as TaskId));
+                .map(|task| load_or_drop_retraction(cx, task as TaskId));
             Ok(pages
                 .collect::<Result<Vec<_>>>()?
                 .into_iter()
@@ -106,7 +108,7 @@ pub(super) fn request_retraction(cx: &mut Context, task: TaskId) -> Result<()> {
 
 /// A page to take back. `None` if its crawl was pruned or the page is being fetched again. In that case the note is
 /// dropped, because after a restart the next delivery would be mistaken for the false one.
-fn load_retraction(cx: &Context, task: TaskId) -> Result<Option<PendingRetraction>> {
+fn load_or_drop_retraction(cx: &Context, task: TaskId) -> Result<Option<PendingRetraction>> {
     let sql = concat!(
         "SELECT ",
         epochs::delivery!(),

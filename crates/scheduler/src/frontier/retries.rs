@@ -30,7 +30,7 @@ pub(super) struct Retries {
 }
 
 impl Retries {
-    pub(super) fn open(
+    pub(super) fn load(
         db: &Connection,
         table: RetryTable,
         patience: Option<Patience>,

@@ -1,7 +1,7 @@
 //! Carries out retries; see [`retries`](super::retries).
 
 use super::task_rows::{due_retries, next_retry_ms};
-use super::tries::{note_try, retries_used};
+use super::tries::{count_used_retries, note_try};
 use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::TaskDone;
@@ -29,7 +29,7 @@ pub(super) fn requeue_if_allowed(
         return Ok(false);
     }
     let run = patience_of_run(&crawl.spec);
-    let used = retries_used(&cx.db, report.task)?;
+    let used = count_used_retries(&cx.db, report.task)?;
     let Some(wait_ms) = cx.retries.wait_ms(run, report, used) else {
         return Ok(false);
     };

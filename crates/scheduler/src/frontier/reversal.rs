@@ -13,10 +13,7 @@ use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
     /// The present standing of a site.
-    pub fn site_standing(
-        &mut self,
-        site: SiteId,
-    ) -> std::result::Result<SiteHealth, FrontierError> {
+    pub fn site_health(&mut self, site: SiteId) -> std::result::Result<SiteHealth, FrontierError> {
         self.0.run("see how a site stands", |cx| {
             Ok(SiteHealth {
                 has_answered: has_answered(&cx.db, site)?,
@@ -45,7 +42,7 @@ impl SiteStates<'_> {
                 .try_for_each(|task| exclude_tries_from_retries(cx, *task))
         })?;
         let failed = self.0.run("look up what has failed", |cx| {
-            ended_by_machine_failure(cx, tasks)
+            filter_machine_failures(cx, tasks)
         })?;
         self.0.run("queue ended tasks again", |cx| {
             reopen::requeue_ended(cx, &failed, now_ms)
@@ -54,7 +51,7 @@ impl SiteStates<'_> {
 }
 
 /// Those of the tasks that have ended with a failure that an offline machine causes.
-fn ended_by_machine_failure(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
+fn filter_machine_failures(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| may_be_machine_failure(task.outcome));
     Ok(failed.map(|task| task.id).collect())

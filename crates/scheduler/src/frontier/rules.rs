@@ -76,7 +76,7 @@ impl Sites<'_> {
     }
 
     /// The original page limit of a site; `None` if there is none.
-    pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
+    pub fn max_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
         self.0.run("read a site's limit", |cx| {
             let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site
                        WHERE name = ?1";

@@ -34,7 +34,7 @@ const TABLES: &str = include_str!("schema/tables.sql");
 
 /// Creates the file with private permissions. An empty file is a valid database, and the files that SQLite adds get
 /// the same mode.
-pub(super) fn create_private(path: &Path) {
+pub(super) fn create_private_file(path: &Path) {
     let mut options = OpenOptions::new();
     options.create(true).append(true).mode(PRIVATE);
     // If the file cannot be created, SQLite reports why.
@@ -47,16 +47,16 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
         path: path.to_owned(),
         source,
     };
-    create_private(path);
+    create_private_file(path);
     #[cfg_attr(not(test), allow(unused_mut))]
     let mut db = Connection::open(path).map_err(at_path)?;
     match check_format(&db, path) {
         Err(FrontierError::Foreign { .. }) if is_empty(&db).unwrap_or_default() => {
-            create(&db).map_err(at_path)?;
+            create_tables(&db).map_err(at_path)?;
         }
         checked => checked?,
     }
-    tune(&db, config).map_err(at_path)?;
+    configure_connection(&db, config).map_err(at_path)?;
     #[cfg(test)]
     plans::record_statements(&mut db);
     Ok(db)
@@ -95,7 +95,7 @@ fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
 
 /// Creates the tables in one transaction, so that a crash leaves an empty file. With incremental vacuum, free pages
 /// can be returned little by little; it must be set before there is any table.
-fn create(db: &Connection) -> rusqlite::Result<()> {
+fn create_tables(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.execute_batch(&format!(
         "BEGIN IMMEDIATE;
@@ -106,7 +106,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
+fn configure_connection(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
     // More than there are statements, so that each is prepared only once.
     db.set_prepared_statement_cache_capacity(256);
@@ -124,8 +124,8 @@ fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
 
 /// Creates the tables only.
 #[cfg(test)]
-pub(super) fn create_for_tests(db: &Connection) {
-    create(db).unwrap();
+pub(super) fn create_tables_for_tests(db: &Connection) {
+    create_tables(db).unwrap();
 }
 
 #[cfg(test)]

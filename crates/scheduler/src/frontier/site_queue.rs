@@ -76,7 +76,7 @@ impl Sites<'_> {
             let sql = format!("SELECT {} FROM sites WHERE id = ?1", sites::COLUMNS);
             let mut select = cx.db.prepare_cached(&sql)?;
             let kept = select
-                .query_map([site], sites::read)?
+                .query_map([site], sites::read_site)?
                 .collect::<Result<_>>()?;
             Ok(turns::with_turns(cx, kept)?.pop())
         })
@@ -92,7 +92,9 @@ impl Sites<'_> {
                 sites::COLUMNS
             );
             let mut select = cx.db.prepare_cached(&sql)?;
-            let kept = select.query_map([], sites::read)?.collect::<Result<_>>()?;
+            let kept = select
+                .query_map([], sites::read_site)?
+                .collect::<Result<_>>()?;
             turns::with_turns(cx, kept)
         })
     }

@@ -28,7 +28,7 @@ pub(super) const COLUMNS: &str =
       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1),
      EXISTS (SELECT 1 FROM site_states WHERE site = sites.id AND unreachable_to NOT NULL)";
 
-pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
+pub(super) fn read_site(row: &Row<'_>) -> Result<SiteRow> {
     let clock = Clock {
         due_at_ms: row.get(2)?,
         delay_ms: row.get(3)?,
@@ -116,7 +116,7 @@ pub(super) fn select_due(
         );
         let mut select = db.prepare_cached(&sql)?;
         let left = (limit - sites.len()) as i64;
-        for site in select.query_map(params![priority, due_before_ms, left], read)? {
+        for site in select.query_map(params![priority, due_before_ms, left], read_site)? {
             sites.push(site?);
         }
         Ok(sites.len() < limit)
@@ -142,7 +142,7 @@ pub(super) fn select_due_of_crawl(
     );
     let mut select = db.prepare_cached(&sql)?;
     let values = params![crawl, MOST_EXAMINED, due_before_ms, limit as i64];
-    select.query_map(values, read)?.collect()
+    select.query_map(values, read_site)?.collect()
 }
 
 /// Visits the priorities of waiting sites from the highest down, until `visit` returns false. There

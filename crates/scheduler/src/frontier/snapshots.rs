@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result};
 use webfill_urls::DroppedParameters;
 
-use super::changes::{Applied, forget_own, read_applied};
+use super::changes::{Applied, delete_own_rows, read_applied_position};
 use super::{FILE_NAME, FrontierError, schema};
 use crate::seen::{SeenUrls, runs};
 
@@ -23,13 +23,13 @@ pub fn make_snapshot(state: &Path, copy: &Path) -> std::result::Result<Applied, 
         source,
     };
     remove_if_there(copy).map_err(unwritable)?;
-    schema::create_private(copy);
+    schema::create_private_file(copy);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let copied = Connection::open_with_flags(&path, flags).and_then(|db| {
         db.execute("VACUUM INTO ?1", [copy.display().to_string()])?;
         let db = Connection::open(copy)?;
-        forget_own(&db)?;
-        read_applied(&db)
+        delete_own_rows(&db)?;
+        read_applied_position(&db)
     });
     copied.map_err(fault)
 }
@@ -39,7 +39,7 @@ pub fn read_snapshot_position(snapshot: &Path) -> std::result::Result<Applied, F
     let fault = |source| FrontierError::database("open the snapshot", snapshot, source);
     let db = open_snapshot(snapshot).map_err(fault)?;
     schema::check_format(&db, snapshot)?;
-    read_applied(&db).map_err(fault)
+    read_applied_position(&db).map_err(fault)
 }
 
 fn open_snapshot(snapshot: &Path) -> Result<Connection> {
@@ -83,7 +83,7 @@ pub fn extend_seen_index(
     memory_bytes: usize,
     dropped: &DroppedParameters,
 ) -> Result<u64> {
-    let last = last_task(db)?;
+    let last = last_task_id(db)?;
     if last > 0 {
         let transaction = db.transaction()?;
         let mut seen = SeenUrls::open(&transaction, state, memory_bytes, dropped.clone())?;
@@ -94,7 +94,7 @@ pub fn extend_seen_index(
 }
 
 /// The number of the last task of a file; 0: there is none.
-pub fn last_task(db: &Connection) -> Result<u64> {
+pub fn last_task_id(db: &Connection) -> Result<u64> {
     let sql = "SELECT coalesce(max(id), 0) FROM tasks";
     db.query_row(sql, [], |row| row.get::<_, i64>(0))
         .map(|last| last as u64)

@@ -74,7 +74,7 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
     let unreachable_to = match (state.phase, cx.backoff.patience) {
         // With a patience, later tasks end as unreachable, too, so there is no last one.
         (Phase::Unreachable, Some(_)) => Some(i64::MAX),
-        (Phase::Unreachable, None) => Some(last_task(cx)?),
+        (Phase::Unreachable, None) => Some(last_task_id(cx)?),
         _ => None,
     };
     let sql = "UPDATE site_states SET reason = ?2, failures = ?3, backoff_index = ?4,
@@ -113,7 +113,7 @@ pub(super) fn delete_state(cx: &mut Context, site: SiteId) -> Result<()> {
 }
 
 /// The newest of all tasks. No queued task of any site is newer.
-pub(super) fn last_task(cx: &Context) -> Result<i64> {
+pub(super) fn last_task_id(cx: &Context) -> Result<i64> {
     let sql = "SELECT coalesce(max(id), 0) FROM tasks";
     cx.db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }

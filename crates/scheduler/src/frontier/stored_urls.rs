@@ -37,13 +37,13 @@ pub(super) fn shorten_url<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
 mod tests {
     use rusqlite::Connection;
 
-    use super::super::schema::create_for_tests;
+    use super::super::schema::create_tables_for_tests;
     use super::*;
 
     /// The URL that the view makes of a stored one.
     fn expand_stored(stored: &str, site: &str) -> String {
         let db = Connection::open_in_memory().unwrap();
-        create_for_tests(&db);
+        create_tables_for_tests(&db);
         db.execute("INSERT INTO sites (id, name) VALUES (1, ?1)", [site])
             .unwrap();
         let sql = "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 1, 0, 0, ?1)";

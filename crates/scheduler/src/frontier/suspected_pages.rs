@@ -13,7 +13,11 @@ use super::{attempts, crawl_rows, retraction, retrying, state_changes};
 use crate::site_state::Phase;
 
 /// Updates the doubtful pages of a site after a task has ended.
-pub(super) fn note_doubt(cx: &mut Context, site: SiteId, report: &TaskDone) -> Result<()> {
+pub(super) fn update_doubtful_pages(
+    cx: &mut Context,
+    site: SiteId,
+    report: &TaskDone,
+) -> Result<()> {
     if report.outcome != Outcome::Ok {
         return Ok(());
     }

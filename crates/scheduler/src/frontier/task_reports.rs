@@ -172,7 +172,7 @@ impl Reports<'_> {
     }
 
     /// The tasks ahead of a queued task at its site, in the order of the hand-out.
-    pub fn ahead_of(
+    pub fn count_tasks_ahead(
         &mut self,
         task: &TaskReport,
         most: u64,
@@ -258,7 +258,9 @@ pub(super) fn read_report(db: &Connection, task: TaskId) -> Result<Option<TaskRe
                FROM tasks t JOIN sites ON sites.id = t.site
                LEFT JOIN tasks parent ON parent.id = t.parent WHERE t.id = ?1";
     let mut select = db.prepare_cached(sql)?;
-    let report = select.query_row([task as i64], read).optional()?;
+    let report = select
+        .query_row([task as i64], report_from_row)
+        .optional()?;
     let Some(mut report) = report else {
         return Ok(None);
     };
@@ -266,7 +268,7 @@ pub(super) fn read_report(db: &Connection, task: TaskId) -> Result<Option<TaskRe
     Ok(Some(report))
 }
 
-fn read(row: &Row<'_>) -> Result<TaskReport> {
+fn report_from_row(row: &Row<'_>) -> Result<TaskReport> {
     let stage = match row.get::<_, i64>(4)? {
         QUEUED => TaskStage::Queued {
             not_before_ms: row.get(12)?,

@@ -47,23 +47,23 @@ struct Fixture {
 }
 
 fn fixture() -> Fixture {
-    fixture_with(|_| ())
+    fixture_with_spec(|_| ())
 }
 
-fn fixture_with(change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
-    fixture_of(FrontierConfig::default(), |spec| {
+fn fixture_with_spec(change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
+    fixture_with_config(FrontierConfig::default(), |spec| {
         spec.max_depth = 3;
         change(spec);
     })
 }
 
 /// A frontier with these settings and one crawl.
-fn fixture_of(config: FrontierConfig, change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
-    fixture_in(tempfile::tempdir().unwrap(), config, change)
+fn fixture_with_config(config: FrontierConfig, change: impl FnOnce(&mut CrawlSpec)) -> Fixture {
+    fixture_in_folder(tempfile::tempdir().unwrap(), config, change)
 }
 
-/// Like [`fixture_of`], in a folder that may already have a frontier.
-fn fixture_in(
+/// Like [`fixture_with_config`], in a folder that may already have a frontier.
+fn fixture_in_folder(
     dir: TempDir,
     config: FrontierConfig,
     change: impl FnOnce(&mut CrawlSpec),
@@ -82,10 +82,10 @@ fn fixture_in(
 
 impl Fixture {
     fn feed(&mut self, urls: &[&str]) -> FeedTally {
-        self.feed_for(urls, &[], 0)
+        self.feed_for_records(urls, &[], 0)
     }
 
-    fn feed_for(&mut self, urls: &[&str], records: &[&str], now_ms: i64) -> FeedTally {
+    fn feed_for_records(&mut self, urls: &[&str], records: &[&str], now_ms: i64) -> FeedTally {
         let records: Vec<String> = records.iter().map(|name| name.to_string()).collect();
         let candidate = |url| Candidate {
             url,
@@ -127,18 +127,18 @@ impl Fixture {
         tasks.remove(0)
     }
 
-    fn done(&mut self, task: &Leased, links: &[&str]) -> CompletionTally {
-        self.report(&TaskDone {
+    fn complete_with_links(&mut self, task: &Leased, links: &[&str]) -> CompletionTally {
+        self.complete_task(&TaskDone {
             links: to_strings(links),
-            ..report(task)
+            ..successful_report(task)
         })
     }
 
-    fn report(&mut self, report: &TaskDone) -> CompletionTally {
-        self.report_at(report, 0)
+    fn complete_task(&mut self, report: &TaskDone) -> CompletionTally {
+        self.complete_task_at(report, 0)
     }
 
-    fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
+    fn complete_task_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
         match self.frontier.tasks().complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
             Completion::WillRetry | Completion::HandedOn | Completion::SiteBackoffs(_) => {
@@ -175,13 +175,13 @@ impl Fixture {
         }
     }
 
-    fn assert_conserved(&mut self) {
+    fn assert_counts_consistent(&mut self) {
         self.frontier.commit().unwrap();
-        assert_conserved(self.dir.path());
+        assert_counts_consistent(self.dir.path());
     }
 }
 
-fn report(task: &Leased) -> TaskDone {
+fn successful_report(task: &Leased) -> TaskDone {
     TaskDone {
         task: task.task,
         delivery: task.delivery,
@@ -212,7 +212,7 @@ fn skipped_counts(reasons: &[(Reason, u64)]) -> BTreeMap<Reason, u64> {
 }
 
 /// Checks the file as another program would.
-fn assert_conserved(dir: &Path) {
+fn assert_counts_consistent(dir: &Path) {
     let db = Connection::open(dir.join(FILE_NAME)).unwrap();
     let faults = "
         SELECT 'crawl ' || c.id FROM crawls c WHERE app_id <> '' AND (

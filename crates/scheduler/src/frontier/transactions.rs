@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use webfill_wire::CrawlKey;
 
-use super::changes::{Applied, note_applied};
+use super::changes::{Applied, note_applied_position};
 use super::context::Context;
 use super::crawl::Crawl;
 use super::error::FrontierError;
@@ -58,12 +58,12 @@ impl Transactions {
             Ok(changes)
         })?;
         if self.cx.recorder.is_none() {
-            self.note_durable();
+            self.finish_transaction();
         }
         Ok(())
     }
 
-    fn note_durable(&mut self) {
+    fn finish_transaction(&mut self) {
         self.in_transaction = false;
         self.cx.seen.delete_merged_files();
     }
@@ -75,7 +75,7 @@ impl Transactions {
         }
         let (changes, total) = self.run("record the changes", |cx| {
             let changes = match &mut cx.recorder {
-                Some(recorder) => recorder.take(&cx.db)?,
+                Some(recorder) => recorder.take_changes(&cx.db)?,
                 None => Vec::new(),
             };
             Ok((changes, cx.db.total_changes()))
@@ -87,11 +87,11 @@ impl Transactions {
     /// Makes everything durable that was committed since the last call, with its position in the journal.
     pub(super) fn make_durable(&mut self, applied: Applied) -> Result<(), FrontierError> {
         self.changes = self.run("keep the journal's commits", |cx| {
-            note_applied(&cx.db, applied)?;
+            note_applied_position(&cx.db, applied)?;
             cx.db.prepare_cached("COMMIT")?.execute([])?;
             Ok(cx.db.total_changes())
         })?;
-        self.note_durable();
+        self.finish_transaction();
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::task_rows::{EndedTask, read_outcome};
 const MOST_LISTED: i64 = 50;
 
 /// How many retries a task has had since it was fed or reopened.
-pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
+pub(super) fn count_used_retries(db: &Connection, task: TaskId) -> Result<usize> {
     let sql = "SELECT count(*) FROM tries WHERE task = ?1 AND counts = 1";
     let mut count = db.prepare_cached(sql)?;
     count.query_row([task as i64], |row| {

@@ -60,7 +60,7 @@ pub(super) fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
 impl Releases<'_> {
     /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
     /// waited.
-    pub fn set_browsers(&mut self, browsers: bool) {
+    pub fn set_has_browsers(&mut self, browsers: bool) {
         if self.0.cx.lanes.browsers != browsers {
             // The turns of these sites need another lane from now on.
             let scripted = self.0.cx.lanes.scripted.iter();

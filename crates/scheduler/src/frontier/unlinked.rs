@@ -79,7 +79,7 @@ enum DueAction {
 impl Runs<'_> {
     /// Queues the next unlinked pages of a run that has found everything: at most `most`, those that have waited
     /// longest first. Returns whether there may be more.
-    pub fn queue_unlinked(
+    pub fn queue_unlinked_pages(
         &mut self,
         crawl: CrawlKey,
         most: usize,
@@ -208,7 +208,7 @@ fn queue_check(
 }
 
 /// Notes that the run has found a page.
-pub(super) fn clear_lost(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
+pub(super) fn mark_page_found(batch: &mut FeedBatch<'_>, task: TaskId) -> Result<()> {
     let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
     let mut update = batch.db.prepare_cached(sql)?;
     update.execute([task as i64]).map(drop)

@@ -26,7 +26,7 @@ pub(super) fn lease_unreachable(
     now_ms: i64,
     run: &mut LeaseRun,
 ) -> Result<()> {
-    while run.continues(limit)
+    while run.can_continue(limit)
         && let Some(unreachable) = cx.backoff.unreachable.get(&site).copied()
     {
         let Some(crawl) = next_crawl_after(&cx.db, site, unreachable.visited)? else {
@@ -41,10 +41,10 @@ pub(super) fn lease_unreachable(
             }
             continue;
         };
-        let before = run.progress();
+        let before = run.count_dequeued();
         let has_more = end_older_tasks(cx, site, crawl, unreachable, limit, now_ms, run)?;
         if let Some(unreachable) = cx.backoff.unreachable.get_mut(&site) {
-            unreachable.has_ended_tasks |= run.progress() > before;
+            unreachable.has_ended_tasks |= run.count_dequeued() > before;
             if !has_more {
                 unreachable.visited = crawl;
             }
@@ -70,7 +70,7 @@ fn end_older_tasks(
         run.closed += closed;
         return Ok(closed == most);
     }
-    let room = lease::allowance_at(cx, site, crawl, now_ms)?;
+    let room = lease::allowance_or_hold_at(cx, site, crawl, now_ms)?;
     if room == 0 {
         run.held += 1;
         sites::hold_crawl_at(&cx.db, site, crawl)?;
@@ -83,7 +83,7 @@ fn end_older_tasks(
         run.passed += 1;
         return Ok(false);
     }
-    run.closed += lease::close_excluded(cx, site, crawl, &mut older, now_ms)?;
+    run.closed += lease::end_excluded_tasks(cx, site, crawl, &mut older, now_ms)?;
     hand_out_to_end(cx, site, crawl, older, unreachable.outcome, run)?;
     Ok(has_more)
 }

@@ -68,7 +68,7 @@ impl Appends {
     }
 
     /// Adds the record with which a tenure begins.
-    pub fn add_begin(&mut self) -> u64 {
+    pub fn add_tenure_begin(&mut self) -> u64 {
         self.push(Content::Begins);
         self.last_number()
     }
@@ -88,7 +88,7 @@ impl Appends {
     }
 
     /// The number of the last record that is known to be in the journal.
-    pub fn last_appended(&self) -> u64 {
+    pub fn last_appended_number(&self) -> u64 {
         self.appended
     }
 
@@ -103,7 +103,7 @@ impl Appends {
     }
 
     /// The next command, unless one is under way.
-    pub fn next_command(&mut self) -> Option<Vec<Record>> {
+    pub fn begin_next_command(&mut self) -> Option<Vec<Record>> {
         if self.under_way > 0 || self.waiting.is_empty() {
             return None;
         }

@@ -111,7 +111,7 @@ impl JournalBounds {
     }
 
     /// The number before which records are removed now, if the journal is too large and a snapshot has applied them.
-    pub fn take_cut(&mut self) -> Option<u64> {
+    pub fn take_cut_position(&mut self) -> Option<u64> {
         let mut cut = None;
         while self.bytes() > self.kept_bytes {
             let oldest = self.earlier.or_else(|| self.parts.front().copied());
@@ -163,28 +163,28 @@ mod tests {
         for number in 1..=20 {
             bounds.add(50, number);
         }
-        assert_eq!(bounds.take_cut(), None);
+        assert_eq!(bounds.take_cut_position(), None);
         bounds.note_survey(&survey(Some((1, 20)), 0, 3));
-        assert_eq!(bounds.take_cut(), Some(2));
+        assert_eq!(bounds.take_cut_position(), Some(2));
         bounds.note_survey(&survey(Some((2, 20)), 0, 20));
-        assert_eq!(bounds.take_cut(), Some(4));
-        assert_eq!(bounds.take_cut(), None);
+        assert_eq!(bounds.take_cut_position(), Some(4));
+        assert_eq!(bounds.take_cut_position(), None);
         bounds.add(50, 21);
-        assert_eq!(bounds.take_cut(), Some(6));
+        assert_eq!(bounds.take_cut_position(), Some(6));
     }
 
     #[test]
     fn what_was_there_before_counts_until_a_snapshot_has_applied_it() {
         let mut bounds = JournalBounds::new(800);
         bounds.note_survey(&survey(Some((1, 100)), 900, 0));
-        assert_eq!(bounds.take_cut(), None);
+        assert_eq!(bounds.take_cut_position(), None);
         assert!(bounds.is_snapshot_due(899 * SHARE_OF_FILE, false));
         assert!(!bounds.is_snapshot_due(900 * SHARE_OF_FILE, false));
         assert!(bounds.is_snapshot_due(449 * SHARE_OF_FILE, true));
         assert!(!bounds.is_snapshot_due(450 * SHARE_OF_FILE, true));
         bounds.note_survey(&survey(Some((1, 100)), 900, 100));
         assert!(!bounds.is_snapshot_due(1, false));
-        assert_eq!(bounds.take_cut(), Some(100));
+        assert_eq!(bounds.take_cut_position(), Some(100));
     }
 
     #[test]

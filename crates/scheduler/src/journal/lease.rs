@@ -40,7 +40,7 @@ impl LeaseWatch {
 
     /// Notes what a read has shown; `now_ms`: when its answer came. While no read is answered, nobody can renew the
     /// lease either: that time does not count against its holder, so that an election of the store causes no takeover.
-    pub fn note(&mut self, lease: Lease, now_ms: u64) {
+    pub fn note_lease(&mut self, lease: Lease, now_ms: u64) {
         let most_between_ms = self.lasts_ms / 2;
         let known = self.seen.filter(|seen| {
             let is_same = (seen.lease.epoch, seen.lease.turn) == (lease.epoch, lease.turn);

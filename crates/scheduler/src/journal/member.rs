@@ -163,8 +163,8 @@ impl Member {
     }
 
     /// Sends the records that wait, unless some are on their way.
-    fn send_next(&mut self, now_ms: u64) {
-        let next = self.appends.as_mut().and_then(Appends::next_command);
+    fn send_next_command(&mut self, now_ms: u64) {
+        let next = self.appends.as_mut().and_then(Appends::begin_next_command);
         if let Some(records) = next {
             self.command_sent_ms = now_ms;
             self.requests.push(JournalRequest::Append(records));
@@ -183,7 +183,7 @@ impl Member {
                 lease,
             } => self.on_read(records, is_end, lease, now_ms),
             JournalAnswer::Taken { epoch, sent_ms } => {
-                self.on_taken(epoch, sent_ms, now_ms);
+                self.on_lease_taken(epoch, sent_ms, now_ms);
                 Ok(Progress::Nothing)
             }
             JournalAnswer::Renewed {
@@ -213,9 +213,9 @@ impl Member {
         }
         let mut commits = Vec::new();
         for record in records {
-            commits.extend(self.reader.take(record)?);
+            commits.extend(self.reader.add_record(record)?);
         }
-        self.watch.note(lease, now_ms);
+        self.watch.note_lease(lease, now_ms);
         if !is_end {
             self.request_read(now_ms);
         } else if let Some(tenure) = self.tenure {
@@ -234,7 +234,7 @@ impl Member {
     }
 
     /// If the lease was taken, reads again: the former dispatcher may have added records since the last read.
-    fn on_taken(&mut self, epoch: Option<u64>, sent_ms: u64, now_ms: u64) {
+    fn on_lease_taken(&mut self, epoch: Option<u64>, sent_ms: u64, now_ms: u64) {
         if let (Some(epoch), None) = (epoch, self.tenure) {
             self.tenure = Some(Tenure::begin(epoch, self.terms.lease_ms, sent_ms));
             self.request_read(now_ms);
@@ -253,9 +253,9 @@ impl Member {
             ..
         } = self.terms;
         let mut appends = Appends::new(tenure.epoch, last, part_bytes, pending_bytes);
-        appends.add_begin();
+        appends.add_tenure_begin();
         self.appends = Some(appends);
-        self.send_next(now_ms);
+        self.send_next_command(now_ms);
     }
 
     fn on_renewed(&mut self, epoch: u64, is_held: bool, sent_ms: u64) -> Progress {
@@ -301,13 +301,13 @@ impl Member {
                 Ok(Progress::Nothing)
             }
             Ok(()) if self.is_serving => {
-                self.send_next(now_ms);
+                self.send_next_command(now_ms);
                 Ok(Progress::Advanced)
             }
             Ok(()) if appends.is_idle() => {
-                let begins = Record::begins(appends.last_appended(), tenure.epoch);
+                let begins = Record::epoch_start(appends.last_appended_number(), tenure.epoch);
                 self.is_serving = true;
-                Ok(Progress::Serve(self.reader.take(begins)?))
+                Ok(Progress::Serve(self.reader.add_record(begins)?))
             }
             Ok(()) => Ok(Progress::Nothing),
         }
@@ -320,14 +320,14 @@ impl Member {
             Some(appends) => appends.add(changes),
             None => 0,
         };
-        self.send_next(now_ms);
+        self.send_next_command(now_ms);
         number
     }
 
     /// Whether effects that wait for this record may leave now.
-    pub fn may_leave(&self, number: u64, now_ms: u64) -> bool {
+    pub fn can_release_effects(&self, number: u64, now_ms: u64) -> bool {
         let is_in_force = self.tenure.is_some_and(|tenure| tenure.is_in_force(now_ms));
-        is_in_force && number <= self.last_appended()
+        is_in_force && number <= self.last_appended_number()
     }
 
     /// Until when effects may leave, if there is no further renewal.
@@ -336,8 +336,10 @@ impl Member {
     }
 
     /// The number of the last record that is known to be in the journal.
-    pub fn last_appended(&self) -> u64 {
-        self.appends.as_ref().map_or(0, Appends::last_appended)
+    pub fn last_appended_number(&self) -> u64 {
+        self.appends
+            .as_ref()
+            .map_or(0, Appends::last_appended_number)
     }
 
     /// Whether every commit is in the journal.
@@ -360,7 +362,7 @@ impl Member {
     }
 
     /// The number of the last record that was read.
-    pub fn last_read(&self) -> u64 {
+    pub fn last_read_number(&self) -> u64 {
         self.reader.last_number()
     }
 

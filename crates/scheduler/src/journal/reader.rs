@@ -47,7 +47,7 @@ impl JournalReader {
     }
 
     /// Takes the next record. Returns the commit that it completes. A record that was read before is skipped.
-    pub fn take(&mut self, record: Record) -> Result<Option<ReadCommit>, JournalFault> {
+    pub fn add_record(&mut self, record: Record) -> Result<Option<ReadCommit>, JournalFault> {
         let Record {
             number,
             epoch,

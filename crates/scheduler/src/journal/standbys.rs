@@ -39,7 +39,7 @@ pub struct StandbysReport {
 
 impl AppendTimes {
     /// Notes the last number that is in the journal now.
-    pub fn note(&mut self, number: u64, now_ms: u64) {
+    pub fn note_last_number(&mut self, number: u64, now_ms: u64) {
         self.0.push_back((now_ms, number));
         if self.0.len() > MOST_TIMES {
             self.0.pop_front();
@@ -87,7 +87,7 @@ impl StandbysReport {
     }
 
     /// The one that could continue first.
-    pub fn least_behind(&self) -> Option<&StandbyReport> {
+    pub fn least_behind_standby(&self) -> Option<&StandbyReport> {
         self.present_dispatchers()
             .min_by_key(|standby| standby.behind_records)
     }
@@ -119,7 +119,7 @@ mod tests {
     fn a_standby_is_behind_since_the_first_record_that_it_had_not_applied() {
         let mut times = AppendTimes::default();
         for (now_ms, number) in [(1_000, 10), (2_000, 20), (3_000, 20), (4_000, 30)] {
-            times.note(number, now_ms);
+            times.note_last_number(number, now_ms);
         }
         assert_eq!(times.lag_of(30, 4_500), (0, 0));
         assert_eq!(times.lag_of(31, 4_500), (0, 0));

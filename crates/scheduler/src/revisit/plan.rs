@@ -144,7 +144,7 @@ impl Plan {
     }
 
     /// The key of a page that was never checked.
-    pub fn key_of_new(&self, priority: u8) -> i64 {
+    pub fn key_of_new_page(&self, priority: u8) -> i64 {
         let ahead_ms = NEW_AHEAD_MS.min(self.period_ms / 2);
         // New pages are ordered by their priorities.
         let behind_ms = i64::from(u8::MAX - priority);
@@ -152,7 +152,7 @@ impl Plan {
     }
 
     /// The key of a page that was last checked at this time, whatever the check's result.
-    pub fn key(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
+    pub fn key_of_checked_page(&self, task: u64, slot: u8, per_day: f64, checked_ms: i64) -> i64 {
         if pseudo_random(task) < self.share_checked_each_run(slot) {
             let ahead_ms = match (is_listing(slot), self.has_listings) {
                 (true, true) => self.period_ms.saturating_add(LONGEST_GAP_MS),
@@ -192,7 +192,7 @@ mod tests {
 
     fn key(plan: &Plan, per_day: f64, is_listing: bool, days_ago: i64) -> i64 {
         let checked_ms = (1_000 - days_ago) * DAY_MS;
-        plan.key(7, slot_of(per_day, is_listing), per_day, checked_ms)
+        plan.key_of_checked_page(7, slot_of(per_day, is_listing), per_day, checked_ms)
     }
 
     #[test]
@@ -203,8 +203,8 @@ mod tests {
         );
         let order = [
             key(&plan, 0.5, true, 1),
-            plan.key_of_new(50),
-            plan.key_of_new(40),
+            plan.key_of_new_page(50),
+            plan.key_of_new_page(40),
             key(&plan, 1.0, false, 1),
             key(&plan, 0.01, false, 60),
             key(&plan, 0.01, false, 10),
@@ -257,8 +257,8 @@ mod tests {
         for budget in [None, Some(0), Some(1), Some(u64::MAX)] {
             let plan = Plan::new(&pages, budget, (i64::MAX, i64::MAX));
             for checked_ms in [i64::MIN, 0, i64::MAX] {
-                plan.key(u64::MAX, SLOTS - 1, f64::INFINITY, checked_ms);
-                plan.key(0, 0, 0.0, checked_ms);
+                plan.key_of_checked_page(u64::MAX, SLOTS - 1, f64::INFINITY, checked_ms);
+                plan.key_of_checked_page(0, 0, 0.0, checked_ms);
             }
         }
     }

@@ -34,7 +34,7 @@ impl Patterns {
     }
 
     /// Whether one of the patterns matches; `None` for an empty list.
-    pub(super) fn match_any(&self, url: &str) -> Option<bool> {
+    pub(super) fn matches_any(&self, url: &str) -> Option<bool> {
         let compile = || {
             let compiled = compile_patterns(self.list, &self.texts);
             compiled.expect("what was compiled once is compiled again")
@@ -49,8 +49,8 @@ impl Patterns {
     }
 
     /// The memory of the compiled patterns; `None` if they are not compiled.
-    pub(super) fn compiled_bytes(&self) -> Option<usize> {
+    pub(super) fn memory_bytes(&self) -> Option<usize> {
         let compiled = self.compiled.get()?.as_ref()?;
-        Some(compiled.bytes())
+        Some(compiled.memory_bytes())
     }
 }

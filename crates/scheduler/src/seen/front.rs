@@ -129,10 +129,10 @@ impl LookupCache {
 impl FilterRebuild {
     /// The key up to which to read; `None`: to the end.
     fn next_end_key(&self, runs: &[Run], slices: u64) -> Option<u64> {
-        let largest = runs.iter().max_by_key(|run| run.slices())?;
+        let largest = runs.iter().max_by_key(|run| run.slice_count())?;
         let end = largest
             .slice_of(self.next_key)
             .saturating_add(slices.max(1));
-        (end < largest.slices()).then(|| largest.first_key_of(end))
+        (end < largest.slice_count()).then(|| largest.first_key_of(end))
     }
 }

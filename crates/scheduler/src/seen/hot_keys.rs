@@ -50,16 +50,16 @@ impl HotKeys {
     /// See [`CacheLines::prefetch`].
     pub(super) fn prefetch(&self, key: u64) -> u64 {
         let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
-        self.segments[segment].prefetch(within_segment(key))
+        self.segments[segment].prefetch(key_within_segment(key))
     }
 
     fn line_of(&mut self, key: u64) -> &mut [u64; 8] {
         let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
-        self.segments[segment].line_of(within_segment(key))
+        self.segments[segment].line_of(key_within_segment(key))
     }
 }
 
-fn within_segment(key: u64) -> u64 {
+fn key_within_segment(key: u64) -> u64 {
     key << SEGMENT_BITS
 }
 
@@ -72,7 +72,7 @@ fn copy_with_lines(old: &CacheLines, lines: usize) -> CacheLines {
     let mut new = CacheLines::new(lines);
     for line in old.words().chunks_exact(8) {
         let held = line.iter().rev().filter(|key| **key != 0);
-        held.for_each(|key| push_front(new.line_of(within_segment(*key)), *key));
+        held.for_each(|key| push_front(new.line_of(key_within_segment(*key)), *key));
     }
     new
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::seen::tests::keys;
 
-    fn bytes(hot: &HotKeys) -> usize {
+    fn cache_bytes(hot: &HotKeys) -> usize {
         let lines: usize = hot.segments.iter().map(CacheLines::count).sum();
         lines * LINE_BYTES
     }
@@ -104,10 +104,10 @@ mod tests {
         hot.resize(1_000, 1 << 20);
         keys(1, 500).for_each(|key| hot.insert(key));
         hot.resize(u64::MAX, 1 << 20);
-        assert_eq!(bytes(&hot), 1 << 20);
+        assert_eq!(cache_bytes(&hot), 1 << 20);
         assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 450);
         hot.resize(u64::MAX, 1 << 16);
-        assert_eq!(bytes(&hot), 1 << 16);
+        assert_eq!(cache_bytes(&hot), 1 << 16);
         assert!(keys(1, 500).filter(|key| hot.contains(*key)).count() > 400);
     }
 }

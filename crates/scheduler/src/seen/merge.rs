@@ -27,23 +27,26 @@ impl Merge {
         })
     }
 
-    pub(super) fn slices(&self) -> u64 {
-        self.output.slices()
+    pub(super) fn slice_count(&self) -> u64 {
+        self.output.slice_count()
     }
 
     /// The number of merged runs.
-    pub(super) fn sources(&self) -> usize {
+    pub(super) fn source_count(&self) -> usize {
         self.sources.len()
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.written == self.output.slices()
+        self.written == self.output.slice_count()
     }
 
     /// Writes up to `most` slices of the output.
     pub(super) fn advance(&mut self, most: u64) -> Result<()> {
         let mut entries = Vec::new();
-        let end = self.output.slices().min(self.written.saturating_add(most));
+        let end = self
+            .output
+            .slice_count()
+            .min(self.written.saturating_add(most));
         while self.written < end {
             entries.clear();
             self.collect_next_slice(&mut entries)?;
@@ -114,7 +117,7 @@ impl RunReader {
     }
 
     fn peek(&mut self) -> Result<Option<Entry>> {
-        while self.next == self.entries.len() && self.slices_read < self.run.slices() {
+        while self.next == self.entries.len() && self.slices_read < self.run.slice_count() {
             self.entries.clear();
             self.next = 0;
             self.run.read_slice(self.slices_read, &mut self.entries)?;

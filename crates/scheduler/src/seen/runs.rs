@@ -62,7 +62,7 @@ struct RunFile {
 }
 
 impl Run {
-    pub(super) fn slices(&self) -> u64 {
+    pub(super) fn slice_count(&self) -> u64 {
         self.layout.slices
     }
 
@@ -80,21 +80,21 @@ impl Run {
 
     pub(super) fn contains(&self, key: u64) -> Result<bool> {
         let slice = self.slice_of(key);
-        let keys = self.count(slice) * self.layout.widths.key;
-        self.with_bytes(slice, keys, |slice| slice.position(key).is_some())
+        let keys = self.count_entries(slice) * self.layout.widths.key;
+        self.with_slice_bytes(slice, keys, |slice| slice.position(key).is_some())
     }
 
     /// The task of a key, if it is in this run.
     pub(super) fn find(&self, key: u64) -> Result<Option<u64>> {
         let slice = self.slice_of(key);
-        let entries = self.count(slice) * self.layout.widths.entry_bytes();
-        self.with_bytes(slice, entries, |slice| slice.find(key))
+        let entries = self.count_entries(slice) * self.layout.widths.entry_bytes();
+        self.with_slice_bytes(slice, entries, |slice| slice.find(key))
     }
 
     /// Appends the entries of a slice, in ascending order.
     pub(super) fn read_slice(&self, slice: u64, entries: &mut Vec<Entry>) -> Result<()> {
-        let bytes = self.count(slice) * self.layout.widths.entry_bytes();
-        self.with_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
+        let bytes = self.count_entries(slice) * self.layout.widths.entry_bytes();
+        self.with_slice_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
     }
 
     /// Appends the entries with keys from `from` up to but excluding `end`, in ascending order.
@@ -104,7 +104,7 @@ impl Run {
         end: Option<u64>,
         entries: &mut Vec<Entry>,
     ) -> Result<()> {
-        let last = end.map_or(self.slices() - 1, |end| self.slice_of(end - 1));
+        let last = end.map_or(self.slice_count() - 1, |end| self.slice_of(end - 1));
         for slice in self.slice_of(from)..=last {
             self.read_slice(slice, entries)?;
         }
@@ -127,13 +127,13 @@ impl Run {
         run_file_error("read", path, error)
     }
 
-    fn count(&self, slice: u64) -> usize {
+    fn count_entries(&self, slice: u64) -> usize {
         let slice = slice as usize;
         (self.stored.starts[slice + 1] - self.stored.starts[slice]) as usize
     }
 
     /// Reads the first bytes of a slice.
-    fn with_bytes<T>(
+    fn with_slice_bytes<T>(
         &self,
         slice: u64,
         count: usize,
@@ -153,7 +153,11 @@ impl Run {
         };
         let done = self.stored.file.read_exact_at(bytes, place);
         done.map_err(|error| self.mark_damaged(&error))?;
-        Ok(read(self.layout.decode(slice, self.count(slice), bytes)))
+        Ok(read(self.layout.decode(
+            slice,
+            self.count_entries(slice),
+            bytes,
+        )))
     }
 }
 
@@ -198,7 +202,7 @@ impl RunWriter {
         })
     }
 
-    pub(super) fn slices(&self) -> u64 {
+    pub(super) fn slice_count(&self) -> u64 {
         self.layout.slices
     }
 
@@ -219,7 +223,7 @@ impl RunWriter {
     /// Writes one slice, which must come after those written before; skipped slices are empty. The entries must be in
     /// ascending order and belong to the slice.
     pub(super) fn write_slice(&mut self, slice: u64, entries: &[Entry]) -> Result<()> {
-        let written = self.written_entries();
+        let written = self.count_written_entries();
         self.starts.resize(slice as usize + 1, written);
         let bytes = self.layout.encode(slice, entries);
         self.unsynced_bytes += bytes.len() as u64;
@@ -236,13 +240,13 @@ impl RunWriter {
     }
 
     /// The number of entries written so far, which is recorded for the next slice.
-    fn written_entries(&self) -> u32 {
+    fn count_written_entries(&self) -> u32 {
         self.starts.last().copied().unwrap_or(0)
     }
 
     /// Syncs the file, and names it in the table.
     pub(super) fn finish(mut self, db: &Connection) -> Result<Run> {
-        let written = self.written_entries();
+        let written = self.count_written_entries();
         self.starts.resize(self.layout.slices as usize + 1, written);
         let directory: Vec<u8> = self.starts.iter().flat_map(|n| n.to_le_bytes()).collect();
         let path = self.path;
@@ -278,7 +282,7 @@ pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
     while let Some(row) = rows.next()? {
         let number = |column| row.get::<_, i64>(column).map(|n| n as u64);
         let path = folder.join(row.get::<_, String>(0)?);
-        match read(&path, number(1)?, number(2)?, number(3)?) {
+        match open_run(&path, number(1)?, number(2)?, number(3)?) {
             Ok(run) => runs.push(run),
             Err(error) if is_lost(&error) => {
                 tracing::warn!(
@@ -305,7 +309,7 @@ fn is_lost(error: &io::Error) -> bool {
     )
 }
 
-fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> {
+fn open_run(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> {
     let layout = Layout::new(slices, last_task);
     let file = File::open(path)?;
     let directory_bytes = (slices + 1) * 4;
@@ -342,7 +346,7 @@ pub(super) fn damaged_error() -> io::Error {
 fn delete_unused_files(folder: &Path, runs: &[Run]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if is_a_runs_name(&entry.file_name()) && runs.iter().all(|run| run.stored.path != path) {
+        if is_run_file_name(&entry.file_name()) && runs.iter().all(|run| run.stored.path != path) {
             delete(&path);
         }
     }
@@ -360,7 +364,7 @@ pub(super) fn delete(path: &Path) {
 }
 
 /// Whether a file has the name of a run. All other files in the folder are left alone.
-fn is_a_runs_name(name: &OsStr) -> bool {
+fn is_run_file_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let id = name.strip_suffix(ENDING);
     id.is_some_and(|id| id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))

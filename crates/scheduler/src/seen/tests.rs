@@ -19,14 +19,20 @@ pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
 const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
 /// The folder of the database.
-fn state(db: &Connection) -> &Path {
+fn database_folder(db: &Connection) -> &Path {
     Path::new(db.path().unwrap()).parent().unwrap()
 }
 
 fn open_index() -> (TempDir, Connection, SeenUrls) {
     let (dir, db) = empty_database();
     db.execute_batch("BEGIN").unwrap();
-    let seen = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
+    let seen = SeenUrls::open(
+        &db,
+        database_folder(&db),
+        LEAST,
+        DroppedParameters::with_defaults(),
+    )
+    .unwrap();
     (dir, db, seen)
 }
 
@@ -58,7 +64,7 @@ fn few_runs_remain_and_merged_ones_are_freed() {
     insert_all(&mut seen, &db, keys(1, 200_000));
     assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
     let files = |db: &Connection| {
-        let folder = state(db).join(runs::FOLDER);
+        let folder = database_folder(db).join(runs::FOLDER);
         fs::read_dir(folder).unwrap().count()
     };
     seen.advance_merge(&db, u64::MAX).unwrap();
@@ -80,8 +86,13 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
         if seen.merge.is_some() && nth % 7 == 0 {
             merging += 1;
             let tail = std::mem::take(&mut seen.tail);
-            seen =
-                SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
+            seen = SeenUrls::open(
+                &db,
+                database_folder(&db),
+                LEAST,
+                DroppedParameters::with_defaults(),
+            )
+            .unwrap();
             seen.tail = tail;
             seen.last_task = nth as u64 + 1;
         }
@@ -112,9 +123,14 @@ fn keys_differ_by_crawl_and_by_database() {
     let key = seen.key(1, "http://a.org/");
     assert_eq!(
         key,
-        SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults())
-            .unwrap()
-            .key(1, "http://a.org/")
+        SeenUrls::open(
+            &db,
+            database_folder(&db),
+            LEAST,
+            DroppedParameters::with_defaults()
+        )
+        .unwrap()
+        .key(1, "http://a.org/")
     );
     assert_ne!(key, seen.key(2, "http://a.org/"));
     assert_ne!(key, other.key(1, "http://a.org/"));
@@ -127,7 +143,7 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     let tail = std::mem::take(&mut seen.tail);
     let mut seen = SeenUrls::open_with_read_speed(
         &db,
-        state(&db),
+        database_folder(&db),
         LEAST,
         DroppedParameters::with_defaults(),
         1,
@@ -159,13 +175,18 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     let (_dir, db, mut seen) = open_index();
     insert_all(&mut seen, &db, keys(1, 3_000));
     seen.delete_merged_files();
-    let folder = state(&db).join(runs::FOLDER);
+    let folder = database_folder(&db).join(runs::FOLDER);
     fs::write(folder.join("notes.txt"), "of somebody else").unwrap();
     fs::write(folder.join("0123456789abcdef.run"), "half of it").unwrap();
-    let runs = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults())
-        .unwrap()
-        .runs
-        .len();
+    let runs = SeenUrls::open(
+        &db,
+        database_folder(&db),
+        LEAST,
+        DroppedParameters::with_defaults(),
+    )
+    .unwrap()
+    .runs
+    .len();
     assert!(runs > 0);
     let left = fs::read_dir(&folder).unwrap().count();
     assert_eq!(left, runs + 1, "the runs, and what is not ours");
@@ -184,7 +205,7 @@ fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
     }
     let mut seen = SeenUrls::open_with_read_speed(
         &db,
-        state(&db),
+        database_folder(&db),
         LEAST,
         DroppedParameters::with_defaults(),
         1,
@@ -209,7 +230,13 @@ fn a_run_that_is_lost_ends_the_index_and_those_before_it_are_kept() {
         .unwrap()
         .set_len(100)
         .unwrap();
-    let kept = SeenUrls::open(&db, state(&db), LEAST, DroppedParameters::with_defaults()).unwrap();
+    let kept = SeenUrls::open(
+        &db,
+        database_folder(&db),
+        LEAST,
+        DroppedParameters::with_defaults(),
+    )
+    .unwrap();
     assert_eq!(kept.runs.len(), seen.runs.len() - 1);
     assert!(!last.exists());
     for run in &kept.runs {

@@ -2,7 +2,7 @@ use webfill_wire::{Delivery, Evidence, SiteClock};
 
 use super::*;
 
-fn table() -> BackoffTable {
+fn backoff_table() -> BackoffTable {
     BackoffTable {
         robots: vec![1.0, 10.0],
         unreachable: vec![1.0],
@@ -14,7 +14,7 @@ fn table() -> BackoffTable {
 
 fn fail(state: &mut SiteState, reason: BackoffReason, now_ms: i64) -> Verdict {
     let certain = matches!(reason, BackoffReason::Robots | BackoffReason::Dns);
-    state.on_failure(reason, certain, true, &table(), now_ms)
+    state.on_failure(reason, certain, true, &backoff_table(), now_ms)
 }
 
 fn backing_off(until_ms: i64) -> Phase {
@@ -24,7 +24,7 @@ fn backing_off(until_ms: i64) -> Phase {
 #[test]
 fn the_first_contact_that_fails_makes_the_site_back_off() {
     let mut state = SiteState::default();
-    let verdict = state.on_failure(BackoffReason::Robots, true, false, &table(), 500);
+    let verdict = state.on_failure(BackoffReason::Robots, true, false, &backoff_table(), 500);
     assert_eq!(
         (verdict, state.phase),
         (Verdict::SiteBackoffs, backing_off(1_500))
@@ -65,7 +65,7 @@ fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
 #[test]
 fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
-    state.on_failure(BackoffReason::Robots, true, false, &table(), 0);
+    state.on_failure(BackoffReason::Robots, true, false, &backoff_table(), 0);
     // An attempt from before the backoff.
     assert_eq!(
         fail(&mut state, BackoffReason::Robots, 999),
@@ -81,7 +81,7 @@ fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
         fail(&mut state, BackoffReason::Robots, 11_000),
         Verdict::Unreachable
     );
-    state.back_off_for_new_tasks(&table(), 20_000);
+    state.back_off_for_new_tasks(&backoff_table(), 20_000);
     assert_eq!(state.phase, backing_off(30_000));
     assert_eq!(
         fail(&mut state, BackoffReason::Robots, 30_000),
@@ -112,7 +112,7 @@ fn rests_shrink_by_success() {
 fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
     let mut state = SiteState::default();
     let block = |state: &mut SiteState, now_ms| {
-        state.on_failure(BackoffReason::Blocked, true, true, &table(), now_ms)
+        state.on_failure(BackoffReason::Blocked, true, true, &backoff_table(), now_ms)
     };
     assert_eq!(block(&mut state, 0), Verdict::SiteBackoffs);
     assert_eq!(state.phase, backing_off(1_000));
@@ -127,7 +127,7 @@ fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
 #[test]
 fn the_fifth_refusal_in_a_row_is_a_block() {
     let mut state = SiteState::default();
-    let mut refuse = || state.on_failure(BackoffReason::Blocked, false, true, &table(), 0);
+    let mut refuse = || state.on_failure(BackoffReason::Blocked, false, true, &backoff_table(), 0);
     let verdicts: Vec<Verdict> = (0..5).map(|_| refuse()).collect();
     assert_eq!(verdicts[..4], [Verdict::OwnFailure; 4]);
     assert_eq!(verdicts[4], Verdict::SiteBackoffs);

@@ -159,11 +159,11 @@ pub fn note_known_client<B>(request: &Request<B>) {
 mod tests {
     use super::*;
 
-    fn address(last: u8) -> IpAddr {
+    fn loopback_address(last: u8) -> IpAddr {
         IpAddr::from([127, 0, 0, last])
     }
 
-    fn is_there(place: &ConnectionPermit) -> bool {
+    fn is_held(place: &ConnectionPermit) -> bool {
         let held = place.places.held.lock().unwrap();
         held.count(|other| other.number == place.number) == 1
     }
@@ -172,7 +172,7 @@ mod tests {
     fn one_address_holds_few_places_and_others_still_find_theirs() {
         let places = Arc::new(ConnectionPermits::new(64));
         let take = |last: u8| {
-            let place = places.try_take(address(last))?;
+            let place = places.try_take(loopback_address(last))?;
             place.note_known();
             Some(place)
         };
@@ -191,20 +191,20 @@ mod tests {
     #[test]
     fn strangers_make_room_for_each_other_and_known_clients_stay() {
         let places = Arc::new(ConnectionPermits::new(2));
-        let known = places.try_take(address(1)).unwrap();
+        let known = places.try_take(loopback_address(1)).unwrap();
         known.note_known();
         let idle: Vec<Arc<ConnectionPermit>> = (0..60)
-            .filter_map(|number| places.try_take(address(2 + number % 6)))
+            .filter_map(|number| places.try_take(loopback_address(2 + number % 6)))
             .collect();
-        let held = || idle.iter().filter(|place| is_there(place)).count();
+        let held = || idle.iter().filter(|place| is_held(place)).count();
         assert_eq!(held(), MOST_STRANGERS);
-        let late = places.try_take(address(9)).unwrap();
+        let late = places.try_take(loopback_address(9)).unwrap();
         for _ in 0..200 {
-            places.try_take(address(2)).unwrap();
+            places.try_take(loopback_address(2)).unwrap();
         }
-        assert!(is_there(&known) && is_there(&late));
+        assert!(is_held(&known) && is_held(&late));
         late.note_known();
-        let third = places.try_take(address(10)).unwrap();
+        let third = places.try_take(loopback_address(10)).unwrap();
         third.note_known();
         let held = places.held.lock().unwrap();
         assert_eq!(held.count(|other| other.is_known), 2, "no more than these");
@@ -213,12 +213,12 @@ mod tests {
     #[test]
     fn a_connection_that_loses_its_place_is_notified() {
         let places = Arc::new(ConnectionPermits::new(64));
-        let first = places.try_take(address(2)).unwrap();
+        let first = places.try_take(loopback_address(2)).unwrap();
         let _others: Vec<_> = (0..MOST_OF_ONE)
-            .map(|_| places.try_take(address(2)))
+            .map(|_| places.try_take(loopback_address(2)))
             .collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(first.wait_until_revoked());
-        assert!(!is_there(&first));
+        assert!(!is_held(&first));
     }
 }

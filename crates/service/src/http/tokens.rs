@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::Fault;
 use sha2::{Digest, Sha256};
-use webfill_wire::keys::{Rights, is_name};
+use webfill_wire::keys::{Rights, is_valid_name};
 
 /// The first line of every file of tokens; a file without it is refused.
 pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
@@ -127,7 +127,7 @@ fn parse_entry(line: &str) -> Result<(TokenDigest, Bearer), String> {
     let [name, token, rights @ ..] = &words[..] else {
         return Err("expected `NAME TOKEN`".into());
     };
-    if !is_name(name) {
+    if !is_valid_name(name) {
         return Err(format!(
             "`{name}` is no name: 1 to 64 letters, digits, or - _ ."
         ));
@@ -168,7 +168,7 @@ mod tests {
     /// The digest of the text `secret`.
     const DIGEST: &str = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
-    fn list(lines: &[&str]) -> String {
+    fn tokens_text(lines: &[&str]) -> String {
         format!("{TOKENS_HEADING}\n{}\n", lines.join("\n"))
     }
 
@@ -176,7 +176,7 @@ mod tests {
     fn a_token_is_known_by_itself_or_by_its_digest() {
         let plain = format!("shop {PLAIN} apps=shop read-only");
         let hashed = format!("chief {DIGEST}");
-        let tokens = parse(&list(&["# ours", &plain, &hashed])).unwrap();
+        let tokens = parse(&tokens_text(&["# ours", &plain, &hashed])).unwrap();
         let name = |token: &str| tokens.bearer(token).map(|bearer| &*bearer.name);
         assert_eq!(name(PLAIN), Some("shop"));
         assert_eq!(name("secret"), Some("chief"));
@@ -199,13 +199,13 @@ mod tests {
             format!("o:ther {DIGEST}"),
             "other".into(),
         ] {
-            let fault = parse(&list(&[&good, &wrong])).map(drop).unwrap_err();
+            let fault = parse(&tokens_text(&[&good, &wrong])).map(drop).unwrap_err();
             assert!(fault.starts_with("line 3: "), "{fault}");
             assert!(
                 !fault.contains(PLAIN) && !fault.contains("short-secret"),
                 "{fault}"
             );
         }
-        assert!(parse("").is_err() && parse(&list(&[])).is_err());
+        assert!(parse("").is_err() && parse(&tokens_text(&[])).is_err());
     }
 }

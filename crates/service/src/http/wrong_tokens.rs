@@ -31,7 +31,7 @@ impl WrongTokens {
     pub fn count_wrong_token(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(from);
-        if !counted.by_network.contains_key(&from) && !counted.has_room(now) {
+        if !counted.by_network.contains_key(&from) && !counted.try_make_room(now) {
             return false;
         }
         let (wrong, since) = counted.by_network.entry(from).or_insert((0, now));
@@ -55,7 +55,7 @@ impl WrongTokens {
 impl AddressCounts {
     /// Whether a further address can be counted. A full table is cleared of expired entries at most once in a
     /// [`PERIOD`].
-    fn has_room(&mut self, now: Instant) -> bool {
+    fn try_make_room(&mut self, now: Instant) -> bool {
         let is_full = self.by_network.len() >= MOST_ADDRESSES;
         let is_cleared = |cleared| now.duration_since(cleared) < PERIOD;
         if is_full && !self.cleared.is_some_and(is_cleared) {

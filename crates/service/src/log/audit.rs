@@ -15,7 +15,10 @@ use std::path::{Path, PathBuf};
 
 use crate::state::PRIVATE;
 
-use super::file::{FilePosition, file_name, files, link_newest_and_prune, next_place, place_today};
+use super::file::{
+    FilePosition, file_name, link_newest_and_prune, list_log_files, next_position,
+    position_for_today,
+};
 
 /// The name of the log.
 const NAME: &str = "audit";
@@ -38,7 +41,7 @@ impl AuditFile {
     /// Continues the newest file of today, if there is one.
     pub fn open(folder: &Path, max_mib: u64, keep: usize) -> io::Result<AuditFile> {
         std::fs::create_dir_all(folder)?;
-        let place = place_today(folder, NAME)?;
+        let place = position_for_today(folder, NAME)?;
         let (file, settled) = open_at_end(&folder.join(file_name(NAME, place)))?;
         link_newest_and_prune(folder, NAME, place, keep.max(1));
         Ok(AuditFile {
@@ -69,7 +72,7 @@ impl AuditFile {
     /// nothing has changed: the last lines may still change.
     pub fn finish_open_lines(&mut self) -> io::Result<()> {
         let settled = self.settled + self.open;
-        let place = next_place(self.place, settled >= self.max_bytes);
+        let place = next_position(self.place, settled >= self.max_bytes);
         if place == self.place {
             (self.settled, self.open) = (settled, 0);
             return Ok(());
@@ -83,7 +86,7 @@ impl AuditFile {
 
 /// The files of the audit log in a folder, oldest first.
 pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let found = files(folder, NAME)?;
+    let found = list_log_files(folder, NAME)?;
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
@@ -140,7 +143,7 @@ mod tests {
             Folder(std::env::temp_dir().join(folder))
         }
 
-        fn text(&self) -> String {
+        fn read_log(&self) -> String {
             std::fs::read_to_string(self.0.join("audit.log")).unwrap()
         }
     }
@@ -156,17 +159,17 @@ mod tests {
         let folder = Folder::new("open");
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 1\n", false).unwrap();
-        assert_eq!(folder.text(), "fed 1\n");
+        assert_eq!(folder.read_log(), "fed 1\n");
         audit.write(b"stop\n", b"fed 20\n", true).unwrap();
-        assert_eq!(folder.text(), "stop\nfed 20\n");
+        assert_eq!(folder.read_log(), "stop\nfed 20\n");
         audit.finish_open_lines().unwrap();
         audit.write(b"drain\n", b"", true).unwrap();
-        assert_eq!(folder.text(), "stop\nfed 20\ndrain\n");
+        assert_eq!(folder.read_log(), "stop\nfed 20\ndrain\n");
         drop(audit);
         // Another process, which opens the file later, keeps the lines it finds.
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"", b"fed 3\n", false).unwrap();
-        assert_eq!(folder.text(), "stop\nfed 20\ndrain\nfed 3\n");
+        assert_eq!(folder.read_log(), "stop\nfed 20\ndrain\nfed 3\n");
     }
 
     #[test]
@@ -177,7 +180,7 @@ mod tests {
         drop(audit);
         let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
         audit.write(b"three\n", b"", false).unwrap();
-        assert_eq!(folder.text(), "one\ntw\nthree\n");
+        assert_eq!(folder.read_log(), "one\ntw\nthree\n");
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
             .iter()
             .map(|file| std::fs::read_to_string(file).unwrap());
         assert_eq!(texts.collect::<Vec<_>>(), ["c\n", "d\n"]);
-        assert_eq!(folder.text(), "d\n", "the link leads to the newest");
+        assert_eq!(folder.read_log(), "d\n", "the link leads to the newest");
     }
 
     #[test]
@@ -204,17 +207,17 @@ mod tests {
         audit.write(b"", b"fed 1\n", false).unwrap();
         let next = folder
             .0
-            .join(file_name(NAME, next_place(audit.place, true)));
+            .join(file_name(NAME, next_position(audit.place, true)));
         std::fs::create_dir(&next).unwrap();
         for _ in 0..3 {
             audit.finish_open_lines().unwrap_err();
             audit.write(b"", b"fed 2\n", false).unwrap();
         }
-        assert_eq!(folder.text(), "fed 2\n");
+        assert_eq!(folder.read_log(), "fed 2\n");
         std::fs::remove_dir(&next).unwrap();
         audit.finish_open_lines().unwrap();
         audit.write(b"stop\n", b"", false).unwrap();
-        assert_eq!(folder.text(), "stop\n");
+        assert_eq!(folder.read_log(), "stop\n");
         let files = audit_files(&folder.0).unwrap();
         assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), "fed 2\n");
     }

@@ -33,7 +33,7 @@ impl LogFiles {
         max_bytes: u64,
         keep: usize,
     ) -> io::Result<LogFiles> {
-        let place = place_today(folder, name)?;
+        let place = position_for_today(folder, name)?;
         let (file, bytes) = open_for_append(&folder.join(file_name(name, place)))?;
         let mut log = LogFiles {
             folder: folder.to_owned(),
@@ -62,9 +62,9 @@ impl LogFiles {
     }
 
     /// The file that the next line goes to.
-    fn next_place(&self, line_bytes: u64) -> FilePosition {
+    fn next_position(&self, line_bytes: u64) -> FilePosition {
         let is_full = self.bytes > 0 && self.bytes + line_bytes > self.max_bytes;
-        next_place(self.place, is_full)
+        next_position(self.place, is_full)
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosit
     if symlink(file_name(name, newest), &new).is_ok() && std::fs::rename(&new, &link).is_err() {
         let _ = std::fs::remove_file(&new);
     }
-    let found = files(folder, name).unwrap_or_default();
+    let found = list_log_files(folder, name).unwrap_or_default();
     let surplus = found.len().saturating_sub(keep);
     for (_, path) in &found[..surplus] {
         let _ = std::fs::remove_file(path);
@@ -84,7 +84,7 @@ pub(super) fn link_newest_and_prune(folder: &Path, name: &str, newest: FilePosit
 }
 
 /// The file for the next line: a new one each day, and whenever one is full.
-pub(super) fn next_place((day, number): FilePosition, is_full: bool) -> FilePosition {
+pub(super) fn next_position((day, number): FilePosition, is_full: bool) -> FilePosition {
     let today = days_since_epoch();
     match is_full {
         _ if today > day => (today, 1),
@@ -94,9 +94,9 @@ pub(super) fn next_place((day, number): FilePosition, is_full: bool) -> FilePosi
 }
 
 /// The file with which a log continues when it is opened: the newest of today, or a new one.
-pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
+pub(super) fn position_for_today(folder: &Path, name: &str) -> io::Result<FilePosition> {
     let today = days_since_epoch();
-    let newest = files(folder, name)?.pop().map(|(place, _)| place);
+    let newest = list_log_files(folder, name)?.pop().map(|(place, _)| place);
     Ok(newest
         .filter(|(day, _)| *day >= today)
         .unwrap_or((today, 1)))
@@ -105,7 +105,7 @@ pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<FilePosition>
 impl Write for LogFiles {
     /// Writes one line, to a new file if necessary.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let place = self.next_place(line.len() as u64);
+        let place = self.next_position(line.len() as u64);
         if place != self.place {
             self.begin_file(place)?;
         }
@@ -138,12 +138,15 @@ pub(super) fn file_name(name: &str, (day, number): FilePosition) -> String {
 }
 
 /// The files of a log, oldest first.
-pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(FilePosition, PathBuf)>> {
+pub(super) fn list_log_files(
+    folder: &Path,
+    name: &str,
+) -> io::Result<Vec<(FilePosition, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let file = path.file_name().and_then(|file| file.to_str());
-        if let Some(place) = file.and_then(|file| place_of(file, name)) {
+        if let Some(place) = file.and_then(|file| parse_position(file, name)) {
             found.push((place, path));
         }
     }
@@ -152,7 +155,7 @@ pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(FilePosition, 
 }
 
 /// The position of a log's file, from its name; `None` for a file of another log.
-fn place_of(file: &str, name: &str) -> Option<FilePosition> {
+fn parse_position(file: &str, name: &str) -> Option<FilePosition> {
     let rest = file.strip_prefix(name)?.strip_prefix('.')?;
     let rest = rest.strip_suffix(".log")?;
     let (date, number) = match rest.split_once('.') {
@@ -213,10 +216,10 @@ mod tests {
         ] {
             assert_eq!(date_of_day(day), shown);
             let file = format!("worker-1.{shown}.7.log");
-            assert_eq!(place_of(&file, "worker-1"), Some((day, 7)));
+            assert_eq!(parse_position(&file, "worker-1"), Some((day, 7)));
         }
         for other in ["worker-1.log", "worker-10.2026-11-22.log", "worker-1.x.log"] {
-            assert_eq!(place_of(other, "worker-1"), None, "{other}");
+            assert_eq!(parse_position(other, "worker-1"), None, "{other}");
         }
     }
 
@@ -233,7 +236,7 @@ mod tests {
             let line = format!("line {number:02}, thirty characters..\n");
             log.write_all(line.as_bytes()).unwrap();
         }
-        let left = files(&folder, "a").unwrap();
+        let left = list_log_files(&folder, "a").unwrap();
         assert_eq!(left.len(), 3);
         let text = |path: &Path| std::fs::read_to_string(path).unwrap();
         let all: String = left.iter().map(|(_, path)| text(path)).collect();

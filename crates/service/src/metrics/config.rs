@@ -29,22 +29,22 @@ impl Default for MetricsConfig {
 impl MetricsConfig {
     /// The dispatcher's address; `None` if it is off.
     pub fn dispatcher_address(&self) -> Result<Option<SocketAddr>, String> {
-        self.address("metrics.dispatcher", &self.dispatcher)
+        self.parse_address("metrics.dispatcher", &self.dispatcher)
     }
 
     /// The supervisor's address; `None` if it is off.
     pub fn supervisor_address(&self) -> Result<Option<SocketAddr>, String> {
-        self.address("metrics.supervisor", &self.supervisor)
+        self.parse_address("metrics.supervisor", &self.supervisor)
     }
 
-    fn address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
-        listener_address(key, text, self.allow_network, "metrics.allow_network")
+    fn parse_address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
+        parse_listener_address(key, text, self.allow_network, "metrics.allow_network")
     }
 }
 
 /// The address of a listener without authentication; `None` if it is off. `key` and `permission` name settings in
 /// refusals.
-pub(crate) fn listener_address(
+pub(crate) fn parse_listener_address(
     key: &str,
     text: &str,
     is_network_allowed: bool,

@@ -15,14 +15,14 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     // Folders may be listed twice, because the store may be in the state folder.
     rooms.sort_by(|one, other| one.0.cmp(&other.0));
     rooms.dedup_by(|one, other| one.0 == other.0);
-    let mut free = page.gauge(
+    let mut free = page.add_gauge(
         "webfill_disk_free_bytes",
         "Free space on the disk of each folder that the process writes to.",
     );
     for (folder, room) in &rooms {
         free.add_series(&[("folder", folder)], room.free_bytes);
     }
-    let mut sizes = page.gauge(
+    let mut sizes = page.add_gauge(
         "webfill_disk_size_bytes",
         "Size of the disk of each folder that the process writes to.",
     );
@@ -33,7 +33,7 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
 
 /// Adds whether the process is paused because of a nearly full disk.
 pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
-    page.gauge(
+    page.add_gauge(
         "webfill_disk_low",
         "1: the process pauses because a disk has less than `disk.floor_mib` left.",
     )

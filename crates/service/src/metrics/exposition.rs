@@ -19,19 +19,19 @@ pub struct Family<'e> {
 
 impl Exposition {
     /// A value that only grows as long as the process lives. Its name ends in `_total`.
-    pub fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
-        self.family(name, help, "counter")
+    pub fn add_counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
+        self.add_family(name, help, "counter")
     }
 
     /// A value that goes up and down.
-    pub fn gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
-        self.family(name, help, "gauge")
+    pub fn add_gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
+        self.add_family(name, help, "gauge")
     }
 
     /// A distribution of durations.
-    pub fn histogram(&mut self, name: &'static str, help: &str, values: &Histogram) {
-        let Family { text, name } = self.family(name, help, "histogram");
-        for (bound, count) in values.cumulative() {
+    pub fn add_histogram(&mut self, name: &'static str, help: &str, values: &Histogram) {
+        let Family { text, name } = self.add_family(name, help, "histogram");
+        for (bound, count) in values.cumulative_counts() {
             write_line(text, name, "_bucket", &[("le", &bound.to_string())], &count);
         }
         write_line(text, name, "_bucket", &[("le", "+Inf")], &values.count());
@@ -39,7 +39,7 @@ impl Exposition {
         write_line(text, name, "_count", &[], &values.count());
     }
 
-    fn family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
+    fn add_family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
         let text = &mut self.text;
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         write_to(
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn families_have_help_type_and_series_with_escaped_labels() {
         let mut page = Exposition::default();
-        page.gauge("webfill_leases", "Tasks handed out.")
+        page.add_gauge("webfill_leases", "Tasks handed out.")
             .set_value(7);
-        let mut pages = page.counter("webfill_pages_total", "Pages,\nby mapping.");
+        let mut pages = page.add_counter("webfill_pages_total", "Pages,\nby mapping.");
         pages.add_series(&[("mapping", "a\"b\\c\nd"), ("state", "x")], 1);
         pages.add_series(&[("mapping", "e"), ("state", "y")], 2.5);
         let expected = "# HELP webfill_leases Tasks handed out.\n# TYPE webfill_leases gauge\n\
@@ -120,7 +120,7 @@ mod tests {
             values.observe(Duration::from_millis(ms));
         }
         let mut page = Exposition::default();
-        page.histogram("webfill_fetch_seconds", "Time.", &values);
+        page.add_histogram("webfill_fetch_seconds", "Time.", &values);
         let page = page.finish();
         for line in [
             "webfill_fetch_seconds_bucket{le=\"0.001\"} 1",

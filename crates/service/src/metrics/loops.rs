@@ -9,7 +9,7 @@ use crate::metrics::exposition::Exposition;
 
 /// Adds how long ago the loop published the page's metrics.
 pub fn add_loop_age(page: &mut Exposition, published: Instant) {
-    page.gauge(
+    page.add_gauge(
         "webfill_loop_age_seconds",
         "Time since the loop published these values: about a second, unless it is stuck.",
     )
@@ -18,12 +18,12 @@ pub fn add_loop_age(page: &mut Exposition, published: Instant) {
 
 /// Adds whether the store accepts writes, and how long they take.
 pub fn add_store(page: &mut Exposition, is_away: bool, writes: &Histogram) {
-    page.gauge(
+    page.add_gauge(
         "webfill_store_up",
         "1: the store accepts writes. A dispatcher that has nothing to write reads something every 10 seconds; a supervisor reports the result of its workers' last write.",
     )
     .set_value(u8::from(!is_away));
-    page.histogram(
+    page.add_histogram(
         "webfill_store_write_duration_seconds",
         "Writes to the store, including failed ones; for the dispatcher, also its checks of the store.",
         writes,
@@ -35,7 +35,7 @@ pub fn add_messages(
     page: &mut Exposition,
     sockets: impl IntoIterator<Item = (&'static str, Traffic)>,
 ) {
-    let mut messages = page.counter("webfill_messages_total", "ZeroMQ frames; `in` or `out` from the view of the process. `out` are frames that were queued for sending.");
+    let mut messages = page.add_counter("webfill_messages_total", "ZeroMQ frames; `in` or `out` from the view of the process. `out` are frames that were queued for sending.");
     for (socket, traffic) in sockets {
         messages.add_series(&[("socket", socket), ("direction", "in")], traffic.received);
         messages.add_series(&[("socket", socket), ("direction", "out")], traffic.sent);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::Fault;
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::config::listener_address;
+use crate::metrics::config::parse_listener_address;
 use crate::metrics::server::{Answer, Purpose, listen};
 
 /// Where each role answers probes, without authentication.
@@ -35,16 +35,16 @@ impl Default for ProbesConfig {
 impl ProbesConfig {
     /// The dispatcher's address; `None` if it is off.
     pub fn dispatcher_address(&self) -> Result<Option<SocketAddr>, String> {
-        self.address("probes.dispatcher", &self.dispatcher)
+        self.parse_address("probes.dispatcher", &self.dispatcher)
     }
 
     /// The supervisor's address; `None` if it is off.
     pub fn supervisor_address(&self) -> Result<Option<SocketAddr>, String> {
-        self.address("probes.supervisor", &self.supervisor)
+        self.parse_address("probes.supervisor", &self.supervisor)
     }
 
-    fn address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
-        listener_address(key, text, self.allow_network, "probes.allow_network")
+    fn parse_address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
+        parse_listener_address(key, text, self.allow_network, "probes.allow_network")
     }
 }
 
@@ -76,11 +76,11 @@ where
             "/readyz" => (Probe::Readiness, "ready"),
             _ => return None,
         };
-        Some(answer_of(word, &faults(probe), says_why))
+        Some(probe_answer(word, &faults(probe), says_why))
     })
 }
 
-fn answer_of(word: &str, faults: &[String], says_why: bool) -> Answer {
+fn probe_answer(word: &str, faults: &[String], says_why: bool) -> Answer {
     let text = match faults {
         [] => format!("{{\"{word}\":true}}"),
         faults if says_why => {
@@ -114,7 +114,7 @@ mod tests {
             ),
             (&fault, false, 503, "{\"ok\":false}"),
         ] {
-            let answer = answer_of("ok", faults, says_why);
+            let answer = probe_answer("ok", faults, says_why);
             assert_eq!((answer.status, &*answer.text), (status, text));
         }
     }

@@ -34,13 +34,13 @@ pub fn add_build(page: &mut Exposition) {
         ("version", env!("CARGO_PKG_VERSION")),
         ("wire_version", &*wire),
     ];
-    page.gauge("webfill_build_info", "The build that runs; always 1.")
+    page.add_gauge("webfill_build_info", "The build that runs; always 1.")
         .add_series(&labels, 1);
 }
 
 /// Adds how often the role was started with its state folder.
 pub fn add_starts(page: &mut Exposition, starts: u64) {
-    page.counter(
+    page.add_counter(
         "webfill_starts_total",
         "Starts of the role on its state folder. The count is kept there, so it also shows a crash loop whose processes all die before the next scrape.",
     )
@@ -52,10 +52,10 @@ pub fn add_starts(page: &mut Exposition, starts: u64) {
 pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     let known: Vec<(&ReportedProcess<'_>, ProcessFacts)> = processes
         .iter()
-        .filter_map(|process| Some((process, facts(process.pid)?)))
+        .filter_map(|process| Some((process, read_process_facts(process.pid)?)))
         .collect();
     let mut gauge = |name, help, value: fn(&ProcessFacts) -> f64| {
-        let mut family = page.gauge(name, help);
+        let mut family = page.add_gauge(name, help);
         for (process, facts) in &known {
             family.add_series(&process.labels, value(facts));
         }
@@ -78,7 +78,7 @@ pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
         "Maximum number of open file descriptors.",
         |facts| facts.most_files as f64,
     );
-    let mut cpu = page.counter(
+    let mut cpu = page.add_counter(
         "process_cpu_seconds_total",
         "User and kernel CPU time of the process.",
     );
@@ -87,14 +87,14 @@ pub fn add_processes(page: &mut Exposition, processes: &[ReportedProcess<'_>]) {
     }
 }
 
-fn facts(pid: u32) -> Option<ProcessFacts> {
+fn read_process_facts(pid: u32) -> Option<ProcessFacts> {
     let folder = format!("/proc/{pid}");
     let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).ok();
-    let (cpu_ticks, started_ticks) = ticks(&read("stat")?)?;
+    let (cpu_ticks, started_ticks) = parse_ticks(&read("stat")?)?;
     let resident_kib = number_after(&read("status")?, "VmRSS:")?;
     Some(ProcessFacts {
         resident_bytes: resident_kib << 10,
-        started_s: booted_s()? as f64 + started_ticks as f64 / TICKS_PER_SECOND,
+        started_s: boot_time_s()? as f64 + started_ticks as f64 / TICKS_PER_SECOND,
         cpu_s: cpu_ticks as f64 / TICKS_PER_SECOND,
         open_files: fs::read_dir(format!("{folder}/fd")).ok()?.count() as u64,
         most_files: number_after(&read("limits")?, "Max open files")?,
@@ -103,7 +103,7 @@ fn facts(pid: u32) -> Option<ProcessFacts> {
 
 /// The CPU time of a process, and when it started after boot, in ticks. The process's name, in parentheses, may contain
 /// anything.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
+fn parse_ticks(stat: &str) -> Option<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')')?;
     // The first field after the name is the third of the file: the state.
     let fields: Vec<&str> = after_name.split_whitespace().collect();
@@ -113,7 +113,7 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 
 /// When the machine booted, in seconds since the epoch. It is read each time, because it changes when the wall clock is
 /// set.
-fn booted_s() -> Option<u64> {
+fn boot_time_s() -> Option<u64> {
     number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
 }
 
@@ -135,16 +135,16 @@ mod tests {
             .duration_since(UNIX_EPOCH)
             .unwrap()
             .as_secs_f64();
-        let before = facts(std::process::id()).unwrap();
+        let before = read_process_facts(std::process::id()).unwrap();
         assert!(before.resident_bytes > 100 << 10, "{before:?}");
         assert!(before.started_s > now_s - 86_400.0, "{before:?}");
         assert!(before.started_s < now_s + 2.0, "{before:?}");
         assert!(before.most_files >= before.open_files, "{before:?}");
         let file = fs::File::open("/proc/self/stat").unwrap();
-        let after = facts(std::process::id()).unwrap();
+        let after = read_process_facts(std::process::id()).unwrap();
         assert!(after.open_files > 3 && after.cpu_s >= before.cpu_s);
         drop(file);
-        assert_eq!(facts(u32::MAX), None);
+        assert_eq!(read_process_facts(u32::MAX), None);
     }
 
     #[test]
@@ -152,8 +152,8 @@ mod tests {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 250 50 13 14 15 16 17 18 4711 20";
         for name in ["webfill", "a ) b (", "9 9 9"] {
             let stat = format!("42 ({name}) {rest}");
-            assert_eq!(ticks(&stat), Some((300, 4711)), "{name}");
+            assert_eq!(parse_ticks(&stat), Some((300, 4711)), "{name}");
         }
-        assert_eq!(ticks("42 (short) S 1 2"), None);
+        assert_eq!(parse_ticks("42 (short) S 1 2"), None);
     }
 }

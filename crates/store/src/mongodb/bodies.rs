@@ -107,7 +107,7 @@ async fn keep(
         let any = rawdoc! {"$or": forgotten};
         db.delete_matching(BODIES, any).await?.into_result()?;
     }
-    trim(db, written, bytes as u64, max_bytes).await
+    trim_if_due(db, written, bytes as u64, max_bytes).await
 }
 
 fn body_statement(body: &Body) -> RawDocumentBuf {
@@ -137,7 +137,7 @@ fn body_statement(body: &Body) -> RawDocumentBuf {
 }
 
 /// If it is time to query the size, drops the oldest bodies until the others fit.
-async fn trim(
+async fn trim_if_due(
     db: &Db,
     written: &Written,
     bytes: u64,
@@ -154,7 +154,7 @@ async fn trim(
     let stats = db.run(rawdoc! {"collStats": BODIES}).await?;
     let mut excess = number(&stats, "size") - clamp_to_i64(max_bytes);
     while excess > 0 {
-        let ids = take_oldest_ids(db, &mut excess).await?;
+        let ids = oldest_ids_to_drop(db, &mut excess).await?;
         if ids.is_empty() {
             break;
         }
@@ -166,7 +166,7 @@ async fn trim(
 }
 
 /// The keys of some of the oldest bodies. Subtracts their sizes from `excess`.
-async fn take_oldest_ids(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
+async fn oldest_ids_to_drop(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
     let bodies: Collection<Document> = db.database.collection(BODIES);
     let find = async {
         let find = bodies.find(doc! {}).sort(doc! {AT: 1}).limit(OLDEST);
@@ -205,7 +205,7 @@ async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Bod
         Ok(found)
     };
     let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
-    Ok(found.iter().map(|stored| body(stored)).collect())
+    Ok(found.iter().map(|stored| body_from(stored)).collect())
 }
 
 /// The body of a page, if it belongs to the page's present version.
@@ -224,10 +224,10 @@ pub(super) async fn find(db: &Db, page_id: &str) -> Result<Option<Body>, Fault> 
     let bodies: Collection<RawDocumentBuf> = db.database.collection(BODIES);
     let find = bodies.find_one(doc! {"_id": page_id, "content_hash": hash});
     let found = with_timeout(async { find.await }).await?;
-    Ok(found.map(|stored| body(&stored)))
+    Ok(found.map(|stored| body_from(&stored)))
 }
 
-fn body(stored: &RawDocument) -> Body {
+fn body_from(stored: &RawDocument) -> Body {
     let text = |name: &str| stored.get_str(name).unwrap_or_default().to_owned();
     let number = |name: &str| stored.get_i64(name).unwrap_or_default().unsigned_abs();
     let body = stored.get_binary("body").ok();

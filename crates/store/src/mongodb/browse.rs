@@ -25,7 +25,7 @@ use crate::store::ExportKind;
 
 #[async_trait]
 impl Browse for Mongo {
-    async fn prepare(&self) -> Result<(), StoreError> {
+    async fn create_missing_indexes(&self) -> Result<(), StoreError> {
         self.call(async move |db: Db| indexes::create_for_browsing(&db).await)
             .await
     }

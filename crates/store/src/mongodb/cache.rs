@@ -33,7 +33,7 @@ pub(super) async fn robots_of(
 ) -> Result<Vec<Option<RobotsEntry>>, Fault> {
     let ids: Vec<&str> = origins.iter().map(String::as_str).collect();
     let mut found = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("robots", &ids).await? {
+    for stored in db.find_by_ids("robots", &ids).await? {
         if let Some(entry) = robots_from(&stored).filter(|entry| entry.is_usable(now_ms)) {
             found.insert(entry.origin.clone(), entry);
         }
@@ -84,7 +84,7 @@ pub(super) async fn sites(
 ) -> Result<Vec<Option<SiteClockEntry>>, Fault> {
     let ids: Vec<&str> = sites.iter().map(String::as_str).collect();
     let mut found = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("sites", &ids).await? {
+    for stored in db.find_by_ids("sites", &ids).await? {
         if let Ok(site) = stored.get_str("_id") {
             found.insert(site.to_owned(), stored.clone());
         }

@@ -72,14 +72,14 @@ pub(super) type Step = Result<Pages, Fault>;
 struct ReceiverGone;
 
 /// Sends step after step. An error is the last step.
-pub(super) async fn read_all(
+pub(super) async fn stream_changes(
     db: Db,
     after: Cursor,
     filter: ExportFilter,
     steps: mpsc::Sender<Step>,
 ) {
     let reading = async {
-        let store = page_log::store_id(&db).await?;
+        let store = page_log::ensure_store_id(&db).await?;
         let cut = page_log::cut(&db).await?;
         let newest = page_log::newest(&db).await?;
         let kept = RetainedRange {
@@ -99,7 +99,7 @@ pub(super) async fn read_all(
         } else {
             from_start
         };
-        reader.read(&after, newest).await
+        reader.send_entries(&after, newest).await
     };
     // If the receiver is gone, the error is not needed.
     if let Err(fault) = reading.await {
@@ -116,7 +116,7 @@ struct ChangesReader<'a> {
 
 impl ChangesReader<'_> {
     /// Reads the entries after the cursor, up to `newest`.
-    async fn read(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
+    async fn send_entries(&mut self, after: &Cursor, newest: i64) -> Result<(), Fault> {
         // Numbers in the log are signed; `check_cursor` has made sure that this one fits.
         let entry = after.position.entry as i64;
         let mut pages_read = after.position.pages as usize;
@@ -290,7 +290,7 @@ impl Changes for Mongo {
         each: &mut (dyn FnMut(Cursor, Value) -> io::Result<()> + Send),
     ) -> Result<Cursor, ExportError> {
         let (steps, mut read) = mpsc::channel::<Step>(1);
-        let reading = read_all(self.db.clone(), after.clone(), filter.clone(), steps);
+        let reading = stream_changes(self.db.clone(), after.clone(), filter.clone(), steps);
         self.thread.start_task(reading);
         while let Some(step) = read.recv().await {
             let step = step.map_err(|fault| fault.into_error(&self.db.store))?;

@@ -28,7 +28,7 @@ pub(super) async fn put(
             Err(fault) => return Err(fault),
         }
         if let Some(stored) = db.find_one(CLAIMS, &claim.crawl.to_string()).await? {
-            let stored = read(&stored, claim);
+            let stored = claim_from(&stored, claim);
             if !claim.may_replace(&stored, watched) {
                 return Ok(Some(stored));
             }
@@ -78,7 +78,7 @@ pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
     db.delete_matching(CLAIMS, own).await?.into_result()
 }
 
-fn read(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
+fn claim_from(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
     let members = value::object(stored);
     let text = |name: &str| {
         let text = members.get(name).and_then(Value::as_str);
@@ -111,7 +111,7 @@ impl Claims for Mongo {
             .await
     }
 
-    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+    async fn release_claim(&self, claim: CrawlClaim) -> Result<(), StoreError> {
         self.call(async move |db: Db| release(&db, &claim).await)
             .await
     }

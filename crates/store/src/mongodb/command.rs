@@ -211,7 +211,7 @@ impl Db {
     }
 
     /// The documents with these keys, in any order, as a majority of the members has them.
-    pub(super) async fn find_all(
+    pub(super) async fn find_by_ids(
         &self,
         collection: &str,
         ids: &[&str],

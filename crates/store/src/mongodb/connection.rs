@@ -40,7 +40,7 @@ pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<D
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
     let db = connect(uri).await.map_err(refused)?;
     match mode {
-        OpenMode::Create => prepare(&db, uses).await,
+        OpenMode::Create => create_indexes_and_log(&db, uses).await,
         OpenMode::MustExist => check_exists(&db).await,
     }
     .map_err(refused)?;
@@ -58,7 +58,7 @@ pub(super) async fn connect(uri: &MongoUri) -> Result<Db, Fault> {
 
 async fn client_options(uri: &MongoUri) -> Result<ClientOptions, Fault> {
     let mut options =
-        with_timeout(async { ClientOptions::parse(uri.with_credentials()).await }).await?;
+        with_timeout(async { ClientOptions::parse(uri.text_with_credentials()).await }).await?;
     options
         .app_name
         .get_or_insert_with(|| String::from("webfill"));
@@ -91,7 +91,7 @@ fn journaled_majority() -> WriteConcern {
     concern
 }
 
-async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
+async fn create_indexes_and_log(db: &Db, uses: Uses) -> Result<(), Fault> {
     if uses.includes_store() {
         page_log::check_format(db).await?;
     }

@@ -87,7 +87,7 @@ fn position_from(stored: &RawDocument) -> Result<ComparedPosition, Fault> {
 
 pub(super) async fn versions(db: &Db, ids: &[String]) -> Result<Vec<KnownVersions>, Fault> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let found = db.find_all(VERSIONS, &ids).await?;
+    let found = db.find_by_ids(VERSIONS, &ids).await?;
     let read = |stored: &RawDocumentBuf| KnownVersions {
         id: stored.get_str("_id").unwrap_or_default().to_owned(),
         checked_at_ms: time(stored, "checked_at").unwrap_or_default(),
@@ -137,7 +137,7 @@ fn comparison_document(judgement: &Comparison) -> Result<RawDocumentBuf, Fault> 
     }
     let mut changes = RawArrayBuf::new();
     for change in &judgement.changes {
-        changes.push(stored_change(change)?);
+        changes.push(change_document(change)?);
     }
     let mut document = rawdoc! {
         "_id": LAST,
@@ -187,7 +187,7 @@ fn array_documents<'a>(
     items.filter_map(|item| item.ok()?.as_document())
 }
 
-fn stored_change(change: &Change) -> Result<RawDocumentBuf, Fault> {
+fn change_document(change: &Change) -> Result<RawDocumentBuf, Fault> {
     Ok(rawdoc! {
         "_id": clamp_to_i64(change.number),
         "app_id": change.app_id.as_str(),

@@ -63,13 +63,13 @@ impl DatasetSource {
 
     /// Restricts the source to documents that match a query in extended JSON.
     pub fn with_query(mut self, query: &str) -> Result<DatasetSource, String> {
-        self.query = read_object(query)?;
+        self.query = parse_object(query)?;
         Ok(self)
     }
 
     /// Applies a projection in extended JSON to each document, by the rules of `find`.
     pub fn with_projection(mut self, projection: &str) -> Result<DatasetSource, String> {
-        let projection = read_object(projection)?;
+        let projection = parse_object(projection)?;
         let id = projection.get("_id");
         if !id.is_none_or(|id| matches!(id, Bson::Int32(1) | Bson::Boolean(true))) {
             return Err(String::from(
@@ -134,7 +134,7 @@ impl WriteBack {
     }
 }
 
-fn read_object(text: &str) -> Result<Document, String> {
+fn parse_object(text: &str) -> Result<Document, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
     match Bson::try_from(value) {
@@ -180,7 +180,7 @@ impl Dataset {
         let checked = source.clone();
         let opening = thread.run(async move {
             let db = connection::connect(&checked.uri).await?;
-            check(&db, &checked).await?;
+            check_source(&db, &checked).await?;
             Ok(db)
         });
         let opened = opening.await.ok_or_else(|| panic_error(&store))?;
@@ -191,10 +191,10 @@ impl Dataset {
 
     /// Reads the documents in the order of their `_id`: those after the given id, or all.
     pub fn read(&self, after: Option<&str>) -> Result<Documents, String> {
-        let after = after.map(document_id).transpose()?;
+        let after = after.map(parse_document_id).transpose()?;
         // A channel of one: a chunk waits here while the next one is read.
         let (chunks, read) = mpsc::channel(1);
-        let task = reading::read_all(self.db.clone(), self.source.clone(), after, chunks);
+        let task = reading::stream_documents(self.db.clone(), self.source.clone(), after, chunks);
         self.thread.start_task(task);
         Ok(Documents {
             chunks: read,
@@ -206,8 +206,8 @@ impl Dataset {
     pub async fn check_writable(&self, to: &WriteBack) -> Result<(), StoreError> {
         let (db, to) = (self.db.clone(), to.clone());
         let checking = async move {
-            check_foreign(&db, &to.collection).await?;
-            writing::check(&db, &to).await
+            check_is_foreign(&db, &to.collection).await?;
+            writing::check_writable(&db, &to).await
         };
         self.run_on_thread(checking).await
     }
@@ -234,7 +234,7 @@ impl Dataset {
     }
 }
 
-async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
+async fn check_source(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let named = doc! {"name": source.collection.as_str()};
     let names =
         with_timeout(async { db.database.list_collection_names().filter(named).await }).await?;
@@ -243,12 +243,12 @@ async fn check(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
             "there is no such collection: check the names of the database and the collection",
         )));
     }
-    check_foreign(db, &source.collection).await?;
-    explain(db, source).await
+    check_is_foreign(db, &source.collection).await?;
+    check_query(db, source).await
 }
 
 /// Refuses to use webfill's own collection of records as a dataset.
-async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
+async fn check_is_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
     let collection = db.database.collection::<Document>(collection);
     // Listing the indexes of a view fails.
     let names = with_timeout(async { collection.list_index_names().await }).await;
@@ -261,7 +261,7 @@ async fn check_foreign(db: &Db, collection: &str) -> Result<(), Fault> {
 }
 
 /// Has the server plan the query, because it refuses an invalid query or projection then.
-async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
+async fn check_query(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
     let find = doc! {
         "find": source.collection.as_str(),
         "filter": source.query.clone(),
@@ -279,7 +279,7 @@ async fn explain(db: &Db, source: &DatasetSource) -> Result<(), Fault> {
 }
 
 /// Reads an `_id` from canonical extended JSON.
-pub(super) fn document_id(text: &str) -> Result<Bson, String> {
+pub(super) fn parse_document_id(text: &str) -> Result<Bson, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Bson::try_from(value).map_err(|error| error.to_string())
 }

@@ -15,7 +15,7 @@ use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use super::Mongo;
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
-use super::journal::{JOURNAL, extent, raw};
+use super::journal::{JOURNAL, extent, to_raw};
 use super::members::integer;
 use super::{lease, snapshots};
 use crate::error::StoreError;
@@ -29,26 +29,26 @@ const FORGOTTEN_AFTER_MS: u64 = 24 * 3_600_000;
 
 async fn survey(db: &Db, group: &str, own: Option<DispatcherReport>) -> Result<Survey, Fault> {
     if let Some(own) = own {
-        report(db, group, &own).await?;
+        put_report(db, group, &own).await?;
     }
     let dispatchers = list(db, group).await?;
     let (seen, forgotten): (Vec<_>, Vec<_>) = dispatchers
         .into_iter()
         .partition(|one| one.seen_ago_ms < FORGOTTEN_AFTER_MS);
     for one in forgotten {
-        let gone = raw(&doc! {"_id": key(group, one.report.instance)})?;
+        let gone = to_raw(&doc! {"_id": key(group, one.report.instance)})?;
         db.delete_matching(DISPATCHERS, gone).await?.into_result()?;
     }
     Ok(Survey {
         extent: extent(db, group).await?,
         journal_bytes: journal_bytes(db).await?,
         snapshot: snapshots::newest(db, group).await?,
-        hand_over_asked: lease::hand_over_asked(db, group).await?,
+        hand_over_asked: lease::requested_hand_over_epoch(db, group).await?,
         dispatchers: seen,
     })
 }
 
-async fn report(db: &Db, group: &str, own: &DispatcherReport) -> Result<(), Fault> {
+async fn put_report(db: &Db, group: &str, own: &DispatcherReport) -> Result<(), Fault> {
     let set = rawdoc! {
         "name": own.name.as_str(),
         "record": own.record as i64,
@@ -56,7 +56,7 @@ async fn report(db: &Db, group: &str, own: &DispatcherReport) -> Result<(), Faul
         "seen_at": "$$NOW",
     };
     let statement = rawdoc! {
-        "q": {"_id": raw(&key(group, own.instance))?},
+        "q": {"_id": to_raw(&key(group, own.instance))?},
         "u": [{"$set": set}],
         "upsert": true,
     };
@@ -76,14 +76,14 @@ async fn list(db: &Db, group: &str) -> Result<Vec<SeenDispatcher>, Fault> {
         let mut cursor = collection.aggregate(pipeline).await?;
         let mut found = Vec::new();
         while cursor.advance().await? {
-            found.extend(from_document(cursor.current()));
+            found.extend(dispatcher_from(cursor.current()));
         }
         Ok(found)
     };
     with_timeout(find).await
 }
 
-fn from_document(stored: &RawDocument) -> Option<SeenDispatcher> {
+fn dispatcher_from(stored: &RawDocument) -> Option<SeenDispatcher> {
     let member = |name| integer(stored, name);
     Some(SeenDispatcher {
         report: DispatcherReport {
@@ -107,7 +107,7 @@ fn key(group: &str, instance: u64) -> Document {
 }
 
 impl Mongo {
-    pub(crate) async fn survey_dispatchers(
+    pub(crate) async fn report_and_survey_dispatchers(
         &self,
         group: &str,
         own: Option<DispatcherReport>,

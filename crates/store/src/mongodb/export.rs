@@ -45,19 +45,19 @@ const OWN_OF_PAGES: &[&str] = &[
 
 /// Sends step after step until the end of the collection. An error is the last step. Stops when the
 /// receiver is dropped.
-pub(super) async fn read_all(
+pub(super) async fn stream_rows(
     db: Db,
     kind: ExportKind,
     filter: ExportFilter,
     steps: mpsc::Sender<Step>,
 ) {
-    if let Err(fault) = read(&db, kind, &filter, &steps).await {
+    if let Err(fault) = try_stream_rows(&db, kind, &filter, &steps).await {
         // If the receiver is gone, the error is not needed.
         let _ = steps.send(Err(fault)).await;
     }
 }
 
-async fn read(
+async fn try_stream_rows(
     db: &Db,
     kind: ExportKind,
     filter: &ExportFilter,
@@ -76,16 +76,16 @@ async fn read(
         .no_cursor_timeout(true);
     let cursor = with_timeout(async { find.await }).await?;
     let parents_from = (kind == ExportKind::Records && filter.parents).then_some(db);
-    send_all(kind, cursor, parents_from, steps).await
+    send_cursor_rows(kind, cursor, parents_from, steps).await
 }
 
 /// Sends the pages with these keys, step after step. An error is the last step.
-pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Step>) {
+pub(super) async fn stream_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Step>) {
     let find = async {
         let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
         let find = collection.find(doc! {"_id": {"$in": ids}}).batch_size(STEP);
         let cursor = with_timeout(async { find.await }).await?;
-        send_all(ExportKind::Pages, cursor, None, &steps).await
+        send_cursor_rows(ExportKind::Pages, cursor, None, &steps).await
     };
     if let Err(fault) = find.await {
         let _ = steps.send(Err(fault)).await;
@@ -94,7 +94,7 @@ pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Ste
 
 /// Sends all documents of a cursor. If `parents_from` is given, rows get the fields of their parents from that
 /// database.
-async fn send_all(
+async fn send_cursor_rows(
     kind: ExportKind,
     mut cursor: Cursor<RawDocumentBuf>,
     parents_from: Option<&Db>,
@@ -128,7 +128,7 @@ async fn add_parents(db: Option<&Db>, step: &mut [Value]) -> Result<(), Fault> {
     keys.dedup();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let mut fields: HashMap<String, Value> = HashMap::new();
-    for parent in db.find_all("records", &keys).await? {
+    for parent in db.find_by_ids("records", &keys).await? {
         if let (Ok(key), Some(of_parent)) = (
             parent.get_str("_id"),
             value::object(&parent).remove("fields"),
@@ -186,7 +186,7 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
 }
 
 /// Passes the content of the steps to `each`. Returns how many rows there were.
-async fn receive(
+async fn forward_rows(
     mongo: &Mongo,
     mut steps: mpsc::Receiver<Step>,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
@@ -211,9 +211,9 @@ impl Export for Mongo {
     ) -> Result<u64, ExportError> {
         // A channel of one: a step waits here while the next one is read.
         let (steps, read) = mpsc::channel(1);
-        let reading = read_all(self.db.clone(), kind, filter.clone(), steps);
+        let reading = stream_rows(self.db.clone(), kind, filter.clone(), steps);
         self.thread.start_task(reading);
-        receive(self, read, each).await
+        forward_rows(self, read, each).await
     }
 
     async fn pages(
@@ -222,8 +222,8 @@ impl Export for Mongo {
         each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
     ) -> Result<u64, ExportError> {
         let (steps, found) = mpsc::channel(1);
-        let finding = read_pages(self.db.clone(), ids, steps);
+        let finding = stream_pages(self.db.clone(), ids, steps);
         self.thread.start_task(finding);
-        receive(self, found, each).await
+        forward_rows(self, found, each).await
     }
 }

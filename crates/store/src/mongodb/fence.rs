@@ -58,7 +58,7 @@ async fn write(
 ) -> Result<FencedWrite, Fault> {
     for attempts in 0..ATTEMPTS {
         tokio::time::sleep(PAUSE * attempts).await;
-        match with_timeout(async { Ok(attempt(db, (group, epoch), writes).await) }).await? {
+        match with_timeout(async { Ok(try_transaction(db, (group, epoch), writes).await) }).await? {
             Err(Failure::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {}
             Err(Failure::Driver(error)) => return Err(error.into()),
             Err(Failure::Statement(fault)) => return Err(fault),
@@ -82,7 +82,7 @@ impl From<Error> for Failure {
 }
 
 /// Carries out the writes in one transaction, if the fence has this epoch. An unfinished one ends with its session.
-async fn attempt(
+async fn try_transaction(
     db: &Db,
     (group, epoch): (&str, u64),
     writes: &[Statements],
@@ -93,14 +93,14 @@ async fn attempt(
         "q": {"_id": group, "epoch": epoch as i64},
         "u": {"$inc": {"writes": 1_i64}},
     };
-    let passed = run(db, &mut session, ("update", FENCE), &[passes]).await?;
+    let passed = run_in_session(db, &mut session, ("update", FENCE), &[passes]).await?;
     if passed.matched == 0 {
         session.abort_transaction().await?;
         return Ok(FencedWrite::Replaced);
     }
     for write in writes.iter().filter(|write| !write.statements.is_empty()) {
         let target = (write.command, write.collection);
-        let done = run(db, &mut session, target, &write.statements).await?;
+        let done = run_in_session(db, &mut session, target, &write.statements).await?;
         done.into_result().map_err(Failure::Statement)?;
     }
     commit(&mut session).await?;
@@ -117,7 +117,7 @@ async fn commit(session: &mut ClientSession) -> Result<(), Error> {
     }
 }
 
-async fn run(
+async fn run_in_session(
     db: &Db,
     session: &mut ClientSession,
     (command, collection): (&'static str, &str),

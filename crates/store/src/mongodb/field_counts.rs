@@ -28,19 +28,19 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         {"mapping": {"$type": "string"}},
         {"document.type": {"$ne": "sitemap"}},
     ]}};
-    let by_mapping = [read.clone(), mappable, group("$mapping".into())];
+    let by_mapping = [read.clone(), mappable, count_group_stage("$mapping".into())];
     for found in aggregate_all(db, "pages", by_mapping).await? {
         let mapping = found.get_str("_id").ok().map(str::to_owned);
         counts.add_pages(mapping, group_count(&found));
     }
     count_fields(db, &read, &mut counts).await?;
-    counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
-    counts.missing = records_by_field(db, crawl, missing_fields()).await?;
+    counts.resolved = count_records_by_field(db, crawl, resolved_field_stages()).await?;
+    counts.missing = count_records_by_field(db, crawl, missing_field_stages()).await?;
     count_doubts(db, crawl, &mut counts).await?;
     Ok(counts)
 }
 
-fn group(by: Bson) -> Document {
+fn count_group_stage(by: Bson) -> Document {
     doc! {"$group": {"_id": by, "n": {"$sum": 1}}}
 }
 
@@ -52,13 +52,13 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$project": {"mapping": 1, "field": {"$objectToArray": "$alternatives"}}},
         doc! {"$unwind": "$field"},
         doc! {"$match": {"field.v": 0}},
-        group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
+        count_group_stage(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
     // Grouped, because many pages of a list have the same counts.
     let of_rows = [
         read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}, "row_counts": {"$type": "array"}}},
-        group(doc! {"mapping": "$mapping", "rows": "$row_counts"}.into()),
+        count_group_stage(doc! {"mapping": "$mapping", "rows": "$row_counts"}.into()),
     ];
     let by_field = [
         read.clone(),
@@ -66,7 +66,7 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$project": {"mapping": 1, "field": {"$objectToArray": "$fields"}}},
         doc! {"$unwind": "$field"},
         doc! {"$match": {"field.v": {"$ne": null}}},
-        group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
+        count_group_stage(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
     for found in aggregate_all(db, "pages", by_field).await? {
         if let Some((mapping, field)) = field_of(&found) {
@@ -121,7 +121,7 @@ fn row_counts_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
 
 /// The fields that have values from pages, except those to be refreshed. Each becomes a document with the member
 /// `field`.
-fn resolved_fields() -> Vec<Document> {
+fn resolved_field_stages() -> Vec<Document> {
     vec![
         doc! {"$project": {"missing": 1, "source": {"$objectToArray": "$sources"}}},
         doc! {"$unwind": "$source"},
@@ -130,7 +130,7 @@ fn resolved_fields() -> Vec<Document> {
     ]
 }
 
-fn missing_fields() -> Vec<Document> {
+fn missing_field_stages() -> Vec<Document> {
     vec![
         doc! {"$match": {"resolved_at": null}},
         doc! {"$project": {"field": "$missing"}},
@@ -139,7 +139,7 @@ fn missing_fields() -> Vec<Document> {
 }
 
 /// How many records of a crawl have each of these fields.
-async fn records_by_field(
+async fn count_records_by_field(
     db: &Db,
     crawl: &CrawlId,
     fields: Vec<Document>,

@@ -83,7 +83,7 @@ fn wanted_indexes(uses: Uses) -> Vec<(&'static str, Document)> {
 /// Creates missing indexes.
 pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     for (collection, index) in wanted_indexes(uses) {
-        create_one(db, collection, index).await?;
+        create_index(db, collection, index).await?;
     }
     Ok(())
 }
@@ -91,16 +91,16 @@ pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
 /// Creates the index by which the oldest bodies are found, unless it exists.
 pub(super) async fn create_for_bodies(db: &Db) -> Result<(), Fault> {
     let index = doc! {"name": AT, "key": {AT: 1}};
-    create_one(db, BODIES, index).await
+    create_index(db, BODIES, index).await
 }
 
 /// Creates the indexes by which old pages, changes and versions are found, unless they exist.
 pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     let started = doc! {"name": "started_at", "key": {"started_at": 1}};
-    create_one(db, "pages", started).await?;
+    create_index(db, "pages", started).await?;
     for (collection, time) in GO_WITH_PAGES {
         let index = doc! {"name": time, "key": {time: 1}};
-        create_one(db, collection, index).await?;
+        create_index(db, collection, index).await?;
     }
     Ok(())
 }
@@ -131,12 +131,12 @@ pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
             doc! {"name": RECORDS_BY_STATE, "key": {"dataset": 1, "resolved_at": 1, "_id": 1}},
         ),
     ] {
-        create_one(db, collection, index).await?;
+        create_index(db, collection, index).await?;
     }
     Ok(())
 }
 
-async fn create_one(db: &Db, collection: &str, index: Document) -> Result<(), Fault> {
+async fn create_index(db: &Db, collection: &str, index: Document) -> Result<(), Fault> {
     let command = doc! {"createIndexes": collection, "indexes": [index]};
     let mut command = RawDocumentBuf::try_from(&command).map_err(mongodb::error::Error::from)?;
     command.append(cstr!("writeConcern"), write_concern());

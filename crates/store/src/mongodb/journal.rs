@@ -129,12 +129,12 @@ async fn explain_refusal(
             number: *number,
             epoch: *epoch,
         }),
-        _ => Err(not_agreed()),
+        _ => Err(no_majority_fault()),
     }
 }
 
 /// The fault of a server that has a record, while a majority does not have it yet.
-fn not_agreed() -> Fault {
+fn no_majority_fault() -> Fault {
     Fault::Unavailable(String::from(
         "a majority of its members does not have the last record of the dispatchers' journal yet",
     ))
@@ -167,7 +167,7 @@ async fn check_is_last(
     added: u64,
     added_epoch: u64,
 ) -> Result<AppendAnswer, Fault> {
-    match end(db, group, -1).await? {
+    match find_end_record(db, group, -1).await? {
         Some((number, _)) if number == added => Ok(AppendAnswer::Added),
         Some((number, epoch)) if number > added && epoch != added_epoch => {
             Ok(AppendAnswer::Taken { number, epoch })
@@ -176,12 +176,12 @@ async fn check_is_last(
             "record {added} of the dispatchers' journal was added, but the last one is {number}: two dispatchers use \
              the same epoch, or another program changes the journal"
         ))),
-        _ => Err(not_agreed()),
+        _ => Err(no_majority_fault()),
     }
 }
 
 /// Number and epoch of the first (`order` 1) or the last (-1) record.
-async fn end(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fault> {
+async fn find_end_record(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection(JOURNAL);
     let find = async {
         collection
@@ -195,7 +195,10 @@ async fn end(db: &Db, group: &str, order: i32) -> Result<Option<(u64, u64)>, Fau
 }
 
 pub(super) async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>, Fault> {
-    let (first, last) = (end(db, group, 1).await?, end(db, group, -1).await?);
+    let (first, last) = (
+        find_end_record(db, group, 1).await?,
+        find_end_record(db, group, -1).await?,
+    );
     let ends = first.zip(last);
     Ok(ends.map(|((first, _), (last, epoch))| JournalExtent { first, last, epoch }))
 }
@@ -213,7 +216,7 @@ async fn read(
         let mut cursor = collection.find(range).sort(doc! {"_id": 1}).await?;
         let (mut records, mut bytes) = (Vec::new(), 0);
         while bytes < most_bytes && cursor.advance().await? {
-            match from_document(cursor.current()) {
+            match record_from(cursor.current()) {
                 Ok(record) => {
                     bytes += record.bytes();
                     records.push(record);
@@ -234,7 +237,7 @@ async fn read(
 /// Why a record cannot be read.
 struct Unreadable(String);
 
-fn from_document(stored: &RawDocument) -> Result<Record, Unreadable> {
+fn record_from(stored: &RawDocument) -> Result<Record, Unreadable> {
     let Some((number, epoch)) = number_and_epoch(stored) else {
         return Err(Unreadable(String::from(
             "a record of its dispatchers' journal has no number or no epoch",
@@ -276,7 +279,7 @@ async fn cut(db: &Db, group: &str, before: u64) -> Result<(), Fault> {
     let mut first = first;
     while first < before {
         first = (first + CUT_AT_ONCE).min(before);
-        let numbers = raw(&doc! {"_id": {"$gte": key(group, 0), "$lt": key(group, first)}})?;
+        let numbers = to_raw(&doc! {"_id": {"$gte": key(group, 0), "$lt": key(group, first)}})?;
         db.delete_matching(JOURNAL, numbers).await?.into_result()?;
     }
     Ok(())
@@ -295,7 +298,7 @@ fn group_filter(group: &str) -> Document {
     doc! {"_id": {"$gt": key(group, 0), "$lt": end_key(group)}}
 }
 
-pub(super) fn raw(document: &Document) -> Result<RawDocumentBuf, Fault> {
+pub(super) fn to_raw(document: &Document) -> Result<RawDocumentBuf, Fault> {
     Ok(RawDocumentBuf::try_from(document).map_err(mongodb::error::Error::from)?)
 }
 

@@ -23,10 +23,10 @@ const LEASE: &str = "dispatcher_lease";
 
 async fn read(db: &Db, group: &str) -> Result<Lease, Fault> {
     let stored = db.find_one(LEASE, group).await?;
-    Ok(stored.map_or(Lease::unused(), |stored| from_document(&stored)))
+    Ok(stored.map_or(Lease::unused(), |stored| lease_from(&stored)))
 }
 
-fn from_document(stored: &RawDocument) -> Lease {
+fn lease_from(stored: &RawDocument) -> Lease {
     let member = |name| integer(stored, name).unwrap_or_default() as u64;
     Lease {
         epoch: member("epoch"),
@@ -39,7 +39,7 @@ fn from_document(stored: &RawDocument) -> Lease {
 /// Takes the lease, if it is still as it was seen.
 async fn take(db: &Db, group: &str, seen: Lease, holder: u64) -> Result<Option<u64>, Fault> {
     let epoch = seen.epoch + 1;
-    match find_and_modify(db, take_command(group, seen, holder)).await {
+    match find_and_modify(db, take_lease_command(group, seen, holder)).await {
         Ok(is_taken) => Ok(is_taken.then_some(epoch)),
         // Another dispatcher was the first of all.
         Err(fault) if fault.is_duplicate_key() => Ok(None),
@@ -47,7 +47,7 @@ async fn take(db: &Db, group: &str, seen: Lease, holder: u64) -> Result<Option<u
     }
 }
 
-fn take_command(group: &str, seen: Lease, holder: u64) -> RawDocumentBuf {
+fn take_lease_command(group: &str, seen: Lease, holder: u64) -> RawDocumentBuf {
     rawdoc! {
         "findAndModify": LEASE,
         "query": {"_id": group, "epoch": seen.epoch as i64, "turn": seen.turn as i64},
@@ -99,7 +99,7 @@ async fn ask_hand_over(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> 
 }
 
 /// The epoch whose holder was asked last to hand over; 0: none.
-pub(super) async fn hand_over_asked(db: &Db, group: &str) -> Result<u64, Fault> {
+pub(super) async fn requested_hand_over_epoch(db: &Db, group: &str) -> Result<u64, Fault> {
     let stored = db.find_one(LEASE, group).await?;
     let asked = stored.and_then(|stored| integer(&stored, "hand_over_asked"));
     Ok(asked.unwrap_or_default() as u64)
@@ -140,7 +140,7 @@ impl Mongo {
             .await
     }
 
-    pub(crate) async fn free_lease(&self, group: &str, epoch: u64) -> Result<(), StoreError> {
+    pub(crate) async fn release_lease(&self, group: &str, epoch: u64) -> Result<(), StoreError> {
         let group = group.to_owned();
         self.call(async move |db: Db| free(&db, &group, epoch).await)
             .await

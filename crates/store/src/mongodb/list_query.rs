@@ -98,7 +98,7 @@ pub(super) fn condition_before(time: &str, place: &Place) -> Document {
 }
 
 /// The place of a document in the order of [`condition_before`].
-pub(super) fn cursor_at(at: DateTime, id: &str) -> Place {
+pub(super) fn place_at(at: DateTime, id: &str) -> Place {
     Place::newest_first([at.timestamp_millis().to_string(), id.to_owned()])
 }
 

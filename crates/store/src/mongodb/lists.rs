@@ -137,16 +137,22 @@ pub(super) async fn first_pages(
         "$expr": {"$eq": ["$list.first", "$url"]},
     };
     let found = find_pages(db, wanted, page_projection(), Some(i64::from(limit))).await?;
-    found.iter().map(|stored| read_page(stored)).collect()
+    found
+        .iter()
+        .map(|stored| listed_page_from(stored))
+        .collect()
 }
 
 pub(super) async fn listed_pages(db: &Db, ids: &[String]) -> Result<Vec<ListedPage>, Fault> {
     let wanted = doc! {"_id": {"$in": ids}};
     let found = find_pages(db, wanted, page_projection(), None).await?;
-    found.iter().map(|stored| read_page(stored)).collect()
+    found
+        .iter()
+        .map(|stored| listed_page_from(stored))
+        .collect()
 }
 
-fn read_page(stored: &RawDocument) -> Result<ListedPage, Fault> {
+fn listed_page_from(stored: &RawDocument) -> Result<ListedPage, Fault> {
     let mut members = value::object(stored);
     let started_at = stored.get_datetime("started_at");
     let list = members.remove("list").filter(|list| !list.is_null());

@@ -23,7 +23,7 @@ pub(super) fn time(stored: &RawDocument, name: &str) -> Option<i64> {
 }
 
 /// For a projection: the member if it is an object of at most `most_bytes`, otherwise null.
-pub(super) fn short_object(name: &str, most_bytes: usize) -> Document {
+pub(super) fn short_object_expression(name: &str, most_bytes: usize) -> Document {
     let member = format!("${name}");
     let is_object = doc! {"$eq": [{"$type": &member}, "object"]};
     let is_short = doc! {"$and": [

@@ -19,8 +19,8 @@
 //! so that no page can appear there later.
 //!
 //! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log have entries.
-//! They have none if an administrator has deleted the log; then the first reader adds them ([`store_id`]). The header
-//! also names the last entry that is too old for readers; see [`retention`](super::retention).
+//! They have none if an administrator has deleted the log; then the first reader adds them ([`ensure_store_id`]). The
+//! header also names the last entry that is too old for readers; see [`retention`](super::retention).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -29,7 +29,7 @@ use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, number, with_timeout, write_concern};
 use super::fault::Fault;
-use super::value::texts;
+use super::value::text_array;
 
 pub(super) const LOG: &str = "page_log";
 
@@ -73,7 +73,7 @@ fn append_command(ids: &[String]) -> RawDocumentBuf {
             {"$project": {
                 "_id": {"$add": ["$_id", 1_i64]},
                 "at": "$$NOW",
-                "pages": {"$literal": texts(ids)},
+                "pages": {"$literal": text_array(ids)},
             }},
             {"$merge": {
                 "into": LOG, "on": "_id", "whenMatched": "fail", "whenNotMatched": "insert",
@@ -140,7 +140,7 @@ pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
 }
 
 /// The store's id, which its cursors contain. Also makes sure that pages older than the log have entries.
-pub(super) async fn store_id(db: &Db) -> Result<String, Fault> {
+pub(super) async fn ensure_store_id(db: &Db) -> Result<String, Fault> {
     let first = match find_header(db).await? {
         Some(first) => first,
         None => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use mongodb::bson::RawDocumentBuf;
 
-use self::stored_form::{StoredPage, not_earlier_condition, stored_page};
+use self::stored_form::{StoredPage, not_earlier_condition, page_document};
 use super::command::Db;
 use super::conditions::replace_if_statement;
 use super::fault::Fault;
@@ -66,7 +66,7 @@ pub(super) async fn save(
             false => rules.find_leads(&page.url, page.mapping.as_deref(), &page.links),
         })
         .collect();
-    let mut requests = fill_requests(saves, &leads, &kept);
+    let mut requests = collect_fill_requests(saves, &leads, &kept);
     records::mark_own_pages(db, &mut requests).await?;
     put_samples(db, saves).await?;
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
@@ -88,7 +88,7 @@ pub(super) async fn save(
 }
 
 /// The records to fill from the pages that were stored.
-fn fill_requests<'s>(
+fn collect_fill_requests<'s>(
     saves: &'s [Save],
     leads: &'s [Leads],
     kept: &[Result<Saved, StoreError>],
@@ -170,7 +170,7 @@ fn page_statement(
     records: &[String],
     list: Option<&PageOfList>,
 ) -> Result<RawDocumentBuf, Fault> {
-    let stored = stored_page(page, records, list)?;
+    let stored = page_document(page, records, list)?;
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
@@ -194,9 +194,9 @@ pub(super) async fn apply(
     ids.sort_unstable();
     ids.dedup();
     let mut pages = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("pages", &ids).await? {
+    for stored in db.find_by_ids("pages", &ids).await? {
         if let Ok(id) = stored.get_str("_id") {
-            pages.insert(id.to_owned(), StoredPage::read(&stored, rules)?);
+            pages.insert(id.to_owned(), StoredPage::from_stored(&stored, rules)?);
         }
     }
     let of_pages = pages.values().flat_map(|page| &page.records);

@@ -33,7 +33,7 @@ use crate::store::Records;
 pub(super) use document::RecordDocument;
 pub(super) use filling::{fill, fill_from_rereads, preview_changes};
 pub(super) use retraction::{RetractRequest, take_back};
-pub(super) use revising::read_all;
+pub(super) use revising::read_records;
 pub(super) use rows::{PutRowsResult, note_rows_missing_from_list, put_rows};
 
 /// A page whose values may fill a record.
@@ -80,7 +80,7 @@ pub(super) async fn urls_of(
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
-    let read = read_all(db, keys).await?.into_iter();
+    let read = read_records(db, keys).await?.into_iter();
     Ok(read
         .map(|(key, stored)| (key, stored.record.urls))
         .collect())
@@ -139,7 +139,7 @@ async fn given_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>
     ids.sort_unstable();
     ids.dedup();
     let mut given = HashMap::with_capacity(ids.len());
-    for stored in db.find_all("records", &ids).await? {
+    for stored in db.find_by_ids("records", &ids).await? {
         let mut members = value::object(&stored);
         let mut take = |name: &str| match members.remove(name) {
             Some(Value::Object(object)) => object,

@@ -40,7 +40,7 @@ pub(super) async fn put(
         .collect();
     match trial {
         Some(_) => drop(statements(rereads, &mut answers)?),
-        None => update(db, rereads, &mut answers).await?,
+        None => update_pages(db, rereads, &mut answers).await?,
     }
     let there = pages_not_refetched(db, rereads).await?;
     let leads = |one: &Reread| rules.find_leads(&one.url, one.mapping.as_deref(), &one.links);
@@ -155,7 +155,7 @@ fn statements(
     Ok((statements, entries))
 }
 
-async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<(), Fault> {
+async fn update_pages(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<(), Fault> {
     let (statements, sent) = statements(rereads, answers)?;
     for (statement, code, message) in db.update("pages", &statements).await?.failed {
         let entry = sent[statement];

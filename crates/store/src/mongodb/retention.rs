@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::members::date;
 use super::page_log::{self, LOG};
 use super::samples::{self, SAMPLES};
-use super::value::texts;
+use super::value::text_array;
 use super::{Mongo, indexes};
 use crate::error::StoreError;
 use crate::retention::{Cutoff, DropResult};
@@ -41,17 +41,18 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<DropResult, Faul
         dropped.pages = pages;
         dropped.has_more |= has_more;
         for (collection, time) in indexes::GO_WITH_PAGES {
-            dropped.has_more |= delete_older(db, collection, time, pages_ms).await? == PAGES;
+            dropped.has_more |=
+                delete_older_documents(db, collection, time, pages_ms).await? == PAGES;
         }
         // There are few samples, so no index is needed.
-        dropped.samples = delete_older(db, SAMPLES, "at", pages_ms).await?;
+        dropped.samples = delete_older_documents(db, SAMPLES, "at", pages_ms).await?;
         dropped.has_more |= dropped.samples == PAGES;
     }
     if let Some(most) = cutoff.samples_bytes {
-        let superfluous = samples::find_superfluous(db, most, PAGES).await?;
+        let superfluous = samples::find_superfluous_ids(db, most, PAGES).await?;
         dropped.has_more |= superfluous.len() as u64 == PAGES;
         if !superfluous.is_empty() {
-            let some = rawdoc! {"_id": {"$in": texts(&superfluous)}};
+            let some = rawdoc! {"_id": {"$in": text_array(&superfluous)}};
             dropped.samples += delete(db, SAMPLES, some).await?;
         }
     }
@@ -122,7 +123,7 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     }
     // The time is checked again: a page may have been saved again meanwhile.
     let some = rawdoc! {
-        "_id": {"$in": texts(&ids)},
+        "_id": {"$in": text_array(&ids)},
         "started_at": {"$lt": date(pages_ms)},
     };
     let deleted = delete(db, "pages", some).await?;
@@ -131,7 +132,12 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
 
 /// Deletes some documents that are as old as dropped pages: changes, versions, bodies, samples. Returns how many were
 /// found.
-async fn delete_older(db: &Db, collection: &str, time: &str, before_ms: i64) -> Result<u64, Fault> {
+async fn delete_older_documents(
+    db: &Db,
+    collection: &str,
+    time: &str,
+    before_ms: i64,
+) -> Result<u64, Fault> {
     let old: Collection<RawDocumentBuf> = db.database.collection(collection);
     let is_old = doc! {time: {"$lt": date(before_ms)}};
     let find = async {

@@ -24,7 +24,7 @@ pub(super) async fn take_back(
     let ids: Vec<String> = saves.iter().map(|save| save.page.id()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut stored = HashMap::with_capacity(ids.len());
-    for page in db.find_all("pages", &ids).await? {
+    for page in db.find_by_ids("pages", &ids).await? {
         if let Ok(id) = page.get_str("_id") {
             stored.insert(id.to_owned(), page);
         }

@@ -10,7 +10,7 @@ use super::Mongo;
 use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
 use super::members::{date, time};
-use super::value::{self, binary, or_null, texts};
+use super::value::{self, binary, or_null, text_array};
 use crate::error::StoreError;
 use crate::sample::Sample;
 use crate::store::Samples;
@@ -34,7 +34,7 @@ fn statement(sample: &Sample) -> RawDocumentBuf {
         "url": sample.url.as_str(),
         "at": date(sample.at_ms),
     };
-    stored.append(cstr!("fields"), texts(&sample.fields));
+    stored.append(cstr!("fields"), text_array(&sample.fields));
     stored.append(cstr!("text"), binary(&sample.text));
     rawdoc! {"q": {"_id": sample.id.as_str()}, "u": stored, "upsert": true}
 }
@@ -56,19 +56,19 @@ pub(super) async fn of_mapping(db: &Db, mapping: &str) -> Result<Vec<Sample>, Fa
         Ok(found)
     };
     let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
-    Ok(found.iter().map(|stored| read(stored)).collect())
+    Ok(found.iter().map(|stored| sample_from(stored)).collect())
 }
 
 /// The samples with these ids.
 pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, Fault> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let found = db.find_all(SAMPLES, &ids).await?;
-    Ok(found.iter().map(|stored| read(stored)).collect())
+    let found = db.find_by_ids(SAMPLES, &ids).await?;
+    Ok(found.iter().map(|stored| sample_from(stored)).collect())
 }
 
 /// The ids of some samples to drop so that the others fit into this many bytes. The oldest come first, and samples of
 /// alerts last.
-pub(super) async fn find_superfluous(
+pub(super) async fn find_superfluous_ids(
     db: &Db,
     most: u64,
     at_once: u64,
@@ -103,7 +103,7 @@ pub(super) async fn find_superfluous(
     with_timeout(find).await
 }
 
-fn read(stored: &RawDocument) -> Sample {
+fn sample_from(stored: &RawDocument) -> Sample {
     let members = value::object(stored);
     let optional = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
     let text = |name: &str| optional(name).unwrap_or_default();

@@ -43,7 +43,7 @@ pub(super) async fn remove(db: &Db, sites: &[String]) -> Result<(), Fault> {
 /// The state of a site; `None` if it is open.
 pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault> {
     let stored = db.find_one(SITE_STATES, site).await?;
-    stored.as_deref().map(read).transpose()
+    stored.as_deref().map(site_state_from).transpose()
 }
 
 /// Lists states in the order of the sites' names.
@@ -63,7 +63,7 @@ pub(super) async fn list(
         wanted,
     };
     let placed = |stored: &RawDocument| {
-        let state = read(stored)?;
+        let state = site_state_from(stored)?;
         Ok((Place::by_key(&state.site), Some(state)))
     };
     Ok(listing
@@ -72,7 +72,7 @@ pub(super) async fn list(
         .unwrap_or_else(ListPage::end))
 }
 
-fn read(stored: &RawDocument) -> Result<SiteState, Fault> {
+fn site_state_from(stored: &RawDocument) -> Result<SiteState, Fault> {
     let broken = |name: &str| {
         Fault::InvalidEntry(format!(
             "`{name}` of a stored state of a site is not as webfill writes it"

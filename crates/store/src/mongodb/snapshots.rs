@@ -19,7 +19,7 @@ use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use super::Mongo;
 use super::command::{Db, with_timeout, write_concern};
 use super::fault::Fault;
-use super::journal::{key, raw};
+use super::journal::{key, to_raw};
 use super::members::integer;
 use super::value::binary;
 use crate::error::StoreError;
@@ -30,10 +30,10 @@ const PARTS: &str = "dispatcher_snapshot_parts";
 
 pub(super) async fn newest(db: &Db, group: &str) -> Result<Option<Snapshot>, Fault> {
     let stored = db.find_one(SNAPSHOTS, group).await?;
-    Ok(stored.and_then(|stored| from_document(&stored)))
+    Ok(stored.and_then(|stored| snapshot_from(&stored)))
 }
 
-fn from_document(stored: &RawDocument) -> Option<Snapshot> {
+fn snapshot_from(stored: &RawDocument) -> Option<Snapshot> {
     let member = |name| integer(stored, name).map(|number| number as u64);
     Some(Snapshot {
         number: member("number")?,
@@ -51,7 +51,7 @@ async fn put_part(
     part: u64,
     contents: Vec<u8>,
 ) -> Result<(), Fault> {
-    let key = raw(&part_key(group, (number, maker), part))?;
+    let key = to_raw(&part_key(group, (number, maker), part))?;
     let statement = rawdoc! {
         "q": {"_id": key},
         "u": {"$set": {"contents": binary(&contents)}},
@@ -105,7 +105,7 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
         true => (key(group, 0), key(group, number)),
         false => part_key_range(group, number, maker),
     };
-    let superseded = raw(&doc! {"_id": {"$gte": from, "$lt": to}})?;
+    let superseded = to_raw(&doc! {"_id": {"$gte": from, "$lt": to}})?;
     db.delete_matching(PARTS, superseded).await?.into_result()?;
     Ok(is_newest)
 }

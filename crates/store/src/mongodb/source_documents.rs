@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::records::{RecordDocument, read_all};
+use super::records::{RecordDocument, read_records};
 use super::{Mongo, value};
 use crate::crawl::CrawlId;
 use crate::error::StoreError;
@@ -87,7 +87,7 @@ impl RecordDocument {
         Ok(())
     }
 
-    fn unwritten_of(&self, key: String, crawl: &CrawlId) -> Option<UnwrittenRecord> {
+    fn unwritten_record(&self, key: String, crawl: &CrawlId) -> Option<UnwrittenRecord> {
         let source = self.source(crawl)?;
         let fields = source["fields"].as_array().into_iter().flatten();
         let fields = fields.filter_map(Value::as_str).map(str::to_owned);
@@ -139,7 +139,7 @@ pub(super) async fn unwritten(
             let stored = cursor.current();
             bytes += stored.as_bytes().len();
             let key = stored.get_str("_id").unwrap_or_default().to_owned();
-            unwritten.extend(RecordDocument::read(stored).unwritten_of(key, crawl));
+            unwritten.extend(RecordDocument::from_stored(stored).unwritten_record(key, crawl));
         }
         Ok(unwritten)
     })
@@ -154,7 +154,7 @@ pub(super) async fn begin(
     let mut statements: Vec<RawDocumentBuf> = Vec::with_capacity(records.len());
     let mut begun: Vec<UnwrittenRecord> = Vec::with_capacity(records.len());
     let mut noted: HashMap<String, Map<String, Value>> = HashMap::new();
-    let mut stored = read_of(db, &records).await?;
+    let mut stored = read_records_of(db, &records).await?;
     for mut record in records {
         let Some(RecordDocument { record: before, .. }) = stored.remove(&record.record) else {
             continue;
@@ -181,7 +181,7 @@ pub(super) async fn begin(
     if !is_all {
         // The answer does not show which records were changed. Noted values must be written, because until then, the
         // values they replace count as the user's. If nothing had to be noted, another round does no harm.
-        let stored = read_of(db, &begun).await?;
+        let stored = read_records_of(db, &begun).await?;
         begun.retain(|record| {
             let noted = noted.get(&record.record);
             let now = stored.get(&record.record).map(|now| &now.record.written);
@@ -191,16 +191,16 @@ pub(super) async fn begin(
     Ok(begun)
 }
 
-async fn read_of(
+async fn read_records_of(
     db: &Db,
     records: &[UnwrittenRecord],
 ) -> Result<HashMap<String, RecordDocument>, Fault> {
     let keys: Vec<&str> = records.iter().map(|one| one.record.as_str()).collect();
-    read_all(db, keys).await
+    read_records(db, keys).await
 }
 
 /// The members of a record after these values are written to the dataset.
-fn now_written(record: &UnwrittenRecord) -> Result<RawDocumentBuf, Fault> {
+fn written_members(record: &UnwrittenRecord) -> Result<RawDocumentBuf, Fault> {
     let mut stored = StoredRecord::default();
     stored.note_written(&record.fields);
     let mut set = RawDocumentBuf::new();
@@ -222,7 +222,7 @@ pub(super) async fn confirm(
         "in": {"$cond": [{"$eq": ["$$others", []]}, "$$REMOVE", "$$others"]},
     }};
     let statement = |record: &UnwrittenRecord| {
-        let now = rawdoc! {"$mergeObjects": ["$written", now_written(record)?]};
+        let now = rawdoc! {"$mergeObjects": ["$written", written_members(record)?]};
         Ok(rawdoc! {
             "q": {"_id": record.record.as_str(), "version": record.revision},
             "u": [{"$set": {"unwritten": unwritten.clone(), "written": now}}],

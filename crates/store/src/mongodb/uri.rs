@@ -91,7 +91,7 @@ impl MongoUri {
     }
 
     /// The URI as given, with credentials. For the driver and for child processes only.
-    pub(crate) fn with_credentials(&self) -> &str {
+    pub(crate) fn text_with_credentials(&self) -> &str {
         &self.text
     }
 
@@ -147,7 +147,7 @@ mod tests {
             let uri = MongoUri::parse(text).unwrap();
             assert_eq!(uri.to_string(), shown);
             assert_eq!(format!("{uri:?}"), shown);
-            assert_eq!(uri.with_credentials(), text);
+            assert_eq!(uri.text_with_credentials(), text);
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) fn or_null(value: Option<impl Into<RawBson>>) -> RawBson {
 }
 
 /// Converts texts to an array.
-pub(super) fn texts(texts: &[String]) -> RawArrayBuf {
+pub(super) fn text_array(texts: &[String]) -> RawArrayBuf {
     texts.iter().map(String::as_str).collect()
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    fn there_and_back(given: &Value) -> Value {
+    fn round_trip(given: &Value) -> Value {
         let Value::Object(members) = given else {
             panic!("{given} is no object");
         };
@@ -205,9 +205,9 @@ mod tests {
             "nul\0key": 1, "\u{2400}": 2, "\u{2400}0": 3, "\0\u{2400}\0": 4,
             "\u{1F980}": ["\u{1F980}", [[], {}]],
         });
-        assert_eq!(there_and_back(&given), given);
+        assert_eq!(round_trip(&given), given);
         let text = |value: &Value| serde_json::to_string(value).unwrap();
-        assert_eq!(text(&there_and_back(&given)), text(&given), "the order too");
+        assert_eq!(text(&round_trip(&given)), text(&given), "the order too");
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
             "-9223372036854775808",
         ] {
             let given: Value = serde_json::from_str(&format!(r#"{{"n": {number}}}"#)).unwrap();
-            assert_eq!(there_and_back(&given), given, "{number}");
+            assert_eq!(round_trip(&given), given, "{number}");
         }
     }
 

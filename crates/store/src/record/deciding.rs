@@ -92,8 +92,8 @@ impl StoredRecord {
         if !done {
             return Decided::Nothing;
         }
-        self.settle_rivals();
-        self.update_resolved(now_ms);
+        self.clear_rivals_if_complete();
+        self.update_resolved_at(now_ms);
         Decided::Done
     }
 
@@ -294,7 +294,7 @@ mod tests {
         record
     }
 
-    fn accept_other() -> DecisionAnswer {
+    fn accept_other_answer() -> DecisionAnswer {
         DecisionAnswer::AcceptOther {
             value: json!("Bob"),
             source: json!({"url": "http://a.org/2", "mapping": "m", "at": iso_time(AT_MS)}),
@@ -305,7 +305,7 @@ mod tests {
     fn an_accepted_value_stays_whatever_pages_say() {
         for answer in [
             DecisionAnswer::Accept,
-            accept_other(),
+            accept_other_answer(),
             DecisionAnswer::Type(json!("Eve")),
         ] {
             let mut record = filled_record();
@@ -382,7 +382,7 @@ mod tests {
         let before = filled_record();
         let mut record = before.clone();
         decide(&mut record, DecisionAnswer::Reject);
-        decide(&mut record, accept_other());
+        decide(&mut record, accept_other_answer());
         decide(&mut record, DecisionAnswer::Type(json!("Eve")));
         assert_eq!(record.history["name"].as_array().unwrap().len(), 2);
         assert_eq!(decide(&mut record, DecisionAnswer::Undo), Decided::Done);

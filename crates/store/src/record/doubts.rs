@@ -87,7 +87,7 @@ impl Doubts {
     }
 
     /// Whether the record's pages list rows.
-    pub(super) fn has_rows(&self) -> bool {
+    pub(super) fn lists_rows(&self) -> bool {
         self.0.contains_key(LISTS_ROWS)
     }
 
@@ -145,14 +145,14 @@ impl Doubts {
     }
 
     /// Removes the notes on rivals.
-    pub(super) fn settle_rivals(&mut self) {
+    pub(super) fn clear_rivals(&mut self) {
         if let Some(Value::Object(pages)) = self.0.get_mut("pages") {
             pages.retain(|_, page| page["why"] != IdentityDoubt::Rivals.as_str());
         }
     }
 
     /// Removes the doubts about pages. Decisions stay.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear_except_decisions(&mut self) {
         self.0.retain(|kind, _| kind == DECIDED);
     }
 

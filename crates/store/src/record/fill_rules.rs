@@ -93,7 +93,7 @@ impl FillRules {
             forks: self.forks(links),
             further: self.further_pages(url, mapping, links),
             lists_rows: mapping.is_some_and(|mapping| self.lists_rows(mapping))
-                || links.iter().any(|link| self.is_of_rows(link)),
+                || links.iter().any(|link| self.page_lists_rows(link)),
         }
     }
 
@@ -103,7 +103,7 @@ impl FillRules {
     }
 
     /// Whether the page of this URL lists rows.
-    pub(super) fn is_of_rows(&self, url: &str) -> bool {
+    pub(super) fn page_lists_rows(&self, url: &str) -> bool {
         let mapping = self.mappings.as_ref().and_then(|all| all.mapping_of(url));
         mapping.is_some_and(|mapping| self.lists_rows(mapping))
     }

@@ -47,7 +47,7 @@ enum Assembled {
 }
 
 /// Takes one page's part of a list. Returns whether anything changed.
-pub(super) fn gather(
+pub(super) fn add_list_part(
     record: &mut StoredRecord,
     name: &str,
     page: &PageValues<'_>,
@@ -92,7 +92,7 @@ pub(super) fn gather(
         rules,
         is_refresh,
     };
-    list.assemble(parts);
+    list.apply_parts(parts);
     *record != before
 }
 
@@ -107,7 +107,7 @@ struct GatheredList<'g> {
 
 impl GatheredList<'_> {
     /// Decides what the parts of the list amount to.
-    fn assemble(&mut self, parts: Vec<Part>) {
+    fn apply_parts(&mut self, parts: Vec<Part>) {
         let (name, page) = (self.name, self.page);
         let assembled = assemble(&parts, &self.record.urls);
         let awaited = match &assembled {
@@ -119,7 +119,7 @@ impl GatheredList<'_> {
         match assembled {
             Assembled::Complete(order) if self.may_be_value(entries(&parts, &order)) => {
                 match self.may_replace(&parts[order[0]]) {
-                    true => self.set(parts, &order),
+                    true => self.set_list(parts, &order),
                     false => store_parts_as_candidates(&mut self.record.candidates, name, parts),
                 }
             }
@@ -132,7 +132,7 @@ impl GatheredList<'_> {
                     source.is_some_and(|source| source["mapping"].as_str() == page.mapping);
                 store_parts_as_candidates(&mut self.record.candidates, name, parts);
                 if !self.is_refresh && is_of_list {
-                    self.remove();
+                    self.remove_list();
                 }
             }
         }
@@ -156,7 +156,7 @@ impl GatheredList<'_> {
     }
 
     /// Gives the field the complete list.
-    fn set(&mut self, parts: Vec<Part>, order: &[usize]) {
+    fn set_list(&mut self, parts: Vec<Part>, order: &[usize]) {
         let (name, page) = (self.name, self.page);
         let record = &mut *self.record;
         let mut list = Value::Array(entries(&parts, order));
@@ -187,7 +187,7 @@ impl GatheredList<'_> {
     }
 
     /// Withdraws a list that has turned out to be incomplete.
-    fn remove(&mut self) {
+    fn remove_list(&mut self) {
         let (name, record) = (self.name, &mut *self.record);
         let source = record.sources.shift_remove(name);
         let former = record.fields.insert(name.to_owned(), Value::Null);
@@ -298,7 +298,7 @@ fn add(parts: &mut Vec<Part>, part: Part) -> bool {
 }
 
 fn assemble(parts: &[Part], own: &[String]) -> Assembled {
-    let lists = lists(parts);
+    let lists = group_by_list(parts);
     let evidence = |list: &Vec<usize>| {
         let weights = list
             .iter()
@@ -332,7 +332,7 @@ fn assemble(parts: &[Part], own: &[String]) -> Assembled {
 }
 
 /// Groups the parts that belong to the same list.
-fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
+fn group_by_list(parts: &[Part]) -> Vec<Vec<usize>> {
     let indexes = indexes_by_url(parts);
     let mut list_of: Vec<usize> = (0..parts.len()).collect();
     let mut join = |one: usize, other: usize| {

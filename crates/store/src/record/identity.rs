@@ -41,11 +41,11 @@ struct MatchWeights {
 
 /// Whether the page was reached over links. It is unknown for a record whose URLs are not kept.
 fn is_linked(record: &StoredRecord, page: &PageValues<'_>) -> bool {
-    page.depth != Some(0) && !record.urls.is_empty() && !names(record, page.url)
+    page.depth != Some(0) && !record.urls.is_empty() && !is_own_url(record, page.url)
 }
 
 /// Whether the user has named this URL for the record.
-fn names(record: &StoredRecord, url: &str) -> bool {
+fn is_own_url(record: &StoredRecord, url: &str) -> bool {
     record.urls.iter().any(|own| own == url)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn evidence_of(
     page: &PageValues<'_>,
     rules: &FillRules,
 ) -> Result<Option<u32>, IdentityDoubt> {
-    if page.is_of_other && !names(record, page.url) {
+    if page.is_of_other && !is_own_url(record, page.url) {
         return Err(IdentityDoubt::OtherRecord);
     }
     let is_linked = is_linked(record, page);

@@ -58,10 +58,10 @@ impl StoredRecord {
         let (record, refresh) = (&input.record, &input.refresh);
         if entry.enters {
             // Doubts are reported for one crawl at a time.
-            self.doubts.clear();
+            self.doubts.clear_except_decisions();
         }
         self.take_input(input, entry, now_ms);
-        let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
+        let mut again = self.fields_filled_before(&record.want, refresh.after_ms, now_ms);
         if entry.enters {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
@@ -77,7 +77,7 @@ impl StoredRecord {
                 self.missing.push(name.clone());
             }
         }
-        self.update_resolved(now_ms);
+        self.update_resolved_at(now_ms);
         *self != before
     }
 
@@ -106,11 +106,11 @@ impl StoredRecord {
                         corrects: corrects || (is_users && said.is_some_and(is_correction)),
                         is_users: is_users || (is_repeated && was_users),
                     };
-                    given.insert(name.clone(), said.of(value));
+                    given.insert(name.clone(), said.stored_form(value));
                 }
                 false if entry.is_repeat && said.is_some() => {}
                 false => {
-                    self.withdraw(name, value, said.is_some(), now_ms);
+                    self.withdraw_missing_value(name, value, said.is_some(), now_ms);
                     given.shift_remove(name);
                 }
             }
@@ -155,7 +155,7 @@ impl StoredRecord {
 
     /// Handles an input without a value for a field. If it had one before, and the record still has it as given, the
     /// value is withdrawn.
-    fn withdraw(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
+    fn withdraw_missing_value(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
         let is_users = was_said && !self.sources.contains_key(name);
         let kept = self.fields.get(name).cloned().unwrap_or_default();
         let says_nothing = self.fields.contains_key(name) && value.is_null();
@@ -183,7 +183,12 @@ impl StoredRecord {
     }
 
     /// Which of these fields a page has filled at least this long ago.
-    fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
+    fn fields_filled_before(
+        &self,
+        names: &[String],
+        after_ms: Option<u64>,
+        now_ms: i64,
+    ) -> Vec<String> {
         let Some(after_ms) = after_ms else {
             return Vec::new();
         };
@@ -339,7 +344,7 @@ struct InputValueInfo {
 
 impl InputValueInfo {
     /// The form in which a value of the input is kept.
-    fn of(&self, value: &Value) -> Value {
+    fn stored_form(&self, value: &Value) -> Value {
         let text = value.to_string();
         let mut said = match text.len() > MAX_SAID_BYTES {
             true => Map::from_iter([(String::from("hash"), page_hash(&text).into())]),

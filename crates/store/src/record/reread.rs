@@ -30,7 +30,7 @@ impl StoredRecord {
             .retain(|name| !is_asked_again(name) || is_continued(name));
         for (name, value) in page.fields {
             if has_value(value) && !is_continued(name) && !self.doubts.is_closed_to(name, value) {
-                self.replace_own(name, value, page, evidence);
+                self.replace_page_value(name, value, page, evidence);
             }
         }
         self.fill(page, rules);
@@ -42,7 +42,7 @@ impl StoredRecord {
         let withdrawn: Vec<String> = withdrawn.collect();
         self.missing = missing.into_iter().filter(is_missing).collect();
         self.missing.extend(withdrawn);
-        self.update_resolved(page.ended_at_ms);
+        self.update_resolved_at(page.ended_at_ms);
         let is_other = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
         let others = self.fields.iter().filter(is_other);
         let changes = others.map(|(name, value)| FieldChange {
@@ -55,7 +55,7 @@ impl StoredRecord {
 
     /// Replaces all earlier values of this page, both the record's and candidates. Candidates of other pages stay,
     /// because those pages were not read.
-    fn replace_own(
+    fn replace_page_value(
         &mut self,
         name: &str,
         value: &Value,

@@ -52,7 +52,7 @@ impl StoredRecord {
         if *self == before {
             return false;
         }
-        self.update_resolved(now_ms);
+        self.update_resolved_at(now_ms);
         true
     }
 

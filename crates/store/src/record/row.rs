@@ -65,7 +65,7 @@ impl StoredRecord {
             holders.write(known);
             return is_new_to_list;
         }
-        let mut place = row.place(&at);
+        let mut place = row.to_place_json(&at);
         holders.write(&mut place);
         let is_read_again = self.row.as_ref().is_some_and(|known| {
             known["mapping_version"] != place["mapping_version"]
@@ -85,7 +85,7 @@ impl StoredRecord {
         changed |= self.set_links(row.links, &former_links.unwrap_or_default());
         changed |= self.add_wanted_fields(row.want);
         if changed {
-            self.update_resolved(row.started_at_ms);
+            self.update_resolved_at(row.started_at_ms);
         }
         changed
     }
@@ -128,7 +128,7 @@ impl StoredRecord {
     }
 
     /// Since when a list holds the row, and when it was last seen there.
-    pub(crate) fn held_by(&self, list: &str) -> Option<ListHolder> {
+    pub(crate) fn list_holder(&self, list: &str) -> Option<ListHolder> {
         let holders = ListHolders::of(self.row.as_ref());
         holders.lists.into_iter().find(|one| one.url == list)
     }
@@ -325,7 +325,7 @@ impl<'a> RowValues<'a> {
     }
 
     /// The place where the row was last seen.
-    fn place(&self, at: &str) -> Value {
+    fn to_place_json(&self, at: &str) -> Value {
         let mut place = json!({
             "url": self.url,
             "position": self.position,

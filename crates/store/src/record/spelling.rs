@@ -1,7 +1,7 @@
 //! Whether two values are spellings of the same value.
 
 use serde_json::Value;
-use webfill_values::same_value;
+use webfill_values::is_equivalent_value;
 
 /// Whether a value of the input is the kept one, perhaps as its text in a CSV file. The user decides on the spelling,
 /// so another spelling is another value.
@@ -19,7 +19,7 @@ pub(super) fn is_same_spelling(kept: &Value, given: &Value) -> bool {
 
 /// Whether two values are the same, perhaps in different spellings.
 pub(crate) fn is_same_value(one: &Value, other: &Value) -> bool {
-    one == other || same_value(one, other)
+    one == other || is_equivalent_value(one, other)
 }
 
 /// Whether a value counts as a value. Null, [], and texts without a visible character do not: they leave a field

@@ -49,14 +49,14 @@ impl StoredRecord {
 
     /// The state that decides about fetching: open if the record needs further pages, even if no field is missing.
     pub(crate) fn state_for_fetching(&self) -> RecordState {
-        match self.is_unsure() || self.is_gathered() || self.doubts.has_rows() {
+        match self.may_be_contradicted() || self.has_extendable_list() || self.doubts.lists_rows() {
             true => RecordState::Open,
             false => self.state(),
         }
     }
 
     /// Whether the record was completed by a page that similar pages may contradict. Then those are to be fetched too.
-    fn is_unsure(&self) -> bool {
+    fn may_be_contradicted(&self) -> bool {
         let forks = self.doubts.forks();
         let is_unsure = |source: &Value| {
             evidence_in(source).is_some_and(|evidence| evidence < SURE)
@@ -70,7 +70,7 @@ impl StoredRecord {
     }
 
     /// Whether the record has a list that further pages may extend.
-    fn is_gathered(&self) -> bool {
+    fn has_extendable_list(&self) -> bool {
         self.sources.values().any(|source| !source[PARTS].is_null())
     }
 
@@ -108,7 +108,7 @@ impl StoredRecord {
         };
         changed |= self.doubts.clear_page(page);
         for name in &continued {
-            changed |= gathered::gather(self, name, page, evidence, rules);
+            changed |= gathered::add_list_part(self, name, page, evidence, rules);
         }
         for (name, value) in page.fields {
             if !has_value(value)
@@ -121,12 +121,12 @@ impl StoredRecord {
                 changed |= self.fill_missing_field(name, value, page, evidence, rules);
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
-                changed |= self.weigh_against_present(name, value, page, evidence, source, rules);
+                changed |= self.resolve_competing_value(name, value, page, evidence, source, rules);
             }
         }
         if changed {
-            self.settle_rivals();
-            self.update_resolved(page.ended_at_ms);
+            self.clear_rivals_if_complete();
+            self.update_resolved_at(page.ended_at_ms);
         }
         changed
     }
@@ -134,8 +134,8 @@ impl StoredRecord {
     /// Notes that the record's pages list rows. These pages are wanted even if the record itself is complete. Returns
     /// whether this is new.
     fn note_rows(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
-        let is_new = !self.doubts.has_rows()
-            && (page.leads.lists_rows || self.urls.iter().any(|url| rules.is_of_rows(url)));
+        let is_new = !self.doubts.lists_rows()
+            && (page.leads.lists_rows || self.urls.iter().any(|url| rules.page_lists_rows(url)));
         if is_new {
             self.doubts.note_rows();
         }
@@ -242,7 +242,7 @@ impl StoredRecord {
     /// Handles a page's value for a field that another page has filled (`source`). It replaces the present one,
     /// becomes a candidate, or leaves the field without a value because neither is known to be right. Returns whether
     /// anything changed.
-    fn weigh_against_present(
+    fn resolve_competing_value(
         &mut self,
         name: &str,
         value: &Value,
@@ -287,14 +287,14 @@ impl StoredRecord {
     }
 
     /// Removes the notes on rivals if no field is missing any more.
-    pub(super) fn settle_rivals(&mut self) {
+    pub(super) fn clear_rivals_if_complete(&mut self) {
         if self.missing.is_empty() {
-            self.doubts.settle_rivals();
+            self.doubts.clear_rivals();
         }
     }
 
     /// Updates the time of resolution. It is set once, and removed only if fields are missing again.
-    pub(super) fn update_resolved(&mut self, at_ms: i64) {
+    pub(super) fn update_resolved_at(&mut self, at_ms: i64) {
         if !self.missing.is_empty() {
             self.resolved_at = None;
         } else if self.resolved_at.is_none() {

@@ -18,7 +18,7 @@ pub(super) fn write_each<T, R>(
     match db.transaction(all) {
         Ok(written) => Vec::into_iter(written).map(Ok).collect(),
         Err(Fault::InvalidEntry(_)) => write_each_in_savepoint(db, entries, name, write),
-        Err(fault) => fail_all(entries.len(), &db.error(fault)),
+        Err(fault) => repeat_error(entries.len(), &db.error(fault)),
     }
 }
 
@@ -32,16 +32,16 @@ fn write_each_in_savepoint<T, R>(
     let each = |conn: &Connection| {
         entries
             .iter()
-            .map(|entry| in_savepoint(conn, || write(conn, entry), || name(entry)))
+            .map(|entry| write_in_savepoint(conn, || write(conn, entry), || name(entry)))
             .collect()
     };
     match db.transaction(each) {
         Ok(written) => written,
-        Err(fault) => fail_all(entries.len(), &db.error(fault)),
+        Err(fault) => repeat_error(entries.len(), &db.error(fault)),
     }
 }
 
-fn in_savepoint<R>(
+fn write_in_savepoint<R>(
     conn: &Connection,
     write: impl FnOnce() -> Result<R, Fault>,
     name: impl FnOnce() -> String,
@@ -63,6 +63,6 @@ fn in_savepoint<R>(
 }
 
 /// The same error for each entry of a batch that failed as a whole.
-pub(super) fn fail_all<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
+pub(super) fn repeat_error<R>(entries: usize, error: &StoreError) -> Vec<Result<R, StoreError>> {
     (0..entries).map(|_| Err(error.clone())).collect()
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use tokio::sync::OnceCell;
 use webfill_wire::Delivery;
 
-use super::columns::time;
+use super::columns::parse_time;
 use super::connection::Db;
 use super::connection_thread::ConnectionThread;
 use super::fault::{Fault, store_error, store_name};
@@ -115,7 +115,9 @@ impl BodiesFile {
     ) -> Result<DroppedBodies, StoreError> {
         let thread = self.thread().await?;
         let keep = move |conn: &Connection| {
-            changes.iter().try_for_each(|change| apply(conn, change))?;
+            changes
+                .iter()
+                .try_for_each(|change| apply_change(conn, change))?;
             trim(conn, max_bytes, changes.len() + DROPPED_AT_ONCE)
         };
         thread.call(move |db| db.write(keep)).await?
@@ -155,11 +157,14 @@ impl BodiesFile {
     }
 
     /// Drops some of the bodies from before this time.
-    pub(super) async fn drop_old(&self, before_ms: i64) -> Result<DroppedBodies, StoreError> {
+    pub(super) async fn drop_old_bodies(
+        &self,
+        before_ms: i64,
+    ) -> Result<DroppedBodies, StoreError> {
         let Some(thread) = self.thread_if_exists().await? else {
             return Ok(DroppedBodies::default());
         };
-        let drop = move |conn: &Connection| drop_old(conn, before_ms);
+        let drop = move |conn: &Connection| drop_old_bodies(conn, before_ms);
         thread.call(move |db| db.write(drop)).await?
     }
 }
@@ -195,7 +200,7 @@ pub(super) fn open(path: &Path) -> Result<Db, StoreError> {
     Ok(db)
 }
 
-fn apply(conn: &Connection, change: &BodyChange) -> Result<(), Fault> {
+fn apply_change(conn: &Connection, change: &BodyChange) -> Result<(), Fault> {
     match change {
         BodyChange::Keep(body) => upsert(conn, body),
         BodyChange::Unchanged {
@@ -253,7 +258,7 @@ fn trim(conn: &Connection, max_bytes: u64, most: usize) -> Result<DroppedBodies,
     Ok(dropped)
 }
 
-fn drop_old(conn: &Connection, before_ms: i64) -> Result<DroppedBodies, Fault> {
+fn drop_old_bodies(conn: &Connection, before_ms: i64) -> Result<DroppedBodies, Fault> {
     let sql = "DELETE FROM bodies WHERE _id IN
         (SELECT _id FROM bodies WHERE at < ?1 ORDER BY at LIMIT ?2)";
     let mut delete = conn.prepare_cached(sql)?;
@@ -285,7 +290,7 @@ fn read_row(row: &Row<'_>) -> Result<Body, Fault> {
         page_id: row.get(0)?,
         content_hash: row.get(1)?,
         is_rendered: row.get(2)?,
-        at_ms: time(&row.get::<_, String>(3)?)?,
+        at_ms: parse_time(&row.get::<_, String>(3)?)?,
         delivery: Delivery::new(number(4)?, row.get(6)?),
         task: number(5)?,
         bytes: number(7)?,

@@ -28,8 +28,8 @@ use crate::site_state::SiteState;
 
 #[async_trait]
 impl Browse for Sqlite {
-    async fn prepare(&self) -> Result<(), StoreError> {
-        indexes::prepare(&self.path).await
+    async fn create_missing_indexes(&self) -> Result<(), StoreError> {
+        indexes::create_missing_indexes(&self.path).await
     }
 
     async fn crawls(
@@ -66,7 +66,7 @@ impl Browse for Sqlite {
 
     async fn page(&self, id: &str) -> Result<Option<Value>, StoreError> {
         let id = id.to_owned();
-        let read = move |conn: &_| page_changes::find_one(conn, &id);
+        let read = move |conn: &_| page_changes::find_page(conn, &id);
         self.browsing.read(read).await
     }
 
@@ -110,8 +110,9 @@ impl Browse for Sqlite {
     ) -> Result<ListPage<ListedRecord>, StoreError> {
         let (filter, condition, from) = (filter.clone(), condition.clone(), from.cloned());
         let wanted = rows_of(limit);
-        let read =
-            move |conn: &_| records::list_whole(conn, &filter, &condition, from.as_ref(), wanted);
+        let read = move |conn: &_| {
+            records::list_whole_records(conn, &filter, &condition, from.as_ref(), wanted)
+        };
         self.browsing.read(read).await
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
 use super::Sqlite;
-use super::columns::time;
+use super::columns::parse_time;
 use super::fault::Fault;
 use super::reservations;
 use crate::cache::{
@@ -36,7 +36,7 @@ impl Cache for Sqlite {
 
     async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
         self.thread
-            .call(move |db| db.write(|conn| put_newer_robots(conn, &entries, now_ms)))
+            .call(move |db| db.write(|conn| put_and_expire_robots(conn, &entries, now_ms)))
             .await?
     }
 
@@ -48,7 +48,7 @@ impl Cache for Sqlite {
         self.thread
             .call(move |db| {
                 db.read(|conn| {
-                    let read = |name: &String| site(conn, name, now_ms);
+                    let read = |name: &String| site_clock(conn, name, now_ms);
                     sites.iter().map(read).collect()
                 })
             })
@@ -116,8 +116,8 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
     Ok(Some(RobotsEntry {
         origin: origin.to_owned(),
         status: row.get(0)?,
-        fetched_at_ms: time(&row.get::<_, String>(1)?)?,
-        expires_at_ms: time(&row.get::<_, String>(2)?)?,
+        fetched_at_ms: parse_time(&row.get::<_, String>(1)?)?,
+        expires_at_ms: parse_time(&row.get::<_, String>(2)?)?,
         body: row.get(3)?,
     }))
 }
@@ -125,7 +125,7 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
 /// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
 /// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Reads
 /// already ignore it that long after its fetch.
-pub(super) fn put_newer_robots(
+pub(super) fn put_and_expire_robots(
     conn: &Connection,
     entries: &[RobotsEntry],
     now_ms: i64,
@@ -149,7 +149,7 @@ pub(super) fn put_newer_robots(
 }
 
 /// A site's clock, unless it has not changed for too long.
-pub(super) fn site(
+pub(super) fn site_clock(
     conn: &Connection,
     site: &str,
     now_ms: i64,

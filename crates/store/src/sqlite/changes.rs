@@ -48,7 +48,7 @@ const STEP_POSITIONS: i64 = 10_000;
 
 /// The store's id, which its cursors contain, the position up to which pages may be dropped, and the
 /// highest position so far.
-fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
+fn id_and_extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
     let sql = "SELECT store, cut, max(deleted, coalesce((SELECT max(position) FROM pages), 0))
         FROM changes";
     let mut statement = conn.prepare_cached(sql)?;
@@ -58,7 +58,10 @@ fn extent(conn: &Connection) -> Result<(String, i64, i64), Fault> {
 pub(super) type FoundPages = Vec<(i64, Map<String, Value>)>;
 
 /// The pages with some of the keys, and how many keys were looked up.
-pub(super) fn find_step(conn: &Connection, ids: &[String]) -> Result<(FoundPages, usize), Fault> {
+pub(super) fn find_some_pages(
+    conn: &Connection,
+    ids: &[String],
+) -> Result<(FoundPages, usize), Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut pages = Vec::new();
     let mut bytes = 0;
@@ -75,8 +78,8 @@ pub(super) fn find_step(conn: &Connection, ids: &[String]) -> Result<(FoundPages
 }
 
 /// The page with this key.
-pub(super) fn find_one(conn: &Connection, id: &str) -> Result<Option<Value>, Fault> {
-    let (mut pages, _) = find_step(conn, &[id.to_owned()])?;
+pub(super) fn find_page(conn: &Connection, id: &str) -> Result<Option<Value>, Fault> {
+    let (mut pages, _) = find_some_pages(conn, &[id.to_owned()])?;
     Ok(pages.pop().map(|(_, page)| Value::Object(page)))
 }
 
@@ -126,7 +129,7 @@ impl Changes for Sqlite {
     ) -> Result<Cursor, ExportError> {
         let cursor = after.clone();
         let begin = move |conn: &Connection| -> Result<_, Fault> {
-            let (store, cut, last) = extent(conn)?;
+            let (store, cut, last) = id_and_extent(conn)?;
             let kept = RetainedRange {
                 cut: cut.unsigned_abs(),
                 newest: last.unsigned_abs(),
@@ -144,7 +147,7 @@ impl Changes for Sqlite {
             let step = move |conn: &Connection| {
                 let step = read_step(conn, from, to, &filter)?;
                 // The cut is read after the pages. If it is not beyond them, none was missing.
-                let (_, cut, _) = extent(conn)?;
+                let (_, cut, _) = id_and_extent(conn)?;
                 match cut > cut_before.max(from) {
                     true => Err(Fault::Unusable(too_late_message(&reached))),
                     false => Ok(step),

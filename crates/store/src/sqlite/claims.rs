@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Sqlite;
-use super::columns::time;
+use super::columns::parse_time;
 use super::fault::Fault;
 use crate::claim::CrawlClaim;
 use crate::crawl::CrawlId;
@@ -75,7 +75,7 @@ fn get(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> 
         return Ok(None);
     };
     Ok(Some(CrawlClaim {
-        since_ms: time(&since)?,
+        since_ms: parse_time(&since)?,
         ..claim
     }))
 }
@@ -95,7 +95,7 @@ impl Claims for Sqlite {
         self.write(move |conn| renew(conn, &claim)).await
     }
 
-    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
+    async fn release_claim(&self, claim: CrawlClaim) -> Result<(), StoreError> {
         self.write(move |conn| release(conn, &claim)).await
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Re
 }
 
 /// Reads a stored time.
-pub(super) fn time(text: &str) -> Result<i64, Fault> {
+pub(super) fn parse_time(text: &str) -> Result<i64, Fault> {
     parse_iso_time(text)
         .ok_or_else(|| Fault::InvalidEntry(format!("its stored time `{text}` is no time")))
 }

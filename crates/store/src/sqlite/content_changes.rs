@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use serde_json::Value;
 
 use super::Sqlite;
-use super::columns::{time, to_json};
+use super::columns::{parse_time, to_json};
 use super::fault::Fault;
 use super::list_pages::read_list_page;
 use crate::browse::{ChangeListFilter, ListPage, Place};
@@ -60,7 +60,7 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<KnownVer
         if let Some(row) = rows.next()? {
             found.push(KnownVersions {
                 id: row.get(0)?,
-                checked_at_ms: time(&row.get::<_, String>(1)?)?,
+                checked_at_ms: parse_time(&row.get::<_, String>(1)?)?,
                 state: row.get(2)?,
             });
         }
@@ -68,7 +68,7 @@ pub(super) fn versions(conn: &Connection, ids: &[String]) -> Result<Vec<KnownVer
     Ok(found)
 }
 
-pub(super) fn filter_with_versions(
+pub(super) fn ids_with_versions(
     conn: &Connection,
     ids: Vec<String>,
 ) -> Result<HashSet<String>, Fault> {
@@ -248,7 +248,7 @@ fn change_from_row(row: &Row<'_>) -> Result<Change, Fault> {
         page_id: row.get(4)?,
         site: row.get(5)?,
         kind: parse_kind(&row.get::<_, String>(6)?)?,
-        at_ms: time(&row.get::<_, String>(7)?)?,
+        at_ms: parse_time(&row.get::<_, String>(7)?)?,
         mapping: row.get(8)?,
         old: value(9)?,
         new: value(10)?,
@@ -267,7 +267,7 @@ impl ContentChanges for Sqlite {
     }
 
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
-        self.read(move |conn| filter_with_versions(conn, ids)).await
+        self.read(move |conn| ids_with_versions(conn, ids)).await
     }
 
     /// Stores the judgement in one transaction.

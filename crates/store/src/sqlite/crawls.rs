@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Sqlite;
-use super::columns::{from_json, time, to_json};
+use super::columns::{from_json, parse_time, to_json};
 use super::fault::Fault;
 use super::field_counts;
 use crate::crawl::{Crawl, CrawlId, CrawlState};
@@ -47,19 +47,19 @@ pub(super) const COLUMNS: &str =
 pub(super) fn get(conn: &Connection, key: &str) -> Result<Option<Crawl>, Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut rows = statement.query([key])?;
-    rows.next()?.map(read).transpose()
+    rows.next()?.map(crawl_from).transpose()
 }
 
-pub(super) fn read(row: &Row<'_>) -> Result<Crawl, Fault> {
+pub(super) fn crawl_from(row: &Row<'_>) -> Result<Crawl, Fault> {
     let state: String = row.get(2)?;
     let state: CrawlState = state.parse().map_err(Fault::InvalidEntry)?;
     let finished_at: Option<String> = row.get(5)?;
     Ok(Crawl {
         id: CrawlId::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?),
         state,
-        started_at_ms: time(&row.get::<_, String>(3)?)?,
-        updated_at_ms: time(&row.get::<_, String>(4)?)?,
-        finished_at_ms: finished_at.as_deref().map(time).transpose()?,
+        started_at_ms: parse_time(&row.get::<_, String>(3)?)?,
+        updated_at_ms: parse_time(&row.get::<_, String>(4)?)?,
+        finished_at_ms: finished_at.as_deref().map(parse_time).transpose()?,
         request: from_json(row, 6)?,
         counts: from_json(row, 7)?,
     })

@@ -50,7 +50,7 @@ type Step = Result<Vec<Value>, StoreError>;
 
 /// Sends step after step until the end of the table. An error is the last step. Stops when the
 /// receiver is dropped.
-fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
+fn stream_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
     let sql = match kind {
         ExportKind::Pages => PAGES.to_owned(),
         ExportKind::Records if filter.parents => [RECORDS_AND_PARENTS, RECORDS].concat(),
@@ -109,7 +109,7 @@ impl Export for Sqlite {
         // A channel of one: a step waits here while the next one is read.
         let (steps, mut read) = mpsc::channel::<Step>(1);
         let (path, filter) = (self.path.clone(), filter.clone());
-        tokio::task::spawn_blocking(move || read_table(&path, kind, &filter, &steps));
+        tokio::task::spawn_blocking(move || stream_table(&path, kind, &filter, &steps));
         let mut rows = 0;
         while let Some(step) = read.recv().await {
             for row in step? {
@@ -130,7 +130,7 @@ impl Export for Sqlite {
         let mut next = 0;
         while next < ids.len() {
             let ids = Arc::clone(&ids);
-            let step = move |conn: &Connection| changes::find_step(conn, &ids[next..]);
+            let step = move |conn: &Connection| changes::find_some_pages(conn, &ids[next..]);
             let (pages, searched) = self.read(step).await?;
             next += searched;
             for (_, page) in pages {

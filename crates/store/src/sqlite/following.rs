@@ -85,7 +85,7 @@ impl FollowedFile {
         }
     }
 
-    pub fn copy(&self) -> &Path {
+    pub fn copy_path(&self) -> &Path {
         &self.copy
     }
 
@@ -106,7 +106,7 @@ impl FollowedFile {
 
     fn try_read(&mut self) -> Result<FollowedChange, Fault> {
         for _ in 0..ATTEMPTS {
-            let header = read_header(&self.log()).map_err(unusable_file)?;
+            let header = read_header(&self.log_path()).map_err(unusable_file_fault)?;
             let change = match (self.position, header) {
                 (Some(known), Some(header)) if known.header == header => self.read_frames(known),
                 (Some(known), Some(header)) => self.read_new_log(known, header),
@@ -115,20 +115,20 @@ impl FollowedFile {
                 }
                 _ => Ok(None),
             };
-            let change = change.map_err(unusable_file)?;
-            if read_header(&self.log()).map_err(unusable_file)? != header {
+            let change = change.map_err(unusable_file_fault)?;
+            if read_header(&self.log_path()).map_err(unusable_file_fault)? != header {
                 continue;
             }
             let Some((change, position)) = change else {
-                return self.copy_whole();
+                return self.copy_whole_file();
             };
             self.position = Some(position);
             return Ok(change);
         }
-        self.copy_whole()
+        self.copy_whole_file()
     }
 
-    fn log(&self) -> PathBuf {
+    fn log_path(&self) -> PathBuf {
         with_ending(&self.source, "-wal")
     }
 
@@ -138,7 +138,7 @@ impl FollowedFile {
     }
 
     fn read_frames(&self, from: LogPosition) -> io::Result<Option<(FollowedChange, LogPosition)>> {
-        let (frames, position) = frames_after(&self.log(), from)?;
+        let (frames, position) = frames_after(&self.log_path(), from)?;
         let change = match frames.is_empty() {
             true => FollowedChange::Nothing,
             false => FollowedChange::Frames(frames),
@@ -152,27 +152,27 @@ impl FollowedFile {
         known: LogPosition,
         header: Header,
     ) -> io::Result<Option<(FollowedChange, LogPosition)>> {
-        let (end, _) = frames_after(&self.log(), known)?;
+        let (end, _) = frames_after(&self.log_path(), known)?;
         let Some(begin) = first_position(header) else {
             return Ok(None);
         };
-        let (frames, position) = frames_after(&self.log(), begin)?;
+        let (frames, position) = frames_after(&self.log_path(), begin)?;
         // Frames without a commit, even a half-written one, may have overwritten it, too.
         let frame_bytes = FRAME_HEADER as u64 + u64::from(read_word(&header, 8));
-        let is_whole = written_until(&self.log(), begin)? + frame_bytes <= known.offset;
+        let is_whole = find_frames_end(&self.log_path(), begin)? + frame_bytes <= known.offset;
         let log = [&header[..], &frames].concat();
         let change = FollowedChange::NewLog { end, log };
         Ok(is_whole.then_some((change, position)))
     }
 
     /// Copies the file under a read transaction, which keeps its pages consistent with the log.
-    fn copy_whole(&mut self) -> Result<FollowedChange, Fault> {
+    fn copy_whole_file(&mut self) -> Result<FollowedChange, Fault> {
         let unfinished = with_ending(&self.copy, ".unfinished");
         for ending in ["", "-wal", "-shm"] {
-            remove_if_there(&with_ending(&unfinished, ending)).map_err(unusable_file)?;
+            remove_if_exists(&with_ending(&unfinished, ending)).map_err(unusable_file_fault)?;
         }
         // Opened first and closed last: SQLite's locks of this process end when it closes the file.
-        let mut file = File::open(&self.source).map_err(unusable_file)?;
+        let mut file = File::open(&self.source).map_err(unusable_file_fault)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(&self.source, flags)?;
         reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
@@ -180,18 +180,18 @@ impl FollowedFile {
         let mut options = File::options();
         options.write(true).create_new(true).mode(PRIVATE);
         let copied = options.open(&unfinished);
-        let mut copied = copied.map_err(unusable_file)?;
-        io::copy(&mut file, &mut copied).map_err(unusable_file)?;
-        let (log, position) = whole_log(&self.log()).map_err(unusable_file)?;
+        let mut copied = copied.map_err(unusable_file_fault)?;
+        io::copy(&mut file, &mut copied).map_err(unusable_file_fault)?;
+        let (log, position) = whole_log(&self.log_path()).map_err(unusable_file_fault)?;
         drop(reader);
         drop(file);
         self.position = position;
         self.copied = state.filter(|_| position.is_none());
         if !log.is_empty() {
-            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable_file)?;
+            append(&with_ending(&unfinished, "-wal"), &log).map_err(unusable_file_fault)?;
         }
         merge_log(&unfinished)?;
-        copied.sync_all().map_err(unusable_file)?;
+        copied.sync_all().map_err(unusable_file_fault)?;
         Ok(FollowedChange::Whole {
             copy: unfinished,
             log,
@@ -202,22 +202,22 @@ impl FollowedFile {
         let log = with_ending(&self.copy, "-wal");
         match change {
             FollowedChange::Nothing => return Ok(()),
-            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable_file)?,
+            FollowedChange::Frames(frames) => append(&log, &frames).map_err(unusable_file_fault)?,
             FollowedChange::NewLog { end, log: new } => {
-                append(&log, &end).map_err(unusable_file)?;
+                append(&log, &end).map_err(unusable_file_fault)?;
                 merge_log(&self.copy)?;
-                append(&log, &new).map_err(unusable_file)?;
+                append(&log, &new).map_err(unusable_file_fault)?;
             }
             FollowedChange::Whole { copy, log: new } => {
                 // The former copy is of an earlier commit without its log, and that log would damage the new one.
-                remove_if_there(&log).map_err(unusable_file)?;
-                fs::rename(&copy, &self.copy).map_err(unusable_file)?;
-                append(&log, &new).map_err(unusable_file)?;
+                remove_if_exists(&log).map_err(unusable_file_fault)?;
+                fs::rename(&copy, &self.copy).map_err(unusable_file_fault)?;
+                append(&log, &new).map_err(unusable_file_fault)?;
             }
         }
         let folder = self.copy.parent().unwrap_or(Path::new("."));
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(unusable_file)
+        synced.map_err(unusable_file_fault)
     }
 
     /// Merges the log of the copy into the file, so that the copy is one file.
@@ -273,7 +273,7 @@ fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPositi
 }
 
 /// Where the frames behind a position end, with or without a commit.
-fn written_until(log: &Path, from: LogPosition) -> io::Result<u64> {
+fn find_frames_end(log: &Path, from: LogPosition) -> io::Result<u64> {
     let mut until = from.offset;
     for_each_frame(log, from, |_, end| until = end.offset)?;
     Ok(until)
@@ -352,14 +352,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn unusable_file(error: io::Error) -> Fault {
+fn unusable_file_fault(error: io::Error) -> Fault {
     Fault::Unusable(format!("its copy: {error}"))
 }
 
@@ -375,7 +375,7 @@ mod tests {
         db
     }
 
-    fn add(db: &Connection, rows: usize) {
+    fn insert_rows(db: &Connection, rows: usize) {
         for _ in 0..rows {
             let sql = "INSERT INTO t SELECT coalesce(max(n), 0) + 1, randomblob(900) FROM t";
             db.execute(sql, []).unwrap();
@@ -386,7 +386,7 @@ mod tests {
     fn contents(path: &Path, folder: &Path) -> String {
         let other = folder.join("read.db");
         for ending in ["", "-wal", "-shm"] {
-            remove_if_there(&with_ending(&other, ending)).unwrap();
+            remove_if_exists(&with_ending(&other, ending)).unwrap();
         }
         for ending in ["", "-wal"] {
             let from = with_ending(path, ending);
@@ -417,7 +417,7 @@ mod tests {
             // Some rounds begin the log anew, with few and with many frames; some remove it.
             let (limit, rows) = [(1_000, 3), (8, 20), (1_000, 1), (2, 60)][round % 4];
             db.pragma_update(None, "wal_autocheckpoint", limit).unwrap();
-            add(&db, rows);
+            insert_rows(&db, rows);
             if round % 30 == 29 {
                 db.close().unwrap();
                 db = open(&source);
@@ -430,14 +430,14 @@ mod tests {
                 FollowedChange::Whole { .. } => 3,
             }] += 1;
             followed.write(change).unwrap();
-            let copied = contents(followed.copy(), folder.path());
+            let copied = contents(followed.copy_path(), folder.path());
             assert_eq!(copied, contents(&source, folder.path()), "{round}");
         }
         assert!(seen[1..].iter().all(|count| *count > 1), "{seen:?}");
         let nothing = followed.read().unwrap();
         assert!(matches!(nothing, FollowedChange::Nothing), "{nothing:?}");
         followed.finish().unwrap();
-        assert!(!with_ending(followed.copy(), "-wal").exists());
+        assert!(!with_ending(followed.copy_path(), "-wal").exists());
     }
 
     #[test]
@@ -448,22 +448,22 @@ mod tests {
         let source = folder.path().join("a.db");
         let db = open(&source);
         db.pragma_update(None, "cache_size", 5).unwrap();
-        add(&db, 10);
+        insert_rows(&db, 10);
         let mut followed = FollowedFile::new(&source, &copies);
         let whole = followed.read().unwrap();
         followed.write(whole).unwrap();
         let before = contents(&source, folder.path());
         // Pages that do not fit into the cache go to the log.
         db.execute_batch("BEGIN").unwrap();
-        add(&db, 200);
+        insert_rows(&db, 200);
         let nothing = followed.read().unwrap();
         assert!(matches!(nothing, FollowedChange::Nothing), "{nothing:?}");
-        assert_eq!(contents(followed.copy(), folder.path()), before);
+        assert_eq!(contents(followed.copy_path(), folder.path()), before);
         db.execute_batch("ROLLBACK").unwrap();
-        add(&db, 1);
+        insert_rows(&db, 1);
         let frames = followed.read().unwrap();
         followed.write(frames).unwrap();
-        let copied = contents(followed.copy(), folder.path());
+        let copied = contents(followed.copy_path(), folder.path());
         assert_eq!(copied, contents(&source, folder.path()));
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn update_holder_index(
         let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";
         conn.prepare_cached(sql)?.execute([&gone.list, key])?;
     }
-    if let Some(held) = list.and_then(|list| now.held_by(list)) {
+    if let Some(held) = list.and_then(|list| now.list_holder(list)) {
         let sql =
             "INSERT OR REPLACE INTO listed_rows (list, record, since, at) VALUES (?1, ?2, ?3, ?4)";
         conn.prepare_cached(sql)?
@@ -103,7 +103,7 @@ pub(super) fn update_holder_index(
     Ok(())
 }
 
-pub(super) fn first_pages(
+pub(super) fn first_pages_of_lists(
     conn: &Connection,
     crawl: &CrawlId,
     after: &str,
@@ -122,7 +122,7 @@ pub(super) fn first_pages(
     let mut rows = statement.query(params![after, format!("{crawl}0"), limit])?;
     let mut pages = Vec::new();
     while let Some(row) = rows.next()? {
-        pages.push(read_page(row)?);
+        pages.push(listed_page_from(row)?);
     }
     Ok(pages)
 }
@@ -134,13 +134,13 @@ pub(super) fn listed_pages(conn: &Connection, ids: &[String]) -> Result<Vec<List
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
-            pages.push(read_page(row)?);
+            pages.push(listed_page_from(row)?);
         }
     }
     Ok(pages)
 }
 
-fn read_page(row: &Row<'_>) -> Result<ListedPage, Fault> {
+fn listed_page_from(row: &Row<'_>) -> Result<ListedPage, Fault> {
     let started_at: String = row.get(7)?;
     let list: Option<String> = row.get(9)?;
     let url: String = row.get(1)?;
@@ -163,11 +163,11 @@ fn read_page(row: &Row<'_>) -> Result<ListedPage, Fault> {
 }
 
 /// The range of the keys of a dataset's records. `0` is the character after the slash.
-fn keys_of(dataset: &str) -> (String, String) {
+fn key_range(dataset: &str) -> (String, String) {
     (format!("{dataset}/"), format!("{dataset}0"))
 }
 
-pub(super) fn listed_rows(
+pub(super) fn count_listed_rows(
     conn: &Connection,
     list: &str,
     dataset: &str,
@@ -180,7 +180,7 @@ pub(super) fn listed_rows(
             count(*) FILTER (WHERE gone = 1),
             count(*) FILTER (WHERE gone = 1 AND at = ?4)
         FROM listed_rows WHERE list = ?1 AND record >= ?2 AND record < ?3";
-    let (from, to) = keys_of(dataset);
+    let (from, to) = key_range(dataset);
     let mut count = conn.prepare_cached(sql)?;
     let counted = count.query_row(params![list, from, to, iso_time(began_ms)], |row| {
         let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
@@ -203,7 +203,7 @@ pub(super) fn mark_gone(
     after: &str,
 ) -> Result<MarkedGone, Fault> {
     let began = iso_time(began_ms);
-    let (from, to) = keys_of(dataset);
+    let (from, to) = key_range(dataset);
     let sql = "SELECT record FROM listed_rows
         WHERE list = ?1 AND record > ?2 AND record < ?3 AND gone = 0 AND at < ?4
         ORDER BY record LIMIT ?5";
@@ -243,7 +243,7 @@ impl StoredLists for Sqlite {
         limit: u32,
     ) -> Result<Vec<ListedPage>, StoreError> {
         let (crawl, after) = (crawl.clone(), after.to_owned());
-        self.read(move |conn| first_pages(conn, &crawl, &after, limit))
+        self.read(move |conn| first_pages_of_lists(conn, &crawl, &after, limit))
             .await
     }
 
@@ -258,7 +258,7 @@ impl StoredLists for Sqlite {
         began_ms: i64,
     ) -> Result<ListedRows, StoreError> {
         let (list, dataset) = (list.to_owned(), dataset.to_owned());
-        self.read(move |conn| listed_rows(conn, &list, &dataset, began_ms))
+        self.read(move |conn| count_listed_rows(conn, &list, &dataset, began_ms))
             .await
     }
 

@@ -59,7 +59,7 @@ use crate::error::StoreError;
 use crate::open_mode::OpenMode;
 use crate::record::FillRules;
 
-use batch::{fail_all, write_each};
+use batch::{repeat_error, write_each};
 use bodies_file::BodiesFile;
 use browsing::Browsing;
 use connection::Db;
@@ -123,7 +123,7 @@ impl Sqlite {
         let count = entries.len();
         let write_all = move |db: &mut Db| write_each(db, &entries, name, write);
         let written = self.thread.call(write_all).await;
-        written.unwrap_or_else(|error| fail_all(count, &error))
+        written.unwrap_or_else(|error| repeat_error(count, &error))
     }
 }
 

@@ -183,7 +183,7 @@ fn upsert(
             &page
                 .failed_attempts
                 .iter()
-                .map(stored_failed_attempt)
+                .map(failed_attempt_json)
                 .collect::<Vec<_>>()
         )?,
         headers,
@@ -229,7 +229,7 @@ pub(super) fn row_counts_to_json(of: &[RowCounts]) -> Result<Option<String>, Fau
     (!of.is_empty()).then(|| to_json(&of)).transpose()
 }
 
-fn stored_failed_attempt(one: &FailedAttempt) -> Value {
+fn failed_attempt_json(one: &FailedAttempt) -> Value {
     json!({
         "ended_at": iso_time(one.ended_at_ms),
         "outcome": one.outcome.as_str(),

@@ -70,7 +70,7 @@ pub(super) fn put(
         add_to_crawl(conn, crawl, &key, input.position, state)?;
     }
     if let Some(source) = &input.source {
-        source_documents::add(conn, crawl, &key, source, &stored)?;
+        source_documents::add_source(conn, crawl, &key, source, &stored)?;
     }
     Ok(RecordPut { state, earlier })
 }
@@ -210,7 +210,7 @@ pub(super) fn fill_from_reread(
 }
 
 /// Applies a person's decision about a value.
-fn decide(conn: &Connection, decision: &Decision, now_ms: i64) -> Result<Decided, Fault> {
+fn apply_decision(conn: &Connection, decision: &Decision, now_ms: i64) -> Result<Decided, Fault> {
     let key = &decision.record;
     let Some(mut stored) = load(conn, key)? else {
         return Ok(Decided::Unknown);
@@ -414,7 +414,7 @@ impl Records for Sqlite {
 
     async fn decide(&self, decision: Decision, now_ms: i64) -> Result<Decided, StoreError> {
         let name = |decision: &Decision| format!("record {:.80}", decision.record);
-        let decide = move |conn: &_, decision: &_| decide(conn, decision, now_ms);
+        let decide = move |conn: &_, decision: &_| apply_decision(conn, decision, now_ms);
         self.write_each(vec![decision], name, decide)
             .await
             .remove(0)

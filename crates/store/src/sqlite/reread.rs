@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Sqlite;
-use super::batch::fail_all;
+use super::batch::repeat_error;
 use super::columns::to_json;
 use super::connection::Db;
 use super::fault::Fault;
@@ -45,7 +45,7 @@ pub(super) fn apply_reread(
     rules: &FillRules,
 ) -> Result<RereadAnswer, Fault> {
     let is_there = match reread.is_changed {
-        true => update(conn, reread)?,
+        true => update_page(conn, reread)?,
         false => is_not_refetched(conn, reread)?,
     };
     if !is_there {
@@ -100,7 +100,7 @@ pub(super) fn preview_changes(
     Ok(answer)
 }
 
-fn update(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
+fn update_page(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
     let updated = conn.prepare_cached(UPDATE)?.execute(params![
         reread.page_id,
         reread.attempts,
@@ -148,6 +148,6 @@ impl Rereading for Sqlite {
             rereads.iter().map(preview).collect()
         };
         let previewed = self.thread.call(preview_each).await;
-        previewed.unwrap_or_else(|error| fail_all(count, &error))
+        previewed.unwrap_or_else(|error| repeat_error(count, &error))
     }
 }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
-use super::columns::time;
+use super::columns::parse_time;
 use super::fault::Fault;
 use crate::cache::{Reservation, ReservationRelease, ReservationRequest};
 use crate::site_clock::{HeldReservation, SiteClock, clamp_to_i64};
@@ -76,7 +76,7 @@ pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, F
     };
     let optional = |column| -> Result<Option<i64>, Fault> {
         let text: Option<String> = row.get(column)?;
-        text.as_deref().map(time).transpose()
+        text.as_deref().map(parse_time).transpose()
     };
     let reservation = match (row.get(3)?, optional(4)?, optional(5)?) {
         (Some(holder), Some(granted_at_ms), Some(lapses_at_ms)) => Some(HeldReservation {
@@ -87,7 +87,7 @@ pub(super) fn load(conn: &Connection, site: &str) -> Result<Option<SiteClock>, F
         _ => None,
     };
     Ok(Some(SiteClock {
-        last_start_ms: time(&row.get::<_, String>(0)?)?,
+        last_start_ms: parse_time(&row.get::<_, String>(0)?)?,
         answered_at_ms: optional(1)?,
         blocked_until_ms: optional(2)?,
         reservation,

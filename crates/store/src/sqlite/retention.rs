@@ -19,7 +19,7 @@ const MOST_EXAMINED: i64 = 500;
 
 /// Drops some of the entries beyond the limits. Returns the position after which the next call continues; 0 at the
 /// end.
-pub(super) fn drop_old(
+pub(super) fn drop_old_entries(
     conn: &Connection,
     cutoff: Cutoff,
     after: i64,
@@ -28,7 +28,7 @@ pub(super) fn drop_old(
         Some(pages_ms) => drop_pages(conn, pages_ms, after)?,
         None => (DropResult::default(), 0),
     };
-    let (samples, has_more) = samples::drop_old(conn, cutoff)?;
+    let (samples, has_more) = samples::drop_old_samples(conn, cutoff)?;
     dropped.samples = samples;
     dropped.has_more |= has_more;
     Ok((dropped, after))
@@ -46,10 +46,10 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResul
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
     let pages = match last_old {
-        Some(last_old) => drop_between(conn, after, last_old, &before)?,
+        Some(last_old) => drop_pages_between(conn, after, last_old, &before)?,
         None => 0,
     };
-    let of_changes = drop_changes(conn, &before)?;
+    let of_changes = drop_changes_and_versions(conn, &before)?;
     let is_end = examined < MOST_EXAMINED;
     let dropped = DropResult {
         pages: pages as u64,
@@ -60,7 +60,12 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResul
 }
 
 /// Drops the pages between two positions that are from before a time. The page at position `last` is one of them.
-fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Result<usize, Fault> {
+fn drop_pages_between(
+    conn: &Connection,
+    after: i64,
+    last: i64,
+    before: &str,
+) -> Result<usize, Fault> {
     // Before the pages are deleted, readers that have not reached them are made to fail.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;
@@ -71,7 +76,7 @@ fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Resul
 }
 
 /// Drops changes and versions that are as old as dropped pages. Returns the larger of the two numbers.
-fn drop_changes(conn: &Connection, before: &str) -> Result<usize, Fault> {
+fn drop_changes_and_versions(conn: &Connection, before: &str) -> Result<usize, Fault> {
     let sql = "DELETE FROM page_changes WHERE number IN
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";
     let changes = conn
@@ -90,11 +95,11 @@ impl Retention for Sqlite {
     /// Drops old entries in one transaction, and old bodies in a transaction of their own file.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<DropResult, StoreError> {
         let after = self.retained_to.load(Ordering::Relaxed);
-        let drop_some = move |conn: &_| drop_old(conn, cutoff, after);
+        let drop_some = move |conn: &_| drop_old_entries(conn, cutoff, after);
         let (mut dropped, examined_to) = self.write(drop_some).await?;
         self.retained_to.store(examined_to, Ordering::Relaxed);
         if let Some(pages_ms) = cutoff.pages_ms {
-            dropped.has_more |= self.bodies.drop_old(pages_ms).await?.has_more;
+            dropped.has_more |= self.bodies.drop_old_bodies(pages_ms).await?.has_more;
         }
         Ok(dropped)
     }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
-use super::columns::{from_json, time, to_json};
+use super::columns::{from_json, parse_time, to_json};
 use super::fault::Fault;
 use crate::error::StoreError;
 use crate::retention::Cutoff;
@@ -38,7 +38,7 @@ pub(super) fn list_without_texts(conn: &Connection, mapping: &str) -> Result<Vec
     let mut rows = statement.query([mapping])?;
     let mut samples = Vec::new();
     while let Some(row) = rows.next()? {
-        samples.push(read(row)?);
+        samples.push(sample_from(row)?);
     }
     Ok(samples)
 }
@@ -51,7 +51,7 @@ pub(super) fn load_with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<S
     for id in ids {
         let mut rows = statement.query([id])?;
         if let Some(row) = rows.next()? {
-            samples.push(read(row)?);
+            samples.push(sample_from(row)?);
         }
     }
     Ok(samples)
@@ -62,7 +62,7 @@ const DROPPED_AT_ONCE: usize = 500;
 
 /// Drops samples that are too old, then the oldest others until the rest fits. Samples of alerts are dropped last.
 /// Returns how many were dropped, and whether there may be more.
-pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
+pub(super) fn drop_old_samples(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
     let (mut dropped, mut has_more) = (0, false);
     if let Some(pages_ms) = cutoff.pages_ms {
         let sql =
@@ -72,7 +72,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool),
         has_more = dropped == DROPPED_AT_ONCE;
     }
     if let Some(most) = cutoff.samples_bytes {
-        let superfluous = find_superfluous(conn, most)?;
+        let superfluous = find_superfluous_ids(conn, most)?;
         let mut delete = conn.prepare_cached("DELETE FROM samples WHERE _id = ?1")?;
         for id in &superfluous {
             dropped += delete.execute([id])?;
@@ -83,7 +83,7 @@ pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool),
 }
 
 /// The ids of samples to drop so that the others fit into this many bytes.
-fn find_superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
+fn find_superfluous_ids(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     let sum = "SELECT coalesce(sum(length(text)), 0) FROM samples";
     let mut bytes: i64 = conn.prepare_cached(sum)?.query_row((), |row| row.get(0))?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -102,14 +102,14 @@ fn find_superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> 
     Ok(ids)
 }
 
-fn read(row: &Row<'_>) -> Result<Sample, Fault> {
+fn sample_from(row: &Row<'_>) -> Result<Sample, Fault> {
     Ok(Sample {
         id: row.get(0)?,
         mapping: row.get(1)?,
         alert: row.get(2)?,
         page: row.get(3)?,
         url: row.get(4)?,
-        at_ms: time(&row.get::<_, String>(5)?)?,
+        at_ms: parse_time(&row.get::<_, String>(5)?)?,
         fields: from_json(row, 6)?,
         text: row.get(7)?,
     })

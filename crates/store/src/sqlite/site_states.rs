@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
 
 use super::Sqlite;
-use super::columns::time;
+use super::columns::parse_time;
 use super::fault::Fault;
 use super::list_pages::read_list_page;
 use crate::browse::{ListPage, Place};
@@ -51,7 +51,7 @@ const COLUMNS: &str = "SELECT state, reason, since, until, url, status_code, sig
 pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fault> {
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut rows = statement.query([site])?;
-    rows.next()?.map(read).transpose()
+    rows.next()?.map(site_state_from).transpose()
 }
 
 /// Lists states in the order of the sites' names.
@@ -64,24 +64,24 @@ pub(super) fn list(
     let after = from.map_or("", |place| place.part(0));
     let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id > ?1 ORDER BY _id"))?;
     read_list_page(statement.query([after])?, wanted, |row| {
-        let state = read(row)?;
+        let state = site_state_from(row)?;
         Ok((Place::by_key(&state.site), Some(state)))
     })
 }
 
-fn read(row: &Row<'_>) -> Result<SiteState, Fault> {
+fn site_state_from(row: &Row<'_>) -> Result<SiteState, Fault> {
     let state: String = row.get(0)?;
     let until: Option<String> = row.get(3)?;
     Ok(SiteState {
         site: row.get(8)?,
         phase: state.parse().map_err(Fault::InvalidEntry)?,
         reason: row.get(1)?,
-        since_ms: time(&row.get::<_, String>(2)?)?,
-        until_ms: until.as_deref().map(time).transpose()?,
+        since_ms: parse_time(&row.get::<_, String>(2)?)?,
+        until_ms: until.as_deref().map(parse_time).transpose()?,
         url: row.get(4)?,
         status_code: row.get(5)?,
         sign: row.get(6)?,
-        updated_at_ms: time(&row.get::<_, String>(7)?)?,
+        updated_at_ms: parse_time(&row.get::<_, String>(7)?)?,
     })
 }
 

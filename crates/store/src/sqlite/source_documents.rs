@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// Stores the source document of a record, once for each crawl. Values that the store has and the document lacks
 /// become unwritten.
-pub(super) fn add(
+pub(super) fn add_source(
     conn: &Connection,
     crawl: i64,
     key: &str,
@@ -58,7 +58,7 @@ pub(super) fn mark_unwritten(conn: &Connection, key: &str) -> Result<(), Fault> 
 }
 
 /// Up to `limit` unwritten records of a crawl that come from a collection.
-pub(super) fn unwritten(
+pub(super) fn unwritten_records(
     conn: &Connection,
     crawl: &str,
     collection: &str,
@@ -77,12 +77,12 @@ pub(super) fn unwritten(
     while bytes <= MAX_BYTES {
         let Some(row) = rows.next()? else { break };
         bytes += row.get_ref(4)?.as_str().map_or(0, str::len);
-        unwritten.push(read(row)?);
+        unwritten.push(unwritten_record_from(row)?);
     }
     Ok(unwritten)
 }
 
-fn read(row: &Row<'_>) -> Result<UnwrittenRecord, Fault> {
+fn unwritten_record_from(row: &Row<'_>) -> Result<UnwrittenRecord, Fault> {
     let stored = StoredRecord {
         fields: from_json(row, 4)?,
         candidates: from_json(row, 5)?,
@@ -108,13 +108,13 @@ fn read(row: &Row<'_>) -> Result<UnwrittenRecord, Fault> {
 /// Notes values that are about to be written.
 pub(super) fn begin_writing(conn: &Connection, records: &[UnwrittenRecord]) -> Result<(), Fault> {
     records.iter().try_for_each(|record| {
-        change_written(conn, &record.record, |stored| {
+        change_written_values(conn, &record.record, |stored| {
             stored.note_writing(&record.fields)
         })
     })
 }
 
-fn change_written(
+fn change_written_values(
     conn: &Connection,
     key: &str,
     change: impl FnOnce(&mut StoredRecord),
@@ -150,7 +150,7 @@ pub(super) fn confirm_written(
     let mut confirm = conn.prepare_cached(confirm)?;
     for record in written {
         if confirm.execute(params![record.record, crawl, record.revision])? > 0 {
-            change_written(conn, &record.record, |stored| {
+            change_written_values(conn, &record.record, |stored| {
                 stored.note_written(&record.fields);
             })?;
         }
@@ -167,7 +167,7 @@ impl SourceDocuments for Sqlite {
         limit: u32,
     ) -> Result<Vec<UnwrittenRecord>, StoreError> {
         let (crawl, of) = (crawl.to_string(), collection.to_owned());
-        self.read(move |conn| unwritten(conn, &crawl, &of, limit))
+        self.read(move |conn| unwritten_records(conn, &crawl, &of, limit))
             .await
     }
 

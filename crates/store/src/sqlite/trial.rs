@@ -27,11 +27,11 @@ impl Trial {
                 .optional()
         })?;
         let record = text.map(|text| serde_json::from_str(&text));
-        record.transpose().map_err(unreadable_record)
+        record.transpose().map_err(unreadable_record_error)
     }
 
     pub(crate) fn keep(&self, key: &str, record: &StoredRecord) -> Result<(), StoreError> {
-        let text = serde_json::to_string(record).map_err(unreadable_record)?;
+        let text = serde_json::to_string(record).map_err(unreadable_record_error)?;
         let sql = "INSERT OR REPLACE INTO records (_id, record) VALUES (?1, ?2)";
         self.0.with_database(|db| {
             let mut keep = db.prepare_cached(sql)?;
@@ -40,7 +40,7 @@ impl Trial {
     }
 }
 
-fn unreadable_record(error: serde_json::Error) -> StoreError {
+fn unreadable_record_error(error: serde_json::Error) -> StoreError {
     StoreError::Fatal {
         store: String::from("a temporary file"),
         reason: error.to_string(),

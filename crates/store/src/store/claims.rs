@@ -21,5 +21,5 @@ pub trait Claims: Send + Sync {
     async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError>;
 
     /// Releases a claim, if it still belongs to its owner.
-    async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError>;
+    async fn release_claim(&self, claim: CrawlClaim) -> Result<(), StoreError>;
 }

@@ -30,7 +30,7 @@ pub trait StoredLists: Send + Sync {
 
     /// Records that a list, in a reading that began at this time, no longer holds rows that were seen there before.
     /// Rows that no other list holds are gone. This is one bounded step, in the order of the records' keys, after the
-    /// key `after`. The caller must know that the list was read to its end; see [`crate::check_missing_rows`].
+    /// key `after`. The caller must know that the list was read to its end; see [`crate::check_and_mark_missing_rows`].
     async fn mark_gone(
         &self,
         list: &str,

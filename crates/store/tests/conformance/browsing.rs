@@ -103,7 +103,7 @@ fn page_filters() -> Vec<PageFilter> {
     ]
 }
 
-fn is_taken(page: &Page, filter: &PageFilter) -> bool {
+fn matches_filter(page: &Page, filter: &PageFilter) -> bool {
     let crawl = CrawlId::new(&page.app_id, &page.crawl_id);
     filter.crawl.as_ref().is_none_or(|wanted| *wanted == crawl)
         && filter.site.as_ref().is_none_or(|site| *site == page.site)
@@ -120,14 +120,14 @@ pub(crate) async fn pages_are_listed_by_what_they_are(clients: &Clients) {
     let browse = &*clients.second.browse;
     for is_prepared in [false, true] {
         if is_prepared {
-            clients.first.browse.prepare().await.unwrap();
-            browse.prepare().await.unwrap();
+            clients.first.browse.create_missing_indexes().await.unwrap();
+            browse.create_missing_indexes().await.unwrap();
         }
         for filter in page_filters() {
             let listed = pages(browse, &filter).await;
             let ids: BTreeSet<&str> = listed.iter().map(|row| row.id.as_str()).collect();
             assert_eq!(ids.len(), listed.len(), "{filter:?}: each once");
-            let taken = saved.iter().filter(|page| is_taken(page, &filter));
+            let taken = saved.iter().filter(|page| matches_filter(page, &filter));
             let taken: BTreeSet<String> = taken.map(Page::id).collect();
             assert_eq!(
                 ids,
@@ -146,7 +146,7 @@ pub(crate) async fn pages_are_listed_by_what_they_are(clients: &Clients) {
 pub(crate) async fn a_page_of_a_list_says_what_is_stored_of_it(clients: &Clients) {
     let saved = save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     let filter = PageFilter {
         crawl: Some(crawl_id()),
         ..PageFilter::default()
@@ -184,7 +184,7 @@ pub(crate) async fn a_list_goes_on_where_it_was_whatever_is_stored_meanwhile(cli
     let store = &*clients.first.store;
     save_pages(store).await;
     let browse = &*clients.second.browse;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     let filter = PageFilter {
         crawl: Some(crawl_id()),
         ..PageFilter::default()
@@ -243,7 +243,7 @@ pub(crate) async fn a_place_that_no_list_has_given_ends_in_an_answer(clients: &C
     save_pages(&*clients.first.store).await;
     put_records(&*clients.first.store).await;
     let browse = &*clients.second.browse;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     let of_crawl = PageFilter {
         crawl: Some(crawl_id()),
         ..PageFilter::default()

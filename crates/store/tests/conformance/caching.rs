@@ -15,7 +15,7 @@ fn robots(origin: &str, fetched_at_ms: i64) -> RobotsEntry {
     }
 }
 
-fn site(last_start_ms: i64) -> SiteClockEntry {
+fn site_clock(last_start_ms: i64) -> SiteClockEntry {
     SiteClockEntry {
         site: String::from("example.com"),
         last_start_ms,
@@ -90,7 +90,7 @@ pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
     assert_eq!(read().await, [None]);
     let blocked = SiteClockEntry {
         blocked_until_ms: Some(NOON_MS + 60_000),
-        ..site(NOON_MS)
+        ..site_clock(NOON_MS)
     };
     cache.put_sites(vec![blocked.clone()]).await.unwrap();
     assert_eq!(read().await, [Some(blocked.clone())]);
@@ -98,14 +98,14 @@ pub(crate) async fn site_clocks_only_move_forward(clients: &Clients) {
         delay_ms: 5,
         owner: None,
         blocked_until_ms: Some(NOON_MS + 1),
-        ..site(NOON_MS - 1)
+        ..site_clock(NOON_MS - 1)
     };
     cache.put_sites(vec![stale]).await.unwrap();
     assert_eq!(read().await, [Some(blocked.clone())]);
     let later = SiteClockEntry {
         delay_ms: 2_000,
         owner: Some(String::from("two")),
-        ..site(NOON_MS + 1)
+        ..site_clock(NOON_MS + 1)
     };
     cache.put_sites(vec![later.clone()]).await.unwrap();
     let expected = SiteClockEntry {
@@ -120,10 +120,10 @@ pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
     let blocked = SiteClockEntry {
         site: String::from("blocked.example"),
         blocked_until_ms: Some(NOON_MS + SITE_KEPT_MS),
-        ..site(NOON_MS)
+        ..site_clock(NOON_MS)
     };
     cache
-        .put_sites(vec![site(NOON_MS), blocked.clone()])
+        .put_sites(vec![site_clock(NOON_MS), blocked.clone()])
         .await
         .unwrap();
     let names = || {
@@ -132,7 +132,10 @@ pub(crate) async fn clocks_of_idle_sites_are_forgotten(clients: &Clients) {
             .to_vec()
     };
     let at_last = cache.sites(names(), NOON_MS + SITE_KEPT_MS).await.unwrap();
-    assert_eq!(at_last, [None, Some(site(NOON_MS)), Some(blocked.clone())]);
+    assert_eq!(
+        at_last,
+        [None, Some(site_clock(NOON_MS)), Some(blocked.clone())]
+    );
     let too_late = cache
         .sites(names(), NOON_MS + SITE_KEPT_MS + 1)
         .await
@@ -155,7 +158,7 @@ pub(crate) async fn hostile_names_of_sites_and_origins_are_names(clients: &Clien
         let entry = SiteClockEntry {
             site: text.to_owned(),
             owner: Some(text.to_owned()),
-            ..site(NOON_MS)
+            ..site_clock(NOON_MS)
         };
         cache.put_sites(vec![entry.clone()]).await.unwrap();
         let kept = cache.sites(vec![text.to_owned()], NOON_MS).await.unwrap();

@@ -13,7 +13,7 @@ fn claim(app: &str, owner: &str, folder: &str) -> CrawlClaim {
     }
 }
 
-async fn take(store: &dyn Store, claim: &CrawlClaim) -> Option<CrawlClaim> {
+async fn try_claim(store: &dyn Store, claim: &CrawlClaim) -> Option<CrawlClaim> {
     store.claim_crawl(claim.clone(), None).await.unwrap()
 }
 
@@ -24,10 +24,10 @@ async fn renew(store: &dyn Store, claim: &CrawlClaim) -> bool {
 pub(crate) async fn a_crawl_is_claimed_by_one_process_at_a_time(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (one, other) = (claim("app", "1", "a"), claim("app", "2", "b"));
-    assert_eq!(take(first, &one).await, None);
-    assert_eq!(take(second, &other).await, Some(one.clone()));
+    assert_eq!(try_claim(first, &one).await, None);
+    assert_eq!(try_claim(second, &other).await, Some(one.clone()));
     assert_eq!(
-        take(second, &claim("else", "2", "b")).await,
+        try_claim(second, &claim("else", "2", "b")).await,
         None,
         "another crawl"
     );
@@ -36,18 +36,21 @@ pub(crate) async fn a_crawl_is_claimed_by_one_process_at_a_time(clients: &Client
         ..one.clone()
     };
     assert!(renew(first, &renewed).await);
-    assert_eq!(take(second, &other).await, Some(renewed));
+    assert_eq!(try_claim(second, &other).await, Some(renewed));
     assert!(!renew(second, &other).await, "it is not its own");
-    second.release_crawl(other.clone()).await.unwrap();
-    assert!(take(second, &other).await.is_some(), "it was not its own");
-    first.release_crawl(one).await.unwrap();
-    assert_eq!(take(second, &other).await, None);
+    second.release_claim(other.clone()).await.unwrap();
+    assert!(
+        try_claim(second, &other).await.is_some(),
+        "it was not its own"
+    );
+    first.release_claim(one).await.unwrap();
+    assert_eq!(try_claim(second, &other).await, None);
 }
 
 pub(crate) async fn a_claim_that_lapsed_is_taken_over_and_its_owner_learns_it(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
     let (one, other) = (claim("app", "1", "a"), claim("app", "2", "b"));
-    assert_eq!(take(first, &one).await, None);
+    assert_eq!(try_claim(first, &one).await, None);
     let renewed = CrawlClaim {
         beat: 2,
         ..one.clone()
@@ -60,14 +63,14 @@ pub(crate) async fn a_claim_that_lapsed_is_taken_over_and_its_owner_learns_it(cl
         .await;
     assert_eq!(tried.unwrap(), None);
     assert!(!renew(first, &renewed).await);
-    second.release_crawl(other).await.unwrap();
+    second.release_claim(other).await.unwrap();
     assert!(!renew(first, &renewed).await, "given up by the other");
 }
 
 pub(crate) async fn a_successor_in_the_same_folder_takes_the_claim_at_once(clients: &Clients) {
     let (first, second) = (&*clients.first.store, &*clients.second.store);
-    assert_eq!(take(first, &claim("app", "1", "a")).await, None);
-    assert_eq!(take(second, &claim("app", "2", "a")).await, None);
+    assert_eq!(try_claim(first, &claim("app", "1", "a")).await, None);
+    assert_eq!(try_claim(second, &claim("app", "2", "a")).await, None);
 }
 
 pub(crate) async fn of_many_that_claim_at_once_one_succeeds(clients: &Clients) {
@@ -77,7 +80,9 @@ pub(crate) async fn of_many_that_claim_at_once_one_succeeds(clients: &Clients) {
         let store = client.store.clone();
         let name = number.to_string();
         tasks.push(tokio::spawn(async move {
-            take(&*store, &claim("app", &name, &name)).await.is_none()
+            try_claim(&*store, &claim("app", &name, &name))
+                .await
+                .is_none()
         }));
     }
     let mut winners = 0;

@@ -58,7 +58,7 @@ pub(crate) async fn records_of_an_unknown_crawl_are_refused(clients: &Clients) {
     let states = store.put_records(&crawl_id(), records, NOON_MS).await;
     let refusal = states[0].as_ref().unwrap_err();
     assert!(
-        refusal.is_entry() && refusal.to_string().contains("app/c1"),
+        refusal.is_entry_refusal() && refusal.to_string().contains("app/c1"),
         "{refusal}"
     );
     assert!(export_all(store, ExportKind::Records).await.is_empty());

@@ -3,7 +3,7 @@
 use serde_json::json;
 use webfill_store::{Decided, Decision, DecisionAnswer};
 
-use super::writing_back::{dataset_record, put_into, values};
+use super::writing_back::{dataset_record, put_into_crawl, unwritten_values};
 use super::*;
 
 async fn decide(store: &dyn Store, id: &str, seen: Value, answer: DecisionAnswer) -> Decided {
@@ -77,13 +77,18 @@ pub(crate) async fn a_decision_is_kept_and_counted_and_undone(clients: &Clients)
 pub(crate) async fn a_decision_is_written_back_to_the_users_documents(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"name": null, "born": 1815}), &["name"]);
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     let page = page_with("https://example.com/1", json!({"name": "Ada"}));
     save(store, page, &["1"]).await.unwrap();
     let typed = DecisionAnswer::Type(json!("Eve"));
     assert_eq!(decide(store, "1", json!("Ada"), typed).await, Decided::Done);
-    assert_eq!(values(store).await, [(String::from("name"), json!("Eve"))]);
+    assert_eq!(
+        unwritten_values(store).await,
+        [(String::from("name"), json!("Eve"))]
+    );
     // Reading the document again, still without a value, changes nothing.
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     assert_eq!(stored_record(store, "1").await["fields"]["name"], "Eve");
 }

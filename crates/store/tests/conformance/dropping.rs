@@ -14,7 +14,7 @@ fn now_ms() -> i64 {
 }
 
 /// A time after everything that was saved before the call, and before or at everything that is saved later.
-fn time_between() -> i64 {
+fn wait_for_next_ms() -> i64 {
     let before = now_ms();
     while now_ms() <= before {
         std::hint::spin_loop();
@@ -75,7 +75,7 @@ async fn refusal(store: &dyn Store, after: &Cursor) -> String {
     read.unwrap_err().to_string()
 }
 
-fn is_reported(refusal: &str) -> bool {
+fn reports_dropped_pages(refusal: &str) -> bool {
     refusal.contains("are dropped already") && refusal.contains("begin anew with 0")
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn what_is_too_old_goes_and_all_else_stays(clients: &Clients) {
     for batch in 0..13 {
         save_batch(first, batch * 100..(batch + 1) * 100).await;
     }
-    let between = time_between();
+    let between = wait_for_next_ms();
     save_batch(first, 1_300..1_303).await;
     let nothing = Cutoff::from_retention(now_ms(), None, None);
     assert_eq!(first.drop_old(nothing).await.unwrap(), Default::default());
@@ -119,22 +119,22 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     let (_, middle) = changes(first, &Cursor::start()).await;
     save_batch(first, 4..8).await;
     let (_, current) = changes(first, &Cursor::start()).await;
-    let between = time_between();
+    let between = wait_for_next_ms();
     save_batch(first, 8..10).await;
     assert_eq!(drop_before(second, between).await, 8);
     for late in [&before, &middle] {
         let refusal = refusal(first, late).await;
-        assert!(is_reported(&refusal), "{refusal}");
+        assert!(reports_dropped_pages(&refusal), "{refusal}");
     }
     let kept = vec![url(8), url(9)];
     assert_eq!(changes(first, &current).await.0, kept);
     let (anew, end) = changes(first, &Cursor::start()).await;
     assert_eq!(anew, kept);
     // All pages are dropped. Readers that are up to date can still continue.
-    let between = time_between();
+    let between = wait_for_next_ms();
     assert_eq!(drop_before(first, between).await, 2);
     assert_eq!(drop_before(first, between).await, 0);
-    assert!(is_reported(&refusal(first, &current).await));
+    assert!(reports_dropped_pages(&refusal(first, &current).await));
     save_batch(second, 3..4).await;
     assert_eq!(changes(first, &end).await.0, [url(3)]);
     assert_eq!(changes(first, &Cursor::start()).await.0, [url(3)]);
@@ -145,11 +145,11 @@ pub(crate) async fn a_reader_that_is_overtaken_learns_it(clients: &Clients) {
     for batch in 0..100 {
         save_batch(store, batch * 10..(batch + 1) * 10).await;
     }
-    let between = time_between();
+    let between = wait_for_next_ms();
     let mut taken = Vec::new();
     let mut each = |_, page: Value| {
         if taken.is_empty() {
-            drop_meanwhile(&clients.second.store, between);
+            drop_on_other_thread(&clients.second.store, between);
         }
         taken.push(page["url"].as_str().unwrap().to_owned());
         Ok(())
@@ -160,7 +160,7 @@ pub(crate) async fn a_reader_that_is_overtaken_learns_it(clients: &Clients) {
     let Err(ExportError::Store(error)) = read.await else {
         panic!("it was read to the end");
     };
-    assert!(is_reported(&error.to_string()), "{error}");
+    assert!(reports_dropped_pages(&error.to_string()), "{error}");
     assert!(taken.len() < 1_000, "{}", taken.len());
     let first_ones = (0..taken.len()).map(url);
     let (taken, first_ones) = (BTreeSet::from_iter(taken), first_ones.collect());
@@ -168,7 +168,7 @@ pub(crate) async fn a_reader_that_is_overtaken_learns_it(clients: &Clients) {
 }
 
 /// Drops old pages on another thread, while this one waits.
-fn drop_meanwhile(store: &Arc<dyn Store>, at_ms: i64) {
+fn drop_on_other_thread(store: &Arc<dyn Store>, at_ms: i64) {
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -190,7 +190,7 @@ pub(crate) async fn a_reader_misses_nothing_that_is_kept_while_old_pages_are_dro
     let mut seen = Vec::new();
     for turn in 0..TURNS {
         save_batch(first, turn * 5..turn * 5 + 5).await;
-        let read_to = time_between();
+        let read_to = wait_for_next_ms();
         let (urls, end) = changes(second, &cursor).await;
         seen.extend(urls);
         cursor = end.to_string().parse().unwrap();

@@ -243,9 +243,9 @@ pub(crate) async fn unfit_record_ids_are_refused_alone(clients: &Clients) {
     let long = "x".repeat(MAX_RECORD_ID_BYTES + 1);
     let records = ["", "fit", &long].map(|id| record(id, json!({"city": null})));
     let states = put(store, records.to_vec()).await;
-    assert!(states[0].as_ref().is_err_and(StoreError::is_entry));
+    assert!(states[0].as_ref().is_err_and(StoreError::is_entry_refusal));
     assert_eq!(states[1], Ok(RecordState::Open));
-    assert!(states[2].as_ref().is_err_and(StoreError::is_entry));
+    assert!(states[2].as_ref().is_err_and(StoreError::is_entry_refusal));
     assert_eq!(export_all(store, ExportKind::Records).await.len(), 1);
     assert_eq!(store.record_counts(&crawl_id()).await.unwrap().total, 1);
 }

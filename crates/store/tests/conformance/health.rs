@@ -16,7 +16,7 @@ fn state(id: &str, revision: u64, writer: &str, text: &str) -> HealthState {
     }
 }
 
-async fn put_one(store: &dyn Store, state: &HealthState) -> bool {
+async fn put_state(store: &dyn Store, state: &HealthState) -> bool {
     store
         .replace_health_if_current(vec![state.clone()])
         .await
@@ -26,12 +26,12 @@ async fn put_one(store: &dyn Store, state: &HealthState) -> bool {
 pub(crate) async fn of_two_that_judge_one_comes_too_late(clients: &Clients) {
     let (one, other) = (&*clients.first.store, &*clients.second.store);
     assert_eq!(one.health().await.unwrap(), []);
-    assert!(put_one(one, &state("mapping/a", 1, "one", "{}")).await);
-    assert!(!put_one(other, &state("mapping/a", 1, "other", "[]")).await);
-    assert!(put_one(other, &state("mapping/a", 2, "other", "[2]")).await);
-    assert!(!put_one(one, &state("mapping/a", 2, "one", "[1]")).await);
+    assert!(put_state(one, &state("mapping/a", 1, "one", "{}")).await);
+    assert!(!put_state(other, &state("mapping/a", 1, "other", "[]")).await);
+    assert!(put_state(other, &state("mapping/a", 2, "other", "[2]")).await);
+    assert!(!put_state(one, &state("mapping/a", 2, "one", "[1]")).await);
     assert!(
-        !put_one(one, &state("mapping/b", 2, "one", "[1]")).await,
+        !put_state(one, &state("mapping/b", 2, "one", "[1]")).await,
         "there is none before"
     );
     assert_eq!(

@@ -78,7 +78,7 @@ pub(crate) async fn records_are_listed_by_dataset_state_and_id(clients: &Clients
     };
     for is_prepared in [false, true] {
         if is_prepared {
-            browse.prepare().await.unwrap();
+            browse.create_missing_indexes().await.unwrap();
         }
         let all = records(browse, &of_state(None)).await;
         assert!(all.is_sorted_by(|one, next| one.key < next.key));
@@ -124,7 +124,7 @@ pub(crate) async fn records_are_listed_by_dataset_state_and_id(clients: &Clients
 pub(crate) async fn datasets_are_listed_with_counts_up_to_a_limit(clients: &Clients) {
     let ids = put_records(&*clients.first.store).await;
     let browse = &*clients.second.browse;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     let count = |counted, is_more| Count { counted, is_more };
     let row = |name: &str, total, open| DatasetRow {
         name: name.into(),
@@ -173,7 +173,7 @@ pub(crate) async fn whole_records_are_listed_by_condition_and_from_an_id(clients
     });
     for is_prepared in [false, true] {
         if is_prepared {
-            browse.prepare().await.unwrap();
+            browse.create_missing_indexes().await.unwrap();
         }
         for state in [None, Some(RecordState::Open), Some(RecordState::Resolved)] {
             let filter = RecordFilter {
@@ -265,7 +265,7 @@ pub(crate) async fn crawls_are_listed_the_last_first(clients: &Clients) {
     }
     for is_prepared in [false, true] {
         if is_prepared {
-            browse.prepare().await.unwrap();
+            browse.create_missing_indexes().await.unwrap();
         }
         let all = CrawlFilter::default();
         let listed = walk!(3, |from, few| browse.crawls(&all, from, few));
@@ -286,7 +286,7 @@ pub(crate) async fn what_is_stored_of_a_crawl_is_counted_up_to_a_limit(clients: 
     put_records(&*clients.first.store).await;
     save_pages(&*clients.first.store).await;
     let browse = &*clients.second.browse;
-    browse.prepare().await.unwrap();
+    browse.create_missing_indexes().await.unwrap();
     let counts = browse.crawl_counts(&crawl_id(), 1_000).await.unwrap();
     let ten = Count {
         counted: 10,

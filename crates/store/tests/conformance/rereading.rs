@@ -52,7 +52,7 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
     }
 }
 
-async fn put_one(store: &dyn Store, reread: Reread, trial: Option<&Arc<Trial>>) -> RereadAnswer {
+async fn put_reread(store: &dyn Store, reread: Reread, trial: Option<&Arc<Trial>>) -> RereadAnswer {
     let mut answers = store.put_reread(vec![reread], trial.cloned()).await;
     assert_eq!(answers.len(), 1);
     answers.remove(0).unwrap()
@@ -105,12 +105,15 @@ pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
         ("town", Value::Null, json!("Ockham")),
     ];
     let expected = answer("ada", &changes_of_ada);
-    assert_eq!(put_one(second, now.clone(), Some(&trial())).await, expected);
+    assert_eq!(
+        put_reread(second, now.clone(), Some(&trial())).await,
+        expected
+    );
     assert_eq!(only_page(first).await, before.0);
     assert_eq!(stored_record(first, "ada").await, before.1);
     assert_eq!(changes(first, &read_to).await.0, 0);
 
-    assert_eq!(put_one(second, now.clone(), None).await, expected);
+    assert_eq!(put_reread(second, now.clone(), None).await, expected);
     let (page, filled) = (only_page(first).await, stored_record(first, "ada").await);
     assert_eq!(page["fields"], json!({"city": "London", "town": "Ockham"}));
     assert_eq!(page["mapping_version"], "v2");
@@ -129,7 +132,7 @@ pub(crate) async fn a_trial_reports_what_is_then_done_once(clients: &Clients) {
         is_changed: false,
         ..now
     };
-    assert_eq!(put_one(second, again, None).await, answer("ada", &[]));
+    assert_eq!(put_reread(second, again, None).await, answer("ada", &[]));
     assert_eq!(only_page(first).await, page);
     assert_eq!(stored_record(first, "ada").await, filled);
     assert_eq!(changes(first, &read_to).await.0, 0);
@@ -224,7 +227,7 @@ pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients
                 is_changed,
                 ..now.clone()
             };
-            assert_eq!(put_one(first, now, trial).await, overtaken);
+            assert_eq!(put_reread(first, now, trial).await, overtaken);
         }
     }
     assert_eq!(only_page(first).await, stored.0);
@@ -243,9 +246,9 @@ pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(cli
         mapping_version: Some("v1".to_owned()),
         ..reread(json!({"city": "London"}), &[])
     };
-    put_one(store, same, None).await;
+    put_reread(store, same, None).await;
     assert_eq!(known().await, 1, "its template or its fields have changed");
-    put_one(store, reread(json!({"city": "London"}), &[]), None).await;
+    put_reread(store, reread(json!({"city": "London"}), &[]), None).await;
     assert_eq!(known().await, 0);
 }
 
@@ -262,7 +265,7 @@ pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(cli
     };
     let saved = first.save((0..1_100).map(younger).collect()).await;
     assert!(saved.iter().all(Result::is_ok), "{saved:?}");
-    put_one(first, reread(json!({"city": "London"}), &[]), None).await;
+    put_reread(first, reread(json!({"city": "London"}), &[]), None).await;
     let cutoff = Cutoff {
         pages_ms: Some(LATER_MS),
         log_ms: None,

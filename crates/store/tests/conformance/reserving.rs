@@ -17,7 +17,7 @@ fn request(holder: &str, delay_ms: u64) -> ReservationRequest {
     }
 }
 
-fn release(holder: &str, blocked_for_ms: u64) -> ReservationRelease {
+fn reservation_release(holder: &str, blocked_for_ms: u64) -> ReservationRelease {
     ReservationRelease {
         site: SITE.to_owned(),
         holder: holder.to_owned(),
@@ -39,7 +39,7 @@ async fn wait_for_reservation(cache: &dyn Cache, request: &ReservationRequest) {
     }
 }
 
-async fn wait_of(cache: &dyn Cache, request: &ReservationRequest) -> u64 {
+async fn expect_wait_ms(cache: &dyn Cache, request: &ReservationRequest) -> u64 {
     match cache.reserve(request).await.unwrap() {
         Reservation::Wait { wait_ms } => wait_ms,
         Reservation::Granted => panic!("{request:?} was granted"),
@@ -67,7 +67,7 @@ pub(crate) async fn requests_to_a_site_never_overlap_and_keep_their_distance(cli
                 under_way.fetch_sub(1, Ordering::SeqCst);
                 times.push((started, Instant::now()));
                 cache
-                    .release_reservation(&release(&holder, DELAY_MS))
+                    .release_reservation(&reservation_release(&holder, DELAY_MS))
                     .await
                     .unwrap();
             }
@@ -103,8 +103,8 @@ pub(crate) async fn a_reservation_is_granted_again_only_to_its_holder(clients: &
         second.reserve(&request("a", 0)).await.unwrap(),
         Reservation::Granted
     );
-    wait_of(second, &request("b", 0)).await;
-    wait_of(first, &request("$slot.holder", 0)).await;
+    expect_wait_ms(second, &request("b", 0)).await;
+    expect_wait_ms(first, &request("$slot.holder", 0)).await;
     // Another site can be reserved.
     let elsewhere = ReservationRequest {
         site: String::from("other.example"),
@@ -129,10 +129,10 @@ pub(crate) async fn a_lapsed_reservation_counts_as_answered_when_it_lapsed(clien
     assert!(reserved.elapsed() >= Duration::from_millis(249));
     // The holder that seemed dead releases late. By now the reservation belongs to another.
     first
-        .release_reservation(&release("dead", 0))
+        .release_reservation(&reservation_release("dead", 0))
         .await
         .unwrap();
-    wait_of(first, &request("third", 0)).await;
+    expect_wait_ms(first, &request("third", 0)).await;
 }
 
 pub(crate) async fn an_unused_reservation_begins_no_delay(clients: &Clients) {
@@ -143,7 +143,7 @@ pub(crate) async fn an_unused_reservation_begins_no_delay(clients: &Clients) {
     );
     let unused = ReservationRelease {
         was_used: false,
-        ..release("a", 60_000)
+        ..reservation_release("a", 60_000)
     };
     cache.release_reservation(&unused).await.unwrap();
     let next = clients.second.cache.reserve(&request("b", 60_000)).await;
@@ -155,14 +155,14 @@ pub(crate) async fn a_release_blocks_for_as_long_as_the_site_asked(clients: &Cli
     cache.reserve(&request("a", 10)).await.unwrap();
     for _ in 0..2 {
         cache
-            .release_reservation(&release("a", 30_000))
+            .release_reservation(&reservation_release("a", 30_000))
             .await
             .unwrap();
     }
-    let wait_ms = wait_of(&*clients.second.cache, &request("b", 10)).await;
+    let wait_ms = expect_wait_ms(&*clients.second.cache, &request("b", 10)).await;
     assert!((20_000..=30_001).contains(&wait_ms), "{wait_ms}");
     // If the delay is longer, it is still counted from the answer.
-    let wait_ms = wait_of(cache, &request("b", 50_000)).await;
+    let wait_ms = expect_wait_ms(cache, &request("b", 50_000)).await;
     assert!((40_000..=50_001).contains(&wait_ms), "{wait_ms}");
 }
 
@@ -188,7 +188,7 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
             site: site.to_owned(),
             ..request("a", 20_000)
         };
-        assert!(wait_of(second, &request).await >= least_ms, "{site}");
+        assert!(expect_wait_ms(second, &request).await >= least_ms, "{site}");
     }
     second.reserve(&request("a", 5_000)).await.unwrap();
     let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();
@@ -201,7 +201,7 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
     );
     assert!(seen.reserved_until_ms >= Some(now_ms + 60_000));
     second
-        .release_reservation(&release("a", 5_000))
+        .release_reservation(&reservation_release("a", 5_000))
         .await
         .unwrap();
     let seen = first.sites(vec![SITE.to_owned()], now_ms).await.unwrap();

@@ -7,7 +7,7 @@ use super::*;
 const URL: &str = "https://example.com/1";
 
 /// The block page that a page turns out to be.
-fn block(of: &Page) -> Page {
+fn block_page_of(of: &Page) -> Page {
     Page {
         outcome: Outcome::Blocked,
         fields: Default::default(),
@@ -28,7 +28,7 @@ pub(crate) async fn what_a_block_has_brought_is_taken_back(clients: &Clients) {
     // The second time changes nothing.
     for _ in 0..2 {
         let save = Save {
-            page: block(&page),
+            page: block_page_of(&page),
             records: vec![key("r")],
         };
         let taken = store.take_back(vec![save]).await.remove(0).unwrap();
@@ -62,7 +62,7 @@ pub(crate) async fn a_page_that_was_fetched_since_is_not_taken_back(clients: &Cl
     };
     save(store, later, &[]).await.unwrap();
     let save = Save {
-        page: block(&first),
+        page: block_page_of(&first),
         records: vec![key("r")],
     };
     store.take_back(vec![save]).await.remove(0).unwrap();

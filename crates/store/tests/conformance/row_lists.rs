@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use webfill_store::{
     CheckedRows, Doubt, GoneMarking, ListPass, ListState, ListedRow, Listing, Lists, PageLack,
-    PageOfList, check_missing_rows, row_counts,
+    PageOfList, check_and_mark_missing_rows, row_counts,
 };
 
 use super::*;
@@ -16,7 +16,7 @@ const OTHER: &str = "https://example.com/other";
 /// The time between two readings.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
-fn rows(items: &[&str]) -> Listing {
+fn listing_of(items: &[&str]) -> Listing {
     let row = |(position, item): (usize, &&str)| ListedRow {
         position: position as u64,
         fields: object(json!({"item": item})),
@@ -36,7 +36,7 @@ fn rows(items: &[&str]) -> Listing {
 
 /// A page of a list, fetched in the given hour.
 fn list_page(url: &str, items: &[&str], next: &[&str], hour: i64) -> Page {
-    let listings = vec![rows(items)];
+    let listings = vec![listing_of(items)];
     Page {
         started_at_ms: NOON_MS + hour * HOUR_MS,
         row_counts: row_counts(&listings, &[]).0,
@@ -50,7 +50,7 @@ fn list_page(url: &str, items: &[&str], next: &[&str], hour: i64) -> Page {
     }
 }
 
-fn led_to_by(parent: &str, page: Page) -> Page {
+fn with_parent(parent: &str, page: Page) -> Page {
     Page {
         parent: Some(parent.to_owned()),
         ..page
@@ -61,7 +61,7 @@ fn led_to_by(parent: &str, page: Page) -> Page {
 async fn save_two_pages(store: &dyn Store, first: &[&str], second: &[&str], hour: i64) {
     let page = list_page(FIRST, first, &[SECOND], hour);
     save(store, page, &[]).await.unwrap();
-    let page = led_to_by(FIRST, list_page(SECOND, second, &[], hour));
+    let page = with_parent(FIRST, list_page(SECOND, second, &[], hour));
     save(store, page, &[]).await.unwrap();
 }
 
@@ -79,7 +79,7 @@ async fn lists(store: &Arc<dyn Store>) -> Vec<ListPass> {
 async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
     let mut marked = Vec::new();
     for list in lists(store).await {
-        for judged in check_missing_rows(&**store, &list, GoneMarking::Believed)
+        for judged in check_and_mark_missing_rows(&**store, &list, GoneMarking::Believed)
             .await
             .unwrap()
         {
@@ -91,7 +91,7 @@ async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
 
 async fn judge_first_list(store: &Arc<dyn Store>) -> CheckedRows {
     let list = lists(store).await.remove(0);
-    check_missing_rows(&**store, &list, GoneMarking::Believed)
+    check_and_mark_missing_rows(&**store, &list, GoneMarking::Believed)
         .await
         .unwrap()
         .remove(0)
@@ -160,7 +160,7 @@ pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(cli
 pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     let store = &clients.first.store;
     save_two_pages(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
-    let second = |hour| led_to_by(FIRST, list_page(SECOND, &["d"], &[], hour));
+    let second = |hour| with_parent(FIRST, list_page(SECOND, &["d"], &[], hour));
     let lacks = |lack| {
         let mut page = second(1);
         page.list.as_mut().unwrap().lacks = Some(lack);
@@ -213,7 +213,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     let third = "https://example.com/list?page=3";
     save(
         &**store,
-        led_to_by(FIRST, list_page(SECOND, &["d"], &[third], 1)),
+        with_parent(FIRST, list_page(SECOND, &["d"], &[third], 1)),
         &[],
     )
     .await
@@ -248,7 +248,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
         judge_first_list(store).await.doubt,
         Some(Doubt::ReadPiecemeal)
     );
-    let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
+    let confirmed = check_and_mark_missing_rows(&**store, &list, GoneMarking::Confirmed)
         .await
         .unwrap();
     assert_eq!(confirmed[0].doubt, Some(Doubt::ReadPiecemeal));
@@ -281,7 +281,7 @@ pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(cl
         further.list.as_mut().unwrap().is_further = true;
         save(&**store, further, &[]).await.unwrap();
         // The page that led here is not stored.
-        let unlinked = led_to_by("https://example.com/", list_page(OTHER, items, &[], hour));
+        let unlinked = with_parent("https://example.com/", list_page(OTHER, items, &[], hour));
         save(&**store, unlinked, &[]).await.unwrap();
     }
     let why: Vec<_> = lists(store).await;
@@ -358,7 +358,7 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
         Some(Doubt::MostAreMissing)
     );
     let list = lists(store).await.remove(0);
-    let confirmed = check_missing_rows(&**store, &list, GoneMarking::Confirmed)
+    let confirmed = check_and_mark_missing_rows(&**store, &list, GoneMarking::Confirmed)
         .await
         .unwrap();
     assert_eq!(confirmed[0].doubt, None);
@@ -382,12 +382,12 @@ pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
         final_url: Some(SECOND.to_owned()),
         outcome: Outcome::Redirected,
         mapping: None,
-        ..led_to_by(FIRST, page(old))
+        ..with_parent(FIRST, page(old))
     };
     save(&**store, redirect, &[]).await.unwrap();
     save(
         &**store,
-        led_to_by(old, list_page(SECOND, &["b"], &[], 0)),
+        with_parent(old, list_page(SECOND, &["b"], &[], 0)),
         &[],
     )
     .await

@@ -6,7 +6,7 @@ use super::*;
 
 const URL: &str = "https://example.com/users/7?page=1";
 
-fn ratings(rows: &[Value]) -> Listing {
+fn ratings_listing(rows: &[Value]) -> Listing {
     let row = |(position, fields): (usize, &Value)| ListedRow {
         position: position as u64,
         fields: object(fields.clone()),
@@ -28,7 +28,7 @@ fn ratings(rows: &[Value]) -> Listing {
 }
 
 fn listing_page(url: &str, rows: &[Value]) -> Page {
-    let listings = vec![ratings(rows)];
+    let listings = vec![ratings_listing(rows)];
     Page {
         mapping_version: Some("v1".to_owned()),
         row_counts: row_counts(&listings, &["people/ada".to_owned()]).0,

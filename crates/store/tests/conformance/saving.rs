@@ -237,7 +237,7 @@ pub(crate) async fn an_entry_that_cannot_be_kept_fails_alone(clients: &Clients) 
     let saved = store.save(batch.to_vec()).await;
     assert!(saved[0].is_ok());
     let refusal = saved[1].as_ref().unwrap_err();
-    assert!(refusal.is_entry(), "{refusal:?}");
+    assert!(refusal.is_entry_refusal(), "{refusal:?}");
     assert!(
         refusal
             .to_string()

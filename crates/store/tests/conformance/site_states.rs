@@ -4,7 +4,7 @@ use webfill_store::{SitePhase, SiteState, Store};
 
 use super::{Clients, HOSTILE, NOON_MS};
 
-fn backing_off(site: &str) -> SiteState {
+fn backing_off_state(site: &str) -> SiteState {
     SiteState {
         site: site.to_owned(),
         phase: SitePhase::BackingOff,
@@ -30,7 +30,7 @@ async fn remove(store: &dyn Store, sites: &[&str]) {
 pub(crate) async fn the_state_of_a_site_comes_back_as_it_was_put_last(clients: &Clients) {
     let store = &*clients.first.store;
     assert_eq!(store.site_state("a.example").await.unwrap(), None);
-    let first = backing_off("a.example");
+    let first = backing_off_state("a.example");
     let later = SiteState {
         phase: SitePhase::Unreachable,
         reason: String::from("dns"),
@@ -48,7 +48,7 @@ pub(crate) async fn the_state_of_a_site_comes_back_as_it_was_put_last(clients: &
 
 pub(crate) async fn states_are_removed_alone_and_more_than_once(clients: &Clients) {
     let store = &*clients.first.store;
-    let [a, b] = ["a.example", "b.example"].map(backing_off);
+    let [a, b] = ["a.example", "b.example"].map(backing_off_state);
     put(store, &[a, b.clone()]).await;
     for _ in 0..2 {
         remove(store, &["a.example", "unknown.example"]).await;
@@ -66,7 +66,7 @@ pub(crate) async fn states_are_removed_alone_and_more_than_once(clients: &Client
 pub(crate) async fn many_states_are_put_and_removed_at_once(clients: &Clients) {
     let store = &*clients.first.store;
     let names: Vec<String> = (0..2_000).map(|n| format!("s{n}.example")).collect();
-    let states: Vec<SiteState> = names.iter().map(|name| backing_off(name)).collect();
+    let states: Vec<SiteState> = names.iter().map(|name| backing_off_state(name)).collect();
     put(store, &states).await;
     let removed: Vec<&str> = names[..1_999].iter().map(String::as_str).collect();
     remove(store, &removed).await;
@@ -84,7 +84,7 @@ pub(crate) async fn hostile_texts_of_a_state_come_back_as_they_went_in(clients: 
             reason: text.to_owned(),
             url: text.to_owned(),
             sign: text.to_owned(),
-            ..backing_off(text)
+            ..backing_off_state(text)
         };
         put(store, std::slice::from_ref(&state)).await;
         assert_eq!(

@@ -99,7 +99,7 @@ impl Dataset {
         self.value = value;
     }
 
-    fn check(&self, stored: Option<&Value>, history: &str) {
+    fn assert_users_value_kept(&self, stored: Option<&Value>, history: &str) {
         if let Some(users) = &self.users {
             assert_eq!(
                 &self.value, users,
@@ -112,14 +112,14 @@ impl Dataset {
     }
 }
 
-async fn crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
+async fn put_crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
     let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
     store.put_crawl(crawl(id.clone())).await.unwrap();
     id
 }
 
 /// Reads the document, perhaps in another crawl, perhaps to refresh values from pages.
-async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
+async fn read_document(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
     let mut input = dataset.input();
     match drawn.number_below(3) {
         0 => {
@@ -131,7 +131,7 @@ async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_m
         1 => input.refresh.after_ms = Some(0),
         _ => {}
     }
-    let id = crawl_of(store, dataset).await;
+    let id = put_crawl_of(store, dataset).await;
     let put = store.put_dataset(&id, vec![input], now_ms).await;
     for put in put {
         put.unwrap();
@@ -183,7 +183,7 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
             crawls: 0,
         };
         let mut history = format!("history {number}:");
-        read(&*clients.first.store, &mut dataset, &mut drawn, NOON_MS).await;
+        read_document(&*clients.first.store, &mut dataset, &mut drawn, NOON_MS).await;
         for step in 0..STEPS {
             let store = match drawn.number_below(2) {
                 0 => &*clients.first.store,
@@ -203,9 +203,9 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
                 }
                 1 => {
                     history += " read";
-                    read(store, &mut dataset, &mut drawn, now_ms).await;
+                    read_document(store, &mut dataset, &mut drawn, now_ms).await;
                     let stored = stored_record(store, &dataset.id).await;
-                    dataset.check(Some(&stored), &history);
+                    dataset.assert_users_value_kept(Some(&stored), &history);
                 }
                 2 => {
                     let mut page =
@@ -220,7 +220,7 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
                     write_back(store, &mut dataset, &mut drawn).await;
                 }
             }
-            dataset.check(None, &history);
+            dataset.assert_users_value_kept(None, &history);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord 
     }
 }
 
-pub(super) async fn put_into(
+pub(super) async fn put_into_crawl(
     store: &dyn Store,
     id: &CrawlId,
     input: DatasetRecord,
@@ -32,13 +32,13 @@ pub(super) async fn put_into(
     put.remove(0).map(|put| put.state)
 }
 
-async fn unwritten(store: &dyn Store) -> Vec<UnwrittenRecord> {
+async fn unwritten_records(store: &dyn Store) -> Vec<UnwrittenRecord> {
     store.unwritten(&crawl_id(), COLLECTION, 10).await.unwrap()
 }
 
 /// Name and value of each field of the only record that is to be written back.
-pub(super) async fn values(store: &dyn Store) -> Vec<(String, Value)> {
-    let unwritten = unwritten(store).await;
+pub(super) async fn unwritten_values(store: &dyn Store) -> Vec<(String, Value)> {
+    let unwritten = unwritten_records(store).await;
     let fields = unwritten.into_iter().flat_map(|record| record.fields);
     fields.map(|field| (field.name, field.value)).collect()
 }
@@ -54,39 +54,47 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
         json!({"city": null, "name": null, "born": 1815}),
         &["name", "city"],
     );
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
-    assert!(unwritten(store).await.is_empty(), "nothing is found yet");
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
+    assert!(
+        unwritten_records(store).await.is_empty(),
+        "nothing is found yet"
+    );
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
-    let first = unwritten(store).await;
+    let first = unwritten_records(store).await;
     assert_eq!(first.len(), 1);
     assert_eq!(
         (&*first[0].record, &*first[0].document),
         (&*key("1"), r#"{"$numberInt":"1"}"#)
     );
     assert_eq!(
-        values(store).await,
+        unwritten_values(store).await,
         [(String::from("city"), json!("London"))]
     );
     // A change in between keeps the record unwritten.
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     store.confirm_written(&crawl_id(), first).await.unwrap();
-    let second = unwritten(store).await;
+    let second = unwritten_records(store).await;
     assert_eq!(second[0].fields.len(), 2);
     store.confirm_written(&crawl_id(), second).await.unwrap();
-    assert!(unwritten(store).await.is_empty());
+    assert!(unwritten_records(store).await.is_empty());
     // It does not become unwritten when the document is read again, or a page is saved again.
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
-    assert!(unwritten(store).await.is_empty());
+    assert!(unwritten_records(store).await.is_empty());
 }
 
 pub(crate) async fn only_what_a_document_lacked_is_written_to_it(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"city": null, "name": null}), &["name"]);
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     let found = json!({"city": "London", "name": "Ada"});
     fill(store, "https://example.com/a", found).await;
-    assert_eq!(values(store).await, [(String::from("name"), json!("Ada"))]);
+    assert_eq!(
+        unwritten_values(store).await,
+        [(String::from("name"), json!("Ada"))]
+    );
     let elsewhere = CrawlId::new("app", "c2");
     assert!(
         store
@@ -105,14 +113,14 @@ pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced
         String::from("best"),
     ])));
     let input = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/a", json!({"name": "A. L."})).await;
-    let first = unwritten(store).await;
+    let first = unwritten_records(store).await;
     store.confirm_written(&crawl_id(), first).await.unwrap();
     let mut best = page_with("https://example.com/b", json!({"name": "Ada Lovelace"}));
     best.mapping = Some(String::from("best"));
     save(store, best, &["1"]).await.unwrap();
-    let second = unwritten(store).await;
+    let second = unwritten_records(store).await;
     let name = &second[0].fields[0];
     assert_eq!(name.value, "Ada Lovelace");
     assert_eq!(name.others, [json!("A. L.")]);
@@ -123,10 +131,10 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
     put(store, vec![record("1", json!({"city": null}))]).await;
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
     let input = dataset_record(json!({"city": null}), &["city"]);
-    let state = put_into(store, &crawl_id(), input).await.unwrap();
+    let state = put_into_crawl(store, &crawl_id(), input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(
-        values(store).await,
+        unwritten_values(store).await,
         [(String::from("city"), json!("London"))]
     );
 }
@@ -134,39 +142,47 @@ pub(crate) async fn what_the_store_knew_before_is_unwritten_at_once(clients: &Cl
 pub(crate) async fn what_the_user_gave_is_never_written_back(clients: &Clients) {
     let store = &*clients.first.store;
     let lacking = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
-    put_into(store, &crawl_id(), lacking).await.unwrap();
+    put_into_crawl(store, &crawl_id(), lacking).await.unwrap();
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
     // Another input of the dataset gives the name, and corrects the city.
     let known = record("1", json!({"name": "Ada", "city": "Ockham"}));
     put(store, vec![known]).await;
-    assert_eq!(values(store).await, []);
+    assert_eq!(unwritten_values(store).await, []);
 }
 
 pub(crate) async fn a_record_is_written_back_to_its_own_collection(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"city": null}), &["city"]);
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
     let other = "db.firms";
     let of_other = store.unwritten(&crawl_id(), other, 10).await.unwrap();
     assert_eq!(of_other, []);
     let mut same_id = input;
     same_id.source.as_mut().unwrap().collection = other.to_owned();
-    let refusal = put_into(store, &crawl_id(), same_id).await.unwrap_err();
+    let refusal = put_into_crawl(store, &crawl_id(), same_id)
+        .await
+        .unwrap_err();
     assert!(refusal.to_string().contains("db.firms"), "{refusal}");
-    assert_eq!(unwritten(store).await.len(), 1);
+    assert_eq!(unwritten_records(store).await.len(), 1);
 }
 
 pub(crate) async fn two_documents_are_not_one_record(clients: &Clients) {
     let store = &*clients.first.store;
     let input = dataset_record(json!({"city": null}), &["city"]);
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     let mut another = input;
     another.source.as_mut().unwrap().id = String::from("\"1\"");
     another.record.fields = object(json!({"city": "Rome"}));
-    let refusal = put_into(store, &crawl_id(), another).await.unwrap_err();
+    let refusal = put_into_crawl(store, &crawl_id(), another)
+        .await
+        .unwrap_err();
     assert!(
-        refusal.is_entry() && refusal.to_string().contains("is another"),
+        refusal.is_entry_refusal() && refusal.to_string().contains("is another"),
         "{refusal}"
     );
     assert_eq!(
@@ -186,7 +202,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     let again = CrawlId::new("app", "again");
     let mut input = dataset_record(json!({"city": null, "born": 1815}), &["city"]);
     input.refresh.on_entry = input.record.want.clone();
-    let state = put_into(store, &again, input.clone()).await.unwrap();
+    let state = put_into_crawl(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);
     let asked = stored_record(store, "1").await;
     assert_eq!(asked["missing"], json!(["city"]));
@@ -203,7 +219,7 @@ pub(crate) async fn a_refresh_wants_again_what_is_known_once_for_each_crawl(clie
     }
     fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
     // If a resumed crawl reads the document again, the record keeps what this crawl has found.
-    let state = put_into(store, &again, input).await.unwrap();
+    let state = put_into_crawl(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
     assert_eq!(
@@ -217,7 +233,7 @@ async fn refresh(store: &dyn Store, crawl: &str) {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.refresh.on_entry = input.record.want.clone();
     let crawl = CrawlId::new("app", crawl);
-    put_into(store, &crawl, input).await.unwrap();
+    put_into_crawl(store, &crawl, input).await.unwrap();
 }
 
 pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
@@ -259,13 +275,13 @@ pub(crate) async fn a_given_value_that_is_refreshed_does_not_come_back(clients: 
     input.record.want = vec![String::from("city")];
     input.refresh.on_entry = input.record.want.clone();
     let again = CrawlId::new("app", "again");
-    let state = put_into(store, &again, input.clone()).await.unwrap();
+    let state = put_into_crawl(store, &again, input.clone()).await.unwrap();
     assert_eq!(state, RecordState::Open);
     let asked = stored_record(store, "1").await;
     assert_eq!(asked["fields"], json!({"city": "Paris", "born": 1815}));
     fill(store, "https://example.com/a", json!({"city": "Rome"})).await;
     // A resumed crawl reads the document again.
-    let state = put_into(store, &again, input).await.unwrap();
+    let state = put_into_crawl(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     let found = stored_record(store, "1").await;
     assert_eq!(found["fields"], json!({"city": "Rome", "born": 1815}));
@@ -284,7 +300,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     // The cases: a resumed crawl, a record on two lines, and the next crawl, which finds nothing again.
     for crawl in ["again", "again", "later"] {
         let crawl = CrawlId::new("app", crawl);
-        let state = put_into(store, &crawl, input.clone()).await.unwrap();
+        let state = put_into_crawl(store, &crawl, input.clone()).await.unwrap();
         assert_eq!(state, RecordState::Open);
         let asked = stored_record(store, "1").await;
         assert_eq!(asked["fields"], json!({"city": "London"}));
@@ -295,7 +311,7 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
     input.refresh.after_ms = Some(1 << 40);
     let later = CrawlId::new("app", "later");
-    let state = put_into(store, &later, input.clone()).await.unwrap();
+    let state = put_into_crawl(store, &later, input.clone()).await.unwrap();
     assert_eq!(
         state,
         RecordState::Resolved,
@@ -304,14 +320,16 @@ pub(crate) async fn a_refresh_that_fails_keeps_the_value_and_is_repeated(clients
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
     // Corrections by the user are still accepted.
     input.record.fields["city"] = json!("Rome");
-    put_into(store, &later, input).await.unwrap();
+    put_into_crawl(store, &later, input).await.unwrap();
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
 }
 
 pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = dataset_record(json!({"city": null, "zip": null}), &["city", "zip"]);
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     fill(
         store,
         "https://example.com/a",
@@ -320,7 +338,7 @@ pub(crate) async fn a_value_that_is_asked_for_again_replaces_nothing(clients: &C
     .await;
     input.refresh.on_entry = input.record.want.clone();
     let again = CrawlId::new("app", "again");
-    put_into(store, &again, input).await.unwrap();
+    put_into_crawl(store, &again, input).await.unwrap();
     fill(store, "https://example.com/b", json!({"zip": "2"})).await;
     let unwritten = store.unwritten(&again, COLLECTION, 10).await.unwrap();
     let reported = unwritten[0].fields.iter();
@@ -346,11 +364,13 @@ pub(crate) async fn a_given_value_that_was_refreshed_in_vain_is_not_asked_for_ev
     let mut input = dataset_record(json!({"city": "Rome"}), &["city"]);
     input.record.want = vec![String::from("city")];
     input.refresh.on_entry = input.record.want.clone();
-    let state = put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    let state = put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     assert_eq!(state, RecordState::Open);
     input.refresh.on_entry = Vec::new();
     let later = CrawlId::new("app", "later");
-    let state = put_into(store, &later, input).await.unwrap();
+    let state = put_into_crawl(store, &later, input).await.unwrap();
     assert_eq!(state, RecordState::Resolved);
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Rome");
 }
@@ -376,16 +396,20 @@ pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients
 async fn begin_to_replace(store: &dyn Store) -> DatasetRecord {
     let mut input = dataset_record(json!({"city": null}), &["city"]);
     input.record.want = vec![String::from("city")];
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     fill(store, "https://example.com/a", json!({"city": "London"})).await;
-    let mut written = unwritten(store).await;
+    let mut written = unwritten_records(store).await;
     store.begin_writing(&mut written).await.unwrap();
     store.confirm_written(&crawl_id(), written).await.unwrap();
     input.record.fields["city"] = json!("London");
     input.refresh.after_ms = Some(0);
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
-    let mut written = unwritten(store).await;
+    let mut written = unwritten_records(store).await;
     assert_eq!(written[0].fields[0].others, [json!("London")]);
     store.begin_writing(&mut written).await.unwrap();
     input
@@ -395,18 +419,20 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
     assert_eq!(
-        unwritten(store).await[0].fields[0].others,
+        unwritten_records(store).await[0].fields[0].others,
         [json!("Paris")],
         "London may be the user's by now"
     );
     // The write was executed, as the input shows.
     input.record.fields["city"] = json!("Paris");
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["sources"]["city"]["url"], "https://example.com/b");
     // From now on, London certainly is the user's.
     input.record.fields["city"] = json!("London");
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["fields"]["city"], "London");
     assert_eq!(stored["sources"], json!({}));
@@ -415,14 +441,16 @@ pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(cl
 pub(crate) async fn what_may_be_the_users_stays_unless_a_refresh_asks_for_it(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
-    let state = put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    let state = put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     assert_eq!(state, RecordState::Resolved);
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["fields"]["city"], "London");
     assert_eq!(stored["sources"], json!({}));
     input.refresh.on_entry = vec![String::from("city")];
     let again = CrawlId::new("app", "again");
-    let state = put_into(store, &again, input).await.unwrap();
+    let state = put_into_crawl(store, &again, input).await.unwrap();
     assert_eq!(state, RecordState::Open);
 }
 
@@ -434,11 +462,13 @@ pub(crate) async fn a_batch_begins_without_records_that_others_change(clients: &
         input
     };
     for id in ["1", "2"] {
-        put_into(store, &crawl_id(), of_document(id)).await.unwrap();
+        put_into_crawl(store, &crawl_id(), of_document(id))
+            .await
+            .unwrap();
         let page = page_with("https://example.com/a", json!({"city": "London"}));
         save(store, page, &[id]).await.unwrap();
     }
-    let mut batch = unwritten(store).await;
+    let mut batch = unwritten_records(store).await;
     assert_eq!(batch.len(), 2);
     let mut better = page_with("https://example.com/b", json!({"city": "Paris"}));
     better.mapping = Some(String::from("best"));
@@ -452,7 +482,7 @@ pub(crate) async fn a_batch_begins_without_records_that_others_change(clients: &
     store.begin_writing(&mut batch).await.unwrap();
     assert!(batch.iter().any(|record| record.record == key("1")));
     store.confirm_written(&crawl_id(), batch).await.unwrap();
-    let left = unwritten(store).await;
+    let left = unwritten_records(store).await;
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].record, key("2"));
     assert_eq!(left[0].fields[0].value, "Paris");
@@ -461,9 +491,11 @@ pub(crate) async fn a_batch_begins_without_records_that_others_change(clients: &
 pub(crate) async fn a_former_value_that_is_typed_again_is_the_users(clients: &Clients) {
     let store = &*clients.first.store;
     let input = begin_to_replace(store).await;
-    let written = unwritten(store).await;
+    let written = unwritten_records(store).await;
     store.confirm_written(&crawl_id(), written).await.unwrap();
-    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input.clone())
+        .await
+        .unwrap();
     let stored = stored_record(store, "1").await;
     assert_eq!(stored["fields"]["city"], "London");
     assert_eq!(stored["sources"], json!({}));
@@ -472,15 +504,15 @@ pub(crate) async fn a_former_value_that_is_typed_again_is_the_users(clients: &Cl
 pub(crate) async fn what_is_written_elsewhere_is_not_looked_for_in_the_input(clients: &Clients) {
     let store = &*clients.first.store;
     let mut input = begin_to_replace(store).await;
-    let written = unwritten(store).await;
+    let written = unwritten_records(store).await;
     store.confirm_written(&crawl_id(), written).await.unwrap();
     input.source.as_mut().unwrap().is_target = false;
-    put_into(store, &crawl_id(), input).await.unwrap();
+    put_into_crawl(store, &crawl_id(), input).await.unwrap();
     assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
     let mut better = page_with("https://example.com/b", json!({"city": "Rome"}));
     better.started_at_ms += 1_000;
     save(store, better, &["1"]).await.unwrap();
-    let left = unwritten(store).await;
+    let left = unwritten_records(store).await;
     assert_eq!(left[0].fields[0].value, "Rome");
     assert_eq!(left[0].fields[0].others, [json!("Paris")]);
 }

@@ -32,7 +32,7 @@ impl Drop for SmallDisk {
 }
 
 /// A text that cannot be compressed.
-fn noise(seed: u64) -> String {
+fn incompressible_text(seed: u64) -> String {
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..200_000)
         .map(|_| char::from(rng.u8(b'!'..b'{')))
@@ -48,7 +48,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let store = open_store(&mongod.uri("test")).await.unwrap();
     let large = |number| Save {
         page: Page {
-            fields: Map::from_iter([(String::from("noise"), json!(noise(number)))]),
+            fields: Map::from_iter([(String::from("noise"), json!(incompressible_text(number)))]),
             ..page(number)
         },
         records: Vec::new(),

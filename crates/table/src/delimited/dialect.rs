@@ -22,7 +22,7 @@ const ROW_BYTES: usize = 64 << 10;
 const CLEARLY: f64 = 0.02;
 
 /// Detects the dialect from the first bytes of a text. `hint` is the delimiter that the file name suggests.
-pub(super) fn sniff(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Dialect {
+pub(super) fn detect_dialect(beginning: &[u8], is_whole: bool, hint: Option<u8>) -> Dialect {
     let sample = &beginning[..beginning.len().min(SAMPLE_BYTES)];
     let is_whole = is_whole && sample.len() == beginning.len();
     let mut base = Dialect {

@@ -61,14 +61,14 @@ pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
     let votes: i32 = first
         .iter()
         .enumerate()
-        .map(|(column, cell)| vote(cell, column, rest))
+        .map(|(column, cell)| column_vote(cell, column, rest))
         .sum();
     votes >= 0
 }
 
 /// The vote of a column: 1 if its first cell differs in kind from the cells below, -1 if it is of the same kind, and 0
 /// if this cannot be judged.
-fn vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
+fn column_vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();
     let Some(kind) = values.first().map(|value| Kind::from_text(value)) else {

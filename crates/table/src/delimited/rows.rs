@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::dialect::sniff;
+use super::dialect::detect_dialect;
 use super::edit::encode_cell;
 use super::header;
 use super::split::{Split, SplitRow, line_bytes, split};
@@ -68,7 +68,7 @@ impl DelimitedRows {
         let TextSource { form, buffer } = source;
         let encoding = form.encoding;
         let dialect = known.unwrap_or_else(|| {
-            let mut dialect = sniff(buffer.bytes(), buffer.is_at_end(), hint);
+            let mut dialect = detect_dialect(buffer.bytes(), buffer.is_at_end(), hint);
             dialect.notes = header::count_notes(buffer.bytes(), &dialect, encoding);
             dialect.has_header = header::has_header(buffer.bytes(), &dialect, encoding);
             dialect

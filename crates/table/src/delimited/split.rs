@@ -272,7 +272,7 @@ mod tests {
         notes: 0,
     };
 
-    fn cells(text: &str, dialect: &Dialect) -> (Vec<String>, SplitRow) {
+    fn split_cells(text: &str, dialect: &Dialect) -> (Vec<String>, SplitRow) {
         let mut spans = Vec::new();
         let Split::Row(row) = split(text.as_bytes(), true, dialect, &mut spans) else {
             return (vec![String::from("unfinished")], SplitRow::default());
@@ -322,7 +322,7 @@ mod tests {
             (&old, "\"a\rb\",c\r", &["a\rb", "c"], 8),
         ];
         for (dialect, text, expected, bytes) in table {
-            let (cells, row) = cells(text, dialect);
+            let (cells, row) = split_cells(text, dialect);
             assert_eq!(cells, expected, "{text:?}");
             assert_eq!((row.bytes, row.is_askew), (bytes, false), "{text:?}");
         }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn text_behind_a_closing_quote_is_askew() {
         for text in ["\"a\"b,c\n", "\"a\" ,c\n", "x,\"a\"\rb\n"] {
-            assert!(cells(text, &COMMA).1.is_askew, "{text:?}");
+            assert!(split_cells(text, &COMMA).1.is_askew, "{text:?}");
         }
     }
 

@@ -18,12 +18,12 @@ pub(super) enum Extent {
 /// array is already taken.
 pub(super) fn extent(bytes: &[u8], is_whole: bool, layout: Layout, has_begun: bool) -> Extent {
     match layout {
-        Layout::Lines => line(bytes, is_whole),
-        Layout::Array => entry(bytes, is_whole, has_begun),
+        Layout::Lines => line_extent(bytes, is_whole),
+        Layout::Array => entry_extent(bytes, is_whole, has_begun),
     }
 }
 
-fn line(bytes: &[u8], is_whole: bool) -> Extent {
+fn line_extent(bytes: &[u8], is_whole: bool) -> Extent {
     let end = memchr::memchr(b'\n', bytes).map(|end| end + 1);
     match end.or(is_whole.then_some(bytes.len())) {
         None => Extent::Unfinished,
@@ -32,7 +32,7 @@ fn line(bytes: &[u8], is_whole: bool) -> Extent {
     }
 }
 
-fn entry(bytes: &[u8], is_whole: bool, has_begun: bool) -> Extent {
+fn entry_extent(bytes: &[u8], is_whole: bool, has_begun: bool) -> Extent {
     let is_between = |byte: &&u8| byte.is_ascii_whitespace() || **byte == b',';
     let between = bytes.iter().take_while(is_between).count();
     if between > 0 {

@@ -90,8 +90,8 @@ impl JsonRows {
     }
 
     /// Takes bytes that belong to no entry. In JSON lines, they are a line, which is counted.
-    fn take_between(&mut self, bytes: usize) -> Piece {
-        let piece = Piece::between(self.buffer.take(bytes), self.number);
+    fn take_between_entries(&mut self, bytes: usize) -> Piece {
+        let piece = Piece::between_rows(self.buffer.take(bytes), self.number);
         if self.layout == Layout::Lines {
             self.number += 1;
         }
@@ -153,7 +153,7 @@ impl JsonRows {
     }
 
     /// Takes the available bytes of an entry that is too long, or of its rest.
-    fn take_overlong(&mut self) -> io::Result<Piece> {
+    fn take_overlong_entry(&mut self) -> io::Result<Piece> {
         let is_beginning = self.at != Section::OverlongEntry;
         let bytes = self.buffer.bytes();
         let line_end = memchr::memchr(b'\n', bytes).map(|end| end + 1);
@@ -171,7 +171,7 @@ impl JsonRows {
         };
         let raw = self.buffer.take(taken);
         Ok(match (is_beginning, self.layout) {
-            (false, _) => Piece::between(raw, number),
+            (false, _) => Piece::between_rows(raw, number),
             (true, Layout::Lines) => Piece::fault(raw, number, "the line is longer than 16 MiB"),
             (true, Layout::Array) => Piece::fault(
                 raw,
@@ -182,9 +182,9 @@ impl JsonRows {
     }
 
     /// Takes the bytes after the array: blanks, or bytes that do not belong there.
-    fn take_after_array(&mut self) -> Piece {
+    fn take_rest_after_array(&mut self) -> Piece {
         let bytes = self.buffer.bytes().len();
-        Piece::between(self.buffer.take(bytes), self.number)
+        Piece::between_rows(self.buffer.take(bytes), self.number)
     }
 }
 
@@ -218,8 +218,8 @@ impl TextRows for JsonRows {
                 };
             }
             match self.at {
-                Section::End => return Ok(Some(self.take_after_array())),
-                Section::OverlongEntry => return self.take_overlong().map(Some),
+                Section::End => return Ok(Some(self.take_rest_after_array())),
+                Section::OverlongEntry => return self.take_overlong_entry().map(Some),
                 Section::Beginning | Section::Entries => {}
             }
             let has_begun = self.at == Section::Entries;
@@ -229,15 +229,15 @@ impl TextRows for JsonRows {
                     if self.layout == Layout::Lines || is_bracket {
                         self.at = Section::Entries;
                     }
-                    return Ok(Some(self.take_between(bytes)));
+                    return Ok(Some(self.take_between_entries(bytes)));
                 }
                 Extent::Entry(bytes) => return Ok(Some(self.take_entry(bytes))),
                 Extent::End(bytes) => {
                     self.at = Section::End;
-                    return Ok(Some(self.take_between(bytes)));
+                    return Ok(Some(self.take_between_entries(bytes)));
                 }
                 Extent::Unfinished if bytes.len() >= MAX_ROW_BYTES => {
-                    return self.take_overlong().map(Some);
+                    return self.take_overlong_entry().map(Some);
                 }
                 Extent::Unfinished => self.buffer.fill()?,
             }

@@ -68,7 +68,7 @@ impl Batch {
         })
     }
 
-    fn entries(&self) -> usize {
+    fn entry_count(&self) -> usize {
         self.defined
             .len()
             .max(self.repeated.len())
@@ -78,7 +78,7 @@ impl Batch {
             })
     }
 
-    fn is_there(&self, entry: usize, leaf: &Leaf) -> bool {
+    fn is_present(&self, entry: usize, leaf: &Leaf) -> bool {
         self.defined
             .get(entry)
             .is_none_or(|level| *level == leaf.present)
@@ -88,7 +88,7 @@ impl Batch {
     pub(super) fn extents(&self, leaf: &Leaf) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
         let mut value = 0;
-        for entry in 0..self.entries() {
+        for entry in 0..self.entry_count() {
             let goes_on = self.repeated.get(entry).is_some_and(|level| *level > 0);
             match extents.last_mut().filter(|_| goes_on) {
                 Some(last) => last.end = entry + 1,
@@ -98,7 +98,7 @@ impl Batch {
                     first_value: value,
                 }),
             }
-            value += usize::from(self.is_there(entry, leaf));
+            value += usize::from(self.is_present(entry, leaf));
         }
         extents
     }
@@ -106,7 +106,7 @@ impl Batch {
     /// The cell for a row.
     pub(super) fn cell(&self, extent: Extent, leaf: &Leaf) -> Cell {
         let mut value = extent.first_value;
-        let mut next = |entry: usize| match self.is_there(entry, leaf) {
+        let mut next = |entry: usize| match self.is_present(entry, leaf) {
             true => {
                 value += 1;
                 leaf.cell(self.values.get(value - 1))
@@ -124,9 +124,9 @@ impl Batch {
     }
 
     /// An empty batch with the same type of values.
-    pub(super) fn empty(&self) -> Batch {
+    pub(super) fn empty_like(&self) -> Batch {
         Batch {
-            values: self.values.empty(),
+            values: self.values.empty_like(),
             defined: Vec::new(),
             repeated: Vec::new(),
         }
@@ -136,7 +136,7 @@ impl Batch {
     pub(super) fn push_row(&mut self, of: &Batch, extent: Extent, leaf: &Leaf) {
         let mut value = extent.first_value;
         for entry in extent.start..extent.end {
-            if of.is_there(entry, leaf) {
+            if of.is_present(entry, leaf) {
                 self.values.push_from(&of.values, value);
                 value += 1;
             }
@@ -247,7 +247,7 @@ impl Values {
         }
     }
 
-    fn empty(&self) -> Values {
+    fn empty_like(&self) -> Values {
         match self {
             Values::Bool(_) => Values::Bool(Vec::new()),
             Values::Int32(_) => Values::Int32(Vec::new()),

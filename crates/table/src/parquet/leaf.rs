@@ -91,10 +91,10 @@ impl Leaf {
             (_, Single::Bool(value)) => Some(Cell::Bool(value)),
             (Meaning::Date, Single::Int32(days)) => times::date_of(days).map(Cell::Date),
             (Meaning::Clock(unit), Single::Int32(count)) => {
-                times::clock_of(count.into(), unit).map(Cell::Date)
+                times::format_clock(count.into(), unit).map(Cell::Date)
             }
             (Meaning::Clock(unit), Single::Int64(count)) => {
-                times::clock_of(count, unit).map(Cell::Date)
+                times::format_clock(count, unit).map(Cell::Date)
             }
             (Meaning::Time(unit, is_utc), Single::Int64(count)) => {
                 times::time_of(count, unit, is_utc).map(Cell::Date)
@@ -158,12 +158,14 @@ impl Leaf {
             Meaning::Decimal(scale, digits) => self.parse_decimal(text, scale, digits),
             Meaning::Text => Ok(Owned::Bytes(text.as_bytes().to_vec())),
             Meaning::Date => {
-                let days = times::days_of(text);
+                let days = times::parse_days(text);
                 days.map(Owned::Int32)
                     .ok_or_else(|| String::from("the column holds days"))
             }
-            Meaning::Clock(unit) => self.sized_integer(times::clock_count_of(text, unit)?),
-            Meaning::Time(unit, is_utc) => times::count_of(text, unit, is_utc).map(Owned::Int64),
+            Meaning::Clock(unit) => self.sized_integer(times::parse_clock_count(text, unit)?),
+            Meaning::Time(unit, is_utc) => {
+                times::parse_time_count(text, unit, is_utc).map(Owned::Int64)
+            }
             Meaning::Uuid => {
                 let digits: String = text.chars().filter(|c| *c != '-').collect();
                 let value = u128::from_str_radix(&digits, 16)

@@ -50,7 +50,7 @@ pub(super) struct StoredColumn {
 
 impl ParquetRows {
     pub(crate) fn open(path: &Path) -> std::result::Result<ParquetRows, TableError> {
-        let file = File::open(path).map_err(|error| TableError::read(path, error))?;
+        let file = File::open(path).map_err(|error| TableError::read_error(path, error))?;
         let unreadable =
             |error| TableError::unreadable_file(path, format!("broken Parquet: {error}"));
         let file = catch_panics(|| SerializedFileReader::new(file)).map_err(unreadable)?;

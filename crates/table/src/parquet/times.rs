@@ -19,7 +19,7 @@ pub(super) fn date_of(days: i32) -> Option<String> {
     Some(date.to_string())
 }
 
-pub(super) fn days_of(text: &str) -> Option<i32> {
+pub(super) fn parse_days(text: &str) -> Option<i32> {
     const DATE_BYTES: usize = 10;
     let date: Date = text.parse().ok().filter(|_| text.len() <= DATE_BYTES)?;
     Some(date.duration_since(EPOCH).as_hours() as i32 / 24)
@@ -40,7 +40,7 @@ pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String
 }
 
 /// Converts a time in ISO 8601 to a count. An error says why the text does not fit.
-pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
+pub(super) fn parse_time_count(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
     let time = match is_utc {
         true => text
             .parse::<Timestamp>()
@@ -54,14 +54,14 @@ pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, 
     to_exact_count(time.as_nanosecond(), unit)
 }
 
-pub(super) fn clock_of(count: i64, unit: TimeUnit) -> Option<String> {
+pub(super) fn format_clock(count: i64, unit: TimeUnit) -> Option<String> {
     let nanoseconds = i128::from(count) * nanoseconds_of(unit);
     let since = SignedDuration::from_nanos(i64::try_from(nanoseconds).ok()?);
     let time = Time::midnight().checked_add(since).ok()?;
     Some(time.to_string())
 }
 
-pub(super) fn clock_count_of(text: &str, unit: TimeUnit) -> Result<i64, String> {
+pub(super) fn parse_clock_count(text: &str, unit: TimeUnit) -> Result<i64, String> {
     let time: Time = text.parse().map_err(|_| "it is no time of day")?;
     to_exact_count(time.duration_since(Time::midnight()).as_nanos(), unit)
 }

@@ -40,7 +40,7 @@ pub(crate) fn write(
             "its columns are others than when it was read",
         ));
     }
-    let unwritten = |error| TableError::write(output, error);
+    let unwritten = |error| TableError::write_error(output, error);
     let out = AtomicFile::create(output).map_err(unwritten)?;
     let mut copy = TableCopy {
         rows,
@@ -75,7 +75,7 @@ impl TableCopy<'_> {
         let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
         let mut file = SerializedFileWriter::new(out, schema, properties(&metadata))?;
         for group in 0..metadata.num_row_groups() {
-            let values = self.new_values(metadata.row_group(group).num_rows(), change)?;
+            let values = self.collect_new_values(metadata.row_group(group).num_rows(), change)?;
             let mut to = file.next_row_group()?;
             for number in 0..metadata.row_group(group).num_columns() {
                 match values.get(&number) {
@@ -91,7 +91,7 @@ impl TableCopy<'_> {
     }
 
     /// The new values of the next row group, by index of the stored column.
-    fn new_values(
+    fn collect_new_values(
         &mut self,
         rows: i64,
         change: &mut ChangeCell<'_>,
@@ -158,7 +158,7 @@ impl TableCopy<'_> {
             if extents.is_empty() {
                 return Err(missing());
             }
-            let mut changed = batch.empty();
+            let mut changed = batch.empty_like();
             for extent in extents {
                 let value = values.get(&at).map(|value| parse_value(value, leaf));
                 match value {

@@ -28,7 +28,7 @@ pub(super) struct Package {
 
 impl Package {
     pub(super) fn open(path: &Path) -> Result<Package, TableError> {
-        let file = File::open(path).map_err(|error| TableError::read(path, error))?;
+        let file = File::open(path).map_err(|error| TableError::read_error(path, error))?;
         let unreadable = |reason: String| TableError::unreadable_file(path, reason);
         let archive = ZipArchive::new(BufReader::new(file))
             .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;

@@ -69,7 +69,7 @@ fn letters_of(column: u32) -> String {
 }
 
 /// For each of these columns, the style that most cells with a value have, below the first row.
-pub(super) fn styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fault> {
+pub(super) fn collect_styles(sheet: impl BufRead, columns: &[u32]) -> Result<Styles, Fault> {
     let mut counts: HashMap<u32, HashMap<String, u64>> = HashMap::new();
     let mut reader = Reader::from_reader(sheet);
     let mut buffer = Vec::new();
@@ -133,12 +133,12 @@ pub(super) fn rewrite(
                 writer.write_event(Event::Start(element))?;
             }
             Event::End(element) if element.local_name().as_ref() == "row" => {
-                write_before(u32::MAX, &place, &name, cells, styles, &mut writer)?;
+                write_cells_before(u32::MAX, &place, &name, cells, styles, &mut writer)?;
                 writer.write_event(Event::End(element))?;
             }
             Event::Empty(element) if element.local_name().as_ref() == "c" => {
                 let column = place.enter_cell(&element);
-                write_before(column, &place, &name, cells, styles, &mut writer)?;
+                write_cells_before(column, &place, &name, cells, styles, &mut writer)?;
                 match take_cell(cells, place.row, column) {
                     Some(cell) => {
                         let style = style_of(&cell, attribute(&element, "s"), styles.get(&column));
@@ -149,7 +149,7 @@ pub(super) fn rewrite(
             }
             Event::Start(element) if element.local_name().as_ref() == "c" => {
                 let column = place.enter_cell(&element);
-                write_before(column, &place, &name, cells, styles, &mut writer)?;
+                write_cells_before(column, &place, &name, cells, styles, &mut writer)?;
                 let Some(cell) = take_cell(cells, place.row, column) else {
                     writer.write_event(Event::Start(element))?;
                     continue;
@@ -221,7 +221,7 @@ fn read_inner_of_cell(
 }
 
 /// Writes the new cells of the row that come before this column and are not in the sheet yet.
-fn write_before(
+fn write_cells_before(
     column: u32,
     place: &Place,
     name: &str,

@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 
 use super::cell::new_cell;
 use super::package::Package;
-use super::rewrite::{FORMULAS, NewCells, rewrite, styles};
+use super::rewrite::{FORMULAS, NewCells, collect_styles, rewrite};
 use super::rows::SheetRows;
 use crate::error::{Refusal, TableError};
 use crate::reader::TypedRows;
@@ -65,7 +65,7 @@ pub(crate) fn write(
         }
         written.note_refusals(&mut refusals);
     }
-    let unwritten = |error| TableError::write(output, error);
+    let unwritten = |error| TableError::write_error(output, error);
     let file = AtomicFile::create(output).map_err(unwritten)?;
     let file = copy_parts(&mut package, &part, &mut cells, file)
         .map_err(|error| unreadable(format!("broken XLSX: {error}")))?;
@@ -115,7 +115,7 @@ fn copy_parts(
     let archive = &mut package.archive;
     let styles = match columns.is_empty() {
         true => Default::default(),
-        false => styles(BufReader::new(archive.by_name(part)?), &columns)?,
+        false => collect_styles(BufReader::new(archive.by_name(part)?), &columns)?,
     };
     let mut zip = ZipWriter::new(file);
     for number in 0..archive.len() {

@@ -16,7 +16,7 @@ pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
 
 /// The text of a whole file that a spreadsheet may have saved: in UTF-8, in UTF-16 with a byte order mark, or in
 /// windows-1252. The mark is left out.
-pub fn text_of(bytes: &[u8]) -> String {
+pub fn decode_file_text(bytes: &[u8]) -> String {
     let (text, _, is_broken) = UTF_8.decode(bytes);
     match is_broken {
         true => WINDOWS_1252.decode_without_bom_handling(bytes).0,
@@ -73,8 +73,8 @@ mod tests {
             b"Zo\xeb",
             &utf16,
         ] {
-            assert_eq!(text_of(bytes), "Zoë", "{bytes:?}");
+            assert_eq!(decode_file_text(bytes), "Zoë", "{bytes:?}");
         }
-        assert_eq!(text_of(b""), "");
+        assert_eq!(decode_file_text(b""), "");
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct TextSource {
 
 impl TextSource {
     pub(crate) fn open(path: &Path) -> Result<TextSource, TableError> {
-        let file = File::open(path).map_err(|error| TableError::read(path, error))?;
-        TextSource::from_reader(Box::new(file)).map_err(|error| TableError::read(path, error))
+        let file = File::open(path).map_err(|error| TableError::read_error(path, error))?;
+        TextSource::from_reader(Box::new(file)).map_err(|error| TableError::read_error(path, error))
     }
 
     fn from_reader(input: Box<dyn Read + Send>) -> io::Result<TextSource> {

@@ -61,7 +61,9 @@ impl<R: Read> Utf16Reader<R> {
                     c.encode_utf8(&mut buffer);
                     self.decoded.extend_from_slice(&buffer[..bytes]);
                 }
-                Err(alone) => push_alone(alone.unpaired_surrogate(), &mut self.decoded),
+                Err(alone) => {
+                    push_unpaired_surrogate(alone.unpaired_surrogate(), &mut self.decoded)
+                }
             }
         }
         self.undecoded = kept;
@@ -69,7 +71,7 @@ impl<R: Read> Utf16Reader<R> {
     }
 }
 
-fn push_alone(unit: u16, to: &mut Vec<u8>) {
+fn push_unpaired_surrogate(unit: u16, to: &mut Vec<u8>) {
     let six_bits = |shift: u16| (((unit >> shift) & 0x3f) as u8) | 0x80;
     to.extend_from_slice(&[0xe0 | (unit >> 12) as u8, six_bits(6), six_bits(0)]);
 }

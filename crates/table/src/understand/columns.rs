@@ -12,7 +12,7 @@ pub(super) struct Names<'a> {
     by_name: HashMap<String, Vec<usize>>,
 }
 
-fn key(name: &str) -> String {
+fn name_key(name: &str) -> String {
     webfill_values::trim(name).to_lowercase()
 }
 
@@ -20,7 +20,10 @@ impl<'a> Names<'a> {
     pub(super) fn new(columns: &'a [Column]) -> Names<'a> {
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (number, column) in columns.iter().enumerate() {
-            by_name.entry(key(&column.name)).or_default().push(number);
+            by_name
+                .entry(name_key(&column.name))
+                .or_default()
+                .push(number);
         }
         Names { columns, by_name }
     }
@@ -32,7 +35,7 @@ impl<'a> Names<'a> {
     /// Whether another column has the same name.
     pub(super) fn is_ambiguous(&self, column: usize) -> bool {
         let name = &self.columns[column].name;
-        let others = self.by_name[&key(name)].iter();
+        let others = self.by_name[&name_key(name)].iter();
         others
             .filter(|other| self.columns[**other].name == *name)
             .count()
@@ -41,7 +44,10 @@ impl<'a> Names<'a> {
 
     /// Finds the column that the user means. Case and blanks are ignored unless only they distinguish two columns.
     pub(super) fn find(&self, wish: &str) -> Result<usize, TableError> {
-        let found = self.by_name.get(&key(wish)).map_or(&[][..], Vec::as_slice);
+        let found = self
+            .by_name
+            .get(&name_key(wish))
+            .map_or(&[][..], Vec::as_slice);
         let is_exact = |column: &&usize| self.columns[**column].name == wish;
         let exact: Vec<&usize> = found.iter().filter(is_exact).collect();
         match (exact.as_slice(), found) {
@@ -62,7 +68,7 @@ impl<'a> Names<'a> {
         while first < parts.len() {
             let is_known = |end: &usize| {
                 self.by_name
-                    .contains_key(&key(&parts[first..*end].join(",")))
+                    .contains_key(&name_key(&parts[first..*end].join(",")))
             };
             let several = (first + 2..=parts.len()).rev().find(is_known);
             let end = several.unwrap_or(first + 1);
@@ -74,7 +80,7 @@ impl<'a> Names<'a> {
 
     fn unknown_column_message(&self, wish: &str) -> String {
         const COMPARED: usize = 10_000;
-        let distance = |name: &str| strsim::damerau_levenshtein(&key(name), &key(wish));
+        let distance = |name: &str| strsim::damerau_levenshtein(&name_key(name), &name_key(wish));
         let names = self.columns.iter().map(|column| column.name.as_str());
         let compared = names.clone().take(COMPARED).filter(|name| name.len() < 200);
         let nearest = compared.min_by_key(|name| distance(name));

@@ -24,7 +24,7 @@ impl Display for Understanding {
 
 impl Understanding {
     fn name_of(&self, column: usize) -> String {
-        let name = webfill_values::collapse(&self.columns[column].name);
+        let name = webfill_values::collapse_white_space(&self.columns[column].name);
         match name.is_empty() {
             true => format!("column {}", column + 1),
             false => name.chars().take(40).collect(),

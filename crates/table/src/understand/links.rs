@@ -30,13 +30,13 @@ impl UrlColumn {
     pub fn links(&self, cell: &Cell) -> Vec<String> {
         match cell {
             Cell::List(cells) => cells.iter().flat_map(|cell| self.links(cell)).collect(),
-            Cell::Text(text) if with_scheme(text.trim().to_owned()).is_none() => links_within(text),
+            Cell::Text(text) if add_scheme(text.trim().to_owned()).is_none() => links_within(text),
             Cell::Text(text) => match &self.separator {
                 Some(separator) => split(text, separator),
                 None => vec![text.trim().to_owned()],
             }
             .into_iter()
-            .filter_map(with_scheme)
+            .filter_map(add_scheme)
             .collect(),
             _ => Vec::new(),
         }
@@ -44,8 +44,8 @@ impl UrlColumn {
 }
 
 /// The text as a link, with a scheme; `None` if it cannot be one.
-fn with_scheme(text: String) -> Option<String> {
-    if begins_link(&text) {
+fn add_scheme(text: String) -> Option<String> {
+    if starts_with_scheme(&text) {
         return Some(text);
     }
     let host = text.split(['/', '?', '#']).next().unwrap_or_default();
@@ -68,8 +68,9 @@ fn links_within(text: &str) -> Vec<String> {
         let link = &rest[scheme_start(rest, at)..];
         let is_end = |c: char| c.is_whitespace() || "<>\"'`|\\^{}".contains(c);
         let link = &link[..link.find(is_end).unwrap_or(link.len())];
-        let link = before_closing_bracket(link).trim_end_matches(['.', ',', ';', ':', '!', '?']);
-        if begins_link(link) && !links.iter().any(|other| other == link) {
+        let link =
+            truncate_at_closing_bracket(link).trim_end_matches(['.', ',', ';', ':', '!', '?']);
+        if starts_with_scheme(link) && !links.iter().any(|other| other == link) {
             links.push(link.to_owned());
         }
         rest = &rest[at + "://".len()..];
@@ -78,7 +79,7 @@ fn links_within(text: &str) -> Vec<String> {
 }
 
 /// What is before the first closing bracket without an opening one.
-fn before_closing_bracket(link: &str) -> &str {
+fn truncate_at_closing_bracket(link: &str) -> &str {
     let mut open = 0;
     for (at, c) in link.char_indices() {
         match c {
@@ -91,7 +92,7 @@ fn before_closing_bracket(link: &str) -> &str {
     link
 }
 
-fn begins_link(text: &str) -> bool {
+fn starts_with_scheme(text: &str) -> bool {
     let begins = |scheme: &str| {
         let head = text.get(..scheme.len());
         head.is_some_and(|head| head.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
@@ -162,14 +163,14 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     } else {
         distinctive
     };
-    let chosen = without_websites(sample, shapes, chosen);
+    let chosen = remove_website_columns(sample, shapes, chosen);
     let column = |column: usize| url_column(sample, column);
     chosen.into_iter().map(column).collect()
 }
 
 /// Leaves out columns of websites: some rows have none, and at least half of the links are on sites of their own, while
 /// another column has a page of each row on a few sites. Websites are values to be filled.
-fn without_websites(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
+fn remove_website_columns(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
     /// The fewest links that are sufficient evidence.
     const LEAST: usize = 5;
     let counts = |column: usize| {
@@ -177,7 +178,7 @@ fn without_websites(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> V
             .values(column)
             .filter(|cell| !shapes[column].is_gap(cell));
         let links: Vec<&str> = cells.flat_map(texts).collect();
-        let sites: HashSet<&str> = links.iter().map(|link| site_of(link)).collect();
+        let sites: HashSet<&str> = links.iter().map(|link| host_of(link)).collect();
         (links.len(), sites.len())
     };
     let has_gaps = |column: usize| {
@@ -204,7 +205,7 @@ fn without_websites(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> V
 }
 
 /// The host of a link, as it is written.
-fn site_of(link: &str) -> &str {
+fn host_of(link: &str) -> &str {
     let rest = link.split_once("://").map_or(link, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
@@ -218,7 +219,7 @@ fn texts(cell: &Cell) -> Vec<&str> {
 }
 
 fn link_at_start(text: &str) -> Vec<String> {
-    let is_link = begins_link(text);
+    let is_link = starts_with_scheme(text);
     is_link.then(|| text.to_owned()).into_iter().collect()
 }
 
@@ -228,7 +229,7 @@ fn page_without_scheme(text: &str) -> Vec<String> {
     let name = host.rsplit('.').next().unwrap_or_default();
     let is_name = name.len() >= 2 && name.chars().all(char::is_alphabetic);
     let is_page = is_name && !path.is_empty() && !text.contains(char::is_whitespace);
-    let link = is_page.then(|| with_scheme(text.to_owned())).flatten();
+    let link = is_page.then(|| add_scheme(text.to_owned())).flatten();
     link.into_iter().collect()
 }
 
@@ -271,7 +272,7 @@ pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
     let mut counts = [0_usize; 4];
     let mut cells = 0;
     let texts = sample.values(column).flat_map(texts);
-    for text in texts.filter(|text| with_scheme((*text).to_owned()).is_some()) {
+    for text in texts.filter(|text| add_scheme((*text).to_owned()).is_some()) {
         cells += 1;
         for at in text
             .match_indices("://")

@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> Result<(Vec<Row>, Vec<RowFault>), TableError> {
 }
 
 /// A cell in the notation of these tests.
-pub fn shown(cell: &Cell) -> String {
+pub fn format_cell(cell: &Cell) -> String {
     match cell {
         Cell::Missing => String::from("∅"),
         Cell::Text(text) => text.clone(),
@@ -53,7 +53,7 @@ pub fn shown(cell: &Cell) -> String {
         Cell::Bool(value) => format!("#{value}"),
         Cell::Date(text) => format!("@{text}"),
         Cell::List(cells) => {
-            let cells: Vec<String> = cells.iter().map(shown).collect();
+            let cells: Vec<String> = cells.iter().map(format_cell).collect();
             format!("[{}]", cells.join(" "))
         }
         Cell::Other(value) => value.to_string(),
@@ -63,7 +63,7 @@ pub fn shown(cell: &Cell) -> String {
 /// The rows of a table as lines: row number, then the cells.
 pub fn lines(rows: &[Row]) -> Vec<String> {
     let line = |row: &Row| {
-        let cells: Vec<String> = row.cells.iter().map(shown).collect();
+        let cells: Vec<String> = row.cells.iter().map(format_cell).collect();
         format!("{}: {}", row.number, cells.join(" · "))
     };
     rows.iter().map(line).collect()

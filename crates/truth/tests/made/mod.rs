@@ -84,7 +84,7 @@ impl Table {
     }
 }
 
-pub fn make(plan: &Plan, seed: u64) -> Table {
+pub fn make_table(plan: &Plan, seed: u64) -> Table {
     let mut dice = fastrand::Rng::with_seed(seed);
     let items = plan.rows * plan.fields;
     let truth: Vec<Vec<u32>> = (0..items)

@@ -44,7 +44,7 @@ impl Buckets {
 
     /// The expected calibration error: the mean distance between confidence and share of right values, weighted by
     /// count.
-    pub fn error(&self) -> f64 {
+    pub fn calibration_error(&self) -> f64 {
         let all: f64 = self.tenths.iter().map(|bucket| bucket.0).sum();
         self.tenths
             .iter()
@@ -53,7 +53,7 @@ impl Buckets {
             / all
     }
 
-    pub fn right_at_99(&self) -> f64 {
+    pub fn accuracy_at_99(&self) -> f64 {
         self.at_99.1 / self.at_99.0
     }
 
@@ -124,7 +124,7 @@ pub struct Doubting {
 impl Doubting {
     pub fn add(&mut self, table: &Table, judgement: &Judgement) {
         let flagged: std::collections::HashSet<(u32, u32)> = judgement
-            .likely_wrong()
+            .likely_errors()
             .iter()
             .map(|doubt| (doubt.item, doubt.known))
             .collect();
@@ -144,17 +144,17 @@ impl Doubting {
         }
     }
 
-    pub fn found(&self) -> f64 {
+    pub fn found_share(&self) -> f64 {
         self.wrong_found / self.wrong
     }
 
-    pub fn false_flags(&self) -> f64 {
+    pub fn false_flag_rate(&self) -> f64 {
         self.right_flagged / self.right
     }
 }
 
 /// For each item, the value that most sites claim; for lists, the values that at least half of the sites claim.
-pub fn vote(table: &Table) -> HashMap<u32, Vec<u32>> {
+pub fn majority_values(table: &Table) -> HashMap<u32, Vec<u32>> {
     let mut by_item: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     for claim in &table.claims {
         let claims = by_item.entry(claim.item).or_default();

@@ -2,15 +2,15 @@ use fastrand::Rng;
 
 use super::*;
 
-fn form(text: &str) -> String {
-    match canonical(text, None) {
+fn canonical_text(text: &str) -> String {
+    match canonical_url(text, None) {
         Ok(url) => url.into(),
         Err(refusal) => panic!("{text:?} was refused: {refusal}"),
     }
 }
 
 fn refusal(text: &str) -> UrlRefusal {
-    match canonical(text, None) {
+    match canonical_url(text, None) {
         Ok(url) => panic!("{text:?} was taken as {url}"),
         Err(refusal) => refusal,
     }
@@ -46,7 +46,7 @@ fn two_spellings_of_one_url_have_one_form() {
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
         ("https://a_b.example.com/", "https://a_b.example.com/"),
     ] {
-        assert_eq!(form(text), expected, "{text}");
+        assert_eq!(canonical_text(text), expected, "{text}");
     }
 }
 
@@ -58,7 +58,7 @@ fn the_query_is_left_as_it_is() {
         "https://example.com/?q=%7e%c3&&x",
         "https://example.com/?next=http://example.org/../%2e%2e",
     ] {
-        assert_eq!(form(text), text);
+        assert_eq!(canonical_text(text), text);
     }
 }
 
@@ -78,7 +78,7 @@ fn a_link_is_read_on_its_page() {
         ("http://other.example", "http://other.example/"),
     ] {
         assert_eq!(
-            canonical(link, Some(&page)).unwrap().as_str(),
+            canonical_url(link, Some(&page)).unwrap().as_str(),
             expected,
             "{link}"
         );
@@ -102,19 +102,19 @@ fn every_spelling_of_an_address_ends_as_the_address() {
         "127。0。0。1",
     ] {
         assert_eq!(
-            form(&format!("http://{host}/")),
+            canonical_text(&format!("http://{host}/")),
             "http://127.0.0.1/",
             "{host}"
         );
     }
-    assert_eq!(form("http://0/"), "http://0.0.0.0/");
+    assert_eq!(canonical_text("http://0/"), "http://0.0.0.0/");
     for host in [
         "[::ffff:127.0.0.1]",
         "[::FFFF:7f00:1]",
         "[0:0:0:0:0:ffff:7f00:0001]",
     ] {
         assert_eq!(
-            form(&format!("http://{host}/")),
+            canonical_text(&format!("http://{host}/")),
             "http://[::ffff:7f00:1]/",
             "{host}"
         );
@@ -135,7 +135,7 @@ fn other_schemes_are_refused_by_name() {
         ("blob:https://example.com/1", "blob"),
         ("localhost:8080/x", "localhost"),
     ] {
-        let refused = canonical(text, Some(&page)).unwrap_err();
+        let refused = canonical_url(text, Some(&page)).unwrap_err();
         assert_eq!(refused.code(), "unsupported_scheme", "{text}");
         let UrlRefusal::UnsupportedScheme { scheme, .. } = refused else {
             unreachable!("the code says so");
@@ -177,8 +177,8 @@ fn urls_that_cannot_be_fetched_are_invalid() {
 #[test]
 fn the_length_limit_is_that_of_the_canonical_form() {
     let longest = format!("https://example.com/{}", "a".repeat(MAX_URL_BYTES - 20));
-    assert_eq!(form(&longest), longest);
-    assert_eq!(form(&format!("{longest}#fragment")), longest);
+    assert_eq!(canonical_text(&longest), longest);
+    assert_eq!(canonical_text(&format!("{longest}#fragment")), longest);
     assert_eq!(refusal(&format!("{longest}a")).code(), "invalid_url");
     assert_eq!(refusal(&"h".repeat(1 << 20)).code(), "invalid_url");
     assert_eq!(
@@ -262,11 +262,11 @@ fn the_canonical_form_of_a_canonical_form_is_itself() {
     let page = Url::parse("https://example.org/a/b?c").unwrap();
     let mut taken = 0;
     for text in odd_texts(200_000) {
-        let Ok(url) = canonical(&text, Some(&page)) else {
+        let Ok(url) = canonical_url(&text, Some(&page)) else {
             continue;
         };
         taken += 1;
-        let again = canonical(url.as_str(), None);
+        let again = canonical_url(url.as_str(), None);
         assert_eq!(again.as_ref(), Ok(&url), "from {text:?}");
         assert_eq!(url.fragment(), None);
         assert!(

@@ -45,16 +45,16 @@ impl fmt::Display for Clock {
 
 impl Clock {
     /// Splits off the time of day: the text without it, and the time.
-    pub(super) fn split_off(text: &str) -> Result<(String, Option<Clock>), InvalidTime> {
-        let Some((begin, end, mut digits)) = find(text) else {
+    pub(super) fn split_off_clock(text: &str) -> Result<(String, Option<Clock>), InvalidTime> {
+        let Some((begin, end, mut digits)) = find_clock(text) else {
             return Ok((text.to_owned(), None));
         };
         let behind = text[end..].trim_start();
-        let behind = digits.take_half(behind)?;
-        let behind = without_word(behind);
+        let behind = digits.take_am_pm(behind)?;
+        let behind = strip_word_after_clock(behind);
         let (offset, behind) = take_zone(behind)?;
         let time = digits.time().ok_or(InvalidTime)?;
-        let before = without_joiner(&text[..begin]);
+        let before = strip_joiner(&text[..begin]);
         let rest = match (before.is_empty(), behind.is_empty()) {
             (false, false) => format!("{before} {behind}"),
             _ => format!("{before}{behind}"),
@@ -73,7 +73,7 @@ struct ClockNumbers {
 
 impl ClockNumbers {
     /// Takes `AM` or `PM` off the text, and adjusts the hour.
-    fn take_half<'t>(&mut self, text: &'t str) -> Result<&'t str, InvalidTime> {
+    fn take_am_pm<'t>(&mut self, text: &'t str) -> Result<&'t str, InvalidTime> {
         let lower = text.to_ascii_lowercase();
         let half = ["a.m.", "p.m.", "am", "pm"].into_iter().find(|half| {
             let behind = lower.strip_prefix(half);
@@ -98,7 +98,7 @@ impl ClockNumbers {
 }
 
 /// The first time of day in a text: its start, its end and its numbers.
-fn find(text: &str) -> Option<(usize, usize, ClockNumbers)> {
+fn find_clock(text: &str) -> Option<(usize, usize, ClockNumbers)> {
     let bytes = text.as_bytes();
     let mut begin = 0;
     while begin < bytes.len() {
@@ -136,7 +136,7 @@ fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumb
     };
     let is_sign = rest.starts_with(':')
         || rest.starts_with(['h', 'H'])
-        || (rest.starts_with('.') && is_with_point(&text[..begin], &rest[1..]));
+        || (rest.starts_with('.') && has_point_separator(&text[..begin], &rest[1..]));
     // `8 h 30`: French writes spaces around the `h`.
     let spaced = rest
         .strip_prefix(" h ")
@@ -171,7 +171,7 @@ fn parse_at(text: &str, begin: usize, length: usize) -> Option<(usize, ClockNumb
 }
 
 /// Whether a point separates hours from minutes, as in `um 17.30 Uhr`.
-fn is_with_point(before: &str, minutes: &str) -> bool {
+fn has_point_separator(before: &str, minutes: &str) -> bool {
     let word_before = before.split_whitespace().next_back();
     let word_before = word_before.unwrap_or_default().to_lowercase();
     let behind = minutes.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -182,7 +182,7 @@ fn is_with_point(before: &str, minutes: &str) -> bool {
             || BEHIND_POINTS.contains(&word_behind.as_str()))
 }
 
-fn without_word(text: &str) -> &str {
+fn strip_word_after_clock(text: &str) -> &str {
     let length = text
         .find(|c: char| !(c.is_alphabetic() || c == '\''))
         .unwrap_or(text.len());
@@ -217,7 +217,7 @@ fn take_zone(text: &str) -> Result<(Option<i32>, &str), InvalidTime> {
     Ok((Some(seconds), rest))
 }
 
-fn without_joiner(text: &str) -> &str {
+fn strip_joiner(text: &str) -> &str {
     let mut text = text.trim_end_matches(['(', ' ', ',', '-', '–', '@', '|', '.']);
     loop {
         let lower = text.to_lowercase();

@@ -19,17 +19,17 @@ const HALVES: [(&str, &str); 4] = [
 const UNITS: &str = "年月日号號時时点點分秒";
 
 /// The date in western order and with western marks. Other texts are unchanged.
-pub(super) fn to_western(text: &str) -> Result<String, InvalidTime> {
+pub(super) fn to_western_date(text: &str) -> Result<String, InvalidTime> {
     if !text.contains(['年', '月']) {
         return Ok(text.to_owned());
     }
     if ERAS.iter().any(|era| text.contains(era)) {
         return Err(InvalidTime);
     }
-    let mut plain = with_digits(text);
+    let mut plain = convert_numerals(text);
     let weekday = take_weekday(&mut plain);
-    let half = take_half(&mut plain)?;
-    let numbers = with_marks(&plain);
+    let half = take_am_pm(&mut plain)?;
+    let numbers = replace_marks(&plain);
     let numbers = match numbers.split_once('-') {
         // Year and month alone, as ISO 8601 has them.
         Some((year, month)) if month.len() == 1 => format!("{year}-0{month}"),
@@ -41,20 +41,20 @@ pub(super) fn to_western(text: &str) -> Result<String, InvalidTime> {
     Ok(parts.join(" "))
 }
 
-fn with_marks(text: &str) -> String {
+fn replace_marks(text: &str) -> String {
     let text = text
         .replace(['年', '月'], "-")
         .replace(['日', '号', '號'], " ")
         .replace(['時', '时', '点', '點', '分'], ":")
         .replace('秒', " ");
     let text = text.replace(": ", ":");
-    let parts: Vec<String> = text.split_whitespace().map(with_whole_clock).collect();
+    let parts: Vec<String> = text.split_whitespace().map(complete_clock).collect();
     let text = parts.join(" ").replace("- ", "-").replace(" -", "-");
     text.trim_matches('-').to_owned()
 }
 
 /// A time with two digits each and with minutes: `3:5:` becomes `03:05`, `10:` becomes `10:00`.
-fn with_whole_clock(part: &str) -> String {
+fn complete_clock(part: &str) -> String {
     let end = part.find(|c: char| !c.is_ascii_digit() && c != ':');
     let (clock, behind) = part.split_at(end.unwrap_or(part.len()));
     if !clock.contains(':') || clock.starts_with(':') {
@@ -98,7 +98,7 @@ fn take_weekday(text: &mut String) -> Option<i8> {
 
 /// Takes the word for morning or afternoon out of a date. Whether its twelve o'clock is noon or midnight depends on
 /// the writer, except in Chinese afternoons.
-fn take_half(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
+fn take_am_pm(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);
     };
@@ -111,7 +111,7 @@ fn take_half(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
 }
 
 /// The text with numbers in Chinese characters replaced by digits, where a unit follows.
-fn with_digits(text: &str) -> String {
+fn convert_numerals(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut run = String::new();
     for character in text.chars() {

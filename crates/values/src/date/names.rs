@@ -39,7 +39,7 @@ pub(super) fn meaning_of_word(word: &str) -> Meaning {
 }
 
 /// The number of the month that a word may name; 1 is January.
-pub fn month_named(word: &str) -> Option<i8> {
+pub fn month_of_name(word: &str) -> Option<i8> {
     meaning_of_word(word).month
 }
 
@@ -103,7 +103,7 @@ const ENGLISH_DAYS: [&str; 7] = [
 
 /// The text with its names replaced by the English ones that a strptime format expects: full names for `%B` and `%A`,
 /// three letters for `%b`, `%h` and `%a`. The full stop of an abbreviation stays only if the format has one.
-pub fn with_english_names(text: &str, format: &str) -> String {
+pub fn translate_names(text: &str, format: &str) -> String {
     let mut directives = directives(format).into_iter().peekable();
     let mut english = String::with_capacity(text.len());
     let mut rest = text;
@@ -120,7 +120,7 @@ pub fn with_english_names(text: &str, format: &str) -> String {
         rest = behind;
         let put = directives
             .peek()
-            .and_then(|directive| directive.english(meaning_of_word(word)));
+            .and_then(|directive| directive.english_name(meaning_of_word(word)));
         let Some(put) = put else {
             english.push_str(word);
             continue;
@@ -166,7 +166,7 @@ fn directives(format: &str) -> Vec<Directive> {
 }
 
 impl Directive {
-    fn english(&self, meaning: Meaning) -> Option<String> {
+    fn english_name(&self, meaning: Meaning) -> Option<String> {
         let (number, names): (i8, &[&str]) = match self.is_month {
             true => (meaning.month?, &ENGLISH_MONTHS),
             false => (meaning.weekday?, &ENGLISH_DAYS),

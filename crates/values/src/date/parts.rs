@@ -38,7 +38,7 @@ impl Parts {
     /// Parses a date with its weekday (1 is Monday), if it has one; `None` if the text is not a date.
     pub(super) fn parse(text: &str) -> Option<(Parts, Option<i8>)> {
         let tokens = tokens(text)?;
-        let (tokens, month, weekday) = without_names(tokens)?;
+        let (tokens, month, weekday) = extract_names(tokens)?;
         let mut numbers: Vec<&str> = Vec::new();
         let mut marks: Vec<char> = Vec::new();
         for token in &tokens {
@@ -111,7 +111,7 @@ fn follows_digit(text: &str, length: usize) -> bool {
 }
 
 /// Takes out the names of the month and of the weekday.
-fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i8>)> {
+fn extract_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i8>)> {
     let months = tokens
         .iter()
         .filter(|token| matches!(token, Token::Word(_, meaning) if meaning.month.is_some()));

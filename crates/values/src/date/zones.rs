@@ -81,7 +81,7 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
 
 /// The text with zone names replaced by offsets, for a format with `%z`. A name that is unknown, or used by several
 /// countries, becomes `unknown`.
-pub fn with_numeric_offsets(text: &str, unknown: &str) -> String {
+pub fn replace_zone_names(text: &str, unknown: &str) -> String {
     let mut put = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(begin) = rest.find(|c: char| c.is_ascii_uppercase()) {
@@ -105,7 +105,7 @@ pub fn with_numeric_offsets(text: &str, unknown: &str) -> String {
         let is_name =
             (2..=5).contains(&letters) && name[..letters].bytes().all(|b| b.is_ascii_uppercase());
         match offset(name) {
-            Some(seconds) => put.push_str(&as_offset(seconds)),
+            Some(seconds) => put.push_str(&format_offset(seconds)),
             None if is_name && !matches!(name, "AM" | "PM") => put.push_str(unknown),
             None => put.push_str(name),
         }
@@ -114,7 +114,7 @@ pub fn with_numeric_offsets(text: &str, unknown: &str) -> String {
     put + rest
 }
 
-fn as_offset(seconds: i32) -> String {
+fn format_offset(seconds: i32) -> String {
     let sign = if seconds < 0 { '-' } else { '+' };
     let minutes = seconds.unsigned_abs() / 60;
     format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)

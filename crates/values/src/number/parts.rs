@@ -116,8 +116,8 @@ pub(super) fn is_dash(character: char) -> bool {
 }
 
 /// Whether the number begins a date (`2024-03-01`), or a range whose unit applies to both ends (`10-20 million`).
-pub(super) fn is_range_of_more(text: &[char], end: usize) -> bool {
-    let Some(second) = second_of_range(text, end) else {
+pub(super) fn begins_date_or_range(text: &[char], end: usize) -> bool {
+    let Some(second) = second_number_start(text, end) else {
         return false;
     };
     let is_part = |c: &&char| c.is_ascii_digit() || matches!(c, '.' | ',');
@@ -127,7 +127,7 @@ pub(super) fn is_range_of_more(text: &[char], end: usize) -> bool {
     goes_on || word_after(behind) != Word::Other
 }
 
-fn second_of_range(text: &[char], end: usize) -> Option<usize> {
+fn second_number_start(text: &[char], end: usize) -> Option<usize> {
     let skip_space = |at: usize| at + usize::from(text.get(at).copied().is_some_and(is_space));
     let at = skip_space(end);
     let word: String = text

@@ -85,7 +85,7 @@ impl<'t> Rivals<'t> {
     }
 
     /// Whether the next number could be meant instead of the first.
-    pub(super) fn is_rival(&mut self, other: &LocatedNumber) -> bool {
+    pub(super) fn next_is_rival(&mut self, other: &LocatedNumber) -> bool {
         let between = &self.text[self.end..other.begin];
         for character in between {
             match character {
@@ -103,7 +103,9 @@ impl<'t> Rivals<'t> {
             // As in `10 x20`.
             return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
         }
-        !(ends_in_of_word(between) || is_included(between) || self.is_amount(between, other))
+        !(ends_in_of_word(between)
+            || says_included(between)
+            || self.is_reference_amount(between, other))
     }
 
     /// Whether the number is part of a word, as in `DDR4`. Three capitals before a number may be a currency, but these
@@ -117,7 +119,7 @@ impl<'t> Rivals<'t> {
 
     /// Whether a slash makes the number a reference: the amount that a price is for (`5 €/100 g`), or the best mark
     /// (`4.5/5`).
-    fn is_amount(&self, between: &[char], other: &LocatedNumber) -> bool {
+    fn is_reference_amount(&self, between: &[char], other: &LocatedNumber) -> bool {
         let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
         if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
             return false;
@@ -145,7 +147,7 @@ fn ends_in_of_word(between: &[char]) -> bool {
 }
 
 /// Whether the last clause of the text in between says that an amount is included or excluded: `inkl. 19 %`.
-fn is_included(between: &[char]) -> bool {
+fn says_included(between: &[char]) -> bool {
     let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
     let clause = between.rsplit(is_end).next().unwrap_or_default();
     let mut words = clause.split(|c| !c.is_alphabetic());

@@ -56,7 +56,7 @@ fn is_sign(character: char) -> bool {
 impl Prefix {
     /// Reads the text before a number.
     pub(super) fn parse(text: &[char]) -> Prefix {
-        let (rest, has_currency) = without_currency(text);
+        let (rest, has_currency) = strip_currency(text);
         let currency: String = text[rest.len()..].iter().collect();
         let currency = currency.trim_end();
         let is_sign = !currency.is_empty() && currency.chars().all(is_currency_sign);
@@ -79,7 +79,7 @@ impl Prefix {
         {
             return Prefix::with_distant_sign(*sign, before);
         }
-        if let Some(before) = without_minus(rest) {
+        if let Some(before) = strip_minus_word(rest) {
             let plus: String = word_before(before).iter().collect();
             return Prefix {
                 negative: true,
@@ -136,7 +136,7 @@ impl Prefix {
 }
 
 /// The text before a word that means minus, if one directly precedes the number.
-fn without_minus(text: &[char]) -> Option<&[char]> {
+fn strip_minus_word(text: &[char]) -> Option<&[char]> {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
         _ => text,
@@ -159,7 +159,7 @@ pub(super) fn is_known_currency(word: &str) -> bool {
 }
 
 /// The text before the currency that precedes a number, and whether there is a currency.
-fn without_currency(text: &[char]) -> (&[char], bool) {
+fn strip_currency(text: &[char]) -> (&[char], bool) {
     let near = match text {
         [rest @ .., space] if is_space(*space) => rest,
         _ => text,

@@ -399,7 +399,7 @@ const ZEROS: &[u32] = &[
 ];
 
 /// The value of a superscript digit.
-pub(super) fn raised_digit(character: char) -> Option<u32> {
+pub(super) fn superscript_digit(character: char) -> Option<u32> {
     match character {
         '¹' => Some(1),
         '²' => Some(2),

@@ -7,7 +7,7 @@ use super::parts::{self, is_dash};
 use super::rivals::Rivals;
 use super::signs::{Prefix, brackets, has_point_currency};
 use super::words::{
-    Word, decimal_fraction, digit_value, is_currency_sign, raised_digit, vulgar_fraction,
+    Word, decimal_fraction, digit_value, is_currency_sign, superscript_digit, vulgar_fraction,
     word_after,
 };
 use crate::blanks::is_invisible;
@@ -63,10 +63,10 @@ impl WrittenNumber {
         };
         let first = all.next()?;
         if !first.is_glued {
-            return Some(first.without_rivals(&text, all));
+            return Some(first.mark_rivals(&text, all));
         }
         if let Some(whole) = all.find(|found| !found.is_glued) {
-            return Some(whole.without_rivals(&text, all));
+            return Some(whole.mark_rivals(&text, all));
         }
         let is_only = next_start(&text, first.end).is_none()
             && text.get(first.end).is_none_or(|c| !c.is_alphanumeric());
@@ -163,10 +163,10 @@ impl Iterator for NumberScanner<'_> {
 
 impl LocatedNumber {
     /// The number, marked if another one of the text could be meant instead.
-    fn without_rivals(mut self, text: &[char], mut others: NumberScanner<'_>) -> WrittenNumber {
+    fn mark_rivals(mut self, text: &[char], mut others: NumberScanner<'_>) -> WrittenNumber {
         let mut rivals = Rivals::new(text, &self);
         self.written.has_rival =
-            rivals.is_glued_to_digits() || others.any(|other| rivals.is_rival(&other));
+            rivals.is_glued_to_digits() || others.any(|other| rivals.next_is_rival(&other));
         self.written
     }
 
@@ -212,7 +212,7 @@ impl LocatedNumber {
             has_currency_before: before.has_currency,
             is_in_comma_groups: has_point_currency(&text[..begin], &text[digits_end..]),
         };
-        let end = written.read_behind(text, digits_end);
+        let end = written.read_suffix(text, digits_end);
         written.brackets = brackets(&text[..begin], &text[end..]);
         let has_plus = before.has_sign && !written.negative;
         let has_mark = written.runs.len() > 1;
@@ -291,7 +291,7 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
 
 impl WrittenNumber {
     /// Reads the text directly after the digits; returns where the rest begins.
-    fn read_behind(&mut self, text: &[char], end: usize) -> usize {
+    fn read_suffix(&mut self, text: &[char], end: usize) -> usize {
         let end = self.read_dash_for_fraction(text, end);
         let mut end = self.read_fraction(text, end);
         if let Some((power, behind)) = exponent(text, end).or_else(|| power_of_ten(text, end)) {
@@ -304,7 +304,7 @@ impl WrittenNumber {
                 Word::Other => {}
             }
         }
-        self.is_undecided |= self.is_part_of_more(text, end);
+        self.is_undecided |= self.is_part_of_expression(text, end);
         end
     }
 
@@ -377,7 +377,7 @@ impl WrittenNumber {
 
     /// Whether the following text makes the number a part of a date, a time, a code, a fraction or a range of
     /// millions.
-    fn is_part_of_more(&self, text: &[char], end: usize) -> bool {
+    fn is_part_of_expression(&self, text: &[char], end: usize) -> bool {
         let next = text.get(end).copied().unwrap_or(' ');
         let is_last = text
             .get(end + 1..)
@@ -385,7 +385,7 @@ impl WrittenNumber {
         let is_whole = self.runs.len() == 1;
         let leads_with_zero =
             is_whole && self.runs[0].digits.len() > 1 && self.runs[0].digits.starts_with('0');
-        if raised_digit(next).is_some() && is_after_plain_digit(text, end) {
+        if superscript_digit(next).is_some() && is_after_plain_digit(text, end) {
             return true;
         }
         if parts::is_hexadecimal(text, end) || parts::is_split_price(text, end) {
@@ -408,7 +408,7 @@ impl WrittenNumber {
         if is_dash(next) && is_last && text.len() > end {
             return true;
         }
-        self.power == 0 && parts::is_range_of_more(text, end)
+        self.power == 0 && parts::begins_date_or_range(text, end)
     }
 }
 
@@ -455,7 +455,10 @@ fn power_of_ten(text: &[char], end: usize) -> Option<(i64, usize)> {
     }
     let is_negative = text.get(at) == Some(&'\u{207b}');
     let from = at + usize::from(is_negative);
-    let raised = text.get(from..)?.iter().map_while(|c| raised_digit(*c));
+    let raised = text
+        .get(from..)?
+        .iter()
+        .map_while(|c| superscript_digit(*c));
     let values: Vec<u32> = raised.take(4).collect();
     (!values.is_empty()).then_some(())?;
     let number = values

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{ListChange, PublicKey, Rights, Role, is_name};
+use super::{ListChange, PublicKey, Rights, Role, is_valid_name};
 
 /// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
@@ -209,7 +209,7 @@ fn parse_entry(line: &str) -> Result<Entry, String> {
     if role != Role::Client && !rights.is_empty() {
         return Err(format!("only a client's key has rights: `{}`", rights[0]));
     }
-    if !is_name(name) {
+    if !is_valid_name(name) {
         return Err(format!(
             "`{name}` is no name: 1 to 64 letters, digits, or - _ ."
         ));

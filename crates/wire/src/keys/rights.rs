@@ -26,7 +26,7 @@ impl Rights {
 
     /// Rights for these applications only; for all if `apps` is empty.
     pub fn new(apps: &[String], read_only: bool) -> Result<Rights, String> {
-        if let Some(wrong) = apps.iter().find(|app| !is_app(app)) {
+        if let Some(wrong) = apps.iter().find(|app| !is_valid_app_id(app)) {
             return Err(format!(
                 "`{wrong}` is no application: 1 to 200 characters, without white space, `,` and `/`"
             ));
@@ -79,7 +79,7 @@ impl Rights {
     }
 }
 
-fn is_app(app: &str) -> bool {
+fn is_valid_app_id(app: &str) -> bool {
     let fits = |c: char| !c.is_whitespace() && !c.is_control() && !",/".contains(c);
     (1..=200).contains(&app.chars().count()) && app.chars().all(fits)
 }

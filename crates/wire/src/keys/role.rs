@@ -41,7 +41,7 @@ impl FromStr for Role {
 
 /// Whether the owner of a key listed as `name` may use the id `id`. The id must be that name, or `NAME:ANYTHING` if
 /// several processes share the key. Names have no colon, so no owner can use an id that belongs to another key.
-pub fn may_be_called(name: &str, id: &str) -> bool {
+pub fn may_use_id(name: &str, id: &str) -> bool {
     match id.strip_prefix(name) {
         Some(rest) => rest.is_empty() || rest.starts_with(':'),
         None => false,
@@ -49,7 +49,7 @@ pub fn may_be_called(name: &str, id: &str) -> bool {
 }
 
 /// Whether a key may be listed under this name.
-pub fn is_name(name: &str) -> bool {
+pub fn is_valid_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     (1..=64).contains(&name.len()) && name.chars().all(allowed)
 }
@@ -60,14 +60,14 @@ mod tests {
 
     #[test]
     fn an_id_must_belong_to_the_name_of_the_key() {
-        assert!(may_be_called("vm-01", "vm-01"));
-        assert!(may_be_called("swarm", "swarm:i-0abc"));
+        assert!(may_use_id("vm-01", "vm-01"));
+        assert!(may_use_id("swarm", "swarm:i-0abc"));
         for id in ["vm-02", "vm-011", "vm-01.x", "vm-0", "", ":", "x:vm-01"] {
-            assert!(!may_be_called("vm-01", id), "{id}");
+            assert!(!may_use_id("vm-01", id), "{id}");
         }
-        assert!(is_name("vm-01.example.org") && is_name(&"x".repeat(64)));
+        assert!(is_valid_name("vm-01.example.org") && is_valid_name(&"x".repeat(64)));
         for name in ["", "a b", "a:b", "ä", "a\n", &"x".repeat(65)] {
-            assert!(!is_name(name), "{name}");
+            assert!(!is_valid_name(name), "{name}");
         }
     }
 }

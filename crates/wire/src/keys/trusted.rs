@@ -182,7 +182,7 @@ mod tests {
                 .to_vec()
         }
 
-        fn put(&self, file: &str, key: PublicKey) {
+        fn write_key(&self, file: &str, key: PublicKey) {
             fs::write(self.0.join(file), format!("{key}\n")).unwrap();
         }
     }
@@ -196,8 +196,8 @@ mod tests {
     #[test]
     fn two_keys_are_tried_in_turn_with_growing_pauses() {
         let folder = Folder::new("two");
-        folder.put("dispatcher.pub", key(1));
-        folder.put("dispatcher-next.pub", key(2));
+        folder.write_key("dispatcher.pub", key(1));
+        folder.write_key("dispatcher-next.pub", key(2));
         let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         let mut tried = Vec::new();
         for _ in 0..7 {
@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn a_key_that_comes_or_goes_is_noticed_at_the_next_failure() {
         let folder = Folder::new("comes");
-        folder.put("dispatcher.pub", key(1));
+        folder.write_key("dispatcher.pub", key(1));
         let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         assert_eq!(trusted.switch_to_next_key(), None, "there is no other");
-        folder.put("dispatcher-next.pub", key(2));
+        folder.write_key("dispatcher-next.pub", key(2));
         assert!(trusted.switch_to_next_key().is_some());
         assert_eq!(trusted.current_key().key, key(2));
         // The rotation ends: the next key replaces the present one.
@@ -243,7 +243,7 @@ mod tests {
             key(2),
             "it stays while there is none"
         );
-        folder.put("dispatcher.pub", key(3));
+        folder.write_key("dispatcher.pub", key(3));
         assert!(trusted.drop_untrusted());
         assert_eq!(trusted.current_key().key, key(3));
     }
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn invalid_keys_are_not_tried() {
         let folder = Folder::new("faulty");
-        folder.put("dispatcher.pub", key(1));
+        folder.write_key("dispatcher.pub", key(1));
         fs::write(&folder.files()[1], "half a k").unwrap();
         let mut trusted = TrustedKeys::from_files(key(1), folder.files());
         assert_eq!(trusted.switch_to_next_key(), None);
-        folder.put("dispatcher-next.pub", key(1));
+        folder.write_key("dispatcher-next.pub", key(1));
         assert_eq!(
             trusted.switch_to_next_key(),
             None,

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::Pattern;
 use super::floods::{ADMITTED_AT, Floods, encode_property};
-use super::handshakes::events_read;
+use super::handshakes::event_count;
 use crate::keys::{AllowList, Entry, ListChange, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
@@ -66,7 +66,7 @@ impl Admission {
     }
 
     /// Why a listed key is not admitted; `None` if it is.
-    fn refusal(self, entry: &Entry) -> Option<&'static str> {
+    fn refusal_reason(self, entry: &Entry) -> Option<&'static str> {
         let (Admission::Role(role) | Admission::Unbound(role)) = self;
         if entry.role != role {
             return Some("its key has another role");
@@ -141,14 +141,14 @@ impl Authenticator {
             let (Some(asker), Some(question)) = (frames.first(), frames.get(2..)) else {
                 continue;
             };
-            let Some(request) = HandshakeRequest::read(question) else {
+            let Some(request) = HandshakeRequest::parse(question) else {
                 tracing::error!(event = "zap_unreadable", "libzmq asks what cannot be read");
                 continue;
             };
-            let key = self.admitted_key(&request, refusal_log);
+            let key = self.admit_key(&request, refusal_log);
             let status = if key.is_some() { ADMITTED } else { NOT_NOW };
             let user = key.map(|key| key.to_string()).unwrap_or_default();
-            let properties = encode_property(ADMITTED_AT, &events_read().to_string());
+            let properties = encode_property(ADMITTED_AT, &event_count().to_string());
             let answer = [
                 asker.as_slice(),
                 b"",
@@ -166,7 +166,7 @@ impl Authenticator {
         }
     }
 
-    fn admitted_key(
+    fn admit_key(
         &self,
         request: &HandshakeRequest<'_>,
         refusal_log: &mut RefusalLog,
@@ -176,7 +176,7 @@ impl Authenticator {
         let admission = Admission::from_domain(request.domain);
         let address = String::from_utf8_lossy(request.address);
         let why = match (entry, admission) {
-            (Some(entry), Some(admission)) => match admission.refusal(entry) {
+            (Some(entry), Some(admission)) => match admission.refusal_reason(entry) {
                 None if self.floods.refuses(&entry.key, &address, Instant::now()) => {
                     log_still_refused(entry, &address, refusal_log);
                     return None;
@@ -201,7 +201,7 @@ impl Authenticator {
 
     /// The entry of a message's sender, if its key is still on the list with this role. Otherwise the
     /// refusal is logged.
-    pub(super) fn sender_of(
+    pub(super) fn check_sender(
         &self,
         role: Role,
         message: &mut zmq::Message,
@@ -267,7 +267,7 @@ fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog)
 }
 
 impl<'a> HandshakeRequest<'a> {
-    fn read(question: &'a [Vec<u8>]) -> Option<HandshakeRequest<'a>> {
+    fn parse(question: &'a [Vec<u8>]) -> Option<HandshakeRequest<'a>> {
         let [
             version,
             request,

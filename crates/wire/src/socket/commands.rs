@@ -20,7 +20,7 @@ pub(super) enum Command {
 
 impl Command {
     /// The socket that this command sends a frame on; `None` if it sends none.
-    pub(super) fn sends_by(&self) -> Option<SocketName> {
+    pub(super) fn sending_socket(&self) -> Option<SocketName> {
         match self {
             Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {
                 Some(*name)
@@ -65,7 +65,7 @@ impl CommandQueue {
         })
     }
 
-    pub(super) fn not_admitted(&self) -> Option<&'static str> {
+    pub(super) fn refusal_reason(&self) -> Option<&'static str> {
         let why = self.not_admitted.lock();
         *why.unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,7 +111,7 @@ impl CommandQueue {
         }
     }
 
-    pub(super) fn take(&self) -> VecDeque<Command> {
+    pub(super) fn take_all(&self) -> VecDeque<Command> {
         let mut counter = [0u8; 8];
         // SAFETY: as above. The descriptor is non-blocking, so reading an unset one returns immediately.
         #[allow(unsafe_code)]

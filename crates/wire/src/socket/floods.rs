@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::keys::PublicKey;
 
 /// A property of each message of an admitted connection: how many events of connections had been read when it was
-/// admitted ([`super::handshakes::events_read`]). The connection's descriptor was accepted earlier, and stays the
+/// admitted ([`super::handshakes::event_count`]). The connection's descriptor was accepted earlier, and stays the
 /// connection's own until the descriptor is accepted again or closed.
 pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
 

@@ -22,7 +22,7 @@ pub enum Subscription<'a> {
 
 impl<'a> Subscription<'a> {
     /// Reads a frame as a subscription; `None` if it is something else.
-    pub fn read(frame: &'a [u8]) -> Option<Subscription<'a>> {
+    pub fn parse(frame: &'a [u8]) -> Option<Subscription<'a>> {
         match frame.split_first() {
             None => Some(Subscription::AllGone),
             Some((1, topic)) => Some(Subscription::Wanted(topic)),
@@ -53,7 +53,7 @@ pub trait FrameHandler: Send + 'static {
         TakenPart::Whole
     }
 
-    fn arrive(&mut self, arrived: ArrivedFrame);
+    fn handle_frame(&mut self, arrived: ArrivedFrame);
 }
 
 /// How much of a frame is taken.

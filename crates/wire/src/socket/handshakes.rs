@@ -28,7 +28,7 @@ const CRYPTOGRAPHIC: u32 = 0x1100_0001;
 /// How many events of connections this process has read.
 static EVENTS_READ: AtomicU64 = AtomicU64::new(0);
 
-pub(super) fn events_read() -> u64 {
+pub(super) fn event_count() -> u64 {
     EVENTS_READ.load(Ordering::Relaxed)
 }
 
@@ -148,7 +148,7 @@ impl Handshakes {
 
     fn waiting_events(&self) -> Vec<(u16, u32)> {
         let frames = std::iter::from_fn(|| self.monitor.recv_multipart(zmq::DONTWAIT).ok());
-        let events = frames.map(|frames| frames.first().and_then(|frame| read_event(frame)));
+        let events = frames.map(|frames| frames.first().and_then(|frame| parse_event(frame)));
         events.flatten().collect()
     }
 
@@ -175,13 +175,13 @@ impl Handshakes {
             }
             SUCCEEDED if self.serves => {}
             SUCCEEDED => return Some(Verdict::LetIn),
-            _ if self.serves => self.failed = Some(failure(event, value)),
+            _ if self.serves => self.failed = Some(classify_failure(event, value)),
             _ => {
                 if event == FAILED_PROTOCOL {
                     self.replace_after(RECONNECT_AFTER);
                 }
-                let why = self.why_not_admitted(failure(event, value));
-                self.log_failed_server(failure(event, value), why, refusal_log);
+                let why = self.explain_refusal(classify_failure(event, value));
+                self.log_failed_server(classify_failure(event, value), why, refusal_log);
                 return Some(Verdict::NotLetIn(why));
             }
         }
@@ -242,7 +242,7 @@ impl Handshakes {
         }
     }
 
-    fn why_not_admitted(&self, failure: Failure) -> &'static str {
+    fn explain_refusal(&self, failure: Failure) -> &'static str {
         match failure {
             Failure::Mismatch if self.has_keys => "it has no keys, and this side has",
             Failure::Mismatch => "it wants keys: set `keys`",
@@ -267,7 +267,7 @@ impl Handshakes {
     }
 }
 
-fn failure(event: u16, value: u32) -> Failure {
+fn classify_failure(event: u16, value: u32) -> Failure {
     match (event, value) {
         (FAILED_PROTOCOL, MECHANISM_MISMATCH) => Failure::Mismatch,
         (FAILED_PROTOCOL, CRYPTOGRAPHIC) => Failure::OtherKey,
@@ -277,7 +277,7 @@ fn failure(event: u16, value: u32) -> Failure {
 }
 
 /// The event's number and value, as libzmq writes them into the first frame.
-fn read_event(frame: &[u8]) -> Option<(u16, u32)> {
+fn parse_event(frame: &[u8]) -> Option<(u16, u32)> {
     let (event, value) = frame.split_first_chunk::<2>()?;
     let value = value.first_chunk::<4>()?;
     Some((u16::from_ne_bytes(*event), u32::from_ne_bytes(*value)))
@@ -311,12 +311,14 @@ fn peer_address(connection: RawFd) -> Option<SocketAddr> {
                 &mut length,
             )
         };
-        (failed == 0).then(|| read_address(&address)).flatten()
+        (failed == 0)
+            .then(|| parse_socket_address(&address))
+            .flatten()
     })
 }
 
 /// Reads a `sockaddr_in` or `sockaddr_in6`.
-fn read_address(address: &[u8; ADDRESS_BYTES[0]]) -> Option<SocketAddr> {
+fn parse_socket_address(address: &[u8; ADDRESS_BYTES[0]]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes([address[0], address[1]]);
     let port = u16::from_be_bytes([address[2], address[3]]);
     let ip = match libc::c_int::from(family) {
@@ -343,14 +345,14 @@ mod tests {
             let address = peer.local_addr().unwrap();
             let (mut accepted, _) = listener.accept().unwrap();
             assert_eq!(peer_address(accepted.as_raw_fd()), Some(address));
-            reset(peer);
+            reset_connection(peer);
             assert!(accepted.read(&mut [0]).is_err(), "it was reset");
             assert!(accepted.peer_addr().is_err());
             assert_eq!(peer_address(accepted.as_raw_fd()), Some(address));
         }
     }
 
-    fn reset(peer: TcpStream) {
+    fn reset_connection(peer: TcpStream) {
         let at_once = libc::linger {
             l_onoff: 1,
             l_linger: 0,

@@ -25,7 +25,7 @@ pub(super) struct OpenSocket {
 
 impl OpenSocket {
     /// The role that a sender must have; `None` if the messages of this socket are not checked.
-    fn role(&self) -> Option<Role> {
+    fn required_role(&self) -> Option<Role> {
         match &self.spec.guard {
             // libzmq attaches no key to the unsubscriptions of a connection that ends. Subscribers
             // are checked at the handshake only; see `disconnect_subscribers`.
@@ -41,7 +41,7 @@ impl OpenSocket {
     }
 
     /// Disconnects this socket if the server's key is no longer trusted. The socket is then replaced immediately.
-    pub(super) fn drop_untrusted(&mut self) {
+    pub(super) fn disconnect_if_untrusted(&mut self) {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
@@ -159,7 +159,7 @@ impl OpenSocket {
 
     /// Whether the key of a frame's receiver is no longer on the allow-list.
     fn is_revoked(&self, peer: Option<&Peer>, authenticator: Option<&Authenticator>) -> bool {
-        let (Some(role), Some(authenticator)) = (self.role(), authenticator) else {
+        let (Some(role), Some(authenticator)) = (self.required_role(), authenticator) else {
             return false;
         };
         let key = peer.and_then(|peer| Route::from_peer(peer)?.key);
@@ -181,10 +181,10 @@ impl OpenSocket {
         if self.closed.has_delivered(&mut last) {
             return Ok(None);
         }
-        let sender = match (self.role(), authenticator.as_deref()) {
+        let sender = match (self.required_role(), authenticator.as_deref()) {
             (None, _) => None,
             (Some(role), Some(authenticator)) => {
-                match authenticator.sender_of(role, &mut last, refusal_log) {
+                match authenticator.check_sender(role, &mut last, refusal_log) {
                     Some(sender) => Some(sender),
                     None => return Ok(None),
                 }

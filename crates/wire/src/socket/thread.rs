@@ -62,7 +62,7 @@ impl<A: FrameHandler> SocketThread<A> {
 
     pub(super) fn run(mut self) {
         loop {
-            if let Err(error) = self.wait() {
+            if let Err(error) = self.wait_for_work() {
                 tracing::error!(event = "poll_failed", %error, "cannot poll the sockets");
                 return;
             }
@@ -77,11 +77,13 @@ impl<A: FrameHandler> SocketThread<A> {
                     self.disconnect_subscribers();
                 }
             }
-            self.open.iter_mut().for_each(OpenSocket::drop_untrusted);
+            self.open
+                .iter_mut()
+                .for_each(OpenSocket::disconnect_if_untrusted);
             self.replace_disconnected();
-            self.reopen();
-            for command in self.commands.take() {
-                if let Some(socket) = command.sends_by() {
+            self.reopen_pending_sockets();
+            for command in self.commands.take_all() {
+                if let Some(socket) = command.sending_socket() {
                     self.commands
                         .note_traffic(socket, |traffic| traffic.sent += 1);
                 }
@@ -105,7 +107,7 @@ impl<A: FrameHandler> SocketThread<A> {
     }
 
     /// Waits until a frame arrives, a queued frame can be sent, or a command is queued.
-    fn wait(&self) -> zmq::Result<()> {
+    fn wait_for_work(&self) -> zmq::Result<()> {
         let mut items = Vec::with_capacity(2 * self.open.len() + 2);
         items.push(zmq::PollItem::from_fd(
             self.commands.wake.as_raw_fd(),
@@ -191,7 +193,7 @@ impl<A: FrameHandler> SocketThread<A> {
         };
         let open = self.try_open(spec.clone()).map_err(failed)?;
         if spec.is_for_clients {
-            put_reading_first();
+            raise_thread_priority();
         }
         self.open.push(open);
         Ok(())
@@ -236,7 +238,7 @@ impl<A: FrameHandler> SocketThread<A> {
             is_guarded && open.spec.pattern == Pattern::Publish
         };
         for open in self.open.extract_if(.., is_guarded_publisher) {
-            self.arrivals.arrive(ArrivedFrame {
+            self.arrivals.handle_frame(ArrivedFrame {
                 socket: open.spec.name,
                 peer: None,
                 sender: None,
@@ -249,7 +251,7 @@ impl<A: FrameHandler> SocketThread<A> {
         }
     }
 
-    fn reopen(&mut self) {
+    fn reopen_pending_sockets(&mut self) {
         for (spec, tried) in std::mem::take(&mut self.reopening) {
             match self.try_open(spec.clone()) {
                 Ok(open) => self.open.push(open),
@@ -304,7 +306,7 @@ impl<A: FrameHandler> SocketThread<A> {
                 ) {
                     Ok(Some(arrived)) => {
                         received += 1;
-                        self.arrivals.arrive(arrived);
+                        self.arrivals.handle_frame(arrived);
                     }
                     Ok(None) => dropped += 1,
                     Err(zmq::Error::EAGAIN) => break,
@@ -346,7 +348,7 @@ const NICENESS: libc::c_int = 4;
 /// Gives this thread priority over libzmq's own threads. On a busy machine, it must read arrived frames before libzmq
 /// receives more, because nothing else limits libzmq's unread frames. libzmq's threads can be identified only by their
 /// names.
-fn put_reading_first() {
+fn raise_thread_priority() {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return;
     };

@@ -71,12 +71,12 @@ fn main() -> Result<ExitCode, Failure> {
         ),
         verdict(
             "share of parsing, all pages, percent",
-            share(&measured, 0),
+            judging_percent(&measured, 0),
             Limit::AtMost(5.0),
         ),
         verdict(
             "share of parsing, pages over 100 kB, percent",
-            share(&measured, LARGE_BYTES),
+            judging_percent(&measured, LARGE_BYTES),
             Limit::AtMost(5.0),
         ),
         verdict(
@@ -173,7 +173,7 @@ fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
 }
 
 /// Time of judging in percent of the time of parsing, over pages of at least `bytes`.
-fn share(measured: &[Measured], bytes: usize) -> f64 {
+fn judging_percent(measured: &[Measured], bytes: usize) -> f64 {
     let counted = || measured.iter().filter(|page| page.bytes >= bytes);
     let judging: Duration = counted().map(|page| page.judging).sum();
     let parsing: Duration = counted().map(|page| page.parsing).sum();

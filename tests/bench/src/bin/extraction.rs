@@ -55,7 +55,7 @@ fn main() -> Result<ExitCode, Failure> {
         .iter()
         .map(|page| measure(page, &ours, &peer, ROUNDS))
         .collect::<Result<_, _>>()?;
-    let mut verdicts = timing_verdicts(&pages, &measured);
+    let mut verdicts = judge_times(&pages, &measured);
     verdicts.push(judge_slowest(&pages, &measured, &ours, &peer)?);
     Ok(report(&verdicts, size))
 }
@@ -314,7 +314,7 @@ fn evaluate_peer(
 }
 
 /// Prints the mean times of each part; the ratios are judged.
-fn timing_verdicts(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
+fn judge_times(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
     println!(
         "(a) extraction: {} real pages, {:.1} MB, against libxml2; medians of {ROUNDS}, geometric means",

@@ -153,13 +153,13 @@ fn difference_from(recorded: &Recorded) -> Result<Option<String>, Failure> {
 }
 
 fn count_per_page(workload: &Workload) -> Result<f64, Failure> {
-    let once = count(workload.name, workload.pages)?;
-    let twice = count(workload.name, 2 * workload.pages)?;
+    let once = count_instructions(workload.name, workload.pages)?;
+    let twice = count_instructions(workload.name, 2 * workload.pages)?;
     Ok((twice - once) / workload.pages as f64)
 }
 
 /// The instructions of a run of this program.
-fn count(name: &str, pages: usize) -> Result<f64, Failure> {
+fn count_instructions(name: &str, pages: usize) -> Result<f64, Failure> {
     let mut valgrind = Command::new("valgrind");
     valgrind
         .args(["--tool=cachegrind", "--cache-sim=no"])
@@ -254,7 +254,10 @@ fn store_pages(pages: usize) -> Result<(), Failure> {
         store.put_crawl(crawl(id.clone())).await?;
         let numbers: Vec<usize> = (0..pages).collect();
         for batch in numbers.chunks(PAGES_OF_BATCH) {
-            let saves = batch.iter().map(|number| save(&id, *number)).collect();
+            let saves = batch
+                .iter()
+                .map(|number| build_save(&id, *number))
+                .collect();
             for saved in store.save(saves).await {
                 saved?;
             }
@@ -275,7 +278,7 @@ fn crawl(id: CrawlId) -> Crawl {
     }
 }
 
-fn save(id: &CrawlId, number: usize) -> Save {
+fn build_save(id: &CrawlId, number: usize) -> Save {
     let value = |name: &str| {
         (
             name.to_owned(),

@@ -209,7 +209,7 @@ enum Lists {
 
 async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Result<(), Failure> {
     let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
-    let saves = pages.map(|page| save_of(lists, page, minutes));
+    let saves = pages.map(|page| build_save(lists, page, minutes));
     let saves: Result<Vec<Save>, Failure> = saves.collect();
     for saved in store.save(saves?).await {
         saved?;
@@ -225,7 +225,7 @@ fn user_and_number(page: u64) -> (u64, u64) {
     (user, batch % PAGES_OF_USER)
 }
 
-fn save_of(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
+fn build_save(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
     let crawl = CrawlId::new("bench", "rows");
     let (user, number) = user_and_number(page);
     let url = |number: u64| format!("https://ratings.example/users/{user}?page={number}");

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use webfill_bench::made_verticals::{Kind, MEASURED};
-use webfill_bench::sites::{Failure, LabelledPage, Site, labelled_sites};
+use webfill_bench::sites::{Failure, LabelledPage, Site, load_labelled_sites};
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_learn::{Page, Proposal, ProposedField, Teachers, common_form};
 use webfill_mapping::PageKind;
@@ -59,7 +59,7 @@ fn main() -> Result<ExitCode, Failure> {
     }
     match std::env::var_os("LEARN_PAGES") {
         Some(folder) => {
-            let real = verticals_of(labelled_sites(Path::new(&folder))?);
+            let real = verticals_of(load_labelled_sites(Path::new(&folder))?);
             println!(
                 "LEARN_PAGES: {}",
                 ProposalScores::measure(&real, 1, shows).text()

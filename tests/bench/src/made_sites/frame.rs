@@ -5,7 +5,7 @@ use super::thing::{Thing, escape_html};
 /// A whole page.
 pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     let mut thing = Thing::new("frame", thing.number);
-    let banner = match thing.chances(40) {
+    let banner = match thing.draw_bool(40) {
         true => "<div class=\"banner\"><p>We use cookies</p><button>Accept</button></div>",
         false => "",
     };

@@ -9,7 +9,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!("<tr><th>{label}</th><td>{}</td></tr>", escape_html(value))
     };
-    let colour = Some(thing.colour.clone()).filter(|_| thing.chances(70));
+    let colour = Some(thing.colour.clone()).filter(|_| thing.draw_bool(70));
     let mut rows = vec![
         row("Maker", &thing.maker),
         row("City", &thing.city),
@@ -121,7 +121,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
             escape_html(value)
         )
     };
-    let sale = match thing.chances(30) {
+    let sale = match thing.draw_bool(30) {
         true => card("Was", &thing.other_thing(3).english_price()),
         false => String::new(),
     };

@@ -13,7 +13,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
         row("Price", &thing.english_price()),
         row("City", &thing.city),
     ];
-    if thing.chances(50) {
+    if thing.draw_bool(50) {
         rows.push(row("Note", "sold without batteries"));
     }
     let rows = thing.shuffle_rows(rows);
@@ -34,7 +34,7 @@ pub fn prefixes(thing: &mut Thing) -> (String, Values) {
 
 /// Values in sentences.
 pub fn sentences(thing: &mut Thing) -> (String, Values) {
-    let first = match thing.chances(50) {
+    let first = match thing.draw_bool(50) {
         true => "<p>Welcome to our museum.</p>",
         false => "",
     };
@@ -60,7 +60,7 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
 
 /// A German imprint: labels in bold, lines that end in `br`; some lines are missing.
 pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
-    let fax = match thing.chances(50) {
+    let fax = match thing.draw_bool(50) {
         true => format!("<b>Fax:</b> {}<br>", thing.other_thing(2).phone),
         false => String::new(),
     };
@@ -123,7 +123,7 @@ pub fn spans(thing: &mut Thing) -> (String, Values) {
         row("Colour –", &thing.colour),
         row("Price –", &format!("{} incl. VAT", thing.english_price())),
     ];
-    if thing.chances(50) {
+    if thing.draw_bool(50) {
         rows.push(row("Hint –", "hand wash only"));
     }
     let rows = thing.shuffle_rows(rows);

@@ -163,7 +163,7 @@ impl Thing {
     }
 
     /// True with this probability in percent, drawn anew each time.
-    pub fn chances(&mut self, percent: u32) -> bool {
+    pub fn draw_bool(&mut self, percent: u32) -> bool {
         self.chance.u32(..100) < percent
     }
 

@@ -107,7 +107,7 @@ pub struct Template {
 /// One thing: the values of each shown part.
 pub struct Thing(Vec<Vec<String>>);
 
-fn one_of<'w, T: ?Sized>(words: &[&'w T], chance: &mut Rng) -> &'w T {
+fn pick_one<'w, T: ?Sized>(words: &[&'w T], chance: &mut Rng) -> &'w T {
     words[chance.usize(..words.len())]
 }
 
@@ -143,18 +143,18 @@ impl Template {
                 continue;
             }
             let label = match cases {
-                0 => one_of(part.labels, chance).to_uppercase(),
-                1 => one_of(part.labels, chance).to_lowercase(),
-                _ => one_of(part.labels, chance).to_owned(),
+                0 => pick_one(part.labels, chance).to_uppercase(),
+                1 => pick_one(part.labels, chance).to_lowercase(),
+                _ => pick_one(part.labels, chance).to_owned(),
             };
-            let word = words_of(one_of(part.labels, chance)).join(match names {
+            let word = words_of(pick_one(part.labels, chance)).join(match names {
                 Names::Component => "-",
                 _ => "_",
             });
             let class = match names {
                 Names::Speaking => word,
                 Names::Component => format!("item__{word}"),
-                Names::Plain => one_of(PLAIN, chance).to_owned(),
+                Names::Plain => pick_one(PLAIN, chance).to_owned(),
                 Names::None => String::new(),
             };
             let place = match chance.u8(..10) {
@@ -181,10 +181,10 @@ impl Template {
         Template {
             site: format!(
                 "{} {}",
-                one_of(LAST, chance),
-                one_of(&["Guide", "World", "Finder", "Direct", "Hub"], chance)
+                pick_one(LAST, chance),
+                pick_one(&["Guide", "World", "Finder", "Direct", "Hub"], chance)
             ),
-            heading: one_of(&["h1", "h1", "h1", "h2", "div", "span"], chance),
+            heading: pick_one(&["h1", "h1", "h1", "h2", "div", "span"], chance),
             title: chance.u8(..4),
             block: blocks[chance.usize(..blocks.len())],
             shown,
@@ -219,14 +219,14 @@ impl Template {
     /// One of the words of a list that this site knows.
     fn pick_known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
         if words.len() < 8 {
-            return one_of(words, chance);
+            return pick_one(words, chance);
         }
         let (low, high) = self.words;
         let (low, high) = (words.len() * low / 100, (words.len() * high / 100).max(4));
         words[low + chance.usize(..(high.max(low + 3) - low).min(words.len() - low))]
     }
 
-    fn value(&self, kind: Kind, chance: &mut Rng) -> Vec<String> {
+    fn draw_value(&self, kind: Kind, chance: &mut Rng) -> Vec<String> {
         let value = match kind {
             Kind::Name(first, second) => {
                 let (first, second) = (
@@ -328,7 +328,7 @@ impl Thing {
             .shown
             .iter()
             .map(|shown| match chance.f64() < shown.share {
-                true => template.value(shown.part.kind, chance),
+                true => template.draw_value(shown.part.kind, chance),
                 false => Vec::new(),
             });
         Thing(values.collect())
@@ -377,19 +377,19 @@ impl Template {
             false => String::new(),
         };
         html += &format!("<div id=main{scope}>");
-        let (tag, property) = (self.heading, self.property(&self.shown[0]));
-        let class = self.class(&self.shown[0].class);
+        let (tag, property) = (self.heading, self.property_attribute(&self.shown[0]));
+        let class = self.class_attribute(&self.shown[0].class);
         html += &format!("<div class=head><{tag}{class}{property}>{name}</{tag}></div>");
         let rest: Vec<(&Shown, &Vec<String>)> = self.shown.iter().zip(&thing.0).skip(1).collect();
         for (shown, values) in rest.iter().filter(|(shown, _)| shown.place != Place::Specs) {
             if !values.is_empty() {
-                html += &self.by_itself(shown, values);
+                html += &self.format_separate_part(shown, values);
             }
         }
         html += &format!(
             "<p class=text>{} {}</p>",
-            one_of(SAYINGS, chance),
-            one_of(SAYINGS, chance)
+            pick_one(SAYINGS, chance),
+            pick_one(SAYINGS, chance)
         );
         if let Some(section) = self.section {
             html += &format!("<h3>{section}</h3>");
@@ -398,7 +398,7 @@ impl Template {
             .into_iter()
             .filter(|(shown, _)| shown.place == Place::Specs)
             .collect();
-        html += &self.specs(&specs);
+        html += &self.format_specs(&specs);
         html += "</div>";
         html += &self.other_things_html(vertical, chance);
         html += &format!(
@@ -408,14 +408,14 @@ impl Template {
         (html, truth)
     }
 
-    fn class(&self, class: &str) -> String {
+    fn class_attribute(&self, class: &str) -> String {
         match self.names {
             Names::None => String::new(),
             _ => format!(" class=\"{class}\""),
         }
     }
 
-    fn property(&self, shown: &Shown) -> String {
+    fn property_attribute(&self, shown: &Shown) -> String {
         match self.microdata && !shown.part.property.is_empty() {
             true => format!(" itemprop=\"{}\"", shown.part.property),
             false => String::new(),
@@ -423,7 +423,7 @@ impl Template {
     }
 
     fn format_part(&self, shown: &Shown, values: &[String]) -> String {
-        let property = self.property(shown);
+        let property = self.property_attribute(shown);
         let several = matches!(shown.part.kind, Kind::SomeOf(_));
         let values: Vec<String> = values.iter().map(|value| escape_html(value)).collect();
         match several || matches!(shown.part.kind, Kind::Person) {
@@ -441,8 +441,8 @@ impl Template {
         }
     }
 
-    fn by_itself(&self, shown: &Shown, values: &[String]) -> String {
-        let class = self.class(&shown.class);
+    fn format_separate_part(&self, shown: &Shown, values: &[String]) -> String {
+        let class = self.class_attribute(&shown.class);
         let value = self.format_part(shown, values);
         match shown.place {
             Place::Bare => format!("<div{class}>{value}</div>"),
@@ -450,7 +450,7 @@ impl Template {
         }
     }
 
-    fn specs(&self, specs: &[(&Shown, &Vec<String>)]) -> String {
+    fn format_specs(&self, specs: &[(&Shown, &Vec<String>)]) -> String {
         let mut html = String::new();
         let (open, close) = match self.block {
             Block::TableHeads | Block::TableCells => ("<table>", "</table>"),
@@ -474,7 +474,7 @@ impl Template {
         html += open;
         for (shown, values) in specs.iter().filter(|(_, values)| !values.is_empty()) {
             let (label, value) = (&shown.label, self.format_part(shown, values));
-            let class = self.class(&shown.class);
+            let class = self.class_attribute(&shown.class);
             html += &match self.block {
                 Block::TableHeads => format!("<tr><th>{label}</th><td{class}>{value}</td></tr>"),
                 Block::TableCells => format!("<tr><td>{label}</td><td{class}>{value}</td></tr>"),
@@ -483,9 +483,9 @@ impl Template {
                 Block::Pairs => format!(
                     "<div class=pair><span class=l>{label}</span><span{class}>{value}</span></div>"
                 ),
-                Block::Lines => format!("<p{class}>{} {value}</p>", colon(label)),
+                Block::Lines => format!("<p{class}>{} {value}</p>", add_colon(label)),
                 Block::Breaks | Block::Columns => {
-                    format!("<strong>{}</strong> {value}<br>", colon(label))
+                    format!("<strong>{}</strong> {value}<br>", add_colon(label))
                 }
             };
         }
@@ -529,10 +529,10 @@ impl Template {
                 let some: Vec<String> = parts
                     .take(3)
                     .map(|shown| {
-                        let class = self.class(&shown.class);
+                        let class = self.class_attribute(&shown.class);
                         format!(
                             "<span{class}>{}</span>",
-                            escape_html(&self.value(shown.part.kind, chance).join(", "))
+                            escape_html(&self.draw_value(shown.part.kind, chance).join(", "))
                         )
                     })
                     .collect();
@@ -545,9 +545,9 @@ impl Template {
             for _ in 0..self.reviews {
                 html += &format!(
                     "<div class=review><b>{}</b> <i>{}</i><p>{}</p></div>",
-                    escape_html(&self.value(Kind::Person, chance)[0]),
-                    self.value(Kind::Day, chance)[0],
-                    one_of(SAYINGS, chance)
+                    escape_html(&self.draw_value(Kind::Person, chance)[0]),
+                    self.draw_value(Kind::Day, chance)[0],
+                    pick_one(SAYINGS, chance)
                 );
             }
             html += "</div>";
@@ -557,7 +557,7 @@ impl Template {
     }
 }
 
-fn colon(label: &str) -> String {
+fn add_colon(label: &str) -> String {
     format!("{}:", label.trim_end_matches(':'))
 }
 

@@ -23,7 +23,7 @@ impl Choices {
     }
 
     /// Whether to do something with this probability.
-    pub(super) fn chance(&self, what: &str, probability: f64) -> bool {
+    pub(super) fn decide(&self, what: &str, probability: f64) -> bool {
         fastrand::Rng::with_seed(self.number(what)).f64() < probability
     }
 

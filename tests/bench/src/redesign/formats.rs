@@ -19,7 +19,7 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^([A-Z][a-z]+) (\d{1,2}), (\d{4})$").expect("the expression is valid")
 });
 
-pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
+pub(super) fn rewrite_formats(tree: &mut Tree, choices: &Choices) {
     for node in tree.visible_texts() {
         let Some(text) = tree.text(node) else {
             continue;
@@ -34,15 +34,15 @@ pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
 
 /// A whole text in the form of the new layout.
 pub(super) fn rewrite_text(text: &str, choices: &Choices) -> String {
-    let price = |found: &Captures<'_>| price(found, choices);
-    let phone = |found: &Captures<'_>| phone(found, choices);
-    let date = |found: &Captures<'_>| date(found, choices);
+    let price = |found: &Captures<'_>| format_price(found, choices);
+    let phone = |found: &Captures<'_>| format_phone(found, choices);
+    let date = |found: &Captures<'_>| format_date(found, choices);
     let text = PRICE.replace(text, price);
     let text = PHONE.replace(&text, phone);
     DATE.replace(&text, date).into_owned()
 }
 
-fn price(found: &Captures<'_>, choices: &Choices) -> String {
+fn format_price(found: &Captures<'_>, choices: &Choices) -> String {
     let cents = found.get(2).map_or(".00", |cents| cents.as_str());
     let digits = found[1].replace(',', "");
     match choices.number("prices") % 4 {
@@ -53,7 +53,7 @@ fn price(found: &Captures<'_>, choices: &Choices) -> String {
     }
 }
 
-fn phone(found: &Captures<'_>, choices: &Choices) -> String {
+fn format_phone(found: &Captures<'_>, choices: &Choices) -> String {
     let (area, exchange, line) = (&found[1], &found[2], &found[3]);
     match choices.number("phones") % 4 {
         0 => format!("({area}) {exchange}-{line}"),
@@ -63,7 +63,7 @@ fn phone(found: &Captures<'_>, choices: &Choices) -> String {
     }
 }
 
-fn date(found: &Captures<'_>, choices: &Choices) -> String {
+fn format_date(found: &Captures<'_>, choices: &Choices) -> String {
     let Some(month) = MONTHS.iter().position(|month| *month == &found[1]) else {
         return found[0].to_owned();
     };

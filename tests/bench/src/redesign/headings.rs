@@ -5,7 +5,7 @@ use super::tree::Tree;
 
 const HEADINGS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 
-pub(super) fn relevel(tree: &mut Tree, choices: &Choices) {
+pub(super) fn change_heading_levels(tree: &mut Tree, choices: &Choices) {
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
             continue;

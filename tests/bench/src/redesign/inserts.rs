@@ -20,7 +20,7 @@ pub(super) fn add_sidebar(tree: &mut Tree, choices: &Choices) {
         let item = tree.create_text_element("li", &[("class", "widget-item")], &text);
         tree.append(list, item);
     }
-    match choices.chance("sidebar first", 0.5) {
+    match choices.decide("sidebar first", 0.5) {
         true => tree.insert_first(body, aside),
         false => tree.append(body, aside),
     }
@@ -32,7 +32,7 @@ fn repeated_texts(tree: &Tree, choices: &Choices) -> Vec<String> {
         let parent = tree.parent(node);
         let signature = tree.element(parent).map(|element| element.signature());
         let what = format!("repeat {}", signature.unwrap_or_default());
-        tree.tag(parent) == "h1" || choices.chance(&what, 0.2)
+        tree.tag(parent) == "h1" || choices.decide(&what, 0.2)
     };
     let mut found: Vec<String> = Vec::new();
     for node in tree.visible_texts() {

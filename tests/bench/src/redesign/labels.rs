@@ -59,13 +59,13 @@ const SYNONYMS: &[&[&str]] = &[
     &["synopsis", "syntax", "signature"],
 ];
 
-pub(super) fn reword(tree: &mut Tree, choices: &Choices) {
+pub(super) fn reword_labels(tree: &mut Tree, choices: &Choices) {
     for node in tree.visible_texts() {
         let Some(text) = tree.text(node) else {
             continue;
         };
         if let Some(new) = reword_text(&normalise_spaces(text), choices) {
-            let (before, after) = edges(text);
+            let (before, after) = surrounding_spaces(text);
             let new = format!("{before}{new}{after}");
             tree.set_text(node, new);
         }
@@ -73,7 +73,7 @@ pub(super) fn reword(tree: &mut Tree, choices: &Choices) {
 }
 
 /// The white space around a text.
-fn edges(text: &str) -> (&str, &str) {
+fn surrounding_spaces(text: &str) -> (&str, &str) {
     let before = text.len() - text.trim_start().len();
     let after = text.trim_end().len().max(before);
     (&text[..before], &text[after..])

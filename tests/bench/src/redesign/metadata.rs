@@ -21,7 +21,7 @@ const PROPERTIES: [&str; 10] = [
 
 /// Drops microdata, or adds it to elements whose class contains the name of a property.
 pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
-    let is_dropped = choices.chance("drop microdata", 0.6);
+    let is_dropped = choices.decide("drop microdata", 0.6);
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
             continue;
@@ -57,7 +57,7 @@ pub(super) fn change_json_ld(tree: &mut Tree, choices: &Choices) {
     if scripts.is_empty() {
         return add_json_ld(tree);
     }
-    let is_dropped = choices.chance("drop JSON-LD", 0.5);
+    let is_dropped = choices.decide("drop JSON-LD", 0.5);
     for script in scripts {
         if is_dropped {
             tree.remove(script);
@@ -116,13 +116,13 @@ pub(super) fn change_head(tree: &mut Tree, choices: &Choices) {
             continue;
         };
         let what = format!("meta {}", name.split(':').next().unwrap_or_default());
-        if choices.chance(&what, 0.3) {
+        if choices.decide(&what, 0.3) {
             tree.remove(node);
         }
     }
     let head = tree.elements_of("head").first().copied();
     if let (Some(head), Some(old)) = (head, old)
-        && choices.chance("og:title", 0.4)
+        && choices.decide("og:title", 0.4)
     {
         let attributes = [("property", "og:title"), ("content", old.trim())];
         let meta = tree.create_element("meta", &attributes);

@@ -62,7 +62,7 @@ pub(super) fn rename_classes(tree: &mut Tree, choices: &Choices) {
             continue;
         };
         let tokens = old.split_whitespace().map(|token| {
-            match choices.chance(&format!("class {token}"), share) {
+            match choices.decide(&format!("class {token}"), share) {
                 true => new_class(token, style, choices),
                 false => token.to_owned(),
             }
@@ -94,12 +94,12 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
             let second = choices.pick(&format!("second {what}"), &UTILITIES);
             format!("{} {second}", choices.pick(&what, &UTILITIES))
         }
-        Style::Spelling => respell(token),
+        Style::Spelling => switch_case_style(token),
     }
 }
 
 /// Turns `prod-name` and `prod_name` into `prodName`, and `prodName` into `prod-name`.
-fn respell(token: &str) -> String {
+fn switch_case_style(token: &str) -> String {
     if token.contains(['-', '_']) {
         let mut parts = token.split(['-', '_']);
         let first = parts.next().unwrap_or_default().to_owned();
@@ -154,7 +154,7 @@ fn new_id(old: &str, choices: &Choices) -> Option<String> {
             choices.pick(&what, &BLOCKS),
             draw_letters(choices.number(&format!("new {what}")), 4)
         )),
-        7 => Some(respell(old)),
+        7 => Some(switch_case_style(old)),
         _ => Some(old.to_owned()),
     }
 }

@@ -15,13 +15,13 @@ const HEADINGS: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "label", 
 /// A parent with more children is a list or a text.
 const MOST: usize = 60;
 
-pub(super) fn rearrange(tree: &mut Tree, choices: &Choices) {
+pub(super) fn rearrange_elements(tree: &mut Tree, choices: &Choices) {
     for node in tree.elements() {
         let Some(signature) = tree.element(node).map(|element| element.signature()) else {
             continue;
         };
         match tree.tag(node) {
-            "tbody" | "table" if choices.chance(&format!("rows of {signature}"), 0.4) => {
+            "tbody" | "table" if choices.decide(&format!("rows of {signature}"), 0.4) => {
                 sort_rows(tree, node, choices);
             }
             "ul" | "ol" | "dl" | "tr" | "pre" => {}
@@ -51,8 +51,8 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
             continue;
         }
         let what = format!("move {own_signature} in {signature}");
-        if choices.chance(&what, 0.25) {
-            match choices.chance(&format!("forward {what}"), 0.5) {
+        if choices.decide(&what, 0.25) {
+            match choices.decide(&format!("forward {what}"), 0.5) {
                 true => first.push(*child),
                 false => last.push(*child),
             }

@@ -6,9 +6,9 @@ use super::tree::{NodeId, Tree};
 /// Elements in which white space is visible.
 const KEPT: [&str; 4] = ["pre", "textarea", "script", "style"];
 
-pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
-    let is_padded = choices.chance("padded texts", 0.5);
-    let is_joined = choices.chance("no-break spaces", 0.3);
+pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {
+    let is_padded = choices.decide("padded texts", 0.5);
+    let is_joined = choices.decide("no-break spaces", 0.3);
     for node in tree.visible_texts() {
         let Some(text) = tree.text(node) else {
             continue;

@@ -11,10 +11,10 @@ pub(super) fn tables_to_blocks(tree: &mut Tree, choices: &Choices) {
         let rows = rows_of(tree, table);
         let pairs = rows.len() > 1 && rows.iter().all(|row| cells_of(tree, *row).len() == 2);
         let what = format!("table {signature} {pairs}");
-        if !choices.chance(&what, 0.6) {
+        if !choices.decide(&what, 0.6) {
             continue;
         }
-        if pairs && choices.chance(&format!("list of {what}"), 0.5) {
+        if pairs && choices.decide(&format!("list of {what}"), 0.5) {
             to_list(tree, table, &rows);
         } else {
             to_blocks(tree, table, &rows);
@@ -54,7 +54,7 @@ fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
         }
     }
     rename(tree, table, "dl");
-    keep_rest(tree, table, children);
+    replace_table_children(tree, table, children);
 }
 
 /// The table, its rows and its cells become blocks.
@@ -66,11 +66,11 @@ fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
         rename(tree, *row, "div");
     }
     rename(tree, table, "div");
-    keep_rest(tree, table, rows.to_vec());
+    replace_table_children(tree, table, rows.to_vec());
 }
 
 /// Gives the former table its children, after its captions. All other elements of the table are dropped.
-fn keep_rest(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
+fn replace_table_children(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");
     for caption in &all {
@@ -95,7 +95,7 @@ pub(super) fn lists_to_tables(tree: &mut Tree, choices: &Choices) {
         let Some(signature) = tree.element(list).map(|element| element.signature()) else {
             continue;
         };
-        if !choices.chance(&format!("list {signature}"), 0.6) {
+        if !choices.decide(&format!("list {signature}"), 0.6) {
             continue;
         }
         let body = tree.create_element("tbody", &[]);

@@ -62,7 +62,7 @@ fn the_values_stay_on_the_page() {
                 .filter(|value| before.contains(&without_spaces(value)))
             {
                 judged += 1;
-                let new = without_spaces(&redesign.value(value));
+                let new = without_spaces(&redesign.rewrite_value(value));
                 if !after.contains(&without_spaces(value)) && !after.contains(&new) {
                     lost.push((seed, value.clone()));
                 }
@@ -121,7 +121,7 @@ fn each_kind_of_change_is_made_and_keeps_every_value() {
             let page = redesign.apply(PAGE);
             let text = visible_text(&page);
             for value in values {
-                let new = redesign.value(value);
+                let new = redesign.rewrite_value(value);
                 assert!(
                     text.contains(&new),
                     "{change:?}, seed {seed}: {new} is not in {text}"

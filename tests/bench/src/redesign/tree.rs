@@ -282,7 +282,7 @@ impl Tree {
             match &self.nodes[node].kind {
                 Kind::Root | Kind::Gone => {}
                 Kind::Element(element) => {
-                    start_tag(element, in_ascii, &mut html);
+                    write_start_tag(element, in_ascii, &mut html);
                     if VOID.contains(&element.tag.as_str()) {
                         continue;
                     }
@@ -316,7 +316,7 @@ impl Tree {
         if drops && text.starts_with('\n') && self.children(parent).first() == Some(&node) {
             html.push('\n');
         }
-        escape(text, in_ascii, html);
+        write_escaped(text, in_ascii, html);
     }
 }
 
@@ -336,20 +336,20 @@ fn kind_of(node: NodeRef<'_>) -> Option<Kind> {
     }
 }
 
-fn start_tag(element: &Element, in_ascii: bool, html: &mut String) {
+fn write_start_tag(element: &Element, in_ascii: bool, html: &mut String) {
     html.push('<');
     html.push_str(&element.tag);
     for (name, value) in &element.attributes {
         html.push(' ');
         html.push_str(name);
         html.push_str("=\"");
-        escape(value, in_ascii, html);
+        write_escaped(value, in_ascii, html);
         html.push('"');
     }
     html.push('>');
 }
 
-fn escape(text: &str, in_ascii: bool, html: &mut String) {
+fn write_escaped(text: &str, in_ascii: bool, html: &mut String) {
     for character in text.chars() {
         match character {
             '&' => html.push_str("&amp;"),

@@ -43,22 +43,22 @@ const LEAVES: [&str; 9] = ["td", "th", "dd", "dt", "li", "p", "h1", "div", "span
 /// Names of the wrappers of page builders.
 const NAMES: [&str; 6] = ["inner", "container", "wrap", "layout", "box", ""];
 
-pub(super) fn wrap(tree: &mut Tree, choices: &Choices) {
+pub(super) fn wrap_elements(tree: &mut Tree, choices: &Choices) {
     for node in tree.elements() {
         let Some(signature) = tree.element(node).map(|element| element.signature()) else {
             continue;
         };
         let of = format!("{signature} in {}", tree.tag(tree.parent(node)));
-        if may_be_wrapped(tree, node) && choices.chance(&format!("wrap {of}"), 0.25) {
+        if may_be_wrapped(tree, node) && choices.decide(&format!("wrap {of}"), 0.25) {
             let name = choices.pick(&format!("wrapper of {of}"), &NAMES);
             let class = [("class", *name)];
             let attributes = if name.is_empty() { &[][..] } else { &class };
             tree.wrap(node, "div", attributes);
         } else if let Some(child) = sole_child(tree, node)
-            && choices.chance(&format!("unwrap {of}"), 0.2)
+            && choices.decide(&format!("unwrap {of}"), 0.2)
         {
             tree.unwrap(node, child);
-        } else if LEAVES.contains(&tree.tag(node)) && choices.chance(&format!("mark up {of}"), 0.15)
+        } else if LEAVES.contains(&tree.tag(node)) && choices.decide(&format!("mark up {of}"), 0.15)
         {
             mark_up_text(tree, node, choices, &of);
         }

@@ -16,7 +16,7 @@ const AT_ONCE: u64 = u64::MAX;
 impl Dispatcher {
     pub(super) fn open_crawl(&mut self, crawl: CrawlNumber, now_ms: i64) {
         if self.crawl(crawl).is_none() {
-            self.carry_out(crawl, 1, false, now_ms);
+            self.apply_version(crawl, 1, false, now_ms);
         }
         self.memory.answers.push(Answer::Opened(crawl));
     }
@@ -58,14 +58,14 @@ impl Dispatcher {
         let row = self.crawl(crawl).expect("it is open");
         if !row.stopped {
             self.memory.confirmed.remove(&crawl);
-            self.carry_out(crawl, row.version + 1, true, now_ms);
+            self.apply_version(crawl, row.version + 1, true, now_ms);
         }
         self.memory.stops_asked.insert(crawl);
         self.answer_stop(crawl);
     }
 
     /// Carries out a version, which is in force here from the next commit on.
-    fn carry_out(&mut self, crawl: CrawlNumber, version: u64, stopped: bool, now_ms: i64) {
+    fn apply_version(&mut self, crawl: CrawlNumber, version: u64, stopped: bool, now_ms: i64) {
         let known = self.crawl(crawl);
         let is_open = known.as_ref().is_some_and(|row| !row.stopped);
         let mut row = known.unwrap_or_default();
@@ -139,7 +139,7 @@ impl Dispatcher {
         if version > known.version
             || (is_other && self.is_sabotaged_by(Sabotage::OlderVersionsCount))
         {
-            self.carry_out(crawl, version, stopped, now_ms);
+            self.apply_version(crawl, version, stopped, now_ms);
         }
         let Some(row) = self.crawl(crawl) else { return };
         self.repeat_stop(crawl, row.stopped, now_ms);

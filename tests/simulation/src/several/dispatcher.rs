@@ -125,7 +125,10 @@ impl Dispatcher {
         self.core.as_mut().expect("it is up")
     }
 
-    pub(super) fn db<T>(&mut self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
+    pub(super) fn with_db<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> T {
         let done = self.core().frontier().run_in_transaction(work);
         done.expect("the database is healthy")
     }
@@ -135,11 +138,11 @@ impl Dispatcher {
     }
 
     pub(super) fn crawl(&mut self, crawl: CrawlNumber) -> Option<CrawlRow> {
-        self.db(|db| tables::crawl(db, crawl))
+        self.with_db(|db| tables::crawl(db, crawl))
     }
 
     pub(super) fn put_crawl(&mut self, crawl: CrawlNumber, row: &CrawlRow) {
-        self.db(|db| tables::put_crawl(db, crawl, row));
+        self.with_db(|db| tables::put_crawl(db, crawl, row));
     }
 
     pub(super) fn send(&mut self, other: usize, message: Message) {
@@ -221,7 +224,7 @@ impl Dispatcher {
     }
 
     /// When the core has something to do, unless a message arrives earlier.
-    pub(super) fn next_ms(&mut self) -> i64 {
+    pub(super) fn next_wake_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();
         let tick_ms = core.next_tick_ms();

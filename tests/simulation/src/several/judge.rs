@@ -127,7 +127,7 @@ impl World {
             self.judge.faults.extend(reported);
         }
         for crawl in 0..self.plan.crawls.len() {
-            let mut sums = self.sums(crawl);
+            let mut sums = self.crawl_totals(crawl);
             let mut found = std::mem::take(&mut sums.faults);
             if self.clients[crawl].is_over {
                 found.extend(self.check_crawl(crawl, &sums));
@@ -141,7 +141,7 @@ impl World {
         passed
     }
 
-    fn sums(&self, crawl: CrawlNumber) -> CrawlTotals {
+    fn crawl_totals(&self, crawl: CrawlNumber) -> CrawlTotals {
         let mut sums = CrawlTotals::default();
         for dispatcher in &self.dispatchers {
             let file = dispatcher.folder.join(FILE_NAME);

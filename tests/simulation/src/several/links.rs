@@ -23,7 +23,7 @@ impl Dispatcher {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
             // Outcomes of an expired lease are ignored, as in the core.
-            let leased = self.db(|db| tables::find_leased_task(db, task, delivery));
+            let leased = self.with_db(|db| tables::find_leased_task(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
             let own: Vec<String> = done.links.extract_if(.., is_own).collect();
@@ -68,7 +68,7 @@ impl Dispatcher {
         } else {
             row.sent += 1;
             self.memory.outbox_len += 1;
-            self.db(|db| tables::add_link(db, receiver, &link));
+            self.with_db(|db| tables::add_link(db, receiver, &link));
         }
         self.put_crawl(crawl, &row);
     }
@@ -80,7 +80,7 @@ impl Dispatcher {
             row.sent += 1;
             self.put_crawl(link.crawl, &row);
             self.memory.outbox_len += 1;
-            self.db(|db| tables::add_link(db, receiver, &link));
+            self.with_db(|db| tables::add_link(db, receiver, &link));
         }
         drop(self.commit(now_ms));
     }
@@ -92,7 +92,7 @@ impl Dispatcher {
             return;
         }
         let most = self.plan.batch;
-        let first = self.db(|db| tables::first_links(db, receiver, most));
+        let first = self.with_db(|db| tables::first_links(db, receiver, most));
         if let Some((first, links)) = first {
             self.memory.again_ms.insert(receiver, now_ms + AGAIN_MS);
             self.send(receiver, Message::Links { first, links });
@@ -100,7 +100,7 @@ impl Dispatcher {
     }
 
     pub(super) fn handle_links_confirmation(&mut self, from: usize, up_to: u64, now_ms: i64) {
-        let confirmed = self.db(|db| tables::remove_confirmed_links(db, from, up_to));
+        let confirmed = self.with_db(|db| tables::remove_confirmed_links(db, from, up_to));
         if confirmed > 0 {
             self.memory.outbox_len -= confirmed as u64;
             self.memory.again_ms.remove(&from);
@@ -112,7 +112,7 @@ impl Dispatcher {
     /// missing. Taking never waits for this dispatcher's own outbox: otherwise all of them could be full and wait for
     /// each other.
     pub(super) fn handle_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
-        let mut taken = self.db(|db| tables::taken_from(db, from));
+        let mut taken = self.with_db(|db| tables::taken_count(db, from));
         let mut of_crawls: BTreeMap<CrawlNumber, Vec<&Link>> = BTreeMap::new();
         for (number, link) in (first..).zip(links) {
             if number <= taken && !self.is_sabotaged_by(Sabotage::ReceiverDoesNotDedupe) {
@@ -128,13 +128,13 @@ impl Dispatcher {
             taken = taken.max(number);
         }
         for (crawl, links) in of_crawls {
-            self.feed(crawl, &links, now_ms);
+            self.feed_links(crawl, &links, now_ms);
         }
-        self.db(|db| tables::set_taken(db, from, taken));
+        self.with_db(|db| tables::set_taken_count(db, from, taken));
         self.send(from, Message::Taken { up_to: taken });
     }
 
-    fn feed(&mut self, crawl: CrawlNumber, links: &[&Link], now_ms: i64) {
+    fn feed_links(&mut self, crawl: CrawlNumber, links: &[&Link], now_ms: i64) {
         let mut row = self.crawl(crawl).expect("it is known");
         row.taken += links.len() as u64;
         self.put_crawl(crawl, &row);

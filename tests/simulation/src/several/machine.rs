@@ -139,7 +139,7 @@ impl Worker {
         let mut returned = Vec::new();
         for waiting in self.waiting.values_mut() {
             waiting.retain(|(_, task)| {
-                let is_recalled = scope.holds(task.crawl, &task.site, task.priority);
+                let is_recalled = scope.contains_task(task.crawl, &task.site, task.priority);
                 returned.extend(is_recalled.then(|| unstarted_return(task)));
                 !is_recalled
             });

@@ -119,7 +119,7 @@ impl Plan {
         let mut dice = Dice::new(1);
         let slots = SlotMap::draw(&mut dice);
         let mut plan = Plan::from_seed(1);
-        let page = |dice: &mut Dice| any_places(dice, sites, pages, links);
+        let page = |dice: &mut Dice| draw_places(dice, sites, pages, links);
         plan.sites = (0..sites)
             .map(|_| (0..pages).map(|_| page(&mut dice)).collect())
             .collect();
@@ -180,7 +180,7 @@ fn draw_mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     for site in 0..sites {
         let mut page = || {
             let links = dice.between(0, most_links) as usize;
-            any_places(dice, sites, pages, links)
+            draw_places(dice, sites, pages, links)
         };
         let mut of_site: Vec<Vec<Place>> = (0..pages).map(|_| page()).collect();
         of_site[0].push(((site + 1) % sites, 0));
@@ -208,7 +208,7 @@ fn draw_chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     web
 }
 
-fn any_places(dice: &mut Dice, sites: usize, pages: usize, number: usize) -> Vec<Place> {
+fn draw_places(dice: &mut Dice, sites: usize, pages: usize, number: usize) -> Vec<Place> {
     let mut place = || {
         let site = dice.between(0, sites as u64 - 1) as usize;
         (site, dice.between(0, pages as u64 - 1) as usize)

@@ -64,16 +64,16 @@ impl Dispatcher {
         let Some(most) = self.plan.crawls[crawl].most_pages else {
             return;
         };
-        let (last, mut pages) = self.db(|db| tables::share(db, crawl, other));
+        let (last, mut pages) = self.with_db(|db| tables::share(db, crawl, other));
         let is_old = request < last && !self.is_sabotaged_by(Sabotage::OldShareRequestsCount);
         if is_old {
             return;
         }
         if request != last {
-            let of_all = self.db(|db| tables::share_sum(db, crawl));
+            let of_all = self.with_db(|db| tables::share_sum(db, crawl));
             let free = most.saturating_sub(of_all - pages + kept);
             pages = kept + more.min(free);
-            self.db(|db| tables::put_share(db, crawl, other, (request, pages)));
+            self.with_db(|db| tables::put_share(db, crawl, other, (request, pages)));
         }
         let share = Message::Share {
             crawl,

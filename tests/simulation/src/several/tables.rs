@@ -128,13 +128,13 @@ pub(super) fn empty_outbox(db: &Connection) -> Result<()> {
     db.execute_batch("DELETE FROM outbox")
 }
 
-pub(super) fn taken_from(db: &Connection, other: usize) -> Result<u64> {
+pub(super) fn taken_count(db: &Connection, other: usize) -> Result<u64> {
     let mut select = db.prepare_cached("SELECT taken FROM others WHERE other = ?1")?;
     let taken = select.query_row([other as i64], |row| row.get::<_, i64>(0));
     Ok(taken.optional()?.unwrap_or(0) as u64)
 }
 
-pub(super) fn set_taken(db: &Connection, other: usize, taken: u64) -> Result<()> {
+pub(super) fn set_taken_count(db: &Connection, other: usize, taken: u64) -> Result<()> {
     let sql = "INSERT INTO others VALUES (?1, 0, ?2)
                ON CONFLICT DO UPDATE SET taken = excluded.taken";
     db.prepare_cached(sql)?

@@ -119,11 +119,11 @@ impl World {
             _folder: folder,
             plan,
         };
-        world.begin();
+        world.schedule_planned_events();
         world
     }
 
-    fn begin(&mut self) {
+    fn schedule_planned_events(&mut self) {
         let plan = Rc::clone(&self.plan);
         self.trace(|_| format!("{plan:#?}"));
         for number in 0..DISPATCHERS {
@@ -296,7 +296,7 @@ impl World {
             self.clients[answer.crawl()].handle_answer(&answer);
         }
         let outbox_len = dispatcher.memory.outbox_len;
-        let next_ms = (dispatcher.next_ms() - EPOCH_MS).max(self.now_ms as i64 + 1) as u64;
+        let next_ms = (dispatcher.next_wake_ms() - EPOCH_MS).max(self.now_ms as i64 + 1) as u64;
         self.judge.check_outbox(number, outbox_len, &self.plan);
         self.schedule_letters(number, letters);
         if next_ms < self.wakes_at_ms[number] {

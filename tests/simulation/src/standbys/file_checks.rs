@@ -32,7 +32,7 @@ pub(super) fn apply_to_reference(world: &mut World, record: Record) {
     standbys.report.unfinished += u64::from(begins && reference.is_unfinished);
     reference.is_unfinished =
         matches!(record.content, Content::Changes { is_last, .. } if !is_last);
-    let read = reference.reader.take(record);
+    let read = reference.reader.add_record(record);
     let applied = read.map_err(|fault| fault.to_string()).and_then(|commit| {
         let applied = commit.map(|commit| apply_commits(&mut reference.file, &[commit]));
         applied.transpose().map_err(|error| error.to_string())
@@ -85,7 +85,7 @@ pub(crate) fn check_files(world: &mut World) {
         let rows = match &mut process.core {
             Some(core) => core.frontier().run_in_transaction(shared_rows).ok(),
             None => {
-                let rest = journal.records_after(process.member.last_read());
+                let rest = journal.records_after(process.member.last_read_number());
                 if let Err(why) = process.apply_rest(rest) {
                     let fault = format!("dispatcher {number} cannot apply: {why}");
                     world.faults.push(fault);

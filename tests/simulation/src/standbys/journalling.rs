@@ -32,7 +32,7 @@ pub(super) fn start_node(world: &mut World, node: usize) {
     }
     standbys.lives += 1;
     let life = standbys.lives;
-    standbys.nodes[node].begin(life, &standbys.plan, now_ms);
+    standbys.nodes[node].start(life, &standbys.plan, now_ms);
     let ticks = StandbyEvent::Ticks { node, life };
     world.schedule_in(1, Event::Standby(ticks));
 }
@@ -155,7 +155,7 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
                 return note_unreadable(world, node, &why);
             }
         }
-        Progress::Serve(commit) => serving::serve(world, node, life, commit),
+        Progress::Serve(commit) => serving::start_serving(world, node, life, commit),
         Progress::Advanced => serving::continue_serving(world, node),
         Progress::Replaced => {
             world.standbys_mut().report.ghosts += 1;
@@ -212,7 +212,7 @@ pub(super) fn note_missing_answer(
     let Some(process) = standbys.process(node, life) else {
         return;
     };
-    if counts && process.core.is_some() && process.member.last_appended() < first {
+    if counts && process.core.is_some() && process.member.last_appended_number() < first {
         let answer = AppendAnswer::Added;
         let added = JournalAnswer::Appended {
             first,

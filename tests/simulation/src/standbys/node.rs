@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use webfill_scheduler::Core;
 use webfill_scheduler::effects::Committed;
-use webfill_scheduler::frontier::{Applied, apply_commits, open_file, read_applied};
+use webfill_scheduler::frontier::{Applied, apply_commits, open_file, read_applied_position};
 use webfill_scheduler::journal::{
     JournalAnswer, JournalRequest, Member, Progress, ReadCommit, Record,
 };
@@ -66,9 +66,9 @@ impl Node {
         process.is_some_and(|process| process.core.is_some())
     }
 
-    pub(super) fn begin(&mut self, life: u32, plan: &StandbyPlan, now_ms: u64) {
+    pub(super) fn start(&mut self, life: u32, plan: &StandbyPlan, now_ms: u64) {
         let file = open_file(self.folder.path()).expect("its file opens");
-        let Applied { number, epoch } = read_applied(&file).expect("it is a frontier");
+        let Applied { number, epoch } = read_applied_position(&file).expect("it is a frontier");
         self.process = Some(Process {
             life,
             ahead_ms: EPOCH_MS + self.clock_ahead_ms,
@@ -91,7 +91,7 @@ impl Process {
 
     /// Whether all commits of a serving dispatcher are in the journal, and no others behind them.
     pub(super) fn is_at_end(&self, last: u64) -> bool {
-        self.member.is_idle() && self.member.last_appended() == last
+        self.member.is_idle() && self.member.last_appended_number() == last
     }
 
     /// Applies commits to the file of a standby.

@@ -65,7 +65,7 @@ impl StandbySabotage {
                     ..
                 },
             ) if !is_serving && Some(*epoch) < own_epoch => {
-                let skipped = Record::begins(*number, *epoch);
+                let skipped = Record::epoch_start(*number, *epoch);
                 return vec![answer, answer_at_end(vec![skipped])];
             }
             _ => {}

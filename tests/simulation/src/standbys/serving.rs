@@ -32,7 +32,7 @@ impl Process {
 }
 
 /// Opens the core on the file, which is at the journal's end.
-pub(super) fn serve(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
+pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
     let true_ms = world.now_ms;
     let settings = CoreSettings {
         default_delay_ms: world.plan.default_delay_ms as u32,
@@ -194,7 +194,7 @@ fn run_node_turn(
         standbys.deaths_in_turn += 1;
         return journalling::kill_node(world, node, down_ms);
     }
-    let mut number = process.member.last_appended();
+    let mut number = process.member.last_appended_number();
     for changes in &committed.changes {
         number = process.member.add_commit(changes, true_ms);
     }
@@ -267,7 +267,7 @@ fn commit_file_if_due(world: &mut World, node: usize) {
         return;
     }
     if process.hands_over || now_ms >= process.kept_ms + keeps_every_ms {
-        let number = process.member.last_appended();
+        let number = process.member.last_appended_number();
         commit_to_file(core, Applied { number, epoch });
         process.kept_ms = now_ms;
     }
@@ -296,8 +296,9 @@ pub(super) fn release_effects(world: &mut World, node: usize) {
             return;
         };
         let member = &process.member;
-        let is_in_force = endless || member.may_leave(0, now_ms);
-        let is_due = |(number, _): &(u64, Committed)| early || *number <= member.last_appended();
+        let is_in_force = endless || member.can_release_effects(0, now_ms);
+        let is_due =
+            |(number, _): &(u64, Committed)| early || *number <= member.last_appended_number();
         if !is_in_force {
             return;
         }
@@ -341,7 +342,7 @@ fn send_effects(world: &mut World, node: usize, committed: Committed) {
                     epoch,
                     write,
                 };
-                let takes_ms = world.site_states.takes_ms();
+                let takes_ms = world.site_states.draw_delay_ms();
                 world.schedule_in(takes_ms, Event::Standby(gets));
             }
             // As with one dispatcher, these have no effect here.

@@ -34,7 +34,7 @@ impl Worker {
         let url = Url::parse(&task.url).expect("a URL of ours");
         let check = PermissionCheck::begin(&task, &url, false, self.robots_knowledge(), around.now);
         Runner {
-            permit: self.permits.permit(&task),
+            permit: self.permits.issue_permit(&task),
             task,
             stage: RunnerStage::Checking(Box::new(check)),
             request: None,

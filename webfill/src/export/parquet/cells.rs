@@ -52,7 +52,7 @@ impl Cells {
 
     /// Adds a value. Returns its approximate size in bytes, or, if it is of another kind, a description of that kind.
     pub(super) fn push(&mut self, value: &Value) -> Result<usize, String> {
-        let other = || String::from(kind_of(value));
+        let other = || String::from(describe_kind(value));
         let is_of_digits = matches!(self, Cells::Digits(..));
         match self {
             Cells::Integers(levels, kept) => {
@@ -81,7 +81,7 @@ impl Cells {
                 let taken = levels.push(value, kept, |_| Ok(bytes(&text)));
                 taken.map(|beside| beside + length)
             }
-            Cells::Lists(levels, kept) => levels.take_list(value, kept).ok_or_else(other),
+            Cells::Lists(levels, kept) => levels.push_list(value, kept).ok_or_else(other),
         }
     }
 
@@ -125,7 +125,7 @@ impl Levels {
     }
 
     /// Adds a list of texts. `None` if the value is not one.
-    fn take_list(&mut self, value: &Value, kept: &mut Vec<ByteArray>) -> Option<usize> {
+    fn push_list(&mut self, value: &Value, kept: &mut Vec<ByteArray>) -> Option<usize> {
         let items = match value {
             Value::Null => {
                 self.defined.push(MISSING);
@@ -167,7 +167,7 @@ fn bytes(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }
 
-fn kind_of(value: &Value) -> &'static str {
+fn describe_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

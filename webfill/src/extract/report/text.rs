@@ -36,7 +36,7 @@ impl Report {
         }
         lines.push(String::new());
         lines.extend(self.skipped_lines());
-        lines.push(self.end());
+        lines.push(self.closing_line());
         lines.join("\n")
     }
 
@@ -123,7 +123,7 @@ impl Report {
         lines
     }
 
-    fn end(&self) -> String {
+    fn closing_line(&self) -> String {
         let (written, same, values) = (self.written, self.unchanged, self.record_values());
         let (records, fields) = (self.records.0, self.record_fields());
         match self.is_trial {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use webfill_service::Fault;
 
-use super::file::{Line, lines, read};
+use super::file::{Line, read_answers, read_lines};
 use super::listed::{Answer, ListedDoubt};
 use crate::fill::project::Project;
 use crate::fill::review::{self, Decision, ReviewAnswer};
@@ -47,30 +47,30 @@ pub struct Answers {
 
 /// The answers of the project, and those of a file that a person has edited.
 pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
-    let kept: KeptAnswers = read_json(&project.answers())?;
+    let kept: KeptAnswers = read_json(&project.answers_file())?;
     let (reviewed, end) = review::answers_after(project, kept.reviewed)?;
     let mut answers = Answers {
         all: kept.answers,
         reviewed: end,
-        listed: read_json(&project.listed_doubts())?,
-        changed: changed_ms(&project.doubts()),
+        listed: read_json(&project.listed_doubts_file())?,
+        changed: changed_ms(&project.doubts_file()),
         ..Answers::default()
     };
     let changed = edited.map_or(i64::MAX, changed_ms);
     let (before, after): (Vec<_>, Vec<_>) = reviewed.into_iter().partition(|one| one.at <= changed);
-    answers.take_reviewed(before);
+    answers.apply_review_answers(before);
     if let Some(file) = edited {
-        for Answer { doubt, is_accepted } in read(file, &answers.listed)? {
+        for Answer { doubt, is_accepted } in read_answers(file, &answers.listed)? {
             answers.set_answer(doubt, Some(is_accepted));
         }
     }
     // Of two answers the later counts.
     answers.later = after.iter().map(|one| one.doubt.clone()).collect();
-    answers.take_reviewed(after);
-    match answers.unread(project)? {
+    answers.apply_review_answers(after);
+    match answers.count_unread_answers(project)? {
         0 => Ok(answers),
         unread => {
-            let file = project.doubts();
+            let file = project.doubts_file();
             let file = file.display();
             Err(Fault::usage(format!(
                 "{file} holds answers that were not read, {unread} of them: add --doubts {file}, or delete the file"
@@ -99,7 +99,7 @@ pub fn save_answers(project: &Project, answers: &Answers) -> Result<(), Fault> {
         answers: answers.all.clone(),
         reviewed: answers.reviewed,
     };
-    write_json(&project.answers(), &kept)
+    write_json(&project.answers_file(), &kept)
 }
 
 /// Reads a file; a missing one counts as empty. An unreadable one is an error, because its content would be lost.
@@ -123,7 +123,7 @@ impl Answers {
         self.answered.contains(&place)
     }
 
-    fn take_reviewed(&mut self, reviewed: Vec<ReviewAnswer>) {
+    fn apply_review_answers(&mut self, reviewed: Vec<ReviewAnswer>) {
         for one in reviewed {
             let is_accepted = match one.answer {
                 Decision::Accept => Some(true),
@@ -144,12 +144,12 @@ impl Answers {
     }
 
     /// How many answers in the file of doubts were not read. Writing the file again would lose them.
-    pub(super) fn unread(&self, project: &Project) -> Result<usize, Fault> {
-        let file = project.doubts();
+    pub(super) fn count_unread_answers(&self, project: &Project) -> Result<usize, Fault> {
+        let file = project.doubts_file();
         if !file.exists() {
             return Ok(0);
         }
-        let lines = lines(&file).map_err(|fault| {
+        let lines = read_lines(&file).map_err(|fault| {
             Fault::usage(format!(
                 "{}: move it away, doubts are written there",
                 fault.message
@@ -173,7 +173,7 @@ impl Answers {
 }
 
 /// Enters accepted values into the table as known ones, so that this run learns from them. Returns the values to write.
-pub fn apply(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
+pub fn apply_answers(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
     let mut accepted = BTreeMap::new();
     if answers.all.is_empty() {
         return accepted;

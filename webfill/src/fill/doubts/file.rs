@@ -55,8 +55,8 @@ impl Line {
 }
 
 /// Opens a file of doubts, which a spreadsheet may have saved in its own encoding and with its own delimiter.
-pub fn open(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> {
-    let text = webfill_table::text_of(&std::fs::read(file)?);
+pub fn open_doubts(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> {
+    let text = webfill_table::decode_file_text(&std::fs::read(file)?);
     let head = text.lines().next().unwrap_or_default();
     let delimiter = [b';', b'\t']
         .into_iter()
@@ -66,9 +66,9 @@ pub fn open(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> {
         .from_reader(Cursor::new(text)))
 }
 
-pub(super) fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
+pub(super) fn read_lines(file: &Path) -> Result<Vec<Line>, Fault> {
     let unread = |error: String| Fault::usage(format!("cannot read {}: {error}", file.display()));
-    let mut reader = open(file).map_err(|error| unread(error.to_string()))?;
+    let mut reader = open_doubts(file).map_err(|error| unread(error.to_string()))?;
     let heads = reader
         .headers()
         .map_err(|error| unread(error.to_string()))?;
@@ -96,10 +96,13 @@ pub(super) fn lines(file: &Path) -> Result<Vec<Line>, Fault> {
     Ok(lines)
 }
 
-pub(super) fn read(file: &Path, listed: &[ListedDoubt]) -> Result<Vec<Answer>, Fault> {
+pub(super) fn read_answers(file: &Path, listed: &[ListedDoubt]) -> Result<Vec<Answer>, Fault> {
     let shown = file.display();
     let mut answers = Vec::new();
-    for line in lines(file)?.iter().filter(|line| !line.answer.is_empty()) {
+    for line in read_lines(file)?
+        .iter()
+        .filter(|line| !line.answer.is_empty())
+    {
         let refused =
             |why: String| Fault::usage(format!("--doubts {shown}: line {}: {why}", line.number));
         let is_accepted = line.is_accepted().map_err(refused)?;

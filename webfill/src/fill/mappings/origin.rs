@@ -54,7 +54,7 @@ pub struct FieldOrigin {
 impl FieldOrigin {
     /// Whether something on the page speaks against what is read there. Alternatives are only chosen if they read one
     /// value everywhere.
-    pub fn disputes(&self, url: &str, read: &FieldReading) -> bool {
+    pub fn is_disputed(&self, url: &str, read: &FieldReading) -> bool {
         let is_first_of_several = read.values.len() == 1 && read.different > 1;
         // A list may have a value twice.
         let most = read.different.max(read.values.len());

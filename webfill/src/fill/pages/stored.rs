@@ -34,12 +34,12 @@ impl StoredPages {
         if !earlier.is_empty() {
             self.fetched_in.insert(url.to_owned(), earlier.len());
         }
-        let fails = found.may_return();
+        let fails = found.may_succeed_later();
         match fails {
             true => drop(self.failing.insert(url.to_owned())),
             false => drop(self.failing.remove(url)),
         }
-        let is_kept = |former: &StoredPage| !former.may_return();
+        let is_kept = |former: &StoredPage| !former.may_succeed_later();
         if fails && self.pages.get(url).is_some_and(is_kept) {
             return;
         }

@@ -29,10 +29,10 @@ impl Bars<'_> {
                  <span class=\"bar\">{}<span class=\"number\">{} of {}</span></span>\n\
                  <span class=\"bar\">{}</span></div>\n",
                 shorten(name),
-                coverage(share),
+                coverage_bar(share),
                 tally.filled,
                 tally.gaps,
-                self.precision_of(tally, least)
+                self.precision_bar(tally, least)
             );
         }
         let _ = write!(
@@ -54,7 +54,7 @@ impl Bars<'_> {
         ((low * 10.0 - 0.01).floor() / 10.0).clamp(0.0, 0.9)
     }
 
-    fn precision_of(&self, tally: &Tally, least: f64) -> String {
+    fn precision_bar(&self, tally: &Tally, least: f64) -> String {
         let Some(share) = tally.held_out_precision() else {
             return String::from(
                 "<span class=\"none\"></span><span class=\"number\">not measured</span>",
@@ -75,7 +75,7 @@ impl Bars<'_> {
     }
 }
 
-fn coverage(share: f64) -> String {
+fn coverage_bar(share: f64) -> String {
     let percent = share * 100.0;
     format!(
         "<svg viewBox=\"0 0 100 16\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{percent:.1} % filled\">\

@@ -22,7 +22,7 @@ pub fn escape(text: &str) -> String {
     html
 }
 
-fn cut(text: &str) -> (&str, &str) {
+fn truncate_with_mark(text: &str) -> (&str, &str) {
     match text.char_indices().nth(MOST) {
         Some((end, _)) => (&text[..end], "..."),
         None => (text, ""),
@@ -31,14 +31,14 @@ fn cut(text: &str) -> (&str, &str) {
 
 /// A value, cut off if it is long. Its writing direction does not affect the text around it.
 pub fn shorten(text: &str) -> String {
-    let (text, more) = cut(text);
+    let (text, more) = truncate_with_mark(text);
     format!("<bdi>{}{more}</bdi>", escape(text))
 }
 
 /// The words around a value, which is marked.
 pub fn excerpt(around: &str, value: &str) -> String {
-    let (around, more) = cut(around);
-    let value = webfill_values::collapse(value);
+    let (around, more) = truncate_with_mark(around);
+    let value = webfill_values::collapse_white_space(value);
     let marked = match around.split_once(value.as_str()) {
         Some((before, after)) if !value.is_empty() => format!(
             "{}<mark>{}</mark>{}",

@@ -82,7 +82,7 @@ impl Field {
     }
 
     /// Refuses values that a spreadsheet would run as formulas, unless known values are such texts. Pages are foreign.
-    pub(super) fn without_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
+    pub(super) fn refuse_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
         match self.style.is_foreign_formula(&self.join_values(&values)) {
             true => Err(String::from(
                 "a spreadsheet would run it as a formula, and no known value of the column begins so",

@@ -51,7 +51,7 @@ impl Table {
             }
             let fitted = field.fit_values(&change.values, change.is_accepted);
             let fitted = fitted.and_then(|values| match is_delimited {
-                true => field.without_formulas(values),
+                true => field.refuse_formulas(values),
                 false => Ok(values),
             });
             let refusal = match fitted {
@@ -67,8 +67,12 @@ impl Table {
             refused.insert((row, column), refusal);
             None
         };
-        let written =
-            webfill_table::write_changed(&self.path, output, &self.understanding, &mut change);
+        let written = webfill_table::write_changed_table(
+            &self.path,
+            output,
+            &self.understanding,
+            &mut change,
+        );
         let written = written.map_err(Fault::error)?;
         if let Err(fault) = self.require_unchanged() {
             // The output may have values in the wrong rows.

@@ -45,7 +45,7 @@ impl Row {
         self.known.counts().all(|count| count > 0)
     }
 
-    pub fn knows(&self) -> usize {
+    pub fn count_known_fields(&self) -> usize {
         self.known.counts().filter(|count| *count > 0).count()
     }
 }

@@ -63,9 +63,11 @@ impl Style {
                 .flatten(),
             numbers: is_text.then(|| number_style(known)).flatten(),
             is_in_utc: kind == Kind::Time && form::is_in_utc(known),
-            years: (kind == Kind::Date).then(|| form::years(known)).flatten(),
+            years: (kind == Kind::Date)
+                .then(|| form::year_range(known))
+                .flatten(),
             gap_words: GapWords::of_column(some.iter().map(String::as_str)),
-            comma: is_text.then(|| form::comma(known)).flatten(),
+            comma: is_text.then(|| form::comma_style(known)).flatten(),
             casing: is_text.then(|| casing(known)).flatten(),
             clock: is_text.then(|| ClockStyle::of_column(known)).flatten(),
             has_amounts,
@@ -101,7 +103,7 @@ impl Style {
         };
         let value = form::pad_decimals(value, self.decimals);
         let value = form::with_amount_space(value, self.amount_space.as_deref());
-        Ok(form::with_commas(value, self.comma))
+        Ok(form::with_comma_style(value, self.comma))
     }
 
     /// Refuses a value that is unlike the known ones, or incomplete.
@@ -140,5 +142,5 @@ impl Style {
 }
 
 fn is_like_a_formula(text: &str) -> bool {
-    CellStyle::Spreadsheet.text(text) != text
+    CellStyle::Spreadsheet.format_text(text) != text
 }

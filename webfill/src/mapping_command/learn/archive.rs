@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::gathered::{GatheredPage, PageGatherer, Redirects};
@@ -47,7 +47,7 @@ impl Archive {
         let take = |url: Url, answer: ArchivedAnswer| {
             each(url.as_str());
             match (answer.body, answer.payload_digest) {
-                (ArchivedBody::Redirect(location), _) => redirects.add_sent(&url, &location),
+                (ArchivedBody::Redirect(location), _) => redirects.add_location(&url, &location),
                 (ArchivedBody::Elsewhere, Some(digest)) if waiting < MOST_ELSEWHERE => {
                     waiting += 1;
                     let urls: &mut BTreeSet<Url> = elsewhere.entry(digest).or_default();
@@ -102,7 +102,7 @@ impl Archive {
             loop {
                 match reader.next_answer() {
                     Ok(Some(answer)) => {
-                        if let Ok(url) = canonical(&answer.url, None) {
+                        if let Ok(url) = canonical_url(&answer.url, None) {
                             each(url, answer);
                         }
                     }

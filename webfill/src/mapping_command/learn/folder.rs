@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use webfill_service::Fault;
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 
 use super::gathered::{GatheredPage, PageGatherer};
 use crate::mapping_command::golden::{Case, cases_of};
@@ -97,7 +97,12 @@ fn read_list(index: &Path, folder: &Path) -> Result<Vec<FolderPage>, Fault> {
             // This request returned no page.
             continue;
         };
-        let parsed = |value: &Value| value.as_str().map(|url| canonical(url, None)).transpose();
+        let parsed = |value: &Value| {
+            value
+                .as_str()
+                .map(|url| canonical_url(url, None))
+                .transpose()
+        };
         let asked = parsed(&line["url"]).map_err(|refusal| broken(&refusal))?;
         let asked = asked.ok_or_else(|| broken(&"it has no `url`"))?;
         let url = if is_kept {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use webfill_mapping::PageKind;
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::is_document;
 
@@ -38,7 +38,7 @@ pub struct GatheredPage {
 impl GatheredPage {
     /// Decodes a body; `None` if it is not a page that mappings can be learned from.
     pub fn decode(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<GatheredPage> {
-        let kind = charset::media_type(content_type, body);
+        let kind = charset::content_kind(content_type, body);
         if kind == Kind::Unsupported || is_document(content_type, body) {
             return None;
         }
@@ -51,7 +51,7 @@ impl GatheredPage {
     }
 
     /// All URLs that lead to this page.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn urls(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.url.as_str()).chain(self.asked.iter().map(String::as_str))
     }
 }
@@ -68,8 +68,8 @@ impl Redirects {
     }
 
     /// Adds a redirect as sent by a server.
-    pub fn add_sent(&mut self, from: &Url, location: &str) {
-        if let Ok(to) = canonical(location, Some(from)) {
+    pub fn add_location(&mut self, from: &Url, location: &str) {
+        if let Ok(to) = canonical_url(location, Some(from)) {
             self.add(from.as_str(), to.as_str());
         }
     }
@@ -191,7 +191,7 @@ impl<'g> PageGatherer<'g> {
             return;
         }
         let of = self.sites.entry(site(&page.url)).or_default();
-        match page.names().any(|url| (self.is_known)(url)) {
+        match page.urls().any(|url| (self.is_known)(url)) {
             true => of.known += 1,
             false => of.others += 1,
         }
@@ -221,7 +221,7 @@ mod tests {
         let large = (0..10_000).map(|number| page_of("large.example", number));
         let small = (0..5).map(|number| page_of("small.example", number));
         for page in large.chain(small) {
-            if gathering.has_room_or_count(page.names()) {
+            if gathering.has_room_or_count(page.urls()) {
                 gathering.add(page);
             }
         }
@@ -238,7 +238,7 @@ mod tests {
         let mut gathering = PageGatherer::new(&is_known);
         for number in 0..10_000 {
             let page = page(number);
-            if gathering.has_room_or_count(page.names()) {
+            if gathering.has_room_or_count(page.urls()) {
                 gathering.add(page);
             }
         }

@@ -21,7 +21,7 @@ pub fn join(
         .iter()
         .map(|page| join_page(page, records, said))
         .collect();
-    let names: BTreeSet<&str> = pages.iter().flat_map(GatheredPage::names).collect();
+    let names: BTreeSet<&str> = pages.iter().flat_map(GatheredPage::urls).collect();
     if let Some(url) = said.keys().find(|url| !names.contains(url.as_str())) {
         let nearest = nearest_first(url, names);
         let nearest = nearest
@@ -35,7 +35,7 @@ pub fn join(
     let is_known = |page: &Page| !page.known.is_empty() || !page.said.is_empty();
     match joined.iter().any(is_known) {
         true => Ok(joined),
-        false => Err(Fault::error(nothing_known(pages, &joined, records))),
+        false => Err(Fault::error(nothing_known_message(pages, &joined, records))),
     }
 }
 
@@ -45,7 +45,7 @@ pub fn is_any_known(pages: &[GatheredPage], records: &KnownRecords, said: &PageS
         let record = records.find_by_link(name);
         said.contains_key(name) || record.is_some_and(|record| !record.known.is_empty())
     };
-    pages.iter().flat_map(GatheredPage::names).any(is_known)
+    pages.iter().flat_map(GatheredPage::urls).any(is_known)
 }
 
 fn is_usable(name: &str) -> bool {
@@ -83,8 +83,8 @@ fn report_unusable(left_out: BTreeSet<String>) {
 }
 
 fn join_page(page: &GatheredPage, records: &KnownRecords, said: &PageStatements) -> Page {
-    let record = page.names().find_map(|name| records.find_by_link(name));
-    let of_page = page.names().find_map(|name| said.get(name));
+    let record = page.urls().find_map(|name| records.find_by_link(name));
+    let of_page = page.urls().find_map(|name| said.get(name));
     Page {
         url: page.url.clone(),
         kind: page.kind,
@@ -97,7 +97,11 @@ fn join_page(page: &GatheredPage, records: &KnownRecords, said: &PageStatements)
     }
 }
 
-fn nothing_known(pages: &[GatheredPage], joined: &[Page], records: &KnownRecords) -> String {
+fn nothing_known_message(
+    pages: &[GatheredPage],
+    joined: &[Page],
+    records: &KnownRecords,
+) -> String {
     let Some(first) = pages.first() else {
         return String::from("no page to learn from");
     };

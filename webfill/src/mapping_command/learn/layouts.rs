@@ -44,7 +44,7 @@ impl Layouts {
 mod tests {
     use super::*;
 
-    fn added_layouts(known: &str) -> Vec<String> {
+    fn paths_of_other_kinds(known: &str) -> Vec<String> {
         let mut layouts = Layouts::default();
         for (path, sketch) in [("a", "1111"), ("b", "1112"), ("c", "2222"), ("d", "1222")] {
             layouts.add(&format!("https://made.example/{path}"), sketch);
@@ -58,10 +58,10 @@ mod tests {
 
     #[test]
     fn pages_that_resemble_no_known_one_are_of_another_kind() {
-        assert_eq!(added_layouts("/a"), ["/c", "/d"]);
-        assert_eq!(added_layouts("/c"), ["/a", "/b"]);
+        assert_eq!(paths_of_other_kinds("/a"), ["/c", "/d"]);
+        assert_eq!(paths_of_other_kinds("/c"), ["/a", "/b"]);
         assert!(
-            added_layouts("/x").is_empty(),
+            paths_of_other_kinds("/x").is_empty(),
             "of nothing known nothing is said"
         );
     }

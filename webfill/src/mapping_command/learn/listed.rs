@@ -24,13 +24,13 @@ impl ListedRecords {
             false => Vec::new(),
         };
         let rows = pages.iter().map(|page| {
-            let linked = page.names().flat_map(|name| records.find_all_by_link(name));
+            let linked = page.urls().flat_map(|name| records.find_all_by_link(name));
             let linked: BTreeMap<&str, &KnownRecord> =
                 linked.map(|record| (record.id.as_str(), record)).collect();
             if linked.len() >= SEVERAL {
                 return linked.into_values().map(row).collect();
             }
-            let found = records_on(&as_learned(page), &known);
+            let found = records_on(&page_to_learn(page), &known);
             match found.len() >= SEVERAL {
                 true => found.into_iter().map(|at| known[at].clone()).collect(),
                 false => Vec::new(),
@@ -44,7 +44,7 @@ impl ListedRecords {
     }
 
     /// Whether a page lists records.
-    pub fn lists(&self, page: usize) -> bool {
+    pub fn lists_records(&self, page: usize) -> bool {
         !self.0[page].is_empty()
     }
 
@@ -72,7 +72,7 @@ impl ListedRecords {
         task: &Task,
         dataset: Option<&String>,
     ) -> Result<Learned, Fault> {
-        let pages: Vec<Page> = pages.iter().map(as_learned).collect();
+        let pages: Vec<Page> = pages.iter().map(page_to_learn).collect();
         let task = RowsTask {
             dataset: dataset.unwrap_or(&task.name).clone(),
             task: Task {
@@ -92,7 +92,7 @@ fn row(record: &KnownRecord) -> KnownRow {
     }
 }
 
-fn as_learned(page: &GatheredPage) -> Page {
+fn page_to_learn(page: &GatheredPage) -> Page {
     Page {
         url: page.url.clone(),
         kind: page.kind,

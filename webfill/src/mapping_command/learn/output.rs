@@ -25,7 +25,7 @@ pub fn refuse_existing(options: &MappingOutputOptions) -> Result<(), Fault> {
 }
 
 /// The text of a mapping file: one mapping, or a list of several.
-pub fn text(mut mappings: Vec<Value>) -> Result<String, Fault> {
+pub fn format_mappings(mut mappings: Vec<Value>) -> Result<String, Fault> {
     let file = match mappings.len() {
         1 => mappings.remove(0),
         _ => Value::Array(mappings),

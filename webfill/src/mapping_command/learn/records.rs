@@ -96,7 +96,7 @@ impl KnownRecords {
         self.read += 1;
         let seed = match seed {
             Ok(seed) => seed,
-            Err(fault) => return self.report(&fault),
+            Err(fault) => return self.report_fault(&fault),
         };
         let (Some(id), Some(fields)) = (seed.id, seed.fields) else {
             return;
@@ -144,7 +144,7 @@ impl KnownRecords {
         links.flatten().cloned().collect()
     }
 
-    fn report(&mut self, fault: &SeedFault) {
+    fn report_fault(&mut self, fault: &SeedFault) {
         self.faults += 1;
         if self.faults <= FAULTS_SHOWN {
             let place = match &fault.document {
@@ -211,7 +211,7 @@ fn read_collection(
     };
     let dataset = runtime.block_on(plan.open()).map_err(Fault::error)?;
     let rules = DocumentRules {
-        collection: plan.collection(),
+        collection: plan.collection_name(),
         ..DocumentRules::default()
     };
     let mut read = 0;

@@ -37,7 +37,7 @@ pub struct LearnReport<'t> {
 
 impl LearnReport<'_> {
     /// Writes the mapping and reports how it was learned. Nothing is written if nothing was learned.
-    pub fn finish(&self, to: &MappingOutputOptions) -> Result<(), Fault> {
+    pub fn write_and_report(&self, to: &MappingOutputOptions) -> Result<(), Fault> {
         let mappings: Vec<Value> = self
             .learned
             .mappings
@@ -46,7 +46,7 @@ impl LearnReport<'_> {
             .collect();
         let text = match mappings.is_empty() {
             true => None,
-            false => Some(output::text(mappings)?),
+            false => Some(output::format_mappings(mappings)?),
         };
         if let (Some(file), Some(text)) = (&to.output, &text) {
             output::write(file, text)?;
@@ -173,13 +173,13 @@ fn row(field: &FieldReport) -> Vec<String> {
         },
         field.agree.len().to_string(),
         field.disagree.len().to_string(),
-        field.processors.as_ref().map_or_else(nothing, chain),
-        field.runner_up.as_ref().map_or_else(nothing, chain),
+        field.processors.as_ref().map_or_else(nothing, format_chain),
+        field.runner_up.as_ref().map_or_else(nothing, format_chain),
     ]
 }
 
 /// Formats a chain of processors on one line: `xpath //h1/text(), trim`.
-fn chain(processors: &Value) -> String {
+fn format_chain(processors: &Value) -> String {
     let steps = processors.as_array().into_iter().flatten().map(|step| {
         let name = step["type"].as_str().unwrap_or_default();
         let parameters = step["parameters"].as_object().into_iter().flatten();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use webfill_learn::FieldStatement;
 use webfill_service::Fault;
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 use webfill_values::trim;
 
 use crate::cli::MappingLearnOptions;
@@ -19,7 +19,7 @@ pub fn read_statements(options: &MappingLearnOptions) -> Result<PageStatements, 
         ("--correct", &options.correct, false),
         ("--reject", &options.reject, true),
     ] {
-        for (url, field, value) in triples(flag, words)? {
+        for (url, field, value) in parse_triples(flag, words)? {
             let of_page = said.entry(url.clone()).or_default();
             let of_field = of_page.entry(field.clone()).or_default();
             match (is_rejected, value.as_str()) {
@@ -43,13 +43,13 @@ pub fn read_statements(options: &MappingLearnOptions) -> Result<PageStatements, 
 }
 
 /// Splits the words of a flag into URL, field and value. A URL applies to all values up to the next URL.
-fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
+fn parse_triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
     let mut triples = Vec::new();
     let mut url: Option<(String, bool)> = None;
     for word in words {
         if word.starts_with("http://") || word.starts_with("https://") {
             check_used(flag, url.as_ref())?;
-            let parsed = canonical(word, None);
+            let parsed = canonical_url(word, None);
             let parsed =
                 parsed.map_err(|refusal| Fault::usage(format!("{flag} {word}: {refusal}")))?;
             url = Some((parsed.to_string(), false));
@@ -88,7 +88,7 @@ mod tests {
 
     fn parse(words: &[&str]) -> Result<Vec<(String, String, String)>, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        triples("--example", &words).map_err(|fault| fault.message)
+        parse_triples("--example", &words).map_err(|fault| fault.message)
     }
 
     #[test]

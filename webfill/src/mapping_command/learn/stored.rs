@@ -9,7 +9,7 @@ use webfill_store::{
     Bodies, Body, CrawlId, ExportError, ExportFilter, ExportKind, Store, StoreUri,
     open_existing_with_bodies,
 };
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical_url};
 
 use super::gathered::{GatheredPage, PageGatherer, Redirects};
 use super::layouts::Layouts;
@@ -174,7 +174,7 @@ fn read_body(
     if text("content_hash") != Some(&body.content_hash) || is_document {
         return Ok(None);
     }
-    let Ok(url): Result<Url, _> = canonical(url, None) else {
+    let Ok(url): Result<Url, _> = canonical_url(url, None) else {
         return Ok(None);
     };
     let bytes = usize::try_from(body.bytes).map_err(Fault::error)?;

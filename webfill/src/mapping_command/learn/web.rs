@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio::runtime::Runtime;
 use webfill_service::Fault;
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical_url, site};
 
 use super::gathered::{GatheredPage, PageGatherer, Pages};
 use super::records::{KnownRecord, KnownRecords};
@@ -60,7 +60,7 @@ fn choose_links(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<
     for record in records {
         let known = knows(record);
         for link in &record.links {
-            if let Ok(url) = canonical(link, None) {
+            if let Ok(url) = canonical_url(link, None) {
                 by_site.entry(site(&url)).or_default().push((known, link));
             }
         }
@@ -86,9 +86,9 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fa
     let mut fetching = PageProvider::open(&options.web, beside, &sources)?;
     let mut gathering = PageGatherer::new(&|_| true);
     for url in urls {
-        let asked = canonical(url, None).map_err(Fault::usage)?;
-        match fetching.source_of(&asked) {
-            Ok(source) => read(&asked, &source, &mut gathering)?,
+        let asked = canonical_url(url, None).map_err(Fault::usage)?;
+        match fetching.find_or_fetch(&asked) {
+            Ok(source) => gather_page(&asked, &source, &mut gathering)?,
             Err(PageUnavailable::OnTheWeb(reason)) => webfill_service::say!("webfill: {reason}"),
             Err(PageUnavailable::Here(fault)) => return Err(fault),
         }
@@ -99,7 +99,11 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fa
     }
 }
 
-fn read(asked: &Url, source: &Source, gathering: &mut PageGatherer<'_>) -> Result<(), Fault> {
+fn gather_page(
+    asked: &Url,
+    source: &Source,
+    gathering: &mut PageGatherer<'_>,
+) -> Result<(), Fault> {
     let SourcePlace::File(file) = &source.place else {
         return Ok(());
     };

@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use webfill_health::{Alert, split_rows_name};
 use webfill_service::Fault;
 use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
-use webfill_urls::canonical;
+use webfill_urls::canonical_url;
 
 use crate::cli::MappingRepairOptions;
 use crate::feeding::now_ms;
@@ -89,7 +89,7 @@ impl Evidence {
             let changed_at = evidence
                 .changed_at
                 .clone()
-                .ok_or_else(|| no_bound(mapping))?;
+                .ok_or_else(|| unknown_change_time(mapping))?;
             evidence.note_records(&*store).await?;
             evidence.add_values_of_records(&*store, &changed_at).await?;
             evidence
@@ -154,7 +154,7 @@ impl Evidence {
             let text = zstd::bulk::decompress(&sample.text, MOST_TEXT).map_err(|error| {
                 Fault::error(format!("{}: its text is damaged: {error}", sample.url))
             })?;
-            let Ok(url) = canonical(&sample.url, None) else {
+            let Ok(url) = canonical_url(&sample.url, None) else {
                 continue;
             };
             // The text was decoded when it was kept, so it is in UTF-8.
@@ -265,7 +265,7 @@ impl Evidence {
         mapping: &str,
         changed_at: &str,
     ) -> Result<(), Fault> {
-        let wanted: BTreeSet<&str> = self.now.iter().flat_map(GatheredPage::names).collect();
+        let wanted: BTreeSet<&str> = self.now.iter().flat_map(GatheredPage::urls).collect();
         let mut found: Vec<(String, String, Values)> = Vec::new();
         let mut each = |page: Value| {
             let text = |name: &str| page[name].as_str().unwrap_or_default().to_owned();
@@ -299,7 +299,7 @@ impl Evidence {
         let wanted: BTreeSet<String> = self
             .now
             .iter()
-            .flat_map(GatheredPage::names)
+            .flat_map(GatheredPage::urls)
             .map(str::to_owned)
             .collect();
         let is_wanted = |record: &crate::mapping_command::learn::records::KnownRecord| {
@@ -329,7 +329,7 @@ impl Evidence {
     /// The values of this page that were known before the change.
     pub fn known_values_of(&self, page: &GatheredPage) -> Values {
         let mut all = Values::new();
-        for values in page.names().filter_map(|name| self.known.get(name)) {
+        for values in page.urls().filter_map(|name| self.known.get(name)) {
             for (field, values) in values {
                 all.entry(field.clone()).or_insert_with(|| values.clone());
             }
@@ -339,7 +339,7 @@ impl Evidence {
 
     /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.
     pub fn is_sure(&self, page: &GatheredPage, field: &str, known: &[String]) -> bool {
-        let mut names = page.names();
+        let mut names = page.urls();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
@@ -365,7 +365,7 @@ fn collect_records(
     }
 }
 
-fn no_bound(mapping: &str) -> Fault {
+fn unknown_change_time(mapping: &str) -> Fault {
     Fault::usage(format!(
         "unknown time of the change: the alert of mapping {mapping} names no page from after it; name the first crawl after the change with --crawl (run with --keep-bodies)"
     ))

@@ -52,7 +52,9 @@ impl Reader {
             deadline: Some(Instant::now() + PAGE_TIME),
             ..RequestedParts::default()
         };
-        self.engine.extract_as(Some(index), input, wants).ok()
+        self.engine
+            .extract_with_mapping(Some(index), input, wants)
+            .ok()
     }
 
     /// The values on a page; `None` if it could not be read completely, for example within the time limit.

@@ -16,7 +16,7 @@ use crate::mapping_command::golden::{NewCase, name_of};
 use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::output;
 use crate::mapping_command::save::golden_folder;
-use crate::mapping_command::writing::keep_former;
+use crate::mapping_command::writing::make_numbered_copy;
 use crate::stdout::print;
 
 /// The most pages from before and from after the change that become golden cases; also the most values shown for a
@@ -35,7 +35,7 @@ pub struct Repair {
 
 impl Repair {
     /// Reports the changes, and writes them if requested.
-    pub fn finish(
+    pub fn report_and_write(
         &self,
         options: &MappingRepairOptions,
         broken: &BrokenMapping,
@@ -52,7 +52,7 @@ impl Repair {
         let mut written = Vec::new();
         if let Some(file) = to {
             if options.apply {
-                let former = keep_former(file)?;
+                let former = make_numbered_copy(file)?;
                 written.push(format!(
                     "the former mapping is kept as {}",
                     former.display()

@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// Makes readings from letters: `-` is no value, `?` a page that could not be read completely.
-    fn read(values: &str) -> Readings {
+    fn readings_from(values: &str) -> Readings {
         let page = |value: char| match value {
             '?' => None,
             '-' => Some(Values::new()),
@@ -160,8 +160,8 @@ mod tests {
     /// The position in [`ORDERS`] of the chosen order.
     fn chosen_order(former: &str, orders: [&str; 3]) -> Result<usize, String> {
         let trials = Trials {
-            former: read(former),
-            orders: orders.map(read).into(),
+            former: readings_from(former),
+            orders: orders.map(readings_from).into(),
         };
         let (new, old) = ([Value::from("new")], [Value::from("old")]);
         let best = trials.best_order("price", &evidence())?;

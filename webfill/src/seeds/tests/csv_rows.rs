@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn csv_columns_are_id_urls_and_fields() {
     let content = "\u{feff}id, Name ,URL,city\n7,\"Ada, Countess\nof Lovelace\",https://a.example/ https://b.example/,\n";
-    let seed = seed("people.csv", content);
+    let seed = read_only_seed("people.csv", content);
     assert_eq!((seed.line, seed.id.as_deref()), (2, Some("7")));
     assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
     let fields = json!({"Name": "Ada, Countess\nof Lovelace", "city": null});
@@ -16,10 +16,13 @@ fn csv_columns_are_id_urls_and_fields() {
 #[test]
 fn blank_cells_are_empty_and_blanks_around_ids_and_urls_are_none_of_them() {
     let content = "id, url, name, city\n 1, http://a.example/a, , \u{a0}\u{200b}\n2,http://b.example/,\" \", Bonn\n";
-    for (seed, (id, url, want)) in read("people.csv", content.as_bytes()).into_iter().zip([
-        ("1", "http://a.example/a", vec!["name", "city"]),
-        ("2", "http://b.example/", vec!["name"]),
-    ]) {
+    for (seed, (id, url, want)) in read_seeds("people.csv", content.as_bytes())
+        .into_iter()
+        .zip([
+            ("1", "http://a.example/a", vec!["name", "city"]),
+            ("2", "http://b.example/", vec!["name"]),
+        ])
+    {
         let seed = seed.unwrap();
         assert_eq!(seed.id.as_deref(), Some(id));
         assert_eq!(
@@ -42,10 +45,10 @@ fn a_blank_within_one_url_belongs_to_it() {
             vec!["http://a.example/?q=x%20y", "http://b.example/"],
         ),
     ] {
-        let seed = seed("s.csv", &format!("id,url,name\n1,{cell},\n"));
+        let seed = read_only_seed("s.csv", &format!("id,url,name\n1,{cell},\n"));
         assert_eq!(seed.urls, urls, "{cell}");
     }
-    let seed = seed(
+    let seed = read_only_seed(
         "s.csv",
         "id,urls,name\n1,http://a.example/1 http://a.example/2,\n",
     );
@@ -54,14 +57,14 @@ fn a_blank_within_one_url_belongs_to_it() {
 
 #[test]
 fn texts_that_look_like_nothing_are_texts_and_exported_lists_are_lists() {
-    let typed = seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
+    let typed = read_only_seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
     let fields = json!({"a": "null", "b": "[]", "c": "NaN"});
     assert_eq!(
         (Value::Object(typed.fields.unwrap()), typed.want.len()),
         (fields, 0)
     );
     let written = "id,a,b,c,d,missing,resolved_at,dataset,urls\n1,[],\"\"\"[]\"\"\",null,\"[\"\"x\"\"]\",[],,d,http://a.example/\n";
-    let exported = seed("s.csv", written);
+    let exported = read_only_seed("s.csv", written);
     let fields = json!({"a": [], "b": "[]", "c": "null", "d": ["x"]});
     assert_eq!(Value::Object(exported.fields.unwrap()), fields);
 }
@@ -95,8 +98,8 @@ fn csv_cells_are_those_that_the_csv_crate_reads() {
 #[test]
 fn a_broken_csv_row_costs_no_other_row() {
     let content = "id,url,name\n1,https://a.example/\n2,https://b.example/,\n3,,x\n4,\"https://c.example/,\n5,https://d.example/,x\n6,\"https://e.example/\",\"a\"\"b\"\n7,https://f.example/,x,y\n";
-    let seeds = read("s.csv", content.as_bytes());
-    assert_eq!(faults(&seeds), [2, 4, 5, 8]);
+    let seeds = read_seeds("s.csv", content.as_bytes());
+    assert_eq!(fault_lines(&seeds), [2, 4, 5, 8]);
     let expected = [
         (3, "https://b.example/"),
         (6, "https://d.example/"),
@@ -120,8 +123,8 @@ fn a_quote_that_is_never_closed_costs_one_row() {
         .map(|n| format!("https://a.example/{n},x\n"))
         .collect();
     let content = format!("url,name\nhttps://a.example/,\"open\n{rows}");
-    let seeds = read("s.csv", content.as_bytes());
-    assert_eq!(faults(&seeds), [2]);
+    let seeds = read_seeds("s.csv", content.as_bytes());
+    assert_eq!(fault_lines(&seeds), [2]);
     assert_eq!(seeds[0].as_ref().unwrap_err().reason, "unclosed quote");
     assert_eq!(urls(&seeds).len(), 5_000);
 }
@@ -130,8 +133,8 @@ fn a_quote_that_is_never_closed_costs_one_row() {
 fn a_quote_that_is_not_closed_swallows_no_quoted_row() {
     let content =
         "url,name\nhttps://a.example/,\"open\nhttps://b.example/,\"x\"\nhttps://c.example/,\n";
-    let seeds = read("s.csv", content.as_bytes());
-    assert_eq!(faults(&seeds), [2]);
+    let seeds = read_seeds("s.csv", content.as_bytes());
+    assert_eq!(fault_lines(&seeds), [2]);
     assert_eq!(
         urls(&seeds),
         [(3, "https://b.example/"), (4, "https://c.example/")]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_store::{MappingCounts, RowFieldCounts, RowTotals};
 
-use super::{FIELDS_SHOWN, Findings, pages, round_share, share, write_more};
+use super::{FIELDS_SHOWN, Findings, format_page_count, round_share, share, write_more};
 use crate::summary::printing::escape_and_shorten;
 
 impl Findings {
@@ -53,7 +53,7 @@ impl Findings {
                 "  rows      {} of dataset {}, from {}: {}",
                 totals.rows,
                 escape_and_shorten(dataset),
-                pages(totals.pages),
+                format_page_count(totals.pages),
                 describe_results(totals)
             );
             let before = self.rows_before(mapping, dataset);
@@ -88,12 +88,15 @@ fn describe_results(totals: &RowTotals) -> String {
         ));
     }
     if totals.pages_without > 0 {
-        parts.push(format!("{} without rows", pages(totals.pages_without)));
+        parts.push(format!(
+            "{} without rows",
+            format_page_count(totals.pages_without)
+        ));
     }
     if totals.cut_pages > 0 {
         parts.push(format!(
             "{} cut at a limit (see extraction_warning in the log)",
-            pages(totals.cut_pages)
+            format_page_count(totals.cut_pages)
         ));
     }
     parts.join(", ")

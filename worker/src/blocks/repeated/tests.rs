@@ -12,7 +12,7 @@ use crate::blocks::Sample;
 const CHALLENGE: &str = "<p>Hold on.</p><script>document.cookie = run()</script>";
 
 /// Notes a page. Returns `None` without a sign; otherwise whether the sign proves a block.
-fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
+fn note_page(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
     let url = Url::parse(&format!("https://{site}/{path}")).unwrap();
     let response = Response {
         status: 200,
@@ -33,7 +33,8 @@ const BLOCKED: Option<bool> = Some(true);
 fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();
-    let noted = numbered.map(|(n, body)| note(&mut pages, "site.example", &n.to_string(), body));
+    let noted =
+        numbered.map(|(n, body)| note_page(&mut pages, "site.example", &n.to_string(), body));
     noted.collect()
 }
 
@@ -111,7 +112,7 @@ fn a_site_of_short_pages_is_suspected_a_few_times_only() {
 fn one_url_asked_for_again_and_again_is_one_url() {
     let mut pages = RepeatedPages::default();
     let paths = ["", "index.html", "", "", "index.php"];
-    let noted = paths.map(|path| note(&mut pages, "site.example", path, CHALLENGE));
+    let noted = paths.map(|path| note_page(&mut pages, "site.example", path, CHALLENGE));
     assert_eq!(noted, [SUSPECTED, None, None, None, None]);
 }
 
@@ -128,7 +129,10 @@ fn a_task_that_may_not_wait_gets_its_page() {
         is_html: true,
     };
     assert_eq!(pages.note_answer("site.example", &response, false), None);
-    assert_eq!(note(&mut pages, "site.example", "2", CHALLENGE), BLOCKED);
+    assert_eq!(
+        note_page(&mut pages, "site.example", "2", CHALLENGE),
+        BLOCKED
+    );
 }
 
 #[test]
@@ -221,20 +225,23 @@ fn no_healthy_sample_that_stands_for_an_application_or_a_form_counts() {
 fn sites_are_kept_apart_and_their_number_is_bounded() {
     let mut pages = RepeatedPages::default();
     for path in ["1", "2"] {
-        note(&mut pages, "first.example", path, CHALLENGE);
+        note_page(&mut pages, "first.example", path, CHALLENGE);
     }
     let others = (0..MOST_SITES).map(|n| format!("{n}.example"));
     for site in others {
-        assert_eq!(note(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
+        assert_eq!(note_page(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
     }
-    assert_eq!(note(&mut pages, "first.example", "9", CHALLENGE), BLOCKED);
+    assert_eq!(
+        note_page(&mut pages, "first.example", "9", CHALLENGE),
+        BLOCKED
+    );
     let others = (0..5 * MOST_SITES).map(|n| format!("{n}.test"));
     for site in others {
-        assert_eq!(note(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
+        assert_eq!(note_page(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
         assert!(pages.recent.len() <= MOST_SITES && pages.older.len() <= MOST_SITES);
     }
     assert_eq!(
-        note(&mut pages, "first.example", "10", CHALLENGE),
+        note_page(&mut pages, "first.example", "10", CHALLENGE),
         SUSPECTED
     );
 }

@@ -89,7 +89,7 @@ impl Branches {
                 continue;
             }
             for (at, number) in folded.numbers.into_iter().enumerate() {
-                let counts = self.is_counter(hash(&(place, at)), number);
+                let counts = self.note_number(hash(&(place, at)), number);
                 is_new |= features.insert(hash(&(place, at, number))) && !counts;
             }
         }
@@ -103,7 +103,7 @@ impl Branches {
     }
 
     /// Whether a number is a counter, which rises with each page.
-    fn is_counter(&mut self, place: u64, number: &str) -> bool {
+    fn note_number(&mut self, place: u64, number: &str) -> bool {
         let Ok(number) = number.replace(',', "").parse::<f64>() else {
             return false;
         };
@@ -115,7 +115,7 @@ impl Branches {
     }
 
     /// Whether a page links to pages, at addresses of another shape, that may have something new.
-    pub(super) fn leads_on(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
+    pub(super) fn note_links(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let mut leads_on = false;
         for link in page.links {
             let Ok(url) = Url::parse(link).or_else(|_| page.url.join(link)) else {

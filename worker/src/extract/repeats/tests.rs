@@ -13,7 +13,7 @@ fn first_repetition(pages: impl Iterator<Item = (String, String)>) -> Option<usi
             fields: None,
             links: &[],
         };
-        repeats.repetition(&page).is_some()
+        repeats.find_repetition(&page).is_some()
     });
     pages.position(|is_repetition| is_repetition)
 }

@@ -1,7 +1,7 @@
 //! The words by which pages are compared: which ones are significant, and which change from request to request
 //! (times, counters, tokens) or with the address (page numbers, months).
 
-use webfill_values::with_english_names;
+use webfill_values::translate_names;
 
 /// Replaces words that do not distinguish pages.
 pub(super) const FOLDED: &str = "#";
@@ -88,8 +88,7 @@ fn trim_punctuation(word: &str) -> &str {
 /// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
     // A name changes when it is translated to English: at least its first letter becomes a capital.
-    word.len() <= 24
-        && (with_english_names(word, "%B") != word || with_english_names(word, "%A") != word)
+    word.len() <= 24 && (translate_names(word, "%B") != word || translate_names(word, "%A") != word)
 }
 
 fn is_of_server(word: &str) -> bool {

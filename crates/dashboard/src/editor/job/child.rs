@@ -130,7 +130,7 @@ fn copy_as_json(page: &Page) -> Value {
         PageKind::Html | PageKind::Xml => {
             let document = page.document();
             let mut made = copy(&document, Bounds::default());
-            made.is_cut |= document.truncated().is_some();
+            made.is_cut |= document.truncation().is_some();
             made
         }
         PageKind::Json | PageKind::Text => copy_of_text(&page.text, Bounds::default()),

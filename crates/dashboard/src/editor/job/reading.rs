@@ -99,8 +99,10 @@ pub(super) fn extract(
         ..RequestedParts::default()
     };
     let extraction = match &page.metadata {
-        Some(metadata) => engine.extract_document_as(Some(index), page.input(), metadata, wants),
-        None => engine.extract_as(Some(index), page.input(), wants),
+        Some(metadata) => {
+            engine.extract_document_with_mapping(Some(index), page.input(), metadata, wants)
+        }
+        None => engine.extract_with_mapping(Some(index), page.input(), wants),
     };
     extraction.map_err(|error| error.to_string())
 }
@@ -149,7 +151,10 @@ pub(super) fn build_engine(
         .find_by_name(mapping)
         .ok_or_else(|| format!("unknown mapping {mapping}"))?;
     let memory = usize::try_from(MEMORY_BYTES / 2).unwrap_or(usize::MAX);
-    Ok((Engine::new(Arc::new(set), Limits::within(memory)), index))
+    Ok((
+        Engine::new(Arc::new(set), Limits::with_memory(memory)),
+        index,
+    ))
 }
 
 /// Cuts a value for people.

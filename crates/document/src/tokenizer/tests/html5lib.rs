@@ -23,14 +23,14 @@ fn the_cases_of_html5lib_are_read_as_they_say() {
         let cases: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         // The cases of xmlViolation.test are about XML trees.
         for case in cases["tests"].as_array().into_iter().flatten() {
-            passed += check(case);
+            passed += check_case(case);
         }
     }
     assert!(passed > 6_000, "only {passed} cases");
 }
 
 /// Checks a case. Returns the number of initial states in which it was read.
-fn check(case: &Value) -> usize {
+fn check_case(case: &Value) -> usize {
     let case = match case["doubleEscaped"].as_bool() {
         Some(true) => unescape_case(case),
         _ => Some(case.clone()),
@@ -71,7 +71,7 @@ fn read(page: &str, state: &str, element: &str) -> Vec<Value> {
         "RAWTEXT state" => tokens(page, Content::Rawtext, element),
         "Script data state" => tokens(page, Content::Script, element),
         "PLAINTEXT state" => tokens(page, Content::Plaintext, element),
-        "CDATA section state" => within_cdata(page),
+        "CDATA section state" => tokens_within_cdata(page),
         _ => panic!("{state} is unknown"),
     };
     let mut written: Vec<Value> = Vec::new();
@@ -89,7 +89,7 @@ fn read(page: &str, state: &str, element: &str) -> Vec<Value> {
     written
 }
 
-fn within_cdata(page: &str) -> Vec<Token> {
+fn tokens_within_cdata(page: &str) -> Vec<Token> {
     let page = format!("<![CDATA[{}", page.trim_start_matches('\u{feff}'));
     let listener = Listener {
         is_foreign: true,

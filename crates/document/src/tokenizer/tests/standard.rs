@@ -6,7 +6,7 @@ use super::super::Content;
 use super::tokens;
 
 /// The tokens in a notation of their own, which shows where each begins: `<name key=[value] />`.
-fn read(page: &str, content: Content, element: &str) -> String {
+fn format_tokens(page: &str, content: Content, element: &str) -> String {
     tokens(page, content, element)
         .iter()
         .map(format_token)
@@ -47,7 +47,7 @@ fn format_tag(tag: &Tag) -> String {
 
 fn assert_all_read(cases: &[(&str, &str)], content: Content, element: &str) {
     for (page, expected) in cases {
-        assert_eq!(read(page, content, element), *expected, "{page:?}");
+        assert_eq!(format_tokens(page, content, element), *expected, "{page:?}");
     }
 }
 

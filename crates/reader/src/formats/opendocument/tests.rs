@@ -47,7 +47,7 @@ fn package(row: &str) -> Vec<u8> {
 
 #[test]
 fn text_is_what_a_reader_sees() {
-    let rows = table::rows(include_str!("../../../tests/data/odt.tsv"));
+    let rows = table::parse_rows(include_str!("../../../tests/data/odt.tsv"));
     assert!(rows.len() >= 100, "{}", rows.len());
     let mut wrong = Vec::new();
     for [row, expected] in &rows {

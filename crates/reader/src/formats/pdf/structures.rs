@@ -13,7 +13,7 @@ const BY_FLATE: &str = "789c730a51d0773354303452084953303250303550084951d048cfcf
 const BY_FLATE_WITH_PREDICTOR: &str = "789c013600c9ff024254202f4631203102f0cc3437da0110ef020310ccee44eef847023a3f44cc1045500d02b1f90152f1c4a8e0024ab8e0e2bbf700cc0bc716b0";
 const IN_BASE_85: &str = "6<#'\\7PQ#?1*BP.+>PVn2)$.PA0<:5Df9//FCf]=+D>>,ALSa$C*5rE~>";
 
-fn bytes_of(digits: &str) -> Vec<u8> {
+fn decode_hex(digits: &str) -> Vec<u8> {
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
     (0..digits.len()).step_by(2).map(byte).collect()
 }
@@ -28,7 +28,7 @@ fn text_stream(dictionary: &str) -> Vec<u8> {
 }
 
 /// A file with a page (object 3), its contents (4) and its font (5). `others` are added, or replace some of these.
-fn file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
+fn build_file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut objects: Vec<(usize, Vec<u8>)> = vec![
         (1, b"<< /Type /Catalog /Pages 2 0 R >>".to_vec()),
         (2, b"<< /Type /Pages /Count 1 /Kids [3 0 R] >>".to_vec()),
@@ -63,52 +63,52 @@ fn file(page: &str, others: &[(usize, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-fn page() -> String {
+fn page_entries() -> String {
     format!("{SIZE} {FONTS}")
 }
 
 fn file_with(others: &[(usize, Vec<u8>)]) -> Vec<u8> {
-    file(&page(), others)
+    build_file(&page_entries(), others)
 }
 
-fn with_content(data: &[u8], entries: &str) -> Vec<u8> {
+fn file_with_content(data: &[u8], entries: &str) -> Vec<u8> {
     file_with(&[(4, stream(data, entries))])
 }
 
-fn with_pages(entries: &str) -> Vec<u8> {
+fn file_with_page_tree(entries: &str) -> Vec<u8> {
     file_with(&[(2, entries.as_bytes().to_vec())])
 }
 
-fn sizes() -> Vec<(&'static str, Vec<u8>)> {
+fn size_cases() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("as usual", file_with(&[])),
-        ("no size", file(FONTS, &[])),
+        ("no size", build_file(FONTS, &[])),
         (
             "a size of two numbers",
-            file(&format!("/MediaBox [0 0] {FONTS}"), &[]),
+            build_file(&format!("/MediaBox [0 0] {FONTS}"), &[]),
         ),
         (
             "a size of names",
-            file(&format!("/MediaBox [/A /B /C /D] {FONTS}"), &[]),
+            build_file(&format!("/MediaBox [/A /B /C /D] {FONTS}"), &[]),
         ),
         (
             "a size of null",
-            file(&format!("/MediaBox null {FONTS}"), &[]),
+            build_file(&format!("/MediaBox null {FONTS}"), &[]),
         ),
         (
             "a size upside down",
-            file(&format!("/MediaBox [200.5 100.5 -0.0 0] {FONTS}"), &[]),
+            build_file(&format!("/MediaBox [200.5 100.5 -0.0 0] {FONTS}"), &[]),
         ),
         (
             "a size elsewhere",
-            file(
+            build_file(
                 &format!("/MediaBox 6 0 R {FONTS}"),
                 &[(6, b"[0 0 200 100]".to_vec())],
             ),
         ),
         (
             "size and fonts of the parent",
-            file(
+            build_file(
                 "",
                 &[(
                     2,
@@ -119,12 +119,12 @@ fn sizes() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "a turned page",
-            file(&format!("{} /Rotate 90", page()), &[]),
+            build_file(&format!("{} /Rotate 90", page_entries()), &[]),
         ),
     ]
 }
 
-fn trees() -> Vec<(&'static str, Vec<u8>)> {
+fn tree_cases() -> Vec<(&'static str, Vec<u8>)> {
     let page_without =
         |entries: &str| format!("<< {entries} /Contents 4 0 R {SIZE} {FONTS} >>").into_bytes();
     let parts = |first: &str, second: &str| {
@@ -139,7 +139,7 @@ fn trees() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         (
             "its own grandparent",
-            file(
+            build_file(
                 FONTS,
                 &[(
                     2,
@@ -149,23 +149,23 @@ fn trees() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "its own descendant",
-            with_pages("<< /Type /Pages /Count 1 /Kids [3 0 R 2 0 R] >>"),
+            file_with_page_tree("<< /Type /Pages /Count 1 /Kids [3 0 R 2 0 R] >>"),
         ),
         (
             "a page twice",
-            with_pages("<< /Type /Pages /Count 2 /Kids [3 0 R 3 0 R] >>"),
+            file_with_page_tree("<< /Type /Pages /Count 2 /Kids [3 0 R 3 0 R] >>"),
         ),
         (
             "kids that are none",
-            with_pages("<< /Type /Pages /Count 3 /Kids [null 3 0 R 99 0 R] >>"),
+            file_with_page_tree("<< /Type /Pages /Count 3 /Kids [null 3 0 R 99 0 R] >>"),
         ),
         (
             "a wrong count",
-            with_pages("<< /Type /Pages /Count 0 /Kids [3 0 R] >>"),
+            file_with_page_tree("<< /Type /Pages /Count 0 /Kids [3 0 R] >>"),
         ),
         (
             "pages without type",
-            with_pages("<< /Count 1 /Kids [3 0 R] >>"),
+            file_with_page_tree("<< /Count 1 /Kids [3 0 R] >>"),
         ),
         (
             "a page without type",
@@ -182,7 +182,7 @@ fn trees() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn text_filters() -> Vec<(&'static str, Vec<u8>)> {
+fn text_filter_cases() -> Vec<(&'static str, Vec<u8>)> {
     let run_lengths = {
         let (first, rest) = CONTENT.split_at(20);
         let mut data = vec![19];
@@ -201,40 +201,46 @@ fn text_filters() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         (
             "run lengths",
-            with_content(&run_lengths, "/Filter /RunLengthDecode"),
+            file_with_content(&run_lengths, "/Filter /RunLengthDecode"),
         ),
-        ("RL", with_content(&run_lengths, "/Filter [/RL]")),
+        ("RL", file_with_content(&run_lengths, "/Filter [/RL]")),
         (
             "hexadecimal",
-            with_content(format!("{digits}>").as_bytes(), "/Filter /ASCIIHexDecode"),
+            file_with_content(format!("{digits}>").as_bytes(), "/Filter /ASCIIHexDecode"),
         ),
         (
             "AHx without an end",
-            with_content(digits.as_bytes(), "/Filter /AHx"),
+            file_with_content(digits.as_bytes(), "/Filter /AHx"),
         ),
         (
             "base 85",
-            with_content(IN_BASE_85.as_bytes(), "/Filter /ASCII85Decode"),
+            file_with_content(IN_BASE_85.as_bytes(), "/Filter /ASCII85Decode"),
         ),
         (
             "base 85 with signs",
-            with_content(
+            file_with_content(
                 format!("<~{IN_BASE_85}").as_bytes(),
                 "/Filter /ASCII85Decode",
             ),
         ),
-        ("A85", with_content(IN_BASE_85.as_bytes(), "/Filter /A85")),
+        (
+            "A85",
+            file_with_content(IN_BASE_85.as_bytes(), "/Filter /A85"),
+        ),
     ]
 }
 
-fn compression() -> Vec<(&'static str, Vec<u8>)> {
-    let flate = bytes_of(BY_FLATE);
+fn compression_cases() -> Vec<(&'static str, Vec<u8>)> {
+    let flate = decode_hex(BY_FLATE);
     let cut = &flate[..flate.len() - 6];
     let digits_of_flate: String = flate.iter().map(|byte| format!("{byte:02x}")).collect();
     vec![
-        ("LZW", with_content(&bytes_of(BY_LZW), "/Filter /LZWDecode")),
-        ("Flate", with_content(&flate, "/Filter /FlateDecode")),
-        ("Fl", with_content(&flate, "/Filter [/Fl]")),
+        (
+            "LZW",
+            file_with_content(&decode_hex(BY_LZW), "/Filter /LZWDecode"),
+        ),
+        ("Flate", file_with_content(&flate, "/Filter /FlateDecode")),
+        ("Fl", file_with_content(&flate, "/Filter [/Fl]")),
         (
             "a filter elsewhere",
             file_with(&[
@@ -244,30 +250,30 @@ fn compression() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "two filters",
-            with_content(
+            file_with_content(
                 digits_of_flate.as_bytes(),
                 "/Filter [/ASCIIHexDecode /FlateDecode]",
             ),
         ),
         (
             "a predictor",
-            with_content(
-                &bytes_of(BY_FLATE_WITH_PREDICTOR),
+            file_with_content(
+                &decode_hex(BY_FLATE_WITH_PREDICTOR),
                 "/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 8 >>",
             ),
         ),
         (
             "a predictor in a list",
-            with_content(
-                &bytes_of(BY_FLATE_WITH_PREDICTOR),
+            file_with_content(
+                &decode_hex(BY_FLATE_WITH_PREDICTOR),
                 "/Filter [/FlateDecode] /DecodeParms [<< /Predictor 12 /Columns 8 >>]",
             ),
         ),
-        ("cut off", with_content(cut, "/Filter /FlateDecode")),
+        ("cut off", file_with_content(cut, "/Filter /FlateDecode")),
     ]
 }
 
-fn lengths() -> Vec<(&'static str, Vec<u8>)> {
+fn length_cases() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("no length", file_with(&[(4, text_stream(""))])),
         (
@@ -291,7 +297,14 @@ fn lengths() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn the_text_of_a_page_does_not_depend_on_how_it_is_stored() {
-    let cases = [sizes(), trees(), text_filters(), compression(), lengths()].concat();
+    let cases = [
+        size_cases(),
+        tree_cases(),
+        text_filter_cases(),
+        compression_cases(),
+        length_cases(),
+    ]
+    .concat();
     let mut wrong = Vec::new();
     for (what, bytes) in cases {
         let read = read(&bytes, 1 << 16).map(|content| (content.text, content.unread));
@@ -304,12 +317,12 @@ fn the_text_of_a_page_does_not_depend_on_how_it_is_stored() {
 
 #[test]
 fn unreadable_files_are_reported() {
-    let without_fonts = file(SIZE, &[]);
+    let without_fonts = build_file(SIZE, &[]);
     assert!(matches!(
         read(&without_fonts, 1 << 16),
         Err(Trouble::Broken(_))
     ));
-    let unknown = with_content(b"\x01\x02", "/Filter /JBIG2Decode");
+    let unknown = file_with_content(b"\x01\x02", "/Filter /JBIG2Decode");
     assert_eq!(
         read(&unknown, 1 << 16).map(|content| content.text),
         Ok(String::new())

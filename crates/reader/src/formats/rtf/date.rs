@@ -13,7 +13,7 @@ impl Date {
         }
     }
 
-    pub(super) fn iso(&self) -> Option<String> {
+    pub(super) fn to_iso(&self) -> Option<String> {
         let [year, month, day, hour, minute] = self.0;
         let is_date =
             (1..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);

@@ -58,7 +58,10 @@ pub(super) struct Group {
 impl Destination {
     /// The destination that a control word begins within this part of the document, if any, and the part to which its
     /// text belongs.
-    pub(super) fn begun_by(word: &str, within: Part) -> Option<(Destination, Option<Part>)> {
+    pub(super) fn from_control_word(
+        word: &str,
+        within: Part,
+    ) -> Option<(Destination, Option<Part>)> {
         Some(match word {
             "title" => (Destination::Title, None),
             "author" => (Destination::Author, None),

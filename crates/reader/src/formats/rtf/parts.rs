@@ -36,7 +36,7 @@ impl Parts {
     }
 
     /// Ends a piece of a part: one header, for example.
-    pub(super) fn end(&mut self, part: Part) -> Result<(), Trouble> {
+    pub(super) fn end_piece(&mut self, part: Part) -> Result<(), Trouble> {
         self.writer(part).end_paragraph();
         let Some(margin) = self.margins.iter_mut().find(|margin| margin.part == part) else {
             return Ok(());

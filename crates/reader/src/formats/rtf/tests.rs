@@ -1,5 +1,5 @@
 use super::*;
-use crate::formats::table::rows;
+use crate::formats::table::parse_rows;
 
 fn text(rtf: &[u8]) -> String {
     read(rtf, 10_000).unwrap().text
@@ -7,7 +7,7 @@ fn text(rtf: &[u8]) -> String {
 
 #[test]
 fn text_is_what_a_reader_sees() {
-    let rows = rows(include_str!("../../../tests/data/rtf.tsv"));
+    let rows = parse_rows(include_str!("../../../tests/data/rtf.tsv"));
     assert!(rows.len() >= 100, "{}", rows.len());
     let mut wrong = Vec::new();
     for [rtf, expected] in &rows {

@@ -105,12 +105,13 @@ impl Story<'_> {
             Token::Begin(name, _) if self.in_aside > 0 || is_aside(name) => self.in_aside += 1,
             Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
             Token::Begin(name, attributes) => {
-                self.begin(name, attributes, is_on(token))?;
-                self.formula.begin(name, attributes, self.frames.writer())?;
+                self.begin_element(name, attributes, is_on(token))?;
+                self.formula
+                    .begin_element(name, attributes, self.frames.writer())?;
             }
             Token::End(name) => {
-                self.end(name)?;
-                self.formula.end(name, self.frames.writer())?;
+                self.end_element(name)?;
+                self.formula.end_element(name, self.frames.writer())?;
             }
             Token::Text(part) => {
                 if let Some((text, _)) = &mut self.place.run.text {
@@ -121,7 +122,12 @@ impl Story<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, name: &str, attributes: &Attributes<'_>, on: bool) -> Result<(), Trouble> {
+    fn begin_element(
+        &mut self,
+        name: &str,
+        attributes: &Attributes<'_>,
+        on: bool,
+    ) -> Result<(), Trouble> {
         let value = || attributes.get("val").unwrap_or_default();
         let properties = self.place.in_paragraph_properties;
         match name {
@@ -182,7 +188,10 @@ impl Story<'_> {
                 if let Some("begin") = attributes.get("fldCharType").as_deref() {
                     self.fields.push(Field::default());
                 } else if let Some("separate") = attributes.get("fldCharType").as_deref() {
-                    self.fields.last_mut().into_iter().for_each(Field::separate);
+                    self.fields
+                        .last_mut()
+                        .into_iter()
+                        .for_each(Field::mark_separated);
                 } else if let Some(text) = self.fields.pop().and_then(Field::into_shown_text) {
                     self.push(&text)?;
                 }
@@ -203,7 +212,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    fn end(&mut self, name: &str) -> Result<(), Trouble> {
+    fn end_element(&mut self, name: &str) -> Result<(), Trouble> {
         match name {
             "pPr" => self.place.in_paragraph_properties = false,
             "t" => {

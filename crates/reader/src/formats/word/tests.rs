@@ -156,7 +156,7 @@ impl PackageStyle {
 
 #[test]
 fn text_is_what_a_reader_sees() {
-    let rows = table::rows(include_str!("../../../tests/data/docx.tsv"));
+    let rows = table::parse_rows(include_str!("../../../tests/data/docx.tsv"));
     assert!(rows.len() >= 100, "{}", rows.len());
     let mut wrong = Vec::new();
     for [row, expected] in &rows {

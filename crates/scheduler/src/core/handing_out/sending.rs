@@ -17,7 +17,7 @@ pub(super) fn send_tasks(
     if leased.is_empty() {
         return Ok(());
     }
-    let Some((peer, session)) = cx.dispatch.fleet.peer(&grant.supervisor) else {
+    let Some((peer, session)) = cx.dispatch.fleet.peer_and_session(&grant.supervisor) else {
         return Ok(());
     };
     let site = cx.dispatch.schedule.site_name(grant.site);
@@ -33,7 +33,7 @@ pub(super) fn send_tasks(
     let mut crawls = Vec::new();
     let mut tasks = Vec::with_capacity(leased.len());
     for task in leased {
-        log_leased(cx, grant, &task)?;
+        log_leased_task(cx, grant, &task)?;
         if cx
             .dispatch
             .fleet
@@ -81,7 +81,7 @@ fn task_message(cx: &Context, grant: &Grant, site: &str, task: Leased) -> Task {
     }
 }
 
-fn log_leased(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(), FrontierError> {
+fn log_leased_task(cx: &mut Context, grant: &Grant, task: &Leased) -> Result<(), FrontierError> {
     if journey::is_logged() {
         tracing::debug!(
             target: JOURNEY,

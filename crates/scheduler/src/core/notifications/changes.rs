@@ -93,7 +93,7 @@ impl Notifications {
 
     /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
     /// time of the start is kept until the store has named the position, which may take long if the store is away.
-    pub(super) fn start_or_stop_changes(
+    pub(super) fn start_or_stop_change_reports(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -139,11 +139,7 @@ impl Notifications {
     }
 
     /// Notes that pages of a watch have changed, so that changes to report immediately are read.
-    pub(in crate::core) fn mark_stale_by_checks(
-        &mut self,
-        watches: &Watches,
-        checks: &[PageCheck],
-    ) {
+    pub(in crate::core) fn mark_changes_stale(&mut self, watches: &Watches, checks: &[PageCheck]) {
         for check in checks {
             let is_of_crawl = |watched: &WatchEntry| watched.watch.app == check.app_id;
             let watched = watches.by_name.get(&check.crawl_id);
@@ -233,7 +229,7 @@ impl Notifications {
                 if reported.is_none_or(|reported| reported.changes_to != Some(read.after)) {
                     // The position has moved since the question, so ask again.
                     reading.is_stale = true;
-                } else if read.is_news() {
+                } else if read.has_news() {
                     reading.read.insert(NotificationTime::AtOnce, read);
                 }
                 Ok(())
@@ -249,7 +245,7 @@ impl Notifications {
                 if reading.run == Some(number) =>
             {
                 (reading.run, reading.holds_run, reading.is_stale) = (None, false, true);
-                if let Some(read) = changes.filter(ReadChanges::is_news) {
+                if let Some(read) = changes.filter(ReadChanges::has_news) {
                     reading.read.insert(NotificationTime::Digest, read);
                 }
                 watches.add_run_counts(cx, name, number, counts)?;

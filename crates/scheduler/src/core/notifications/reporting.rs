@@ -15,7 +15,7 @@ use crate::watch_reports;
 
 impl Notifications {
     /// Begins to report to new recipients, without earlier events, and stops reporting to former ones.
-    pub(in crate::core) fn begin_reporting(
+    pub(in crate::core) fn update_reporting(
         &mut self,
         cx: &mut Context,
         watches: &Watches,
@@ -33,13 +33,13 @@ impl Notifications {
         let watch = &watched.watch;
         let reported = cx
             .frontier
-            .run_in_transaction(|db| watch_reports::begin_reporting(db, watch, &fresh, now_ms))?;
+            .run_in_transaction(|db| watch_reports::update_reporting(db, watch, &fresh, now_ms))?;
         self.drop_alerts_of_removed_targets(cx, name, &watch_reports::target_keys(watch))?;
         self.reported.retain(|(watch, _), _| watch != name);
         let reported = reported.into_iter();
         self.reported
             .extend(reported.map(|(time, reported)| ((name.to_owned(), time), reported)));
-        self.start_or_stop_changes(cx, watches, name, now_ms)
+        self.start_or_stop_change_reports(cx, watches, name, now_ms)
     }
 
     /// Stops reporting on a watch.
@@ -53,7 +53,7 @@ impl Notifications {
         self.undelivered.retain(|one| one.target.0 != name);
         self.attempts.forget(name);
         cx.frontier
-            .run_in_transaction(|db| outbox::delete_watch(db, name))
+            .run_in_transaction(|db| outbox::delete_watch_notifications(db, name))
     }
 
     pub(super) fn report_new_events(
@@ -95,7 +95,10 @@ impl Notifications {
         let is_alerting = time == NotificationTime::AtOnce
             && standing.as_ref().is_some_and(|now| !reported.matches(now));
         let changes = self.changes_to_report((name, time), reported, is_counted);
-        if !has_new_run && !is_alerting && changes.is_none() && held.is_some() == reported.is_held()
+        if !has_new_run
+            && !is_alerting
+            && changes.is_none()
+            && held.is_some() == reported.has_reported_missed_start()
         {
             return Ok(());
         }

@@ -43,7 +43,7 @@ fn open_core(folder: &TempDir, now_ms: i64) -> Core {
 }
 
 impl World {
-    fn of(core: Core, folder: TempDir) -> World {
+    fn with_core(core: Core, folder: TempDir) -> World {
         World {
             folder,
             core,
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// Kills the core and starts another. Questions without an answer are lost.
-    fn kill(self, now_ms: i64) -> World {
+    fn kill_and_restart(self, now_ms: i64) -> World {
         let World {
             folder,
             core,
@@ -65,7 +65,7 @@ impl World {
         let core = open_core(&folder, now_ms);
         World {
             store,
-            ..World::of(core, folder)
+            ..World::with_core(core, folder)
         }
     }
 
@@ -81,7 +81,7 @@ impl World {
     /// A world with a watch that notifies two webhooks, and a third one only about changes.
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let mut world = World::of(open_core(&folder, 0), folder);
+        let mut world = World::with_core(open_core(&folder, 0), folder);
         let hook = |host: &str, about: &str| json!({"webhook": format!("https://{host}/secret"), "about": [about]});
         let watch = json!({
             "name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
@@ -112,7 +112,7 @@ impl World {
         answer
     }
 
-    fn show(&mut self) -> Value {
+    fn show_watch(&mut self) -> Value {
         self.ask(json!({"action": "watch_show", "name": "w"}), 0)
     }
 
@@ -124,21 +124,21 @@ impl World {
 
     /// Runs a turn, and returns the notifications to deliver.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
-        self.check(now_ms);
-        if self.answer(now_ms) {
-            self.check(now_ms);
+        self.tick_and_commit(now_ms);
+        if self.answer_questions(now_ms) {
+            self.tick_and_commit(now_ms);
         }
         std::mem::take(&mut self.deliveries)
     }
 
-    fn check(&mut self, now_ms: i64) {
+    fn tick_and_commit(&mut self, now_ms: i64) {
         self.core.notifications.check_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
         self.commit(now_ms);
     }
 
     /// Answers the open questions, if the store is there. Returns whether there were any.
-    fn answer(&mut self, now_ms: i64) -> bool {
+    fn answer_questions(&mut self, now_ms: i64) -> bool {
         let Some(store) = &self.store else {
             return false;
         };
@@ -203,7 +203,7 @@ fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
     );
     assert!(world.tick(5_000).is_empty(), "they are under way");
     world.report_delivery_end(first[0].id, Verdict::Delivered, 6_000);
-    let mut world = world.kill(7_000);
+    let mut world = world.kill_and_restart(7_000);
     let again = world.tick(7_000);
     assert_eq!(again.len(), 1);
     assert_eq!(again[0], first[1], "nothing else is reported again");
@@ -247,7 +247,10 @@ fn a_target_that_is_not_reached_is_an_alert_delivered_by_the_others() {
         .id;
     world.report_delivery_end(run, Verdict::Delivered, 13 * MINUTE_MS);
     assert!(world.core.notifications.undelivered_rows().is_empty());
-    assert_eq!(world.show()["notifications"]["undelivered"], json!([]));
+    assert_eq!(
+        world.show_watch()["notifications"]["undelivered"],
+        json!([])
+    );
 }
 
 #[test]
@@ -276,7 +279,7 @@ fn alerts_that_are_not_read_yet_are_not_taken_for_cleared() {
         "layout_changed"
     );
     world.report_delivery_end(reported[0].id, Verdict::Delivered, 2_500);
-    let mut world = world.kill(3_000);
+    let mut world = world.kill_and_restart(3_000);
     assert!(world.tick(5_000).is_empty(), "nothing is known yet");
     world.set_standing_alerts(&[alert]);
     assert!(world.tick(7_000).is_empty(), "it stands as before");
@@ -343,7 +346,7 @@ fn what_is_old_is_tried_once_more_after_a_start() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
     let week_ms = 7 * 24 * 60 * MINUTE_MS;
-    let mut world = world.kill(week_ms);
+    let mut world = world.kill_and_restart(week_ms);
     let again = world.tick(week_ms);
     assert_eq!(again, first);
     assert!(
@@ -358,7 +361,7 @@ fn what_is_old_is_tried_once_more_after_a_start() {
     world.tick(week_ms + 61 * MINUTE_MS + 2_000);
     assert_eq!(world.core.notifications.undelivered_rows().len(), 2);
     assert_eq!(
-        world.show()["notifications"]["waiting"],
+        world.show_watch()["notifications"]["waiting"],
         4,
         "the notification to the others"
     );

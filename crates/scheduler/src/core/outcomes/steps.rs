@@ -34,7 +34,7 @@ pub(super) fn log_lease_end(
     Ok(())
 }
 
-pub(super) fn log_returned(
+pub(super) fn log_returned_task(
     cx: &mut Context,
     returned: &TaskReturned,
     given_back: ReturnResult,

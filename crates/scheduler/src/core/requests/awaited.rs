@@ -13,7 +13,7 @@ use crate::wording::pluralize;
 pub(super) const MOST_SITES: usize = 10_000;
 
 /// Why a running crawl waits, for people.
-pub(super) fn why_crawl_waits(
+pub(super) fn explain_crawl_wait(
     cx: &mut Context,
     crawl: CrawlKey,
     most_sites: usize,
@@ -39,7 +39,7 @@ pub(super) fn why_crawl_waits(
 }
 
 /// Why queued tasks of an application wait, for people.
-pub(super) fn why_application_waits(
+pub(super) fn explain_application_wait(
     cx: &mut Context,
     app_id: &str,
     now_ms: i64,
@@ -49,7 +49,7 @@ pub(super) fn why_application_waits(
     }
     let lane = cx.frontier.reports().has_crawl_awaiting_browser(app_id)?;
     let lane = lane.then(|| String::from("a supervisor of lane browser"));
-    let (paused, example) = cx.frontier.counts().paused_crawls(app_id)?;
+    let (paused, example) = cx.frontier.counts().count_paused_crawls(app_id)?;
     let awaited = match cx.frontier.counts().count_application(app_id)?.crawls > paused {
         true => describe_waits(
             cx,
@@ -127,7 +127,7 @@ fn describe_held_sites(cx: &mut Context, held: &HeldSites) -> Result<String, Fro
         .sites()
         .rule(example)?
         .and_then(|rule| rule.pages_left);
-    let most = cx.frontier.sites().most_pages(example)?;
+    let most = cx.frontier.sites().max_pages(example)?;
     let limit = limits::page_limit_of_site(example, left, most);
     Ok(limit.map_or_else(
         || sites.clone(),

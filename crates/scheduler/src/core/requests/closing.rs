@@ -81,7 +81,7 @@ impl ClosingCrawls {
 
 impl ClosingCrawls {
     /// Stops a crawl permanently. An unknown crawl is refused, so that a mistyped id stays free.
-    pub(super) fn stop(
+    pub(super) fn stop_crawl(
         &mut self,
         cx: &mut Context,
         client: &Client,
@@ -140,13 +140,16 @@ impl ClosingCrawls {
             let Some(mut closing) = self.under_way.pop_front() else {
                 break;
             };
-            let mut is_over = waiting::is_recall_over(cx, &mut closing.recalled);
+            let mut is_over = waiting::update_recall_progress(cx, &mut closing.recalled);
             if is_over && cx.frontier.crawls().status(closing.crawl)?.queued > 0 {
                 slices += 1;
-                is_over = !cx.frontier.crawls().end_queued(closing.crawl, now_ms)?;
+                is_over = !cx
+                    .frontier
+                    .crawls()
+                    .end_queued_tasks(closing.crawl, now_ms)?;
             }
             match is_over {
-                true => self.report_closed(cx, closing)?,
+                true => self.finish_closing(cx, closing)?,
                 false => self.under_way.push_back(closing),
             }
         }
@@ -181,7 +184,7 @@ impl ClosingCrawls {
         Ok(())
     }
 
-    fn report_closed(
+    fn finish_closing(
         &mut self,
         cx: &mut Context,
         closing: ClosingCrawl,

@@ -19,7 +19,7 @@ pub(super) struct OldestLease {
 }
 
 /// The part of a report that requires reading the crawl's sites, at most this many, and its leases.
-pub(super) fn report_on_crawl(
+pub(super) fn crawl_report(
     cx: &mut Context,
     crawl: CrawlKey,
     most_sites: usize,
@@ -34,7 +34,7 @@ pub(super) fn report_on_crawl(
     if pending.sites.has_more {
         report["total_domains_at_least"] = true.into();
     }
-    if let Some(awaited) = awaited::why_crawl_waits(cx, crawl, most_sites, now_ms)? {
+    if let Some(awaited) = awaited::explain_crawl_wait(cx, crawl, most_sites, now_ms)? {
         report["waiting_for"] = awaited.into();
     }
     add_progress(cx, &mut report, crawl, most_sites, now_ms)?;

@@ -28,7 +28,7 @@ struct Drain {
 }
 
 impl Drain {
-    fn answer(&self) -> Value {
+    fn to_answer(&self) -> Value {
         let mut answer = json!({"action": "drain", "drained": self.drained, "lost": self.lost});
         if let Some(uuid) = &self.uuid {
             answer["uuid"] = uuid.as_str().into();
@@ -92,7 +92,7 @@ impl Drains {
             lost: Vec::new(),
         };
         if drain.awaited.is_empty() {
-            return Reply::Now(drain.answer());
+            return Reply::Now(drain.to_answer());
         }
         self.0.push(drain);
         Reply::Later
@@ -115,7 +115,7 @@ impl Drains {
         }
         let ended = self.0.extract_if(.., |drain| drain.awaited.is_empty());
         for drain in ended {
-            let answer = drain.answer();
+            let answer = drain.to_answer();
             cx.outgoing
                 .push(OutgoingMessage::ToClient(drain.client, answer));
         }

@@ -59,7 +59,7 @@ pub(super) struct FedBatch {
 }
 
 impl FedBatch {
-    pub(super) fn answer(self) -> Value {
+    pub(super) fn into_answer(self) -> Value {
         let mut answer = json!({"accepted": self.accepted});
         if !self.skipped.is_empty() {
             answer["skipped"] = json!(self.skipped);
@@ -94,10 +94,10 @@ pub(super) fn feed_batch(
 ) -> Result<Value, FrontierError> {
     let planned = plan_batch(cx, closing, &batch, None, now_ms)?;
     if whole && let Some((order, closed)) = planned.closed.first() {
-        return Ok(closed.refusal(&batch, order).answer());
+        return Ok(closed.refusal(&batch, order).to_answer());
     }
     let fed = feed_planned(cx, closing, planned, now_ms)?;
-    Ok(fed.answer())
+    Ok(fed.into_answer())
 }
 
 /// Plans every crawl of a batch, without changing anything. `command`: the settings of the `webfill crawl` that sent

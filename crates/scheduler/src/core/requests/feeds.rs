@@ -104,16 +104,16 @@ impl FeedsUnderWay {
         }
         let refused = match feed_piece(cx, closing, &mut feed, now_ms) {
             Ok(()) => None,
-            Err(FrontierError::Scope(error)) => Some(Refusal::new("spec", error).answer()),
+            Err(FrontierError::Scope(error)) => Some(Refusal::new("spec", error).to_answer()),
             Err(pruned @ FrontierError::UnknownCrawl(_)) => {
-                Some(Refusal::new("crawl", pruned).answer())
+                Some(Refusal::new("crawl", pruned).to_answer())
             }
             Err(fault) => return Err(fault),
         };
         match refused {
             Some(answer) => end_feed(cx, feed, answer, now_ms),
             None if feed.orders.is_empty() => {
-                let answer = std::mem::take(&mut feed.fed).answer();
+                let answer = std::mem::take(&mut feed.fed).into_answer();
                 end_feed(cx, feed, answer, now_ms);
             }
             None => self.0.push_back(feed),
@@ -131,7 +131,7 @@ fn check_piece(
 ) -> Result<Option<Value>, FrontierError> {
     for order in feed.orders.iter().skip(feed.judged).take(MOST_CRAWLS) {
         if let Err(closed) = feeding::plan_order(cx, closing, order, None, now_ms)? {
-            return Ok(Some(closed.refusal(&feed.batch, order).answer()));
+            return Ok(Some(closed.refusal(&feed.batch, order).to_answer()));
         }
         feed.judged += 1;
     }

@@ -143,7 +143,7 @@ impl BackoffReport {
         });
         let soon_ms = now_ms + SOON_MS;
         let mut waiting = cx.frontier.reports().waiting_sites(soon_ms)?;
-        let (delayed, first_ms) = cx.dispatch.schedule.sites_delayed_until(soon_ms);
+        let (delayed, first_ms) = cx.dispatch.schedule.count_delayed_sites(soon_ms);
         waiting.add("delay", delayed, first_ms);
         *self = BackoffReport {
             waiting,
@@ -163,7 +163,7 @@ fn open_crawl(
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
     let begins_run = cx.frontier.crawls().begins_run(spec)?;
-    if !begins_run && let Some(message) = why_not_resumable(cx, spec, dataset)? {
+    if !begins_run && let Some(message) = resume_refusal(cx, spec, dataset)? {
         let path = format!("--crawl {}", spec.crawl_id);
         return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
     }
@@ -171,7 +171,7 @@ fn open_crawl(
     cx.frontier.site_states().renew_patience(now_ms)?;
     cx.window.next_site_ms = Some(now_ms);
     cx.dispatch.fleet.forget_crawl(crawl);
-    crawls::register_crawl(cx, crawl, now_ms)?;
+    crawls::register_and_backfill_crawl(cx, crawl, now_ms)?;
     // The crawl's document must be in the store, because records refer to it.
     crawl_writes::queue_crawl_write(cx, crawl, now_ms)?;
     let status = cx.frontier.crawls().status(crawl)?;
@@ -189,7 +189,7 @@ fn open_crawl(
     }))
 }
 
-fn why_not_resumable(
+fn resume_refusal(
     cx: &mut Context,
     spec: &CrawlSpec,
     dataset: Option<&ChosenDataset>,
@@ -270,7 +270,7 @@ fn feed_seeds(
         .records()
         .mark_unresolved(records.map(String::as_str))?;
     let tally = cx.frontier.tasks().feed(crawl, &candidates, now_ms)?;
-    cx.frontier.crawls().set_fed(crawl, fed_lines)?;
+    cx.frontier.crawls().set_fed_lines(crawl, fed_lines)?;
     let answer = local_crawl::feed_answer(&tally);
     outcomes::apply_feed_tally(cx, crawl, tally, now_ms)?;
     Ok(answer)
@@ -301,11 +301,11 @@ fn feed_requests(
         fed.add_refusal(*line, refusal);
     }
     for crawl in &fed.crawls {
-        crawls::register_crawl(cx, *crawl, now_ms)?;
+        crawls::register_and_backfill_crawl(cx, *crawl, now_ms)?;
         cx.frontier.crawls().reopen(*crawl)?;
     }
     let crawls = serde_json::json!(fed.crawls);
-    let mut answer = fed.answer();
+    let mut answer = fed.into_answer();
     answer["crawls"] = crawls;
     Ok(answer)
 }
@@ -317,7 +317,7 @@ pub(in crate::core) fn crawl_status(
     limits: Option<Limits>,
     now_ms: i64,
 ) -> Result<Value, FrontierError> {
-    let sum = sum_crawls(cx, crawls, limits.is_none(), now_ms)?;
+    let sum = queue_unlinked_and_sum(cx, crawls, limits.is_none(), now_ms)?;
     let may_back_off = sum.total.leased == 0 && sum.seeds_ended;
     let offline = machines::longest_outage_if_all_offline(cx).cloned();
     let offline_ms = offline.as_ref().map_or(0, |found| now_ms - found.since_ms);
@@ -365,7 +365,7 @@ struct CrawlSum {
 }
 
 /// Sums up crawls. A crawl that is over, or that must end, first queues its unlinked pages.
-fn sum_crawls(
+fn queue_unlinked_and_sum(
     cx: &mut Context,
     crawls: &[CrawlKey],
     must_end: bool,
@@ -379,12 +379,12 @@ fn sum_crawls(
     };
     for crawl in crawls {
         // After a restart, a crawl with nothing left but backfills is not registered yet.
-        crawls::register_crawl(cx, *crawl, now_ms)?;
+        crawls::register_and_backfill_crawl(cx, *crawl, now_ms)?;
         let status = cx.frontier.crawls().status(*crawl)?;
         let is_finished = cx.crawls.is_finished(*crawl, &status);
         let is_limit_reached = cx.crawls.is_limit_reached(&mut cx.frontier, *crawl)?;
         let is_over = is_finished || is_limit_reached || must_end;
-        let continues = is_over && crawls::queue_unlinked(cx, *crawl, now_ms)?;
+        let continues = is_over && crawls::queue_unlinked_pages(cx, *crawl, now_ms)?;
         let status = cx.frontier.crawls().status(*crawl)?;
         sum.finished &= is_finished && !continues;
         sum.limit_reached |= is_limit_reached && !continues;

@@ -21,23 +21,24 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let subject = &action.subject;
         let crawl_id = subject.crawl_id.as_deref();
-        if let Some(refusal) = self.refusal_to_prune(&subject.app_id, crawl_id, now_ms)? {
+        if let Some(refusal) = self.prepare_pruning(&subject.app_id, crawl_id, now_ms)? {
             return Ok(refusal.into());
         }
         let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
         let since_ms = now_ms.saturating_sub(older_ms.unwrap_or(i64::MAX));
         let in_use = self.crawls_in_use();
-        let detached =
-            self.cx
-                .frontier
-                .pruning()
-                .detach(&subject.app_id, crawl_id, since_ms, &in_use)?;
+        let detached = self.cx.frontier.pruning().detach_crawls(
+            &subject.app_id,
+            crawl_id,
+            since_ms,
+            &in_use,
+        )?;
         for crawl in &detached.crawls {
             self.cx.crawls.unregister(*crawl);
         }
         if !detached.crawls.is_empty() {
             // One walk deletes these crawls together with those already being deleted.
-            self.pruning = self.cx.frontier.pruning().begin()?;
+            self.pruning = self.cx.frontier.pruning().begin_walk()?;
         }
         let more = json!({
             "server_time": self.cx.wall_ms(now_ms) / 1_000,
@@ -50,7 +51,7 @@ impl Core {
     }
 
     /// Returns why a named crawl cannot be pruned. If it can, queues a last write of its state to the store.
-    fn refusal_to_prune(
+    fn prepare_pruning(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,
@@ -62,7 +63,7 @@ impl Core {
         let Some(crawl) = self.cx.frontier.crawls().find(app_id, crawl_id)? else {
             return Ok(Some(unknown_crawl_refusal()));
         };
-        if let Some(why) = self.why_in_use(crawl) {
+        if let Some(why) = self.in_use_reason(crawl) {
             return Ok(Some(Refusal::temporary("$.crawlid", why)));
         }
         let status = self.cx.frontier.crawls().status(crawl)?;
@@ -82,11 +83,11 @@ impl Core {
         let reopening = self.reopening.crawls();
         let in_use = closing
             .chain(reopening)
-            .chain(self.waiting.crawls_awaited());
+            .chain(self.waiting.crawls_being_paused());
         in_use.chain(self.watches.crawls_under_way()).collect()
     }
 
-    fn why_in_use(&self, crawl: CrawlKey) -> Option<&'static str> {
+    fn in_use_reason(&self, crawl: CrawlKey) -> Option<&'static str> {
         let is_it = |other: CrawlKey| other == crawl;
         if self.closing.contains(crawl) {
             return Some("being closed: try again later");
@@ -94,7 +95,7 @@ impl Core {
         if self.reopening.crawls().any(is_it) {
             return Some("finished tasks are being re-queued: try again later");
         }
-        if self.waiting.crawls_awaited().any(is_it) {
+        if self.waiting.crawls_being_paused().any(is_it) {
             return Some("being paused: try again later");
         }
         let is_running = self.watches.crawls_under_way().any(is_it);
@@ -109,7 +110,7 @@ impl Core {
         self.cx.frontier.pruning().delete_slice(walk)?;
         if walk.is_over() {
             tracing::info!(event = "pruned", "crawls pruned");
-            self.pruning = self.cx.frontier.pruning().begin()?;
+            self.pruning = self.cx.frontier.pruning().begin_walk()?;
         }
         Ok(())
     }

@@ -13,6 +13,6 @@ pub(in crate::core) enum Reply {
 
 impl From<Refusal> for Reply {
     fn from(refusal: Refusal) -> Reply {
-        Reply::Now(refusal.answer())
+        Reply::Now(refusal.to_answer())
     }
 }

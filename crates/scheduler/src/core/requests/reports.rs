@@ -93,7 +93,7 @@ impl ReportCache {
         let status = cx.frontier.crawls().status(crawl)?;
         let is_large = status.queued + status.leased > LARGE_CRAWL;
         if !is_large {
-            return crawl_report::report_on_crawl(cx, crawl, MOST_SITES, now_ms);
+            return crawl_report::crawl_report(cx, crawl, MOST_SITES, now_ms);
         }
         let is_kept = |at_ms: i64| is_recent(at_ms, APPLICATIONS_FOR_MS, now_ms);
         let kept = &mut self.crawls;
@@ -110,7 +110,7 @@ impl ReportCache {
         if kept.len() >= MOST_CRAWLS {
             kept.retain(|_, (at_ms, _)| is_kept(*at_ms));
         }
-        let report = crawl_report::report_on_crawl(cx, crawl, most_sites, now_ms)?;
+        let report = crawl_report::crawl_report(cx, crawl, most_sites, now_ms)?;
         if self.crawls.len() < MOST_CRAWLS {
             let kept = &mut self.crawls;
             kept.insert(crawl, (now_ms, report.clone()));
@@ -130,8 +130,8 @@ impl ReportCache {
             return Ok(report.clone());
         }
         let report = ApplicationSites {
-            sites: cx.frontier.counts().pending_sites_of(app_id)?,
-            waiting_for: awaited::why_application_waits(cx, app_id, now_ms)?,
+            sites: cx.frontier.counts().count_pending_sites(app_id)?,
+            waiting_for: awaited::explain_application_wait(cx, app_id, now_ms)?,
         };
         let kept = &mut self.applications;
         if kept.len() >= MOST_APPLICATIONS {

@@ -85,7 +85,7 @@ impl ReopeningCrawls {
             let why = "too many retries in progress: try again later";
             return Ok(Refusal::temporary("$", why).into());
         }
-        let walk = cx.frontier.reopening().begin(wanted)?;
+        let walk = cx.frontier.reopening().begin_walk(wanted)?;
         self.under_way.push_back(ReopeningCrawl {
             walk,
             requeued: 0,
@@ -106,7 +106,7 @@ impl ReopeningCrawls {
         };
         let crawl = reopening.walk.wanted.crawl;
         if let Some(refusal) = crawl_answers::refusal_if_ended(cx, crawl)? {
-            let answer = refusal.answer();
+            let answer = refusal.to_answer();
             for (requester, _) in reopening.asked {
                 let audited = reopening.audited.clone();
                 auditing::audit_failed_action(cx, requester.who, audited, &answer, now_ms);

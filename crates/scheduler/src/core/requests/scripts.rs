@@ -20,10 +20,10 @@ pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
         ("filled", Finding::Filled, None),
     ] {
         let asked = (finding, is_shell);
-        let (sites, first) = cx
-            .frontier
-            .sites()
-            .list_scripted(crawls, asked, MOST_SCRIPTED)?;
+        let (sites, first) =
+            cx.frontier
+                .sites()
+                .list_scripted_sites(crawls, asked, MOST_SCRIPTED)?;
         found.insert(name.to_owned(), json!({"sites": sites, "first": first}));
     }
     Ok(found.into())
@@ -52,7 +52,7 @@ pub(super) fn add_scripts(
         "rendered": scripts["filled"],
     });
     if sites("wanted") > 0 {
-        let text = describe(&scripts["wanted"], cx.frontier.has_browsers(), &again);
+        let text = describe_browser_need(&scripts["wanted"], cx.frontier.has_browsers(), &again);
         row["scripts"]["text"] = text.into();
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(super) fn add_scripts(
 
 /// The finding in words, such as `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of
 /// lane browser is connected; ...`.
-fn describe(wanted: &Value, has_browsers: bool, again: &str) -> String {
+fn describe_browser_need(wanted: &Value, has_browsers: bool, again: &str) -> String {
     let text = |key: &str| wanted["first"][0][key].as_str().unwrap_or_default();
     let (site, seen) = (text("site"), text("seen"));
     let sites = wanted["sites"].as_u64().unwrap_or(0);
@@ -89,12 +89,12 @@ mod tests {
         let wanted =
             |sites: u64| json!({"sites": sites, "first": [{"site": "a.org", "seen": "a shell"}]});
         assert_eq!(
-            describe(&wanted(1), false, "webfill retry a c --outcome ok --site"),
+            describe_browser_need(&wanted(1), false, "webfill retry a c --outcome ok --site"),
             "1 site needs a browser, a.org (a shell): no supervisor of lane browser is connected; once one is, \
              `webfill retry a c --outcome ok --site a.org` fetches its pages again"
         );
         assert_eq!(
-            describe(&wanted(11), true, "webfill retry a c --outcome ok --site"),
+            describe_browser_need(&wanted(11), true, "webfill retry a c --outcome ok --site"),
             "11 sites need a browser, such as a.org (a shell): their pages came when no supervisor of lane \
              browser was connected; `webfill retry a c --outcome ok --site a.org` fetches its pages again"
         );

@@ -82,11 +82,11 @@ pub(super) fn site_rule_answer(
         "limit": rule.pages_left,
         "lane": cx.frontier.sites().lane(&action.site)?.as_str(),
     });
-    let most = cx.frontier.sites().most_pages(&action.site)?;
+    let most = cx.frontier.sites().max_pages(&action.site)?;
     if let Some(limit) = limits::page_limit_of_site(&action.site, rule.pages_left, most) {
         answer["limits"] = vec![limit.json()].into();
     }
-    let report = cx.frontier.site_states().report(&action.site)?;
+    let report = cx.frontier.site_states().find_report(&action.site)?;
     add_site_state(&mut answer, report.as_ref(), now_ms);
     let scripts = cx.frontier.sites().scripts_of(&action.site)?;
     if !scripts.is_empty() {
@@ -164,7 +164,8 @@ pub(super) fn parse_site(text: &str) -> Result<String, Refusal> {
         false => canonical_domain(text),
     };
     let refuse = |why: String| Refusal::new("$.site", why);
-    let url = named.and_then(|host| webfill_urls::canonical(&format!("http://{host}/"), None).ok());
+    let url =
+        named.and_then(|host| webfill_urls::canonical_url(&format!("http://{host}/"), None).ok());
     let Some(url) = url else {
         let shown = printable_beginning(text);
         return Err(refuse(format!(

@@ -26,7 +26,7 @@ pub(super) fn fleet_status(
 ) -> Result<Reply, FrontierError> {
     let tally = reports.cached_tally(cx, now_ms)?;
     let (store, cache) = cx.surroundings.backends.status_json();
-    let ended = cx.frontier.ended_by_outcome().iter();
+    let ended = cx.frontier.ended_tasks_by_outcome().iter();
     let ended: BTreeMap<&str, u64> = ended
         .map(|(outcome, count)| (outcome.as_str(), *count))
         .collect();
@@ -52,7 +52,7 @@ pub(super) fn fleet_status(
         "sites": {
             "waiting": tally.sites_waiting,
             "waiting_at_least": tally.sites_waiting == MOST_WAITING_COUNTED,
-            "in_window": cx.dispatch.schedule.sites_in_window(),
+            "in_window": cx.dispatch.schedule.count_sites_in_window(),
         },
         "draining": cx.draining,
         "messages": {"received": cx.counters.messages.received, "sent": cx.counters.messages.sent},
@@ -105,7 +105,7 @@ pub(super) fn supervisors_json(cx: &Context, now_ms: i64) -> Vec<Value> {
             "state": supervisor_state(presence, offline.is_some(), particulars),
         });
         if let Some(particulars) = particulars {
-            add_particulars(&mut row, particulars, now_ms);
+            add_supervisor_details(&mut row, particulars, now_ms);
         }
         row
     });
@@ -136,7 +136,7 @@ fn supervisor_state(
 }
 
 /// Adds a supervisor's address and its last report about itself. Missing parts are null.
-fn add_particulars(row: &mut Value, particulars: &SupervisorDetails, now_ms: i64) {
+fn add_supervisor_details(row: &mut Value, particulars: &SupervisorDetails, now_ms: i64) {
     row["address"] = particulars.address.as_deref().into();
     row["wire_version"] = particulars.wire_version.into();
     row["workers"] = particulars.workers.into();

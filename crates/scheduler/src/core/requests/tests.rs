@@ -43,11 +43,11 @@ struct Fixture {
     version: u8,
 }
 
-fn open(dir: &TempDir, now_ms: i64) -> Core {
-    open_with(dir, now_ms, FrontierConfig::default())
+fn open_core(dir: &TempDir, now_ms: i64) -> Core {
+    open_core_with(dir, now_ms, FrontierConfig::default())
 }
 
-fn open_with(dir: &TempDir, now_ms: i64, config: FrontierConfig) -> Core {
+fn open_core_with(dir: &TempDir, now_ms: i64, config: FrontierConfig) -> Core {
     let settings = CoreSettings {
         default_delay_ms: 0,
         group_bounds: None,
@@ -61,7 +61,7 @@ fn open_with(dir: &TempDir, now_ms: i64, config: FrontierConfig) -> Core {
 fn fixture() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     Fixture {
-        core: Some(open(&dir, NOW_MS)),
+        core: Some(open_core(&dir, NOW_MS)),
         dir,
         now_ms: NOW_MS,
         asked: 0,
@@ -73,7 +73,7 @@ fn fixture() -> Fixture {
     }
 }
 
-fn request(change: Value) -> Value {
+fn request_with(change: Value) -> Value {
     let mut request = json!({"url": "http://a.org/", "appid": "app", "crawlid": "c1"});
     for (key, value) in change.as_object().unwrap() {
         request[key] = value.clone();
@@ -87,7 +87,7 @@ fn action(name: &str) -> Value {
 
 /// `n` requests for one crawl, each for a different site.
 fn requests(crawl: &str, n: usize) -> Value {
-    let one = |n| request(json!({"crawlid": crawl, "url": format!("http://{crawl}{n}.org/")}));
+    let one = |n| request_with(json!({"crawlid": crawl, "url": format!("http://{crawl}{n}.org/")}));
     (0..n).map(one).collect()
 }
 
@@ -131,7 +131,7 @@ impl Fixture {
         })
     }
 
-    fn accept(&mut self, question: &Value) -> Value {
+    fn ask_and_expect_success(&mut self, question: &Value) -> Value {
         let answer = self.ask(question).expect("the answer does not wait");
         assert_eq!(answer.get("error"), None, "{question}");
         answer
@@ -144,7 +144,7 @@ impl Fixture {
             .to_owned()
     }
 
-    fn notifications(&mut self) -> Vec<Value> {
+    fn take_notifications(&mut self) -> Vec<Value> {
         let outgoing = std::mem::take(&mut self.outgoing);
         let notifications = outgoing.into_iter().filter_map(|message| match message {
             OutgoingMessage::Notification {
@@ -171,11 +171,11 @@ impl Fixture {
         self.run_turn();
     }
 
-    fn join(&mut self) {
-        self.join_as(Lane::Http, 1);
+    fn join_supervisor(&mut self) {
+        self.join_supervisor_as(Lane::Http, 1);
     }
 
-    fn join_as(&mut self, lane: Lane, session: u64) {
+    fn join_supervisor_as(&mut self, lane: Lane, session: u64) {
         let credit = Credit {
             tasks: 1_000,
             url_bytes: 1 << 20,
@@ -223,7 +223,7 @@ impl Fixture {
     }
 
     /// The tasks that were handed out since the test last took them.
-    fn tasks(&mut self) -> Vec<Task> {
+    fn take_tasks(&mut self) -> Vec<Task> {
         let outgoing = std::mem::take(&mut self.outgoing);
         let tasks = outgoing.into_iter().filter_map(|message| match message {
             OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { tasks, .. }) => {
@@ -235,7 +235,7 @@ impl Fixture {
     }
 
     /// The numbers of the recalls that were sent, for the test to confirm.
-    fn recalls(&self) -> Vec<u64> {
+    fn sent_recalls(&self) -> Vec<u64> {
         let recalls = self.outgoing.iter().filter_map(|message| match message {
             OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { recall, .. }) => {
                 Some(*recall)
@@ -245,7 +245,7 @@ impl Fixture {
         recalls.collect()
     }
 
-    fn report(&mut self, change: impl FnOnce(&mut SupervisorOutcomes)) {
+    fn report_outcomes(&mut self, change: impl FnOnce(&mut SupervisorOutcomes)) {
         self.sent_outcomes += 1;
         let mut outcomes = SupervisorOutcomes {
             supervisor: "s".into(),
@@ -263,7 +263,7 @@ impl Fixture {
 
     fn restart(&mut self) {
         self.core = None;
-        self.core = Some(open(&self.dir, self.now_ms));
+        self.core = Some(open_core(&self.dir, self.now_ms));
         self.run_turn();
     }
 }

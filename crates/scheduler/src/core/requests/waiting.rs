@@ -88,7 +88,7 @@ impl WaitingAnswers {
     }
 
     /// The crawls that are being paused.
-    pub(super) fn crawls_awaited(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+    pub(super) fn crawls_being_paused(&self) -> impl Iterator<Item = CrawlKey> + '_ {
         let waiting = self.0.iter();
         waiting.filter_map(|one| match &one.kind {
             AnswerKind::Pause(crawl, _) => Some(*crawl),
@@ -106,14 +106,14 @@ impl WaitingAnswers {
             return Ok(());
         }
         let mut waiting = std::mem::take(&mut self.0);
-        let ready = waiting.extract_if(.., |one| is_recall_over(cx, &mut one.recalled));
+        let ready = waiting.extract_if(.., |one| update_recall_progress(cx, &mut one.recalled));
         let ready: Vec<WaitingAnswer> = ready.collect();
         self.0 = waiting;
         for one in ready {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
                     let answer = crawl_answers::pause_answer(cx, "pause", crawl, &subject, now_ms);
-                    let answer = ignore_pruned(answer, unknown_crawl_refusal().answer())?;
+                    let answer = ignore_pruned(answer, unknown_crawl_refusal().to_answer())?;
                     (Some(subject.app_id), answer)
                 }
                 AnswerKind::Site(action) => (None, sites::site_rule_answer(cx, &action, now_ms)?),
@@ -134,7 +134,7 @@ pub(super) fn begin_recall(cx: &mut Context, scope: RecallScope) -> RecallProgre
 }
 
 /// Updates the progress of a recall; returns whether it has ended.
-pub(super) fn is_recall_over(cx: &mut Context, recalled: &mut RecallProgress) -> bool {
+pub(super) fn update_recall_progress(cx: &mut Context, recalled: &mut RecallProgress) -> bool {
     if let RecallProgress::Pending(recall) = *recalled
         && recalls::is_recall_complete(cx, recall)
     {

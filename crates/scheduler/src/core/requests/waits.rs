@@ -57,7 +57,7 @@ impl WaitReason {
     }
 
     /// Whether the site may still refuse after the time at which it is tried again.
-    fn may_continue_after(self) -> bool {
+    fn may_refuse_again(self) -> bool {
         matches!(self, WaitReason::Backoff(reason) if reason != BackoffReason::Busy)
     }
 }
@@ -110,7 +110,7 @@ pub(super) fn crawl_progress(
     for site in &sites {
         let (by, until_ms, delay_ms) = wait_reason_at(cx, site, now_ms);
         add_site_to_group(&mut held, by, site, until_ms);
-        if by.may_continue_after() {
+        if by.may_refuse_again() {
             sites_left_out += 1;
             tasks_left_out += site.queued;
             continue;
@@ -124,7 +124,7 @@ pub(super) fn crawl_progress(
     }
     held.sort_by_key(|held| held.by);
     let of_sites = held.iter().filter(|held| held.by != WaitReason::Crawl);
-    waits.extend(of_sites.map(|held| held_json(held, is_whole, now_ms)));
+    waits.extend(of_sites.map(|held| waiting_group_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
     // A site that was not checked may be slower than all others, or have no end.
     let not_before_ms =
@@ -298,7 +298,7 @@ fn add_site_to_group(
     known.last_ms = known.last_ms.max(until_ms);
 }
 
-fn held_json(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> Value {
+fn waiting_group_json(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> Value {
     let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| to_seconds(at_ms));
     let mut row = json!({
         "for": held.by.as_str(),
@@ -330,7 +330,7 @@ fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> S
         true => format!(" ({site})"),
         false => format!(", such as {site}"),
     };
-    let until = describe_end(held, now_ms);
+    let until = describe_wait_end(held, now_ms);
     match held.by {
         WaitReason::Leased => {
             let verb = verb("has", "have");
@@ -391,7 +391,7 @@ fn describe_waiting_group(held: &WaitingGroup, is_whole: bool, now_ms: i64) -> S
 }
 
 /// When the wait of these sites ends, in words.
-fn describe_end(held: &WaitingGroup, now_ms: i64) -> String {
+fn describe_wait_end(held: &WaitingGroup, now_ms: i64) -> String {
     if held.first_ms >= UNTIL_WOKEN_MS {
         return String::from(": until resumed manually");
     }

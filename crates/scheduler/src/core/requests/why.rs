@@ -31,7 +31,7 @@ pub(super) fn answer_why(
     question: &WhyQuestion,
     now_ms: i64,
 ) -> Result<Reply, FrontierError> {
-    let (url, site) = match webfill_urls::canonical_with_route(&question.url, None) {
+    let (url, site) = match webfill_urls::canonical_url_with_route(&question.url, None) {
         Ok(url) => (url.to_string(), webfill_urls::site(&url)),
         Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
     };
@@ -63,7 +63,7 @@ pub(super) fn answer_why(
             .reports()
             .find_crawls(asked.0, asked.1, MOST_JUDGED)?
         {
-            let one = explain_unknown(cx, crawl, &question.url, now_ms).map(Some);
+            let one = explain_unknown_url(cx, crawl, &question.url, now_ms).map(Some);
             explained.extend(ignore_pruned(one, None)?);
         }
     }
@@ -102,12 +102,15 @@ fn explain_task(
             let since_ms = lease.map(|lease| lease.since_ms);
             answer["supervisor"] = supervisor.as_deref().into();
             answer["since"] = since_ms.map(to_seconds).into();
-            why_leased(task, supervisor.as_deref(), since_ms, now_ms)
+            explain_leased_task(task, supervisor.as_deref(), since_ms, now_ms)
         }
         TaskStage::Queued { .. } => {
-            let ahead = cx.frontier.reports().ahead_of(task, most_counted)?;
+            let ahead = cx
+                .frontier
+                .reports()
+                .count_tasks_ahead(task, most_counted)?;
             answer["ahead"] = json!({"own": ahead.own, "others": ahead.others});
-            let reasons = why_queued(cx, task, ahead, now_ms)?;
+            let reasons = explain_queued_task(cx, task, ahead, now_ms)?;
             let first = reasons.first().cloned();
             answer["waits_for"] = first.map(|(what, _)| what).into();
             let reasons: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
@@ -119,7 +122,7 @@ fn explain_task(
 }
 
 /// Why a task is not handed out, by importance: because of the fleet, its crawl, itself, or its site.
-fn why_queued(
+fn explain_queued_task(
     cx: &mut Context,
     task: &TaskReport,
     ahead: TasksAhead,
@@ -162,18 +165,18 @@ fn why_queued(
         let is_explained =
             matches!(by, WaitReason::Crawl | WaitReason::Retry) && !reasons.is_empty();
         if !is_explained {
-            let said = why_site_waits(&site, by, until_ms, delay_ms, now_ms);
+            let said = explain_site_wait(&site, by, until_ms, delay_ms, now_ms);
             reasons.push((by.as_str().into(), said));
         }
     }
     if not_before_ms == 0 {
-        reasons.push(("queue".into(), describe_ahead(ahead)));
+        reasons.push(("queue".into(), describe_tasks_ahead(ahead)));
     }
     Ok(reasons)
 }
 
 /// A crawl's judgement of a URL that it does not have.
-fn explain_unknown(
+fn explain_unknown_url(
     cx: &mut Context,
     crawl: CrawlKey,
     url: &str,
@@ -205,7 +208,7 @@ fn explain_unknown(
     Ok(answer)
 }
 
-fn why_leased(
+fn explain_leased_task(
     task: &TaskReport,
     supervisor: Option<&str>,
     since_ms: Option<i64>,
@@ -227,7 +230,7 @@ fn why_leased(
     )
 }
 
-fn why_site_waits(
+fn explain_site_wait(
     site: &QueuedSite,
     by: WaitReason,
     until_ms: i64,
@@ -277,7 +280,7 @@ fn why_site_waits(
     }
 }
 
-fn describe_ahead(ahead: TasksAhead) -> String {
+fn describe_tasks_ahead(ahead: TasksAhead) -> String {
     let own = match ahead.own {
         0 => "it is the next of its crawl there".into(),
         n if n >= ahead.most => format!("{n} others of its crawl or more go before it there"),

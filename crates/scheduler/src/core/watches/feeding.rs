@@ -86,5 +86,5 @@ impl Watches {
 }
 
 fn unknown_run_answer() -> Value {
-    Refusal::new("$.run", "the watch has no such run").answer()
+    Refusal::new("$.run", "the watch has no such run").to_answer()
 }

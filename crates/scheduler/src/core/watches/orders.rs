@@ -25,13 +25,13 @@ impl Watches {
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         if !self.are_attended {
-            return Ok(Refusal::new("$.action", "this dispatcher has no watches").answer());
+            return Ok(Refusal::new("$.action", "this dispatcher has no watches").to_answer());
         }
         let name = action.order.name();
         if let Some(watch) = required_watch_of(&action.order)
             && !self.is_permitted(watch, rights)
         {
-            return Ok(unknown_watch_refusal().answer());
+            return Ok(unknown_watch_refusal().to_answer());
         }
         // Any action may change the due times.
         self.check_at_ms = now_ms;
@@ -43,12 +43,12 @@ impl Watches {
                 self.show_watch(cx, notifications, &watch, runs, wall_ms)?
             }
             WatchOrder::Run(watch) => self.request_run(cx, &watch)?,
-            WatchOrder::Pause(watch) => self.pause_watch(cx, &watch, true, wall_ms)?,
-            WatchOrder::Resume(watch) => self.pause_watch(cx, &watch, false, wall_ms)?,
+            WatchOrder::Pause(watch) => self.set_watch_paused(cx, &watch, true, wall_ms)?,
+            WatchOrder::Resume(watch) => self.set_watch_paused(cx, &watch, false, wall_ms)?,
             WatchOrder::Remove(watch) => self.remove_watch(cx, notifications, &watch, now_ms)?,
         };
         Ok(match done {
-            Err(refusal) => refusal.answer(),
+            Err(refusal) => refusal.to_answer(),
             Ok(more) => {
                 let mut answer = json!({"action": name, "server_time": wall_ms / 1_000});
                 if let Some(uuid) = action.uuid {
@@ -111,7 +111,7 @@ impl Watches {
         cx.frontier.watches().save(&name, &watched.to_stored())?;
         let mut reply = watch_json(watched, now_ms);
         reply["changed"] = is_changed.into();
-        notifications.begin_reporting(cx, self, &name, now_ms)?;
+        notifications.update_reporting(cx, self, &name, now_ms)?;
         Ok(Ok(reply))
     }
 
@@ -176,7 +176,7 @@ impl Watches {
     }
 
     /// Pauses or resumes a watch. A current run finishes.
-    fn pause_watch(
+    fn set_watch_paused(
         &mut self,
         cx: &mut Context,
         name: &str,

@@ -31,7 +31,7 @@ impl Watches {
         let ended_ms = watched.last.as_ref().and_then(|last| last.ended_ms);
         let began_ms = wall_ms.max(now_ms).max(ended_ms.unwrap_or(i64::MIN)) + 1;
         let mut run = WatchRun::new(number, due_ms, began_ms);
-        run.missed = watched.watch.schedule.due_between(due_ms, wall_ms);
+        run.missed = watched.watch.schedule.count_due_between(due_ms, wall_ms);
         let was_asked = std::mem::replace(&mut watched.is_asked, false);
         let (watch, kept) = (watched.watch.clone(), watched.to_stored());
         if was_asked {
@@ -47,7 +47,7 @@ impl Watches {
         };
         cx.dispatch.fleet.forget_crawl(crawl);
         // Registered with the time of the run: the first run is recognized by beginning no later than its crawl.
-        crawls::register_crawl(cx, crawl, began_ms)?;
+        crawls::register_and_backfill_crawl(cx, crawl, began_ms)?;
         // The crawl's document must be in the store, because records refer to it.
         crawl_writes::queue_crawl_write(cx, crawl, now_ms)?;
         let under_way = CurrentRun {
@@ -114,7 +114,7 @@ impl Watches {
         let Some(crawl) = cx.frontier.crawls().find(&watch.app, name)? else {
             return self.record_failed_start(cx, name, run, &"its crawl was pruned", now_ms);
         };
-        crawls::register_crawl(cx, crawl, now_ms)?;
+        crawls::register_and_backfill_crawl(cx, crawl, now_ms)?;
         self.order_feeder(name, run.number);
         let by_window = ending
             .as_ref()
@@ -173,7 +173,7 @@ impl Watches {
         if let Some(ending) = under_way.ending {
             if ending.0 == RunEnd::Window {
                 // The unlinked pages stay in the queue for the next run.
-                crawls::queue_unlinked(cx, crawl, now_ms)?;
+                crawls::queue_unlinked_pages(cx, crawl, now_ms)?;
             }
             let status = cx.frontier.crawls().status(crawl)?;
             return self.end_run(cx, notifications, name, Some(status), ending, now_ms);
@@ -189,7 +189,7 @@ impl Watches {
             }
         };
         if let Some(how) = how {
-            return match crawls::queue_unlinked(cx, crawl, now_ms)? {
+            return match crawls::queue_unlinked_pages(cx, crawl, now_ms)? {
                 true => Ok(()),
                 false => self.end_run(cx, notifications, name, Some(status), (how, None), now_ms),
             };

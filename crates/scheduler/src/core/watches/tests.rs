@@ -24,7 +24,7 @@ struct World {
     orders: Vec<FeederOrder>,
 }
 
-fn core_in(folder: &TempDir, now_ms: i64) -> Core {
+fn open_core(folder: &TempDir, now_ms: i64) -> Core {
     let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms).unwrap();
     let settings = CoreSettings {
         default_delay_ms: 1_000,
@@ -43,7 +43,7 @@ impl World {
         core.watches.run_for_feeder(&mut core.cx, "w", run).unwrap()
     }
 
-    fn of(core: Core, folder: TempDir) -> World {
+    fn with_core(core: Core, folder: TempDir) -> World {
         World {
             folder,
             core,
@@ -53,8 +53,8 @@ impl World {
 
     fn new(schedule: &str) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let core = core_in(&folder, 0);
-        let mut world = World::of(core, folder);
+        let core = open_core(&folder, 0);
+        let mut world = World::with_core(core, folder);
         let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": schedule});
         let added = world.ask(json!({"action": "watch_add", "watch": watch}), 0);
         assert_eq!(added.get("error"), None, "{added}");
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Ends the seeds of a run without feeding any, so that nothing is left of it.
-    fn finish(&mut self, run: u64, now_ms: i64) {
+    fn end_seeds_of_run(&mut self, run: u64, now_ms: i64) {
         let answer = self.get_run(run);
         let crawl = answer["crawl"]
             .as_u64()
@@ -116,11 +116,11 @@ impl World {
         shown["runs"].as_array().cloned().unwrap_or_default()
     }
 
-    fn kill(self, now_ms: i64) -> World {
+    fn kill_and_restart(self, now_ms: i64) -> World {
         let World { folder, core, .. } = self;
         drop(core);
-        let core = core_in(&folder, now_ms);
-        World::of(core, folder)
+        let core = open_core(&folder, now_ms);
+        World::with_core(core, folder)
     }
 }
 
@@ -129,7 +129,7 @@ fn a_run_begins_when_it_is_due_and_not_before() {
     let mut world = World::new("0 2 * * *");
     assert!(world.tick(HOUR_MS).is_empty());
     assert_eq!(world.tick(2 * HOUR_MS), [1]);
-    world.finish(1, 2 * HOUR_MS + 1_000);
+    world.end_seeds_of_run(1, 2 * HOUR_MS + 1_000);
     assert!(world.tick(3 * HOUR_MS).is_empty());
     assert_eq!(world.tick(26 * HOUR_MS), [2]);
     let runs = world.runs(26 * HOUR_MS);
@@ -148,7 +148,7 @@ fn a_watch_never_has_two_runs_and_what_passes_meanwhile_is_skipped() {
     }
     let asked = world.ask(json!({"action": "watch_run", "name": "w"}), 4 * HOUR_MS);
     assert_eq!(asked["error"]["path"], "$.name");
-    world.finish(1, 4 * HOUR_MS + 1_000);
+    world.end_seeds_of_run(1, 4 * HOUR_MS + 1_000);
     assert_eq!(world.runs(5 * HOUR_MS)[0]["skipped"], 3);
     assert!(world.tick(4 * HOUR_MS + 2_000).is_empty());
     assert_eq!(world.tick(5 * HOUR_MS), [2]);
@@ -176,11 +176,11 @@ fn a_run_waits_for_the_feeder_of_the_one_before() {
 fn one_run_makes_up_for_all_that_was_missed() {
     let mut world = World::new("0 2 * * *");
     assert_eq!(world.tick(2 * HOUR_MS), [1]);
-    world.finish(1, 3 * HOUR_MS);
-    let mut world = world.kill(100 * HOUR_MS);
+    world.end_seeds_of_run(1, 3 * HOUR_MS);
+    let mut world = world.kill_and_restart(100 * HOUR_MS);
     assert_eq!(world.tick(100 * HOUR_MS), [2]);
     assert_eq!(world.runs(100 * HOUR_MS)[0]["missed"], 3);
-    world.finish(2, 101 * HOUR_MS);
+    world.end_seeds_of_run(2, 101 * HOUR_MS);
     assert!(world.tick(102 * HOUR_MS).is_empty(), "once");
     assert_eq!(world.tick(122 * HOUR_MS), [3]);
 }
@@ -190,10 +190,10 @@ fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
     let mut world = World::new("every 6h");
     assert_eq!(world.tick(1_000), [1], "the first one is due at once");
     let began = world.get_run(1)["began_ms"].clone();
-    let mut world = world.kill(20 * HOUR_MS);
+    let mut world = world.kill_and_restart(20 * HOUR_MS);
     assert_eq!(world.tick(20 * HOUR_MS), [1]);
     assert_eq!(world.get_run(1)["began_ms"], began);
-    world.finish(1, 21 * HOUR_MS);
+    world.end_seeds_of_run(1, 21 * HOUR_MS);
     let runs = world.runs(21 * HOUR_MS);
     assert_eq!((runs.len(), &runs[0]["skipped"]), (1, &json!(3)));
 }
@@ -202,11 +202,11 @@ fn a_run_under_way_goes_on_after_a_kill_and_is_fed_again() {
 fn a_paused_watch_rests_and_is_run_when_asked() {
     let mut world = World::new("0 * * * *");
     world.ask(json!({"action": "watch_pause", "name": "w"}), 0);
-    let mut world = world.kill(HOUR_MS);
+    let mut world = world.kill_and_restart(HOUR_MS);
     assert!(world.tick(HOUR_MS).is_empty(), "a restart knows it");
     world.ask(json!({"action": "watch_run", "name": "w"}), HOUR_MS);
     assert_eq!(world.tick(HOUR_MS + 1_000), [1]);
-    world.finish(1, HOUR_MS + 2_000);
+    world.end_seeds_of_run(1, HOUR_MS + 2_000);
     assert!(world.tick(2 * HOUR_MS).is_empty());
     world.ask(json!({"action": "watch_resume", "name": "w"}), 2 * HOUR_MS);
     assert_eq!(
@@ -220,10 +220,10 @@ fn a_paused_watch_rests_and_is_run_when_asked() {
 fn a_run_that_was_asked_for_begins_once_also_after_a_kill() {
     let mut world = World::new("0 2 * * *");
     world.ask(json!({"action": "watch_run", "name": "w"}), 0);
-    let mut world = world.kill(HOUR_MS);
+    let mut world = world.kill_and_restart(HOUR_MS);
     assert_eq!(world.tick(HOUR_MS), [1], "it was accepted");
-    world.finish(1, HOUR_MS + 1_000);
-    let mut world = world.kill(HOUR_MS + 2_000);
+    world.end_seeds_of_run(1, HOUR_MS + 1_000);
+    let mut world = world.kill_and_restart(HOUR_MS + 2_000);
     assert!(world.tick(HOUR_MS + 2_000).is_empty(), "it has begun");
 }
 
@@ -263,7 +263,7 @@ fn a_feeder_that_fails_fails_its_run() {
 }
 
 /// Feeds to a run a seed that is never fetched. Returns the run's crawl.
-fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
+fn feed_seed(world: &mut World, run: u64, now_ms: i64) -> u32 {
     let answer = world.get_run(run);
     let crawl = answer["crawl"]
         .as_u64()
@@ -280,7 +280,7 @@ fn feed(world: &mut World, run: u64, now_ms: i64) -> u32 {
 fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
-    feed(&mut world, 1, HOUR_MS);
+    feed_seed(&mut world, 1, HOUR_MS);
     let changed = json!({
         "name": "w", "urls": ["http://b.org/"], "schedule": "0 * * * *", "window": "1s",
         "crawl": {"patience": "1s"},
@@ -296,7 +296,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
         );
         world.tick(HOUR_MS + 60_000);
         assert_eq!(world.core.run_state("w", 1)["over"], false, "its window");
-        world = world.kill(HOUR_MS + 60_000);
+        world = world.kill_and_restart(HOUR_MS + 60_000);
         world.tick(HOUR_MS + 60_000);
     }
     world
@@ -320,11 +320,11 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
 fn a_run_that_was_ending_ends_after_a_kill_as_it_would_have() {
     let mut world = World::new("0 * * * *");
     assert_eq!(world.tick(HOUR_MS), [1]);
-    feed(&mut world, 1, HOUR_MS);
+    feed_seed(&mut world, 1, HOUR_MS);
     let why = Some(String::from("no such file"));
     world.core.on_feeder_ended("w", 1, why).unwrap();
     drop(world.core.commit(HOUR_MS).unwrap());
-    let mut world = world.kill(HOUR_MS + 1_000);
+    let mut world = world.kill_and_restart(HOUR_MS + 1_000);
     world.tick(HOUR_MS + 2_000);
     let run = world.runs(HOUR_MS + 2_000).remove(0);
     assert_eq!(
@@ -360,7 +360,7 @@ fn a_watch_that_cannot_be_read_is_removed_by_its_name() {
         .save("other", &kept)
         .unwrap();
     drop(world.core.commit(0).unwrap());
-    let mut world = world.kill(HOUR_MS);
+    let mut world = world.kill_and_restart(HOUR_MS);
     let remove = json!({"action": "watch_remove", "name": "other"});
     assert_eq!(world.ask(remove.clone(), HOUR_MS)["name"], "other");
     assert_eq!(world.ask(remove, HOUR_MS)["error"]["path"], "$.name");
@@ -404,7 +404,7 @@ fn runs_that_fail_wait_longer_each_time_also_after_a_kill() {
             .unwrap();
         world.tick(now_ms + 1);
         if run == 3 {
-            world = world.kill(now_ms + 2);
+            world = world.kill_and_restart(now_ms + 2);
         }
         assert!(world.tick(now_ms + wait_ms - 100).is_empty());
         now_ms += wait_ms + 2_000;
@@ -418,8 +418,8 @@ fn a_window_that_passed_while_nothing_ran_is_made_up_for() {
     watch["window"] = json!("1h");
     world.ask(json!({"action": "watch_add", "watch": watch}), 0);
     assert_eq!(world.tick(2 * HOUR_MS), [1]);
-    feed(&mut world, 1, 2 * HOUR_MS);
-    let mut world = world.kill(27 * HOUR_MS);
+    feed_seed(&mut world, 1, 2 * HOUR_MS);
+    let mut world = world.kill_and_restart(27 * HOUR_MS);
     world.tick(27 * HOUR_MS);
     let run = world.runs(27 * HOUR_MS).remove(0);
     assert_eq!(

@@ -6,7 +6,7 @@ const SECOND: i64 = 1_000;
 const NO_ROUTE: ReachResult = ReachResult::Silence { no_route: true };
 const SILENCE: ReachResult = ReachResult::Silence { no_route: false };
 
-fn standing(was_well: bool) -> SiteHealth {
+fn site_health(was_well: bool) -> SiteHealth {
     SiteHealth {
         has_answered: was_well,
         is_in_trouble: false,
@@ -18,13 +18,13 @@ fn attempt(site: i64, reach: ReachResult, was_well: bool, at_ms: i64) -> ReachAt
         task: site as TaskId,
         site: SiteId(site),
         reach,
-        before: standing(was_well),
+        before: site_health(was_well),
         evidence: None,
         at_ms,
     }
 }
 
-fn note(
+fn record_attempt(
     egress: &mut Egress,
     site: i64,
     reach: ReachResult,
@@ -38,7 +38,7 @@ fn note(
 fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
     let mut egress = Egress::default();
     for site in sites {
-        note(
+        record_attempt(
             &mut egress,
             site,
             ReachResult::Answered,
@@ -53,13 +53,16 @@ fn egress_with_answers(sites: std::ops::Range<i64>) -> Egress {
 fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
     let mut egress = egress_with_answers(0..20);
     for site in 0..4 {
-        assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
+        assert_eq!(record_attempt(&mut egress, site, SILENCE, true, NOW), None);
     }
-    let Some(EgressChange::Offline(failures)) = note(&mut egress, 4, SILENCE, true, NOW) else {
+    let Some(EgressChange::Offline(failures)) = record_attempt(&mut egress, 4, SILENCE, true, NOW)
+    else {
         panic!("five sites at once");
     };
     assert_eq!(failures.tasks, [0, 1, 2, 3, 4]);
-    let sites: Vec<_> = (0..5).map(|site| (SiteId(site), standing(true))).collect();
+    let sites: Vec<_> = (0..5)
+        .map(|site| (SiteId(site), site_health(true)))
+        .collect();
     assert_eq!(failures.sites, sites);
     assert_eq!(
         egress.offline_state().map(|found| found.since_ms),
@@ -71,20 +74,20 @@ fn sites_that_were_well_and_fail_one_after_another_are_the_machines_fault() {
 fn an_answer_in_between_shows_that_it_is_the_sites() {
     let mut egress = egress_with_answers(0..20);
     for site in 0..20 {
-        assert_eq!(note(&mut egress, site, SILENCE, true, NOW), None);
+        assert_eq!(record_attempt(&mut egress, site, SILENCE, true, NOW), None);
         if site % 4 == 3 {
             assert_eq!(
-                note(&mut egress, 100, ReachResult::Answered, false, NOW),
+                record_attempt(&mut egress, 100, ReachResult::Answered, false, NOW),
                 None
             );
         }
     }
     // Nor is it the machine's fault if another site has answered a moment ago.
     let mut egress = egress_with_answers(0..20);
-    note(&mut egress, 100, ReachResult::Answered, false, NOW);
+    record_attempt(&mut egress, 100, ReachResult::Answered, false, NOW);
     for site in 0..20 {
         assert_eq!(
-            note(&mut egress, site, SILENCE, true, NOW + QUIET_MS - 1),
+            record_attempt(&mut egress, site, SILENCE, true, NOW + QUIET_MS - 1),
             None
         );
     }
@@ -100,18 +103,24 @@ fn a_tail_of_dead_sites_is_not_the_machines_fault() {
             _ => SILENCE,
         };
         let at_ms = NOW + site * SECOND;
-        assert_eq!(note(&mut egress, site, reach, false, at_ms), None, "{site}");
+        assert_eq!(
+            record_attempt(&mut egress, site, reach, false, at_ms),
+            None,
+            "{site}"
+        );
     }
 }
 
 #[test]
 fn a_machine_without_a_route_is_noticed_at_its_first_sites() {
     let mut egress = Egress::default();
-    let found = (0..10).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
+    let found =
+        (0..10).find(|site| record_attempt(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(4));
     // A machine that has reached the web before is given more time, because its name servers may be dead.
     let mut egress = egress_with_answers(0..1);
-    let found = (0..30).find(|site| note(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
+    let found =
+        (0..30).find(|site| record_attempt(&mut egress, *site, NO_ROUTE, false, NOW).is_some());
     assert_eq!(found, Some(19));
 }
 
@@ -145,7 +154,7 @@ fn a_machine_is_compared_with_the_others() {
 #[test]
 fn probes_come_less_and_less_often_until_one_is_answered() {
     let mut egress = egress_with_answers(0..20);
-    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     let mut now_ms = NOW;
     let mut waits = Vec::new();
     for round in 10..16 {
@@ -162,11 +171,11 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
         assert_eq!(egress.free_probes(3, now_ms), Some(0));
         // Answers to requests from before the machine went offline do not count.
         assert_eq!(
-            note(&mut egress, 7, ReachResult::Answered, false, now_ms),
+            record_attempt(&mut egress, 7, ReachResult::Answered, false, now_ms),
             None
         );
         for task in tasks {
-            let failed = note(&mut egress, task as i64, SILENCE, true, now_ms);
+            let failed = record_attempt(&mut egress, task as i64, SILENCE, true, now_ms);
             assert!(matches!(failed, Some(EgressChange::StillOffline { .. })));
             assert_eq!(egress.free_probes(3, now_ms), Some(0));
         }
@@ -174,7 +183,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
     assert_eq!(waits, [5, 5, 10, 20, 40, 60]);
     egress.on_handed_out(60);
     assert_eq!(
-        note(&mut egress, 60, ReachResult::Answered, false, now_ms),
+        record_attempt(&mut egress, 60, ReachResult::Answered, false, now_ms),
         Some(EgressChange::Opened)
     );
     assert_eq!(egress.offline_state(), None);
@@ -184,7 +193,7 @@ fn probes_come_less_and_less_often_until_one_is_answered() {
 #[test]
 fn a_probe_that_shows_nothing_is_followed_by_another() {
     let mut egress = egress_with_answers(0..20);
-    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(50);
     egress.on_lease_end(50, NOW + SECOND);
     assert_eq!(egress.probe_at_ms(), Some(NOW + SECOND + FIRST_PROBE_MS));
@@ -193,31 +202,43 @@ fn a_probe_that_shows_nothing_is_followed_by_another() {
 #[test]
 fn a_site_is_excused_once() {
     let mut egress = egress_with_answers(0..20);
-    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(60);
-    note(&mut egress, 60, ReachResult::Answered, false, NOW);
+    record_attempt(&mut egress, 60, ReachResult::Answered, false, NOW);
     let later_ms = NOW + 60 * SECOND;
     for site in 0..5 {
-        assert_eq!(note(&mut egress, site, SILENCE, true, later_ms), None);
+        assert_eq!(
+            record_attempt(&mut egress, site, SILENCE, true, later_ms),
+            None
+        );
     }
     // Sites that have answered since then count as evidence again.
     let mut egress = egress_with_answers(0..20);
-    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(60);
-    note(&mut egress, 60, ReachResult::Answered, false, NOW);
-    (0..5).for_each(|site| drop(note(&mut egress, site, ReachResult::Answered, false, NOW)));
-    let found = (0..5).find(|site| note(&mut egress, *site, SILENCE, true, later_ms).is_some());
+    record_attempt(&mut egress, 60, ReachResult::Answered, false, NOW);
+    (0..5).for_each(|site| {
+        drop(record_attempt(
+            &mut egress,
+            site,
+            ReachResult::Answered,
+            false,
+            NOW,
+        ))
+    });
+    let found =
+        (0..5).find(|site| record_attempt(&mut egress, *site, SILENCE, true, later_ms).is_some());
     assert_eq!(found, Some(4));
 }
 
 #[test]
 fn when_all_probes_fail_for_hours_the_sites_may_be_dead_after_all() {
     let mut egress = egress_with_answers(0..20);
-    (0..5).for_each(|site| drop(note(&mut egress, site, SILENCE, true, NOW)));
+    (0..5).for_each(|site| drop(record_attempt(&mut egress, site, SILENCE, true, NOW)));
     egress.on_handed_out(50);
     let late_ms = NOW + LONGEST_OFFLINE_MS + 1;
     assert_eq!(
-        note(&mut egress, 50, SILENCE, true, late_ms),
+        record_attempt(&mut egress, 50, SILENCE, true, late_ms),
         Some(EgressChange::Opened)
     );
 }

@@ -53,7 +53,7 @@ impl Schedule {
 
     /// Makes the sites ready that their groups call.
     pub(super) fn make_called_ready(&mut self, now_ms: i64) {
-        while let Some(id) = self.groups.take_next_called(now_ms) {
+        while let Some(id) = self.groups.call_next_due(now_ms) {
             if let Some(site) = self.sites.get_mut(&id) {
                 site.place_in_group = None;
             }
@@ -144,7 +144,7 @@ impl Schedule {
     ) -> Vec<(SiteId, Clock)> {
         let mut left = Vec::new();
         loop {
-            let surplus = self.groups.surplus_waiting(most, FEW_WAITING);
+            let surplus = self.groups.surplus_waiting_sites(most, FEW_WAITING);
             if surplus.is_empty() {
                 return left;
             }

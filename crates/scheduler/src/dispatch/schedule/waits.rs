@@ -31,13 +31,13 @@ impl Schedule {
         Some((wait_of(site, now_ms), delay_ms))
     }
 
-    pub(crate) fn sites_in_window(&self) -> usize {
+    pub(crate) fn count_sites_in_window(&self) -> usize {
         self.sites().len()
     }
 
     /// How many sites of the window, besides those that back off, are not due before `ms`, and when the first of them
     /// is.
-    pub(crate) fn sites_delayed_until(&self, ms: i64) -> (u64, Option<i64>) {
+    pub(crate) fn count_delayed_sites(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.sites().values();
         let waiting = sites.filter(|site| {
             let backoff = site.backoff_until_ms.is_some_and(|until_ms| until_ms > ms);
@@ -56,7 +56,7 @@ impl Schedule {
     }
 
     /// The number of sites of the window that have had nothing to hand out more than once in a row.
-    pub(crate) fn sites_set_aside(&self) -> usize {
+    pub(crate) fn count_set_aside_sites(&self) -> usize {
         let sites = self.sites().values();
         sites.filter(|site| site.empty_grants > 1).count()
     }

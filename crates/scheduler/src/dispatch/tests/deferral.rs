@@ -54,10 +54,10 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     }
     assert_eq!(waits[..4], [100, 200, 400, 800]);
     assert_eq!(waits[10..], [60_000, 60_000]);
-    assert_eq!(dispatch.schedule.sites_set_aside(), 1);
+    assert_eq!(dispatch.schedule.count_set_aside_sites(), 1);
     keep_lease_until(&mut dispatch, "a", now_ms);
     assert_eq!(grant_all(&mut dispatch, 2, now_ms), [1]);
-    assert_eq!(dispatch.schedule.sites_set_aside(), 0);
+    assert_eq!(dispatch.schedule.count_set_aside_sites(), 0);
 }
 
 type Wake<'w> = &'w dyn Fn(&mut Dispatch);
@@ -74,7 +74,7 @@ fn what_happens_at_a_site_brings_it_back_at_once() {
             dispatch.schedule.apply_rule(&site(1, 0, None), false);
         }),
         ("another supervisor", &|dispatch| {
-            join(dispatch, "b", 10);
+            join_supervisor(dispatch, "b", 10);
         }),
         ("a lost supervisor", &|dispatch| {
             dispatch.remove_supervisor("c");
@@ -123,7 +123,7 @@ fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
         of_private: true,
     };
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, Some(bounds));
-    join(&mut dispatch, "a", 100);
+    join_supervisor(&mut dispatch, "a", 100);
     for id in [1, 9] {
         let mut due = site(id, 10 - id, None);
         due.clock.address = Some("10.0.0.1".parse().unwrap());
@@ -143,7 +143,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
         of_private: true,
     };
     let mut dispatch = Dispatch::new(0, LEASE_MS as u64, Some(bounds));
-    join(&mut dispatch, "a", 100);
+    join_supervisor(&mut dispatch, "a", 100);
     for id in 1..=3 {
         let mut due = site(id, id, None);
         due.clock.address = Some("10.0.0.1".parse().unwrap());

@@ -8,7 +8,7 @@ fn new_sites_go_to_the_supervisors_in_turn() {
     for id in 1..=6 {
         dispatch.schedule.add(site(id, 0, None));
     }
-    let mut got: Vec<String> = std::iter::from_fn(|| hand_out(&mut dispatch, NOW))
+    let mut got: Vec<String> = std::iter::from_fn(|| hand_out_one(&mut dispatch, NOW))
         .map(|(supervisor, _)| supervisor)
         .collect();
     got.sort();
@@ -21,7 +21,7 @@ fn a_known_site_goes_to_its_owner() {
     for id in 1..=4 {
         dispatch.schedule.add(site(id, 0, Some("b")));
     }
-    while let Some((supervisor, _)) = hand_out(&mut dispatch, NOW) {
+    while let Some((supervisor, _)) = hand_out_one(&mut dispatch, NOW) {
         assert_eq!(supervisor, "b");
     }
     assert_eq!(dispatch.leases.count(), 4);
@@ -47,12 +47,12 @@ fn no_more_tasks_are_leased_than_the_credit_allows() {
     for id in 1..=5 {
         dispatch.schedule.add(site(id, 0, None));
     }
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert!(hand_out(&mut dispatch, NOW).is_none());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_none());
     dispatch.on_credit(&peer("a"), 1, credit(3), NOW);
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert!(hand_out(&mut dispatch, NOW).is_none());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_none());
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn url_bytes_are_credit_too() {
     for id in 1..=5 {
         dispatch.schedule.add(site(id, 0, None));
     }
-    let handed_out = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
+    let handed_out = std::iter::from_fn(|| hand_out_one(&mut dispatch, NOW)).count();
     assert_eq!(handed_out, 2, "two URLs of 20 bytes reach a limit of 30");
 }
 
@@ -79,10 +79,10 @@ fn an_owner_without_credit_does_not_delay_other_sites() {
     let mut dispatch = dispatch(&[("a", 0), ("b", 10)]);
     dispatch.schedule.add(site(1, 0, Some("a")));
     dispatch.schedule.add(site(2, 0, Some("b")));
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("b".into(), 2)));
-    assert_eq!(hand_out(&mut dispatch, NOW), None);
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("b".into(), 2)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), None);
     dispatch.on_credit(&peer("a"), 1, credit(1), NOW);
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("a".into(), 1)));
 }
 
 #[test]
@@ -94,15 +94,15 @@ fn the_highest_priority_is_served_first() {
         ..site(2, NOW, None)
     };
     dispatch.schedule.add(urgent);
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 2)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("a".into(), 2)));
 }
 
 #[test]
 fn the_next_task_comes_when_the_last_one_has_ended() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.schedule.add(site(1, 0, None));
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert!(hand_out(&mut dispatch, NOW).is_none());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_none());
     let clock = SiteClock {
         next_in_ms: 15_000,
         delay_ms: Some(15_000),
@@ -110,8 +110,8 @@ fn the_next_task_comes_when_the_last_one_has_ended() {
     let (id, kept) = dispatch.end_lease(100, clock, NOW).unwrap();
     assert_eq!((id, kept.due_at_ms), (SiteId(1), NOW + 15_000));
     keep_lease_until(&mut dispatch, "a", NOW + 14_000);
-    assert!(hand_out(&mut dispatch, NOW + 14_000).is_none());
-    assert!(hand_out(&mut dispatch, NOW + 15_000).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW + 14_000).is_none());
+    assert!(hand_out_one(&mut dispatch, NOW + 15_000).is_some());
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn dispatch_with_bounds(delay_ms: u32, in_flight: u32) -> Dispatch {
         of_private: false,
     };
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, Some(bounds));
-    join(&mut dispatch, "a", 10_000);
+    join_supervisor(&mut dispatch, "a", 10_000);
     dispatch
 }
 
@@ -50,7 +50,7 @@ fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(i64, i64)> {
     handed_out
 }
 
-fn end(dispatch: &mut Dispatch, site: i64, now_ms: i64) {
+fn end_lease(dispatch: &mut Dispatch, site: i64, now_ms: i64) {
     dispatch.end_lease(site as u64 * 100, ASKED, now_ms);
 }
 
@@ -65,14 +65,14 @@ fn no_more_tasks_of_a_group_are_leased_than_may_be_in_flight() {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1, 2, 3]);
-    end(&mut dispatch, 2, NOW);
+    end_lease(&mut dispatch, 2, NOW);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [4]);
     dispatch.return_lease(100, None, LastRequest::None, NOW);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [5]);
     for id in 3..=5 {
-        end(&mut dispatch, id, NOW);
+        end_lease(&mut dispatch, id, NOW);
     }
-    assert_eq!(dispatch.schedule.groups.leased_tasks(), 0);
+    assert_eq!(dispatch.schedule.groups.count_leased_tasks(), 0);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_site_joins_its_group_when_its_address_is_known() {
         .unwrap();
     assert_eq!(clock.address, Some(ip(PUBLIC)));
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
-    end(&mut dispatch, 2, NOW);
+    end_lease(&mut dispatch, 2, NOW);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
     let counted = AddressBounds::OfPublic(Some(ip(PUBLIC)));
     assert_eq!(dispatch.schedule.address_bounds(SiteId(1), 2), counted);
@@ -180,7 +180,7 @@ fn private_addresses_are_bounded_only_on_request() {
         of_private: true,
     };
     let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, Some(bounds));
-    join(&mut dispatch, "a", 10_000);
+    join_supervisor(&mut dispatch, "a", 10_000);
     for id in 1..=4 {
         dispatch.schedule.add(site_at(id, PRIVATE));
     }
@@ -213,7 +213,7 @@ fn the_highest_priority_is_called_first() {
     };
     assert!(dispatch.wake(woken).is_none());
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
-    end(&mut dispatch, 1, NOW);
+    end_lease(&mut dispatch, 1, NOW);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [3]);
 }
 
@@ -232,7 +232,7 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
         ..site_at(2, PUBLIC)
     };
     dispatch.schedule.apply_rule(&blocked, false);
-    end(&mut dispatch, 1, NOW);
+    end_lease(&mut dispatch, 1, NOW);
     // Site 3 is called, but turns out to have nothing to hand out.
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.site, SiteId(3));
@@ -246,18 +246,18 @@ fn a_site_that_may_not_be_handed_out_any_more_blocks_nobody() {
 #[test]
 fn an_owner_without_credit_does_not_stop_its_group() {
     let mut dispatch = dispatch_with_bounds(0, 1);
-    join(&mut dispatch, "poor", 0);
+    join_supervisor(&mut dispatch, "poor", 0);
     for (id, owner) in [(1, "a"), (2, "poor"), (3, "a")] {
         let mut due = site_at(id, PUBLIC);
         due.clock.owner = Some(owner.into());
         dispatch.schedule.add(due);
     }
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, NOW)), [1]);
-    end(&mut dispatch, 1, NOW);
+    end_lease(&mut dispatch, 1, NOW);
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
     let again_ms = dispatch.schedule.next_ready_ms().unwrap();
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [3]);
-    end(&mut dispatch, 3, again_ms);
+    end_lease(&mut dispatch, 3, again_ms);
     dispatch.on_credit(&peer("poor"), 1, credit(5), again_ms);
     assert_eq!(sites_of(&hand_out_all(&mut dispatch, again_ms)), [2]);
 }
@@ -269,18 +269,18 @@ fn of_a_group_of_many_sites_one_is_called_for_each_start() {
         dispatch.schedule.add(site_at(id, PUBLIC));
     }
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 4);
-    assert_eq!(dispatch.schedule.groups.waiting_groups(), 4_996);
+    assert_eq!(dispatch.schedule.groups.count_waiting_sites(), 4_996);
     for start in 1..=4 {
         let at_ms = dispatch.schedule.next_ready_ms().unwrap();
         assert_eq!(at_ms, NOW + start * 100);
         assert_eq!(
             dispatch
                 .schedule
-                .next_ready(&Default::default(), None, at_ms),
+                .next_ready_site(&Default::default(), None, at_ms),
             Some(SiteId(4 + start))
         );
         assert_eq!(
-            dispatch.schedule.groups.waiting_groups(),
+            dispatch.schedule.groups.count_waiting_sites(),
             4_996 - start as usize
         );
         assert_eq!(hand_out_all(&mut dispatch, at_ms).len(), 1);
@@ -301,7 +301,7 @@ fn a_group_of_many_sites_does_not_fill_the_window() {
     let handed_out = hand_out_all(&mut dispatch, NOW).len();
     let left = dispatch.evict_surplus_waiting(100, NOW);
     assert_eq!(left.len(), 100 - handed_out);
-    assert_eq!(dispatch.schedule.sites_in_window(), 100 + handed_out);
+    assert_eq!(dispatch.schedule.count_sites_in_window(), 100 + handed_out);
     for (_, clock) in &left {
         assert!(clock.due_at_ms >= NOW + 10_000, "{clock:?}");
     }
@@ -325,9 +325,9 @@ fn leases_count_for_their_groups_after_a_restart() {
     };
     let mut due = site_at(1, PUBLIC);
     due.clock.owner = Some("a".into());
-    dispatch.restore(Vec::new(), vec![due], vec![held], NOW);
+    dispatch.restore_leases(Vec::new(), vec![due], vec![held], NOW);
     dispatch.schedule.add(site_at(2, PUBLIC));
     assert_eq!(hand_out_all(&mut dispatch, NOW), []);
-    end(&mut dispatch, 1, NOW);
+    end_lease(&mut dispatch, 1, NOW);
     assert_eq!(hand_out_all(&mut dispatch, NOW).len(), 1);
 }

@@ -6,13 +6,13 @@ use super::*;
 fn a_supervisor_that_lost_its_leases_gives_them_back() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.schedule.add(site(1, 0, None));
-    assert!(hand_out(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
     let holds = Hello {
         held: vec![(100, Delivery::new(0, 1))],
         ..hello("a", 2)
     };
     assert!(dispatch.join(&holds, peer("a"), NOW).is_empty());
-    let lost = join(&mut dispatch, "a", 10);
+    let lost = join_supervisor(&mut dispatch, "a", 10);
     assert_eq!(lost.len(), 1);
     let moved = dispatch.return_lease(
         lost[0].0,
@@ -39,7 +39,7 @@ fn a_supervisor_that_lost_its_leases_gives_them_back() {
 fn the_clock_in_a_returned_lease_is_kept() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.schedule.add(site(1, 0, None));
-    assert!(hand_out(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
     let clock = SiteClock {
         next_in_ms: 4_000,
         delay_ms: Some(5_000),
@@ -55,7 +55,7 @@ fn the_clock_in_a_returned_lease_is_kept() {
 fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way() {
     let mut dispatch = dispatch(&[("a", 10), ("b", 10)]);
     dispatch.schedule.add(site(1, 0, Some("a")));
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("a".into(), 1)));
     let hand_over = NOW + LEASE_MS + LONGEST_REQUEST_MS as i64;
     assert!(keep_lease_until(&mut dispatch, "b", hand_over));
     assert!(dispatch.fleet.lost_supervisors(hand_over).is_empty());
@@ -70,7 +70,7 @@ fn sites_of_a_lost_supervisor_wait_until_none_of_its_requests_can_be_under_way()
     );
     let later = later + 15_000;
     assert!(keep_lease_until(&mut dispatch, "b", later));
-    assert_eq!(hand_out(&mut dispatch, later), Some(("b".into(), 1)));
+    assert_eq!(hand_out_one(&mut dispatch, later), Some(("b".into(), 1)));
 }
 
 /// A dispatch as after a restart: supervisor `a` is known, and held task 7 of site 1.
@@ -89,7 +89,8 @@ fn restarted_dispatch() -> Dispatch {
         priority: 50,
         crawl: 1,
     };
-    let ownerless = dispatch.restore(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    let ownerless =
+        dispatch.restore_leases(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert!(ownerless.is_empty());
     dispatch
 }
@@ -97,23 +98,23 @@ fn restarted_dispatch() -> Dispatch {
 #[test]
 fn after_a_restart_a_site_waits_for_its_owner_to_come_back() {
     let mut dispatch = restarted_dispatch();
-    join(&mut dispatch, "b", 10);
+    join_supervisor(&mut dispatch, "b", 10);
     dispatch.schedule.add(site(2, 0, Some("a")));
-    assert!(hand_out(&mut dispatch, NOW).is_none());
+    assert!(hand_out_one(&mut dispatch, NOW).is_none());
     let holds = Hello {
         held: vec![(7, Delivery::new(0, 3))],
         credit: credit(10),
         ..hello("a", 1)
     };
     assert_eq!(dispatch.join(&holds, peer("a"), NOW), []);
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 2)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("a".into(), 2)));
     assert_eq!(
-        hand_out(&mut dispatch, NOW),
+        hand_out_one(&mut dispatch, NOW),
         None,
         "site 1 has its task out"
     );
     assert!(dispatch.end_lease(7, SiteClock::default(), NOW).is_some());
-    assert_eq!(hand_out(&mut dispatch, NOW), Some(("a".into(), 1)));
+    assert_eq!(hand_out_one(&mut dispatch, NOW), Some(("a".into(), 1)));
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn a_dispatcher_that_restarts_often_still_finds_silent_supervisors_lost() {
             longest_request_ms: LONGEST_REQUEST_MS,
             silent_ms,
         };
-        dispatch.restore(vec![kept], Vec::new(), Vec::new(), NOW);
+        dispatch.restore_leases(vec![kept], Vec::new(), Vec::new(), NOW);
         if dispatch.fleet.lost_supervisors(NOW) == ["a"] {
             return;
         }
@@ -154,6 +155,6 @@ fn a_lease_of_an_unknown_supervisor_comes_back_at_once() {
         priority: 50,
         crawl: 1,
     };
-    let ownerless = dispatch.restore(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
+    let ownerless = dispatch.restore_leases(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert_eq!(ownerless.len(), 1);
 }

@@ -20,13 +20,13 @@ impl Warm {
             names: Vec::new(),
             now_ms: NOW,
         };
-        (0..machines).for_each(|number| warm.start(&format!("machine-{number:03}")));
+        (0..machines).for_each(|number| warm.join_machine(&format!("machine-{number:03}")));
         (1..=machines * sites_each).for_each(|id| warm.dispatch.schedule.add(site(id, NOW, None)));
         warm.fetch_rounds(1);
         warm
     }
 
-    fn start(&mut self, name: &str) {
+    fn join_machine(&mut self, name: &str) {
         let hello = Hello {
             credit: credit(1_000_000),
             ..hello(name, 1)
@@ -36,7 +36,7 @@ impl Warm {
     }
 
     /// Makes a machine leave that has nothing leased.
-    fn stop(&mut self, name: &str) {
+    fn remove_machine(&mut self, name: &str) {
         self.dispatch
             .fleet
             .begin_leaving(&peer(name), 1, 0, self.now_ms);
@@ -69,7 +69,7 @@ impl Warm {
     }
 
     /// The number of sites of each machine.
-    fn shares(&self) -> Vec<usize> {
+    fn site_counts(&self) -> Vec<usize> {
         let sites = |name: &String| self.dispatch.schedule.count_owned_by(name);
         self.names.iter().map(sites).collect()
     }
@@ -86,13 +86,13 @@ fn after_a_rolling_restart_of_all_each_machine_has_its_share() {
     for (machines, sites_each) in [(3, 20), (20, 100), (100, 20)] {
         let mut warm = Warm::new(machines, sites_each);
         for name in warm.names.clone() {
-            warm.stop(&name);
+            warm.remove_machine(&name);
             warm.fetch_rounds(1);
-            warm.start(&name);
+            warm.join_machine(&name);
             warm.fetch_rounds(1);
         }
         warm.fetch_rounds(1);
-        let shares = warm.shares();
+        let shares = warm.site_counts();
         assert_eq!(shares.iter().sum::<usize>() as i64, machines * sites_each);
         assert!(is_even(&shares), "{shares:?}");
     }
@@ -101,9 +101,9 @@ fn after_a_rolling_restart_of_all_each_machine_has_its_share() {
 #[test]
 fn a_machine_that_joins_a_large_fleet_late_gets_its_share() {
     let mut warm = Warm::new(50, 40);
-    warm.start("late");
+    warm.join_machine("late");
     warm.fetch_rounds(2);
-    assert!(is_even(&warm.shares()), "{:?}", warm.shares());
+    assert!(is_even(&warm.site_counts()), "{:?}", warm.site_counts());
 }
 
 /// The sites have left the window, but their owners are stored.
@@ -115,15 +115,15 @@ fn a_late_machine_gets_its_share_of_sites_that_were_finished_when_it_joined() {
         .collect();
     warm.dispatch = dispatch(&[]);
     for name in std::mem::take(&mut warm.names) {
-        warm.start(&name);
+        warm.join_machine(&name);
     }
-    warm.start("late");
+    warm.join_machine("late");
     for site in finished {
         assert!(site.clock.owner.is_some());
         warm.dispatch.schedule.add(site);
     }
     warm.fetch_rounds(2);
-    assert!(is_even(&warm.shares()), "{:?}", warm.shares());
+    assert!(is_even(&warm.site_counts()), "{:?}", warm.site_counts());
 }
 
 /// Sites come and go all the time, so shares are never quite even. Sites must not move without need, because a site
@@ -149,5 +149,5 @@ fn few_sites_move_in_a_fleet_that_is_nearly_even() {
         .iter()
         .zip(owners(&warm))
         .filter(|(before, after)| **before != *after);
-    assert_eq!(moved.count(), 0, "{:?}", warm.shares());
+    assert_eq!(moved.count(), 0, "{:?}", warm.site_counts());
 }

@@ -57,7 +57,7 @@ pub(super) fn hand_out_all(dispatch: &mut Dispatch, now_ms: i64) -> Vec<(TaskId,
 }
 
 /// Ends a task that got no answer, and queues it again. Returns the judgement.
-fn fail(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> MachineFindings {
+fn fail_task(dispatch: &mut Dispatch, task: TaskId, now_ms: i64) -> MachineFindings {
     let judgement = dispatch.record_attempt_of_machine(&unanswered_task(task), WELL, now_ms);
     let request = LastRequest::Known(SiteClock::default());
     dispatch.return_lease(task, Some(turn(50)), request, now_ms);
@@ -77,9 +77,12 @@ fn the_sites_of_a_machine_that_is_offline_go_to_another() {
         dispatch.end_lease(*task, SiteClock::default(), NOW);
     }
     for (task, _) in &of_a[..4] {
-        assert_eq!(fail(&mut dispatch, *task, NOW), MachineFindings::default());
+        assert_eq!(
+            fail_task(&mut dispatch, *task, NOW),
+            MachineFindings::default()
+        );
     }
-    let last = fail(&mut dispatch, of_a[4].0, NOW);
+    let last = fail_task(&mut dispatch, of_a[4].0, NOW);
     assert!(last.is_excused);
     let (name, failures) = last.offline.expect("five sites that were well");
     assert_eq!((name.as_str(), failures.tasks.len()), ("a", 5));
@@ -89,7 +92,7 @@ fn the_sites_of_a_machine_that_is_offline_go_to_another() {
     assert_eq!(again.len(), 11, "all but the one that is still with a");
     assert!(again.iter().all(|(_, name)| name == "b"), "{again:?}");
     assert!(
-        fail(&mut dispatch, of_a[5].0, NOW + 1).is_excused,
+        fail_task(&mut dispatch, of_a[5].0, NOW + 1).is_excused,
         "what was under way says nothing"
     );
 }
@@ -101,7 +104,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
     let tasks = hand_out_all(&mut dispatch, NOW);
     let judged: Vec<MachineFindings> = tasks
         .iter()
-        .map(|(task, _)| fail(&mut dispatch, *task, NOW))
+        .map(|(task, _)| fail_task(&mut dispatch, *task, NOW))
         .collect();
     assert!(judged[4].offline.is_some());
     assert!(send_heartbeat(&mut dispatch, "a", NOW));
@@ -115,7 +118,7 @@ fn a_machine_alone_gets_several_probes_at_a_time_each_at_another_site() {
         assert_eq!((handed_out.len(), sites.len()), (16, 16), "{handed_out:?}");
         assert_eq!(dispatch.fleet.next_probe_ms(), None, "one round at a time");
         for (task, _) in handed_out {
-            fail(&mut dispatch, task, now_ms);
+            fail_task(&mut dispatch, task, now_ms);
         }
         probed.extend(sites);
     }
@@ -140,7 +143,7 @@ fn a_probe_goes_to_a_site_that_others_reach() {
     let all = hand_out_all(&mut dispatch, NOW);
     for (task, name) in &all {
         match name == "a" {
-            true => drop(fail(&mut dispatch, *task, NOW)),
+            true => drop(fail_task(&mut dispatch, *task, NOW)),
             false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
         }
     }
@@ -168,7 +171,7 @@ fn fail_probe(dispatch: &mut Dispatch, connected: &[&str]) -> (u64, i64) {
     let of_a = handed_out.iter().filter(|(_, name)| name == "a");
     let tasks: Vec<TaskId> = of_a.map(|(task, _)| *task).collect();
     for task in &tasks {
-        fail(dispatch, *task, now_ms);
+        fail_task(dispatch, *task, now_ms);
     }
     (tasks.first().expect("it is due") / 100, now_ms)
 }
@@ -179,7 +182,7 @@ fn a_site_at_which_a_probe_has_failed_goes_to_a_machine_with_a_way_out() {
     (1..=12).for_each(|id| dispatch.schedule.add(site(id, NOW, None)));
     for (task, name) in &hand_out_all(&mut dispatch, NOW) {
         match name == "a" {
-            true => drop(fail(&mut dispatch, *task, NOW)),
+            true => drop(fail_task(&mut dispatch, *task, NOW)),
             false => drop(dispatch.end_lease(*task, SiteClock::default(), NOW)),
         }
     }
@@ -197,10 +200,10 @@ fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
     let mut dispatch = dispatch(&[("a", 100)]);
     (1..=8).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
     for (task, _) in hand_out_all(&mut dispatch, NOW) {
-        fail(&mut dispatch, task, NOW);
+        fail_task(&mut dispatch, task, NOW);
     }
     let (_, now_ms) = fail_probe(&mut dispatch, &["a"]);
-    join(&mut dispatch, "b", 100);
+    join_supervisor(&mut dispatch, "b", 100);
     assert!(keep_lease_until(&mut dispatch, "b", now_ms));
     let next = hand_out_all(&mut dispatch, now_ms + 1);
     assert_eq!(next.len(), 8, "{next:?}");
@@ -210,7 +213,7 @@ fn a_machine_that_joins_gets_the_sites_at_which_probes_of_others_have_failed() {
 fn a_machine_that_joins_late_gets_its_share() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
     (1..=40).for_each(|id| dispatch.schedule.add(site(id, NOW, Some("a"))));
-    join(&mut dispatch, "b", 1_000);
+    join_supervisor(&mut dispatch, "b", 1_000);
     assert_eq!(
         (
             dispatch.schedule.count_owned_by("a"),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn woken(site: i64, priority: u8) -> WokenSite {
+fn woken_site(site: i64, priority: u8) -> WokenSite {
     WokenSite {
         site: SiteId(site),
         turn: turn(priority),
@@ -13,20 +13,26 @@ fn woken(site: i64, priority: u8) -> WokenSite {
 fn leases_in_the_way_of_a_higher_priority_are_recalled() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.schedule.add(site(1, 0, None));
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert_eq!(dispatch.wake(woken(1, 50)), None, "not higher");
-    let (owner, scope) = dispatch.wake(woken(1, 90)).expect("it is in the way");
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert_eq!(dispatch.wake(woken_site(1, 50)), None, "not higher");
+    let (owner, scope) = dispatch.wake(woken_site(1, 90)).expect("it is in the way");
     assert_eq!((&*owner, scope.below), ("a", Some(90)));
     assert_eq!(scope.site.as_deref(), Some("site-1.example"));
-    assert_eq!(dispatch.wake(woken(1, 90)), None, "that was said already");
     assert_eq!(
-        dispatch.wake(woken(1, 95)).map(|(_, scope)| scope.below),
+        dispatch.wake(woken_site(1, 90)),
+        None,
+        "that was said already"
+    );
+    assert_eq!(
+        dispatch
+            .wake(woken_site(1, 95))
+            .map(|(_, scope)| scope.below),
         Some(Some(95))
     );
 
     let (task, _) = dispatch
         .leases
-        .of_supervisor("a")
+        .leases_of_supervisor("a")
         .next()
         .expect("it is out");
     dispatch.return_lease(task, Some(turn(50)), LastRequest::None, NOW);
@@ -40,9 +46,9 @@ fn a_fast_site_leases_a_higher_priority_beside_its_other_tasks() {
     let mut fast = site(1, 0, None);
     fast.clock.delay_ms = Some(0);
     dispatch.schedule.add(fast);
-    assert!(hand_out(&mut dispatch, NOW).is_some());
-    assert_eq!(dispatch.wake(woken(1, 90)), None);
-    assert!(hand_out(&mut dispatch, NOW).is_some());
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
+    assert_eq!(dispatch.wake(woken_site(1, 90)), None);
+    assert!(hand_out_one(&mut dispatch, NOW).is_some());
 }
 
 #[test]
@@ -51,11 +57,11 @@ fn a_small_part_of_the_credit_is_kept_for_higher_priorities() {
     for id in 1..=40 {
         dispatch.schedule.add(site(id, 0, Some("a")));
     }
-    let ordinary = std::iter::from_fn(|| hand_out(&mut dispatch, NOW)).count();
+    let ordinary = std::iter::from_fn(|| hand_out_one(&mut dispatch, NOW)).count();
     assert_eq!(ordinary, 30);
-    dispatch.wake(woken(40, 90));
-    dispatch.wake(woken(39, 90));
-    dispatch.wake(woken(38, 90));
+    dispatch.wake(woken_site(40, 90));
+    dispatch.wake(woken_site(39, 90));
+    dispatch.wake(woken_site(38, 90));
     let mut urgent = Vec::new();
     while let Some(grant) = dispatch.next_grant(NOW) {
         let task = leased_task(1_000 + grant.site.0 as u64, 90);
@@ -88,7 +94,7 @@ fn a_full_window_evicts_sites_that_are_not_due_for_long() {
         "until there are no others"
     );
     assert_eq!(
-        dispatch.schedule.sites_in_window(),
+        dispatch.schedule.count_sites_in_window(),
         1,
         "what is due soon stays"
     );

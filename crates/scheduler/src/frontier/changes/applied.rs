@@ -27,7 +27,7 @@ pub struct Applied {
 }
 
 /// How far a file has applied the journal.
-pub fn read_applied(db: &Connection) -> Result<Applied> {
+pub fn read_applied_position(db: &Connection) -> Result<Applied> {
     let number = |name: &str| -> Result<u64> {
         let sql = "SELECT value FROM meta WHERE name = ?1";
         let value: Option<i64> = db.query_row(sql, [name], |row| row.get(0)).optional()?;
@@ -40,7 +40,7 @@ pub fn read_applied(db: &Connection) -> Result<Applied> {
 }
 
 /// Notes how far the file has applied the journal, in the transaction in which it did so.
-pub fn note_applied(db: &Connection, applied: Applied) -> Result<()> {
+pub fn note_applied_position(db: &Connection, applied: Applied) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2), (?3, ?4)";
     db.prepare_cached(sql)?.execute(params![
         APPLIED,
@@ -52,7 +52,7 @@ pub fn note_applied(db: &Connection, applied: Applied) -> Result<()> {
 }
 
 /// Removes what a copy knows of the file that it was made from, except for how far the journal is applied.
-pub(in crate::frontier) fn forget_own(db: &Connection) -> Result<()> {
+pub(in crate::frontier) fn delete_own_rows(db: &Connection) -> Result<()> {
     for table in OWN_TABLES {
         db.execute(&format!("DELETE FROM {table}"), [])?;
     }

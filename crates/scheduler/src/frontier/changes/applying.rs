@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Result, params_from_iter};
 
-use super::applied::{Applied, note_applied};
-use super::changed_rows::{ChangedRow, ChangedTable, SEQUENCES, equal_to};
+use super::applied::{Applied, note_applied_position};
+use super::changed_rows::{ChangedRow, ChangedTable, SEQUENCES, equality_condition};
 use crate::journal::ReadCommit;
 
 /// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the
@@ -13,24 +13,24 @@ pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
         postcard::from_bytes(changes).map_err(|error| unequal_files_error(error.to_string()))?;
     // Rows are deleted before others are inserted, so that no value that must be unique is there twice.
     for table in &changed {
-        table.delete(db)?;
+        table.delete_rows(db)?;
     }
     for table in &changed {
-        table.update(db)?;
+        table.update_rows(db)?;
     }
     for table in &changed {
         if table.name == SEQUENCES {
             // SQLite has already raised these numbers for rows that were inserted above, so they are replaced.
-            table.delete(db)?;
+            table.delete_rows(db)?;
         }
-        table.insert(db)?;
+        table.insert_rows(db)?;
     }
     Ok(())
 }
 
 impl ChangedTable {
-    fn delete(&self, db: &Connection) -> Result<()> {
-        let key = equal_to(&self.columns[..self.keys]);
+    fn delete_rows(&self, db: &Connection) -> Result<()> {
+        let key = equality_condition(&self.columns[..self.keys]);
         let sql = format!("DELETE FROM {} WHERE {key}", self.name);
         let mut delete = db.prepare_cached(&sql)?;
         for row in &self.rows {
@@ -45,7 +45,7 @@ impl ChangedTable {
         Ok(())
     }
 
-    fn update(&self, db: &Connection) -> Result<()> {
+    fn update_rows(&self, db: &Connection) -> Result<()> {
         for row in &self.rows {
             let ChangedRow::Some { key, values } = row else {
                 continue;
@@ -62,7 +62,7 @@ impl ChangedTable {
                 "UPDATE {} SET {} WHERE {}",
                 self.name,
                 set.join(", "),
-                equal_to(&self.columns[..self.keys])
+                equality_condition(&self.columns[..self.keys])
             );
             let all = key.iter().chain(values.iter().map(|(_, value)| value));
             if db.prepare_cached(&sql)?.execute(params_from_iter(all))? != 1 {
@@ -75,7 +75,7 @@ impl ChangedTable {
         Ok(())
     }
 
-    fn insert(&self, db: &Connection) -> Result<()> {
+    fn insert_rows(&self, db: &Connection) -> Result<()> {
         let places: Vec<String> = (1..=self.columns.len()).map(|n| format!("?{n}")).collect();
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",
@@ -110,6 +110,6 @@ pub fn apply_commits(db: &mut Connection, commits: &[ReadCommit]) -> Result<()> 
         number: last.number,
         epoch: last.epoch,
     };
-    note_applied(&transaction, position)?;
+    note_applied_position(&transaction, position)?;
     transaction.commit()
 }

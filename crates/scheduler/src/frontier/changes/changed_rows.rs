@@ -44,7 +44,7 @@ pub(super) enum Cell {
     Blob(Vec<u8>),
 }
 
-pub(super) fn equal_to(columns: &[String]) -> String {
+pub(super) fn equality_condition(columns: &[String]) -> String {
     let equal: Vec<String> = columns
         .iter()
         .enumerate()

@@ -27,7 +27,7 @@ impl Recorder {
         )?;
         let tables = tables(db)?;
         for (number, table) in tables.iter().enumerate() {
-            db.execute_batch(&table.triggers(number))?;
+            db.execute_batch(&table.triggers_sql(number))?;
         }
         Ok(Recorder {
             tables,
@@ -36,7 +36,7 @@ impl Recorder {
     }
 
     /// The changes since the last call. Empty if there are none.
-    pub(in crate::frontier) fn take(&mut self, db: &Connection) -> Result<Vec<u8>> {
+    pub(in crate::frontier) fn take_changes(&mut self, db: &Connection) -> Result<Vec<u8>> {
         let mut changed = Vec::new();
         let mut select = db.prepare_cached("SELECT DISTINCT tbl FROM changed_rows")?;
         let numbers = select.query_map([], |row| row.get::<_, i64>(0))?;
@@ -53,10 +53,10 @@ impl Recorder {
                 Ok((key, row.get(3)?))
             })?;
             let noted: Vec<([Value; MOST_KEYS], i64)> = noted.collect::<Result<_>>()?;
-            changed.extend(table.read(db, &noted)?);
+            changed.extend(table.read_rows(db, &noted)?);
         }
         // A number in SQLite's own table changes only together with a row of the table that it counts for.
-        changed.extend(self.changed_sequences(db)?);
+        changed.extend(self.take_changed_sequences(db)?);
         db.prepare_cached("DELETE FROM changed_rows")?.execute([])?;
         Ok(match changed.is_empty() {
             true => Vec::new(),
@@ -64,7 +64,7 @@ impl Recorder {
         })
     }
 
-    fn changed_sequences(&mut self, db: &Connection) -> Result<Option<ChangedTable>> {
+    fn take_changed_sequences(&mut self, db: &Connection) -> Result<Option<ChangedTable>> {
         let now = sequences(db)?;
         let changed = now
             .iter()

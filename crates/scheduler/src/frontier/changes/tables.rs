@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Result, Statement, params_from_iter};
 
 use super::applied::{OWN_META, OWN_TABLES};
-use super::changed_rows::{Cell, ChangedRow, ChangedTable, SEQUENCES, equal_to};
+use super::changed_rows::{Cell, ChangedRow, ChangedTable, SEQUENCES, equality_condition};
 
 /// The largest number of columns in a key.
 pub(super) const MOST_KEYS: usize = 3;
@@ -65,13 +65,13 @@ impl Table {
     }
 
     /// All columns, as a set of bits.
-    fn all_columns(&self) -> i64 {
+    fn all_columns_mask(&self) -> i64 {
         (1 << self.columns.len()) - 1
     }
 
-    pub(super) fn triggers(&self, number: usize) -> String {
+    pub(super) fn triggers_sql(&self, number: usize) -> String {
         let name = &self.name;
-        let all = self.all_columns().to_string();
+        let all = self.all_columns_mask().to_string();
         let note = |row: &str, columns: &str| {
             let mut keys: Vec<String> = self
                 .key
@@ -123,7 +123,7 @@ impl Table {
     }
 
     /// Reads the noted rows as they are now.
-    pub(super) fn read(
+    pub(super) fn read_rows(
         &self,
         db: &Connection,
         noted: &[([Value; MOST_KEYS], i64)],
@@ -135,7 +135,7 @@ impl Table {
             "SELECT {} FROM main.{} WHERE {}",
             columns.join(", "),
             self.name,
-            equal_to(&columns[..self.key.len()])
+            equality_condition(&columns[..self.key.len()])
         );
         let mut select = db.prepare_cached(&sql)?;
         let mut rows = Vec::with_capacity(noted.len());
@@ -171,7 +171,7 @@ impl Table {
         let key = || key.iter().map(|value| Cell::of(value.into())).collect();
         Ok(Some(match values {
             None => ChangedRow::Gone { key: key() },
-            Some(values) if changed == self.all_columns() => ChangedRow::Whole { values },
+            Some(values) if changed == self.all_columns_mask() => ChangedRow::Whole { values },
             Some(values) => {
                 let with_places = values.into_iter().enumerate();
                 let differing = with_places.filter(|(at, _)| (changed >> order[*at]) & 1 == 1);

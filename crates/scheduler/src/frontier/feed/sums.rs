@@ -41,7 +41,7 @@ impl FeedBatch<'_> {
         let fed = self.fed.entry(site).or_default();
         let before = match fed.accepted_before {
             Some(before) => before,
-            None => read_accepted(self.db, self.key, site)?,
+            None => read_accepted_count(self.db, self.key, site)?,
         };
         fed.accepted_before = Some(before);
         Ok(before + fed.accepted < budget)
@@ -87,7 +87,7 @@ impl FeedBatch<'_> {
     }
 }
 
-fn read_accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
+fn read_accepted_count(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
     let sql = "SELECT accepted FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
     let mut select = db.prepare_cached(sql)?;
     let accepted = select

@@ -2,7 +2,7 @@ use super::*;
 
 fn outbox() -> Connection {
     let db = Connection::open_in_memory().unwrap();
-    crate::frontier::schema::create_for_tests(&db);
+    crate::frontier::schema::create_tables_for_tests(&db);
     db
 }
 
@@ -14,12 +14,12 @@ fn key(name: &str) -> TargetKey {
     ("w".into(), target_json(&target(name)))
 }
 
-fn put_one(db: &Connection, name: &str, number: i64) {
+fn enqueue_notification(db: &Connection, name: &str, number: i64) {
     let notification = json!({"subject": format!("notification {number}")});
     enqueue(db, "w", &target(name), &notification, number).unwrap();
 }
 
-fn due_now(db: &Connection, now_ms: i64) -> Vec<String> {
+fn due_subjects(db: &Connection, now_ms: i64) -> Vec<String> {
     let due = list_due(db, now_ms, 10, |_| false).unwrap();
     let subject = |delivery: &Delivery| {
         delivery.notification["subject"]
@@ -34,31 +34,31 @@ fn due_now(db: &Connection, now_ms: i64) -> Vec<String> {
 fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     let db = outbox();
     for number in 1..=3 {
-        put_one(&db, "a", number);
+        enqueue_notification(&db, "a", number);
     }
-    put_one(&db, "b", 4);
-    assert_eq!(due_now(&db, 10), ["notification 1", "notification 4"]);
+    enqueue_notification(&db, "b", 4);
+    assert_eq!(due_subjects(&db, 10), ["notification 1", "notification 4"]);
     let first = list_due(&db, 10, 1, |_| false).unwrap().remove(0).1;
     let failed = Verdict::Failed("it answers 500".into());
     record_attempt(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
-    assert_eq!(due_now(&db, 11), ["notification 4"]);
+    assert_eq!(due_subjects(&db, 11), ["notification 4"]);
     assert_eq!(next_due_ms(&db).unwrap(), Some(4));
-    put_one(&db, "a", 5);
+    enqueue_notification(&db, "a", 5);
     assert_eq!(
-        due_now(&db, 11),
+        due_subjects(&db, 11),
         ["notification 4"],
         "a new one waits as well"
     );
     db.execute("DELETE FROM notifications WHERE made_ms = 5", ())
         .unwrap();
     assert_eq!(
-        due_now(&db, 1_010),
+        due_subjects(&db, 1_010),
         ["notification 1", "notification 4"],
         "in their order"
     );
     make_all_due(&db, 20).unwrap();
     assert_eq!(
-        due_now(&db, 20),
+        due_subjects(&db, 20),
         ["notification 1", "notification 4"],
         "at a start all is tried"
     );
@@ -68,8 +68,8 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         .1;
     assert_eq!(again.key, first.key, "the same key at each try");
     record_attempt(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
-    assert_eq!(due_now(&db, 30), ["notification 2", "notification 4"]);
-    let (waiting, shown) = load_for_watch(&db, "w", 10).unwrap();
+    assert_eq!(due_subjects(&db, 30), ["notification 2", "notification 4"]);
+    let (waiting, shown) = load_watch_notifications(&db, "w", 10).unwrap();
     assert_eq!(waiting, 3);
     assert_eq!(shown[3]["state"], "delivered");
     assert_eq!(shown[3]["tries"], 2);
@@ -78,7 +78,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         record_attempt(&db, (second, &key("a")), &failed, (30, 30)).unwrap();
     }
     assert_eq!(
-        due_now(&db, 30),
+        due_subjects(&db, 30),
         ["notification 3", "notification 4"],
         "it may be the notification"
     );
@@ -87,11 +87,11 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
 #[test]
 fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
     let db = outbox();
-    put_one(&db, "a", 1);
-    put_one(&db, "b", 2);
+    enqueue_notification(&db, "a", 1);
+    enqueue_notification(&db, "b", 2);
     drop_removed_targets(&db, "w", &[key("b").1].into(), 3).unwrap();
-    assert_eq!(due_now(&db, 10), ["notification 2"]);
-    let (_, shown) = load_for_watch(&db, "w", 10).unwrap();
+    assert_eq!(due_subjects(&db, 10), ["notification 2"]);
+    let (_, shown) = load_watch_notifications(&db, "w", 10).unwrap();
     assert_eq!(shown[1]["why"], WITHDRAWN);
 }
 
@@ -116,7 +116,7 @@ fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
         record_attempt(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
     }
     assert_eq!(bodies().0, 39 - dropped);
-    delete_watch(&db, "w").unwrap();
+    delete_watch_notifications(&db, "w").unwrap();
     assert_eq!(bodies().0, 0);
 }
 
@@ -124,23 +124,23 @@ fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
 fn the_outbox_is_bounded_and_forgets_what_is_old() {
     let db = outbox();
     for number in 0..MOST_WAITING + 5 {
-        put_one(&db, "a", number);
+        enqueue_notification(&db, "a", number);
     }
-    let (waiting, _) = load_for_watch(&db, "w", 1).unwrap();
+    let (waiting, _) = load_watch_notifications(&db, "w", 1).unwrap();
     assert_eq!(waiting, MOST_WAITING as u64);
     assert_eq!(
-        due_now(&db, i64::MAX),
+        due_subjects(&db, i64::MAX),
         ["notification 5"],
         "the oldest are dropped"
     );
     let dropped = drop_expired(&db, DROPPED_AFTER_MS + 10).unwrap();
     assert_eq!(dropped.len(), 5);
-    assert_eq!(due_now(&db, i64::MAX), ["notification 10"]);
-    let (_, kept) = load_for_watch(&db, "w", 10_000).unwrap();
+    assert_eq!(due_subjects(&db, i64::MAX), ["notification 10"]);
+    let (_, kept) = load_watch_notifications(&db, "w", 10_000).unwrap();
     assert_eq!(kept.len(), 1_000, "shown at most");
     drop_expired(&db, DROPPED_AFTER_MS + KEPT_MS + 5_000).unwrap();
     drop_expired(&db, DROPPED_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
-    assert_eq!(load_for_watch(&db, "w", 10).unwrap(), (0, vec![]));
+    assert_eq!(load_watch_notifications(&db, "w", 10).unwrap(), (0, vec![]));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn reported_events_and_alerts_are_kept() {
         load_reported(&db, "w", NotificationTime::AtOnce).unwrap(),
         None
     );
-    put_one(&db, "a", 5);
+    enqueue_notification(&db, "a", 5);
     assert_eq!(list_overdue(&db, 4).unwrap(), []);
     let late = list_overdue(&db, 5).unwrap().remove(0);
     assert_eq!(late.target, key("a"));
@@ -171,6 +171,6 @@ fn reported_events_and_alerts_are_kept() {
     assert_eq!(list_undelivered(&db).unwrap(), [late]);
     delete_undelivered(&db, &key("a")).unwrap();
     assert_eq!(list_undelivered(&db).unwrap(), []);
-    delete_watch(&db, "w").unwrap();
+    delete_watch_notifications(&db, "w").unwrap();
     assert_eq!(next_due_ms(&db).unwrap(), None);
 }

@@ -24,7 +24,7 @@ fn frozen_path(version: i64) -> PathBuf {
 #[test]
 fn the_tables_belong_to_their_format() {
     let db = Connection::open_in_memory().unwrap();
-    create(&db).unwrap();
+    create_tables(&db).unwrap();
     let path = frozen_path(VERSION);
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, schema_text(&db)).unwrap();

@@ -5,7 +5,7 @@ use crate::application_limits::ApplicationLimits;
 
 fn limited_fixture(limits: ApplicationLimits) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
-    let frontier = open(dir.path(), limits);
+    let frontier = open_with_limits(dir.path(), limits);
     let spec = CrawlSpec::new("app", "crawl");
     let mut fixture = Fixture {
         dir,
@@ -18,7 +18,7 @@ fn limited_fixture(limits: ApplicationLimits) -> Fixture {
     fixture
 }
 
-fn open(dir: &Path, limits: ApplicationLimits) -> Frontier {
+fn open_with_limits(dir: &Path, limits: ApplicationLimits) -> Frontier {
     let config = FrontierConfig {
         applications: [("app".to_owned(), limits)].into(),
         ..FrontierConfig::default()
@@ -60,12 +60,12 @@ fn max_pages_holds_after_a_restart_too() {
         .tasks()
         .return_task(tasks[0].task, tasks[0].delivery, false, 0);
     assert!(matches!(back.unwrap(), ReturnResult::Requeued(_)));
-    fixture.done(&tasks[1], &[]);
+    fixture.complete_with_links(&tasks[1], &[]);
     let again = release_and_lease(&mut fixture, 0);
     assert_eq!(again.len(), 1, "what came back was no page");
-    fixture.done(&again[0], &[]);
+    fixture.complete_with_links(&again[0], &[]);
     assert!(release_and_lease(&mut fixture, 0).is_empty());
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 
     let Fixture {
         dir,
@@ -75,7 +75,7 @@ fn max_pages_holds_after_a_restart_too() {
     } = fixture;
     drop(frontier);
     let mut fixture = Fixture {
-        frontier: open(dir.path(), limits),
+        frontier: open_with_limits(dir.path(), limits),
         dir,
         spec,
         crawl,
@@ -116,7 +116,7 @@ fn pages_go_out_at_their_rate() {
     }
     assert_eq!(times.len(), 3, "all but the first");
     assert!(times[2] - times[0] >= 1_000, "{times:?}");
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn max_sites_holds_and_leaves_other_applications_alone() {
         .cloned()
         .collect();
     assert_eq!((of_limited.len(), tasks.len()), (1, 5));
-    fixture.done(&of_limited[0], &[]);
+    fixture.complete_with_links(&of_limited[0], &[]);
     let next = release_and_lease(&mut fixture, 0);
     assert_eq!(next.len(), 1);
     assert_ne!(next[0].url, of_limited[0].url);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }

@@ -1,4 +1,4 @@
-use super::retrying::{fixture_that_retries, is_retried_after_timeout};
+use super::retrying::{complete_and_check_retry, fixture_that_retries};
 use super::*;
 use crate::frontier::{HeldBy, HeldSites, HeldSitesScope};
 
@@ -62,7 +62,7 @@ fn tasks_that_are_tried_again_later_hold_their_site() {
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
     assert_eq!(held_sites(&mut fixture, 0), [], "leased, not queued");
-    assert!(is_retried_after_timeout(&mut fixture, &task, 1_000));
+    assert!(complete_and_check_retry(&mut fixture, &task, 1_000));
     let reported = held_sites(&mut fixture, 1_000);
     assert_eq!(
         (reported.len(), reported[0].by),

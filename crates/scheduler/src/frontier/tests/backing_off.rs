@@ -10,10 +10,10 @@ pub(super) fn fixture_with_backoffs(backoff: BackoffTable) -> Fixture {
         backoff,
         ..FrontierConfig::default()
     };
-    fixture_of(config, |_| ())
+    fixture_with_config(config, |_| ())
 }
 
-fn table() -> BackoffTable {
+fn backoff_table() -> BackoffTable {
     BackoffTable {
         robots: vec![1.0, 10.0],
         ..BackoffTable::default()
@@ -30,11 +30,15 @@ pub(super) fn unreachable_task(task: &Leased) -> TaskDone {
             sign: "robots.txt answered 503".into(),
             no_route: false,
         }),
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
-pub(super) fn completes_with_backoff(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
+pub(super) fn complete_and_check_backoff(
+    fixture: &mut Fixture,
+    done: &TaskDone,
+    now_ms: i64,
+) -> bool {
     let completion = fixture.frontier.tasks().complete(done, now_ms).unwrap();
     matches!(completion, Completion::SiteBackoffs(_))
 }
@@ -43,7 +47,7 @@ fn backoff_until(fixture: &mut Fixture) -> Option<i64> {
     let report = fixture
         .frontier
         .site_states()
-        .report("a.org")
+        .find_report("a.org")
         .unwrap()
         .unwrap();
     match report.trouble?.phase {
@@ -54,15 +58,15 @@ fn backoff_until(fixture: &mut Fixture) -> Option<i64> {
 
 #[test]
 fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&task),
         500
     ));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let begun = fixture.frontier.site_states().take_begun_backoffs();
     assert_eq!(begun.len(), 1);
     assert_eq!(
@@ -101,7 +105,7 @@ fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
 
 #[test]
 fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
                 INSERT INTO sites (name) SELECT n || '.example' FROM n";
     let made = fixture
@@ -111,7 +115,7 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     for task in fixture.lease_all_at(0) {
         if task.url == "http://a.org/1" {
-            assert!(completes_with_backoff(
+            assert!(complete_and_check_backoff(
                 &mut fixture,
                 &unreachable_task(&task),
                 500
@@ -141,10 +145,10 @@ fn a_site_that_rests_is_found_among_more_sites_than_one_call_checks() {
 
 #[test]
 fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&task),
         500
@@ -162,12 +166,12 @@ fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
 
 #[test]
 fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut now_ms = 0;
     for until_ms in [1_000, 11_000] {
         let task = fixture.lease_all_at(now_ms).remove(0);
-        assert!(completes_with_backoff(
+        assert!(complete_and_check_backoff(
             &mut fixture,
             &unreachable_task(&task),
             now_ms
@@ -194,7 +198,7 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
     }
     assert!(probe.unreachable.is_none());
     assert!(
-        !completes_with_backoff(&mut fixture, &unreachable_task(&probe), now_ms),
+        !complete_and_check_backoff(&mut fixture, &unreachable_task(&probe), now_ms),
         "given up"
     );
     fixture.feed(&["http://a.org/3"]);
@@ -205,35 +209,35 @@ fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait(
         evidence: None,
         ..unreachable_task(&ended[0])
     };
-    fixture.report_at(&done, now_ms);
+    fixture.complete_task_at(&done, now_ms);
     assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 2)]);
     assert!(
         fixture.lease_all_at(now_ms).is_empty(),
         "it backs off for the new"
     );
     assert_eq!(backoff_until(&mut fixture), Some(now_ms + 10_000));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn an_answer_after_a_rest_opens_the_site() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let mut tasks = fixture.lease_all_at(0);
     let other = tasks.pop().unwrap();
     let task = tasks.pop().unwrap_or_else(|| other.clone());
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&task),
         0
     ));
     let probe = fixture.lease_all_at(1_000).remove(0);
-    fixture.report_at(&report(&probe), 1_000);
+    fixture.complete_task_at(&successful_report(&probe), 1_000);
     assert_eq!(backoff_until(&mut fixture), None);
     let site = fixture
         .frontier
         .site_states()
-        .report("a.org")
+        .find_report("a.org")
         .unwrap()
         .unwrap();
     assert_eq!(site.trouble, None);
@@ -242,7 +246,7 @@ fn an_answer_after_a_rest_opens_the_site() {
 /// A task that is handed out and called back does not count as tried.
 #[test]
 fn the_page_that_was_requested_least_goes_first_after_a_rest() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     let give_back = |fixture: &mut Fixture, task: &Leased| {
         let back = fixture
             .frontier
@@ -258,7 +262,7 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
     fixture.feed(&["http://a.org/fails"]);
     let tasks = fixture.lease_all_at(0);
     give_back(&mut fixture, &tasks[0]);
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&tasks[1]),
         0
@@ -269,11 +273,11 @@ fn the_page_that_was_requested_least_goes_first_after_a_rest() {
 
 #[test]
 fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1", "http://b.org/1"]);
     let tasks = fixture.lease_all_at(0);
     for task in &tasks {
-        assert!(completes_with_backoff(
+        assert!(complete_and_check_backoff(
             &mut fixture,
             &unreachable_task(task),
             0
@@ -321,12 +325,12 @@ fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
 
 #[test]
 fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_them() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1"]);
     for (now_ms, is_last) in [(0, false), (1_000, false), (11_000, true)] {
         let task = fixture.lease_all_at(now_ms).remove(0);
         assert_eq!(
-            completes_with_backoff(&mut fixture, &unreachable_task(&task), now_ms),
+            complete_and_check_backoff(&mut fixture, &unreachable_task(&task), now_ms),
             !is_last
         );
     }
@@ -337,7 +341,7 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
         status_codes: None,
         site: Some("a.org".into()),
     };
-    let mut walk = fixture.frontier.reopening().begin(wanted).unwrap();
+    let mut walk = fixture.frontier.reopening().begin_walk(wanted).unwrap();
     let tally = fixture
         .frontier
         .reopening()
@@ -347,10 +351,10 @@ fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_
     let task = fixture.lease_all_at(12_000).remove(0);
     assert_eq!(task.unreachable, None);
     assert!(
-        completes_with_backoff(&mut fixture, &unreachable_task(&task), 12_000),
+        complete_and_check_backoff(&mut fixture, &unreachable_task(&task), 12_000),
         "from the first backoff on"
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 /// The notes of sites whose states have to be saved, each with the site's phase.
@@ -369,11 +373,11 @@ fn unsaved_phases(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
 
 #[test]
 fn a_changed_state_is_unsaved_until_the_store_has_it() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1"]);
     assert_eq!(unsaved_phases(&mut fixture), []);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&task),
         0
@@ -404,7 +408,7 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
     fixture
         .frontier
         .tasks()
-        .complete(&report(&task), 600)
+        .complete(&successful_report(&task), 600)
         .unwrap();
     assert_eq!(unsaved_phases(&mut fixture), [(3, Phase::Open)]);
     fixture.frontier.note_time(700).unwrap();
@@ -419,10 +423,10 @@ fn a_changed_state_is_unsaved_until_the_store_has_it() {
 
 #[test]
 fn all_states_are_saved_again_after_a_start() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_all_at(0).remove(0);
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&task),
         0
@@ -451,12 +455,12 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     let tasks = fixture.lease_all();
     let nothing = |task: &Leased| TaskDone {
         fields: 0,
-        ..report(task)
+        ..successful_report(task)
     };
-    fixture.report(&nothing(&tasks[0]));
+    fixture.complete_task(&nothing(&tasks[0]));
     // The good page clears the doubts about the pages before it.
-    fixture.report(&report(&tasks[1]));
-    fixture.report(&nothing(&tasks[2]));
+    fixture.complete_task(&successful_report(&tasks[1]));
+    fixture.complete_task(&nothing(&tasks[2]));
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     let blocked = TaskDone {
@@ -485,7 +489,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
         .requeue(&[tasks[2].task], 0)
         .unwrap();
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 /// The page is fetched again before the store was asked to take it back, so its new values are kept.
@@ -494,7 +498,7 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     let mut fixture = fixture();
     fixture.feed(&["http://soft.example/1"]);
     let task = fixture.lease_all().remove(0);
-    fixture.report(&report(&task));
+    fixture.complete_task(&successful_report(&task));
     retraction::request_retraction(&mut fixture.frontier.0.cx, task.task).unwrap();
     fixture
         .frontier
@@ -506,7 +510,7 @@ fn a_page_that_is_fetched_again_is_not_taken_back_later() {
         []
     );
     let again = fixture.lease_all().remove(0);
-    fixture.report(&report(&again));
+    fixture.complete_task(&successful_report(&again));
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     assert_eq!(

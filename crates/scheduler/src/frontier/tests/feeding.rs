@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn new_urls_are_queued_and_the_others_counted_by_reason() {
-    let mut fixture = fixture_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
+    let mut fixture = fixture_with_spec(|spec| spec.allowed_domains = vec!["a.org".into()]);
     let tally = fixture.feed(&[
         "http://a.org/1",
         "http://A.org:80/1#top",
@@ -32,7 +32,7 @@ fn new_urls_are_queued_and_the_others_counted_by_reason() {
     assert_eq!(refused, expected);
     let status = fixture.status();
     assert_eq!((status.discovered, status.queued, status.sites), (6, 2, 1));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -48,19 +48,19 @@ fn crawls_do_not_see_each_others_urls() {
     assert_ne!(first, other);
     assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 1);
     assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 0);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn links_go_one_level_deeper_and_ten_priorities_lower() {
-    let mut fixture = fixture_with(|spec| spec.max_depth = 1);
+    let mut fixture = fixture_with_spec(|spec| spec.max_depth = 1);
     fixture.feed(&["http://a.org/"]);
     let seed = fixture.lease_one();
     assert_eq!(
         (seed.depth, seed.priority, seed.parent.as_deref()),
         (0, 50, None)
     );
-    let tally = fixture.done(&seed, &["/next", "http://a.org/", "tel:1"]);
+    let tally = fixture.complete_with_links(&seed, &["/next", "http://a.org/", "tel:1"]);
     assert_eq!(tally.links.accepted, 1);
     let expected = skipped_counts(&[(Reason::Duplicate, 1), (Reason::UnsupportedScheme, 1)]);
     assert_eq!(tally.links.skipped, expected);
@@ -68,19 +68,19 @@ fn links_go_one_level_deeper_and_ten_priorities_lower() {
     assert_eq!(link.url, "http://a.org/next");
     assert_eq!((link.depth, link.priority), (1, 40));
     assert_eq!(link.parent.as_deref(), Some("http://a.org/"));
-    let tally = fixture.done(&link, &["/deeper", "/deeper"]);
+    let tally = fixture.complete_with_links(&link, &["/deeper", "/deeper"]);
     assert_eq!(tally.links.skipped, skipped_counts(&[(Reason::TooDeep, 2)]));
     let status = fixture.status();
     assert_eq!(
         (status.pages, status.fields, status.links, status.bytes),
         (2, 4, 5, 2_000)
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
-    let mut fixture = fixture_with(|spec| spec.max_depth = 0);
+    let mut fixture = fixture_with_spec(|spec| spec.max_depth = 0);
     fixture.feed(&["http://a.org/0"]);
     for hop in 1..=6 {
         let task = fixture.lease_one();
@@ -89,9 +89,9 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
         let redirected = TaskDone {
             outcome: Outcome::Redirected,
             redirect,
-            ..report(&task)
+            ..successful_report(&task)
         };
-        let tally = fixture.report(&redirected);
+        let tally = fixture.complete_task(&redirected);
         let refused = if hop == 6 {
             skipped_counts(&[(Reason::TooDeep, 1)])
         } else {
@@ -100,12 +100,12 @@ fn a_redirect_stays_at_its_depth_and_five_in_a_row_are_followed() {
         assert_eq!(tally.links.skipped, refused, "hop {hop}");
     }
     assert_eq!(fixture.status().queued, 0);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
-    let mut fixture = fixture_with(|spec| spec.domain_max_pages = Some(3));
+    let mut fixture = fixture_with_spec(|spec| spec.domain_max_pages = Some(3));
     let tally = fixture.feed(&["http://a.org/1", "http://www.a.org/2", "http://b.org/1"]);
     assert_eq!(tally.accepted, 3);
     fixture.frontier.commit().unwrap();
@@ -116,54 +116,73 @@ fn the_budget_of_a_site_is_kept_over_batches_and_restarts() {
         tally.skipped,
         skipped_counts(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_url_is_fetched_again_once_its_outcome_is_old_enough() {
-    let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
+    let mut fixture = fixture_with_spec(|spec| spec.refresh_after_ms = Some(1_000));
     fixture.feed(&["http://a.org/"]);
     assert_eq!(
-        fixture.feed_for(&["http://a.org/"], &[], 5_000).accepted,
+        fixture
+            .feed_for_records(&["http://a.org/"], &[], 5_000)
+            .accepted,
         0,
         "still queued"
     );
     let task = fixture.lease_one();
-    fixture.report_at(&report(&task), 5_000);
+    fixture.complete_task_at(&successful_report(&task), 5_000);
     assert_eq!(
-        fixture.feed_for(&["http://a.org/"], &[], 5_999).accepted,
+        fixture
+            .feed_for_records(&["http://a.org/"], &[], 5_999)
+            .accepted,
         0,
         "too young"
     );
-    assert_eq!(fixture.feed_for(&["http://a.org/"], &[], 6_000).accepted, 1);
     assert_eq!(
-        fixture.feed_for(&["http://a.org/"], &[], 9_000).accepted,
+        fixture
+            .feed_for_records(&["http://a.org/"], &[], 6_000)
+            .accepted,
+        1
+    );
+    assert_eq!(
+        fixture
+            .feed_for_records(&["http://a.org/"], &[], 9_000)
+            .accepted,
         0,
         "queued again"
     );
     let again = fixture.lease_one();
     assert!(again.task > task.task);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn seeds_begin_again_if_pages_are_to_be_fetched_again_and_the_crawl_was_finished() {
-    let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
+    let mut fixture = fixture_with_spec(|spec| spec.refresh_after_ms = Some(1_000));
     let open = |fixture: &mut Fixture| {
         fixture.frontier.crawls().open(&fixture.spec).unwrap();
         fixture.status().fed_lines
     };
     fixture.feed(&["http://a.org/1"]);
-    fixture.frontier.crawls().set_fed(fixture.crawl, 7).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .set_fed_lines(fixture.crawl, 7)
+        .unwrap();
     assert_eq!(open(&mut fixture), 7, "there may be more seeds");
     fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     assert_eq!(open(&mut fixture), 7, "a page is still queued");
     let task = fixture.lease_one();
-    fixture.report(&report(&task));
+    fixture.complete_task(&successful_report(&task));
     fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     assert_eq!(open(&mut fixture), 0);
     assert_eq!(open(&mut fixture), 0, "said twice");
-    fixture.frontier.crawls().set_fed(fixture.crawl, 3).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .set_fed_lines(fixture.crawl, 3)
+        .unwrap();
     assert_eq!(open(&mut fixture), 3, "the second time was interrupted");
     fixture.frontier.crawls().end_seeds(fixture.crawl).unwrap();
     fixture.spec.refresh_after_ms = None;
@@ -237,7 +256,7 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
         let texts: Vec<&str> = links.iter().map(String::as_str).collect();
         // A page has each link twice; only one of the two is new.
         let twice = [&texts[..], &texts[..]].concat();
-        let tally = fixture.done(&task, &twice).links;
+        let tally = fixture.complete_with_links(&task, &twice).links;
         assert_eq!(tally.accepted, links.len() as u64);
         let crawl = fixture.crawl;
         for link in &links {
@@ -249,9 +268,9 @@ fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
             let stored: String = select.query_row([id], |row| row.get(0)).unwrap();
             assert_eq!(stored, *link);
         }
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
         for leased in fixture.lease_all() {
-            fixture.done(&leased, &[]);
+            fixture.complete_with_links(&leased, &[]);
         }
     }
 }
@@ -266,10 +285,10 @@ fn a_link_in_any_spelling_is_a_duplicate_of_what_was_taken() {
         "HTTP://A.org:80/y/../x?b=1#there",
         "/x?b=1",
     ];
-    let tally = fixture.done(&task, &spellings).links;
+    let tally = fixture.complete_with_links(&task, &spellings).links;
     assert_eq!(tally.accepted, 0);
     assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 3)]));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -281,7 +300,7 @@ fn what_was_taken_stays_a_duplicate_when_its_site_is_excluded_later() {
     std::fs::write(&list, "1,big.com\n").unwrap();
     fixture.frontier.0.cx.excluded = ExcludedSites::load(&format!("{}:1", list.display())).unwrap();
     let links = ["http://big.com/", "http://big.com/new"];
-    let tally = fixture.done(&task, &links).links;
+    let tally = fixture.complete_with_links(&task, &links).links;
     let expected = [(Reason::Duplicate, 1), (Reason::ExcludedSite, 1)];
     assert_eq!(tally.skipped, skipped_counts(&expected));
 }

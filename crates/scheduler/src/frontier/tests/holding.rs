@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn only_site(fixture: &mut Fixture) -> SiteDue {
+fn admit_only_site(fixture: &mut Fixture) -> SiteDue {
     let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
 }
 
 /// Releases all crawls that may continue at all of their sites.
-fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
+fn release_all(fixture: &mut Fixture) -> Vec<WokenSite> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
         woken.extend(fixture.frontier.releases().release_next(0).unwrap());
@@ -21,9 +21,9 @@ fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
 fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
-    release(&mut fixture);
+    release_all(&mut fixture);
     fixture.frontier.crawls().pause(fixture.crawl).unwrap();
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let batch = fixture
         .frontier
         .tasks()
@@ -69,7 +69,7 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
         crawl: fixture.crawl,
     };
     assert!(
-        release(&mut fixture).is_empty(),
+        release_all(&mut fixture).is_empty(),
         "the site is outside the window"
     );
     assert_eq!(fixture.lease_all().len(), 3);
@@ -80,8 +80,8 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
 fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    release(&mut fixture);
-    let site = only_site(&mut fixture);
+    release_all(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert_eq!(
         fixture
@@ -99,7 +99,7 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
         lane: Lane::Http,
     };
     assert_eq!(
-        release(&mut fixture),
+        release_all(&mut fixture),
         [WokenSite {
             site: site.id,
             turn
@@ -115,7 +115,7 @@ fn a_site_in_the_window_is_woken_when_its_crawl_goes_on() {
             .len(),
         1
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_resumed_crawl_of_many_sites_is_released_in_slices() {
     let mut fixture = fixture();
     let urls: Vec<String> = (0..1_200).map(|n| format!("http://s{n}.org/")).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    release(&mut fixture);
+    release_all(&mut fixture);
     fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     fixture.feed(&urls);
     assert!(fixture.lease_all().is_empty());
@@ -131,7 +131,7 @@ fn a_resumed_crawl_of_many_sites_is_released_in_slices() {
     fixture.frontier.releases().release_next(0).unwrap();
     let first = fixture.frontier.sites().admit_due(i64::MAX, 5_000).unwrap();
     assert!(first.len() < 1_200 && !first.is_empty());
-    release(&mut fixture);
+    release_all(&mut fixture);
     let rest = fixture.frontier.sites().admit_due(i64::MAX, 5_000).unwrap();
     assert_eq!(first.len() + rest.len(), 1_200);
 }
@@ -148,7 +148,7 @@ fn a_returned_task_of_a_stopped_crawl_ends_at_once() {
         .return_task(task.task, task.delivery, false, 0);
     assert_eq!(back.unwrap(), ReturnResult::Ended);
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_site_that_is_blocked_is_not_due_before() {
 fn a_site_limit_holds_further_pages_back() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let first = fixture
         .frontier
         .tasks()
@@ -278,7 +278,7 @@ fn a_site_limit_holds_further_pages_back() {
         .unwrap()
         .tasks;
     assert_eq!(again.len(), 1, "it was not used");
-    fixture.done(&again[0], &[]);
+    fixture.complete_with_links(&again[0], &[]);
     assert!(
         fixture
             .frontier
@@ -309,14 +309,14 @@ fn a_site_limit_holds_further_pages_back() {
     rule.pages_left = None;
     fixture.frontier.sites().set_rule("a.org", &rule).unwrap();
     assert_eq!(fixture.lease_all().len(), 2);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_site_that_is_forgotten_keeps_the_time_of_its_last_request() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let clock = Clock {
         due_at_ms: 9_000_000,
         delay_ms: Some(20_000),

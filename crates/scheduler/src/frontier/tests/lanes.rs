@@ -13,7 +13,7 @@ fn open_and_feed_crawl(fixture: &mut Fixture, name: &str, lane: Lane, urls: &[&s
     crawl
 }
 
-fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
+fn release_all(fixture: &mut Fixture) -> Vec<WokenSite> {
     let mut woken = Vec::new();
     while fixture.frontier.has_crawls_to_release() {
         woken.extend(fixture.frontier.releases().release_next(0).unwrap());
@@ -21,7 +21,7 @@ fn release(fixture: &mut Fixture) -> Vec<WokenSite> {
     woken
 }
 
-fn only_site(fixture: &mut Fixture) -> SiteDue {
+fn admit_only_site(fixture: &mut Fixture) -> SiteDue {
     let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1, "{sites:?}");
     sites.remove(0)
@@ -42,12 +42,12 @@ fn crawls(batch: &LeaseBatch) -> Vec<CrawlKey> {
 #[test]
 fn a_batch_ends_where_a_crawl_needs_another_lane() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let urls = ["http://a.org/1", "http://a.org/2"];
     let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &urls);
     let plain = fixture.crawl;
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 
     let batch = lease(&mut fixture, &site, 4, Lane::Http);
@@ -60,7 +60,7 @@ fn a_batch_ends_where_a_crawl_needs_another_lane() {
 
     let batch = lease(&mut fixture, &site, 9, Lane::Browser);
     assert_eq!(crawls(&batch), [scripts, scripts, plain]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_crawl_without_a_lane_delays_no_other() {
         Some(Lane::Browser)
     );
     fixture.feed(&["http://a.org/1"]);
-    release(&mut fixture);
-    let site = only_site(&mut fixture);
+    release_all(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert_eq!(crawls(&batch), [fixture.crawl]);
     assert_eq!((batch.left, batch.next), (0, None));
 
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     assert_eq!(
         fixture
             .frontier
@@ -100,7 +100,7 @@ fn a_crawl_without_a_lane_delays_no_other() {
             .unwrap(),
         None
     );
-    let woken = release(&mut fixture);
+    let woken = release_all(&mut fixture);
     let turn = Turn {
         priority: 50,
         crawl: scripts,
@@ -112,18 +112,18 @@ fn a_crawl_without_a_lane_delays_no_other() {
         [WokenSite { site, turn }],
         "of the site in the window"
     );
-    assert_eq!(only_site(&mut fixture).name, "b.org");
-    fixture.assert_conserved();
+    assert_eq!(admit_only_site(&mut fixture).name, "b.org");
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_restart() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
-    release(&mut fixture);
-    fixture.frontier.releases().set_browsers(false);
-    let site = only_site(&mut fixture);
+    release_all(&mut fixture);
+    fixture.frontier.releases().set_has_browsers(false);
+    let site = admit_only_site(&mut fixture);
     assert_eq!(
         lease(&mut fixture, &site, 9, Lane::Http),
         LeaseBatch::default()
@@ -136,7 +136,7 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
 
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    release(&mut fixture);
+    release_all(&mut fixture);
     assert!(
         fixture
             .frontier
@@ -145,26 +145,26 @@ fn a_crawl_is_held_without_browsers_and_released_with_the_next_also_after_a_rest
             .unwrap()
             .is_empty()
     );
-    fixture.frontier.releases().set_browsers(true);
-    release(&mut fixture);
-    let site = only_site(&mut fixture);
+    fixture.frontier.releases().set_has_browsers(true);
+    release_all(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Browser);
     assert_eq!(crawls(&batch), [scripts]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_crawl_can_be_ended_without_a_supervisor_of_its_lane() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     let scripts = open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/1"]);
     fixture.frontier.crawls().stop(scripts).unwrap();
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let batch = lease(&mut fixture, &site, 9, Lane::Http);
     assert_eq!(batch, LeaseBatch::default());
     let status = fixture.frontier.crawls().status(scripts).unwrap();
     assert_eq!((status.queued, status.done), (0, 1));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn a_changed_lane_holds_from_the_next_lease_on() {
         .crawls()
         .upsert(Some(scripts), spec.clone())
         .unwrap();
-    release(&mut fixture);
-    let site = only_site(&mut fixture);
+    release_all(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
 
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     spec.lane = Lane::Browser;
     fixture
         .frontier
@@ -205,12 +205,12 @@ fn a_changed_lane_holds_from_the_next_lease_on() {
 #[test]
 fn the_lane_of_a_crawl_that_is_not_in_memory_is_known_too() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     open_and_feed_crawl(&mut fixture, "scripts", Lane::Browser, &["http://a.org/"]);
     fixture.feed(&["http://b.org/"]);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     assert_eq!(
         fixture.frontier.crawls().count_in_memory(),
         1,

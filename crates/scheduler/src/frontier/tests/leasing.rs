@@ -2,7 +2,7 @@ use webfill_wire::Delivery;
 
 use super::*;
 
-fn only_site(fixture: &mut Fixture) -> SiteDue {
+fn admit_only_site(fixture: &mut Fixture) -> SiteDue {
     let mut sites = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap();
     assert_eq!(sites.len(), 1);
     sites.remove(0)
@@ -16,7 +16,7 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
     urgent.priority = 90;
     fixture.crawl = fixture.frontier.crawls().open(&urgent).unwrap();
     fixture.feed(&["http://a.org/3"]);
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let urgent = Turn {
         priority: 90,
         crawl: fixture.crawl,
@@ -37,7 +37,7 @@ fn the_highest_priority_goes_first_and_then_the_oldest() {
         .unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/2"]);
     assert_eq!(batch.left, 0);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn due_sites_come_by_priority_and_then_by_their_clock_and_only_once() {
 fn a_clock_is_kept_with_its_owner() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/"]);
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     assert_eq!(site.clock, Clock::default());
     let clock = Clock {
         due_at_ms: 7_000,
@@ -105,7 +105,7 @@ fn a_clock_is_kept_with_its_owner() {
         .unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    assert_eq!(only_site(&mut fixture).clock, clock);
+    assert_eq!(admit_only_site(&mut fixture).clock, clock);
     assert_eq!(
         fixture
             .frontier
@@ -123,7 +123,7 @@ fn an_outcome_counts_once() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
-    let mut wrong = report(&task);
+    let mut wrong = successful_report(&task);
     wrong.links = to_strings(&["/a"]);
     let Delivery { epoch, number } = task.delivery;
     // The second delivery is of a copy of this frontier that was started at another time.
@@ -137,23 +137,23 @@ fn an_outcome_counts_once() {
     }
     let unknown = TaskDone {
         task: u64::MAX,
-        ..report(&task)
+        ..successful_report(&task)
     };
     assert_eq!(
         fixture.frontier.tasks().complete(&unknown, 0).unwrap(),
         Completion::Stale
     );
-    fixture.done(&task, &[]);
+    fixture.complete_with_links(&task, &[]);
     assert_eq!(
         fixture
             .frontier
             .tasks()
-            .complete(&report(&task), 0)
+            .complete(&successful_report(&task), 0)
             .unwrap(),
         Completion::Stale
     );
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -187,12 +187,12 @@ fn a_task_that_comes_back_is_handed_out_again_under_another_lease() {
         fixture
             .frontier
             .tasks()
-            .complete(&report(&first), 0)
+            .complete(&successful_report(&first), 0)
             .unwrap(),
         Completion::Stale
     );
-    fixture.done(&second, &[]);
-    fixture.assert_conserved();
+    fixture.complete_with_links(&second, &[]);
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn the_third_death_ends_a_task() {
             })
         };
         assert_eq!(back, expected);
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
     assert_eq!(fixture.outcomes(), [(Outcome::Crashed, 1)]);
     assert!(fixture.lease_all().is_empty());
@@ -232,9 +232,9 @@ fn the_third_death_ends_a_task() {
 
 #[test]
 fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
-    let mut fixture = fixture_with(|spec| spec.expires_at_ms = Some(1_000));
+    let mut fixture = fixture_with_spec(|spec| spec.expires_at_ms = Some(1_000));
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
-    let site = only_site(&mut fixture);
+    let site = admit_only_site(&mut fixture);
     let held = fixture
         .frontier
         .tasks()
@@ -250,15 +250,15 @@ fn queued_tasks_of_an_expired_crawl_end_instead_of_being_leased() {
     assert_eq!(batch, LeaseBatch::default());
     assert_eq!(fixture.outcomes(), [(Outcome::Expired, 1)]);
     // Tasks that were handed out before the stop still count, but their links are not followed.
-    let tally = fixture.report_at(
+    let tally = fixture.complete_task_at(
         &TaskDone {
             links: to_strings(&["/3"]),
-            ..report(&held)
+            ..successful_report(&held)
         },
         2_000,
     );
     assert_eq!(tally.links.unwanted, 1);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
         !fixture
             .frontier
             .crawls()
-            .end_queued(fixture.crawl, 0)
+            .end_queued_tasks(fixture.crawl, 0)
             .unwrap(),
         "it is not over"
     );
@@ -281,12 +281,12 @@ fn a_stopped_crawl_ends_step_by_step_and_may_be_opened_again() {
     while fixture
         .frontier
         .crawls()
-        .end_queued(fixture.crawl, 0)
+        .end_queued_tasks(fixture.crawl, 0)
         .unwrap()
     {}
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 50)]);
     assert_eq!(fixture.frontier.sites().next_due_ms().unwrap(), None);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let mut fixture = fixture.reopen(0);
     assert_eq!(fixture.feed(&["http://s0.org/new"]).accepted, 1);
     assert_eq!(fixture.lease_all().len(), 1);
@@ -300,10 +300,10 @@ fn hostile_figures_are_counted_without_a_panic() {
         let report = TaskDone {
             body_bytes: u64::MAX,
             fields: u32::MAX,
-            ..report(&task)
+            ..successful_report(&task)
         };
-        fixture.report(&report);
+        fixture.complete_task(&report);
     }
     assert_eq!(fixture.status().bytes, i64::MAX as u64);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }

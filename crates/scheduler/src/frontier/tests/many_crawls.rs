@@ -22,7 +22,7 @@ fn ten_thousand_active_crawls_stay_in_memory_whatever_the_commits_use() {
     fixture.frontier.commit().unwrap();
     for few in crawls.chunks(100).take(20) {
         for crawl in few {
-            fixture.frontier.crawls().set_fed(*crawl, 1).unwrap();
+            fixture.frontier.crawls().set_fed_lines(*crawl, 1).unwrap();
         }
         fixture.frontier.commit().unwrap();
         assert_eq!(fixture.frontier.crawls().count_in_memory(), 10_001);
@@ -37,7 +37,11 @@ fn far_more_crawls_are_written_and_read_again_in_bounded_memory() {
     fixture.frontier.commit().unwrap();
     assert!(fixture.frontier.crawls().count_in_memory() <= 20_000);
     for (fed, crawl) in (1..).zip(&crawls) {
-        fixture.frontier.crawls().set_fed(*crawl, fed).unwrap();
+        fixture
+            .frontier
+            .crawls()
+            .set_fed_lines(*crawl, fed)
+            .unwrap();
         if fed % 1_000 == 0 {
             fixture.frontier.commit().unwrap();
             assert!(fixture.frontier.crawls().count_in_memory() <= 20_000);
@@ -112,7 +116,7 @@ fn the_counters_of_dropped_crawls_are_those_of_the_last_use() {
             fixture
                 .frontier
                 .crawls()
-                .set_fed(*crawl, round * 10_000 + place)
+                .set_fed_lines(*crawl, round * 10_000 + place)
                 .unwrap();
             if place % 700 == 0 {
                 fixture.frontier.commit().unwrap();

@@ -4,12 +4,20 @@ use super::*;
 fn committed_changes_survive_a_crash_and_others_are_undone() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
-    fixture.frontier.crawls().set_fed(fixture.crawl, 1).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .set_fed_lines(fixture.crawl, 1)
+        .unwrap();
     fixture.frontier.commit().unwrap();
     fixture.feed(&["http://a.org/2"]);
-    fixture.frontier.crawls().set_fed(fixture.crawl, 2).unwrap();
+    fixture
+        .frontier
+        .crawls()
+        .set_fed_lines(fixture.crawl, 2)
+        .unwrap();
     let mut fixture = fixture.reopen(0);
-    assert_conserved(fixture.dir.path());
+    assert_counts_consistent(fixture.dir.path());
     assert_eq!(fixture.status().fed_lines, 1);
     assert_eq!(fixture.feed(&["http://a.org/1"]).accepted, 0);
     assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 1);
@@ -83,7 +91,7 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
     fixture.frontier.commit().unwrap();
 
     let mut fixture = fixture.reopen(100_000);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let held = HeldLease {
         task: leased.task,
         delivery: leased.delivery,
@@ -106,8 +114,8 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
             .len(),
         1
     );
-    fixture.done(&leased, &[]);
-    fixture.assert_conserved();
+    fixture.complete_with_links(&leased, &[]);
+    fixture.assert_counts_consistent();
 }
 
 const HOUR_MS: i64 = 3_600_000;
@@ -221,10 +229,10 @@ fn supervisors_are_known_after_a_restart() {
 
 #[test]
 fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
-    let mut fixture = fixture_with(|spec| spec.max_depth = 0);
+    let mut fixture = fixture_with_spec(|spec| spec.max_depth = 0);
     fixture.feed(&["http://a.org/", "http://a.org/", "x:y"]);
     let page = fixture.lease_one();
-    fixture.done(&page, &["/too-deep"]);
+    fixture.complete_with_links(&page, &["/too-deep"]);
     let before = fixture.status();
     fixture.frontier.commit().unwrap();
     fixture.spec.max_depth = 1;
@@ -253,7 +261,13 @@ fn a_crawl_opened_again_goes_on_with_its_counters_and_its_new_limits() {
         [fixture.crawl]
     );
     let page = fixture.lease_one();
-    assert_eq!(fixture.done(&page, &["/too-deep"]).links.accepted, 1);
+    assert_eq!(
+        fixture
+            .complete_with_links(&page, &["/too-deep"])
+            .links
+            .accepted,
+        1
+    );
 }
 
 #[test]
@@ -364,7 +378,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
     assert!(matches!(closed, FrontierError::Closed { .. }));
 
     let mut fixture = fixture.reopen(0);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     assert_eq!(fixture.status().queued, 1);
 }
 
@@ -380,7 +394,7 @@ fn another_dataset_begins_with_the_first_line() {
         frontier.crawls().status(*crawl).unwrap().fed_lines
     };
     assert_eq!(frontier.crawls().dataset(*crawl).unwrap(), None);
-    frontier.crawls().set_fed(*crawl, 7).unwrap();
+    frontier.crawls().set_fed_lines(*crawl, 7).unwrap();
     frontier.crawls().set_dataset(*crawl, "people").unwrap();
     assert_eq!(lines(frontier), 7);
     frontier.crawls().set_dataset(*crawl, "people").unwrap();

@@ -6,13 +6,13 @@ const LIST: &str = "http://a.org/list";
 
 /// A watch whose window has room for this many pages of a site with the usual delay of 15 s.
 fn watch_fixture(pages: Option<i64>) -> Fixture {
-    fixture_with(|spec| {
+    fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.run_window_ms = pages.map(|pages| pages * 15_000);
     })
 }
 
-fn begin(fixture: &mut Fixture, day: i64) {
+fn begin_run(fixture: &mut Fixture, day: i64) {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
 }
@@ -40,9 +40,9 @@ fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
             let is_list = task.url == LIST;
             let found = TaskDone {
                 links: if is_list { links.clone() } else { Vec::new() },
-                ..report(&task)
+                ..successful_report(&task)
             };
-            fixture.report_at(&found, now_ms);
+            fixture.complete_task_at(&found, now_ms);
             checked.push(task.url);
         }
         fixture
@@ -54,7 +54,7 @@ fn check_pages(fixture: &mut Fixture, most: usize, day: i64) -> Vec<String> {
     checked
 }
 
-fn check(url: &str, day: i64, verdict: Verdict) -> PageCheck {
+fn page_check(url: &str, day: i64, verdict: Verdict) -> PageCheck {
     PageCheck {
         app_id: "app".into(),
         crawl_id: "crawl".into(),
@@ -64,7 +64,7 @@ fn check(url: &str, day: i64, verdict: Verdict) -> PageCheck {
     }
 }
 
-fn numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
+fn query_numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
     fixture.frontier.commit().unwrap();
     let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
     let mut select = db.prepare(sql).unwrap();
@@ -75,38 +75,38 @@ fn numbers(fixture: &mut Fixture, sql: &str) -> Vec<i64> {
 #[test]
 fn a_list_goes_first_in_each_run_and_no_page_starves_in_a_short_window() {
     let mut fixture = watch_fixture(Some(5));
-    fixture.feed_for(&[LIST], &[], DAY_MS + 1);
+    fixture.feed_for_records(&[LIST], &[], DAY_MS + 1);
     assert_eq!(check_pages(&mut fixture, 100, 1).len(), 21);
     let mut seen = BTreeMap::new();
     for day in 2..=14 {
-        begin(&mut fixture, day);
-        fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
+        begin_run(&mut fixture, day);
+        fixture.feed_for_records(&[LIST], &[], day * DAY_MS + 1);
         let checked = check_pages(&mut fixture, 5, day);
         assert_eq!((checked.len(), &*checked[0]), (5, LIST), "day {day}");
         for url in checked {
             *seen.entry(url).or_insert(0) += 1;
         }
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
     assert_eq!(seen.len(), 21, "{seen:?}");
 }
 
 #[test]
 fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
-    let mut fixture = fixture_with(|spec| {
+    let mut fixture = fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.domain_max_pages = Some(5);
     });
     let mut seen = BTreeMap::new();
     for day in 1..=14 {
-        begin(&mut fixture, day);
-        fixture.feed_for(&[LIST], &[], day * DAY_MS + 1);
+        begin_run(&mut fixture, day);
+        fixture.feed_for_records(&[LIST], &[], day * DAY_MS + 1);
         let checked = check_pages(&mut fixture, 100, day);
         assert_eq!((checked.len(), &*checked[0]), (5, LIST), "day {day}");
         for url in checked {
             *seen.entry(url).or_insert(0) += 1;
         }
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
     assert_eq!(seen.len(), 21, "{seen:?}");
 }
@@ -114,7 +114,7 @@ fn no_page_starves_where_each_run_checks_so_many_pages_of_a_site() {
 #[test]
 fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
     let mut fixture = watch_fixture(None);
-    fixture.feed_for(&[LIST], &[], DAY_MS + 1);
+    fixture.feed_for_records(&[LIST], &[], DAY_MS + 1);
     check_pages(&mut fixture, 1, 1);
     let other = CrawlSpec {
         priority: 45,
@@ -125,8 +125,8 @@ fn a_run_takes_its_turn_with_the_priority_of_what_it_hands_out() {
     fixture.feed(&["http://a.org/other"]);
     fixture.crawl = watch;
     // The links of the list page have a lower priority than the other crawl. The seed comes last of all.
-    fixture.feed_for(&["http://a.org/seed"], &[], DAY_MS + 1);
-    let seed = numbers(&mut fixture, "SELECT max(id) FROM task_rows")[0];
+    fixture.feed_for_records(&["http://a.org/seed"], &[], DAY_MS + 1);
+    let seed = query_numbers(&mut fixture, "SELECT max(id) FROM task_rows")[0];
     let sql = format!("UPDATE task_rows SET rank = 9000000000000000 WHERE id = {seed}");
     fixture
         .frontier
@@ -141,12 +141,12 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
     let mut fixture = watch_fixture(Some(4));
     let urls = ["/1", "/2", "/3", "/4", "/5", "/6"].map(|path| format!("http://a.org{path}"));
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    fixture.feed_for(&urls[..5], &[], DAY_MS + 1);
+    fixture.feed_for_records(&urls[..5], &[], DAY_MS + 1);
     check_pages(&mut fixture, 100, 1);
     for url in &urls[..5] {
         let checks = [
-            check(url, 1, Verdict::New),
-            check(url, 60, Verdict::Unchanged),
+            page_check(url, 1, Verdict::New),
+            page_check(url, 60, Verdict::Unchanged),
         ];
         fixture
             .frontier
@@ -154,8 +154,8 @@ fn what_is_new_comes_before_what_is_known_and_seldom_changes() {
             .count_checks(&checks, i64::MAX)
             .unwrap();
     }
-    begin(&mut fixture, 2);
-    fixture.feed_for(&urls, &[], 2 * DAY_MS + 1);
+    begin_run(&mut fixture, 2);
+    fixture.feed_for_records(&urls, &[], 2 * DAY_MS + 1);
     assert_eq!(check_pages(&mut fixture, 1, 2), [urls[5]]);
 }
 
@@ -168,7 +168,7 @@ fn what_changes_often_comes_first_and_each_check_counts_once() {
         "http://a.org/3",
         "http://a.org/4",
     ];
-    fixture.feed_for(&urls, &[], DAY_MS + 1);
+    fixture.feed_for_records(&urls, &[], DAY_MS + 1);
     check_pages(&mut fixture, 100, 1);
     let found = |url: &str, day| match (day, url) {
         (1, _) => Verdict::New,
@@ -177,7 +177,7 @@ fn what_changes_often_comes_first_and_each_check_counts_once() {
     };
     for _ in 0..2 {
         for day in 1..=9 {
-            let checks = urls.map(|url| check(url, day, found(url, day)));
+            let checks = urls.map(|url| page_check(url, day, found(url, day)));
             fixture
                 .frontier
                 .runs()
@@ -185,33 +185,33 @@ fn what_changes_often_comes_first_and_each_check_counts_once() {
                 .unwrap();
         }
     }
-    let checks = numbers(&mut fixture, "SELECT checks FROM page_checks ORDER BY task");
+    let checks = query_numbers(&mut fixture, "SELECT checks FROM page_checks ORDER BY task");
     assert_eq!(checks, [9, 9, 9, 9]);
-    let changes = numbers(
+    let changes = query_numbers(
         &mut fixture,
         "SELECT changes FROM page_checks ORDER BY task",
     );
     assert_eq!(changes, [0, 0, 8, 0]);
-    let pages = numbers(
+    let pages = query_numbers(
         &mut fixture,
         "SELECT pages FROM check_rates WHERE pages > 0 ORDER BY slot",
     );
     assert_eq!(pages, [3, 1]);
-    begin(&mut fixture, 10);
-    fixture.feed_for(&urls, &[], 10 * DAY_MS + 1);
+    begin_run(&mut fixture, 10);
+    fixture.feed_for_records(&urls, &[], 10 * DAY_MS + 1);
     assert_eq!(check_pages(&mut fixture, 1, 10), ["http://a.org/3"]);
 }
 
 /// A run that checks one page.
 fn check_once(fixture: &mut Fixture, day: i64, outcome: Outcome) {
-    begin(fixture, day);
-    fixture.feed_for(&["http://a.org/1"], &[], day * DAY_MS + 1);
+    begin_run(fixture, day);
+    fixture.feed_for_records(&["http://a.org/1"], &[], day * DAY_MS + 1);
     let task = fixture.lease_all_at(day * DAY_MS + 1).remove(0);
     let found = TaskDone {
         outcome,
-        ..report(&task)
+        ..successful_report(&task)
     };
-    fixture.report_at(&found, day * DAY_MS + 2);
+    fixture.complete_task_at(&found, day * DAY_MS + 2);
 }
 
 #[test]
@@ -220,47 +220,53 @@ fn a_page_that_its_server_calls_unchanged_was_checked() {
     for day in 1..=3 {
         check_once(&mut fixture, day, Outcome::NotModified);
     }
-    assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [3]);
     assert_eq!(
-        numbers(&mut fixture, "SELECT changes FROM page_checks"),
+        query_numbers(&mut fixture, "SELECT checks FROM page_checks"),
+        [3]
+    );
+    assert_eq!(
+        query_numbers(&mut fixture, "SELECT changes FROM page_checks"),
         [0]
     );
     let rates = "SELECT CAST(1000 * shape / exposure AS INTEGER) FROM page_checks";
-    let unchanged = numbers(&mut fixture, rates);
+    let unchanged = query_numbers(&mut fixture, rates);
     check_once(&mut fixture, 4, Outcome::Ok);
     assert_eq!(
-        numbers(&mut fixture, "SELECT changes FROM page_checks"),
+        query_numbers(&mut fixture, "SELECT changes FROM page_checks"),
         [1]
     );
-    assert!(numbers(&mut fixture, rates) > unchanged);
+    assert!(query_numbers(&mut fixture, rates) > unchanged);
     check_once(&mut fixture, 5, Outcome::NotModified);
     check_once(&mut fixture, 35, Outcome::Ok);
-    let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
+    let changes = query_numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "it was due without conditions");
 }
 
 #[test]
 fn what_servers_say_does_not_count_where_pages_are_compared() {
-    let mut fixture = fixture_with(|spec| {
+    let mut fixture = fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.changes = true;
     });
     check_once(&mut fixture, 1, Outcome::NotModified);
     check_once(&mut fixture, 2, Outcome::Ok);
-    assert_eq!(numbers(&mut fixture, "SELECT checks FROM page_checks"), [0]);
-    let checks = [check("http://a.org/1", 999, Verdict::New)];
+    assert_eq!(
+        query_numbers(&mut fixture, "SELECT checks FROM page_checks"),
+        [0]
+    );
+    let checks = [page_check("http://a.org/1", 999, Verdict::New)];
     fixture
         .frontier
         .runs()
         .count_checks(&checks, 3 * DAY_MS)
         .unwrap();
-    let checks = [check("http://a.org/1", 4, Verdict::Changed)];
+    let checks = [page_check("http://a.org/1", 4, Verdict::Changed)];
     fixture
         .frontier
         .runs()
         .count_checks(&checks, 4 * DAY_MS)
         .unwrap();
-    let changes = numbers(&mut fixture, "SELECT changes FROM page_checks");
+    let changes = query_numbers(&mut fixture, "SELECT changes FROM page_checks");
     assert_eq!(changes, [1], "a clock was ahead once");
 }
 
@@ -269,47 +275,47 @@ fn checks_of_what_is_not_watched_or_not_known_change_nothing() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
-    fixture.done(&task, &["/2"]);
-    let mut of_nobody = check("http://a.org/1", 1, Verdict::Changed);
+    fixture.complete_with_links(&task, &["/2"]);
+    let mut of_nobody = page_check("http://a.org/1", 1, Verdict::Changed);
     of_nobody.crawl_id = "other".into();
-    let checks = [check("http://a.org/1", 1, Verdict::Changed), of_nobody];
+    let checks = [page_check("http://a.org/1", 1, Verdict::Changed), of_nobody];
     fixture
         .frontier
         .runs()
         .count_checks(&checks, i64::MAX)
         .unwrap();
     assert_eq!(
-        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        query_numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
         [0]
     );
-    let ranks = numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
+    let ranks = query_numbers(&mut fixture, "SELECT DISTINCT rank FROM task_rows");
     assert_eq!(ranks, [0], "its rows take no byte more");
 }
 
 #[test]
 fn what_is_known_of_pages_goes_with_their_crawl() {
     let mut fixture = watch_fixture(None);
-    fixture.feed_for(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
+    fixture.feed_for_records(&["http://a.org/1", "http://b.org/1"], &[], DAY_MS + 1);
     check_pages(&mut fixture, 100, 1);
     assert_eq!(
-        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        query_numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
         [2]
     );
     fixture
         .frontier
         .pruning()
-        .detach("app", None, i64::MAX, &BTreeSet::new())
+        .detach_crawls("app", None, i64::MAX, &BTreeSet::new())
         .unwrap();
-    let mut walk = fixture.frontier.pruning().begin().unwrap().unwrap();
+    let mut walk = fixture.frontier.pruning().begin_walk().unwrap().unwrap();
     while !walk.is_over() {
         fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     }
     assert_eq!(
-        numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
+        query_numbers(&mut fixture, "SELECT count(*) FROM page_checks"),
         [0]
     );
     assert_eq!(
-        numbers(&mut fixture, "SELECT count(*) FROM check_rates"),
+        query_numbers(&mut fixture, "SELECT count(*) FROM check_rates"),
         [0]
     );
 }
@@ -330,11 +336,11 @@ fn a_run_at_ten_thousand_sites_begins() {
         .unwrap();
     fixture.frontier.commit().unwrap();
     let began = std::time::Instant::now();
-    begin(&mut fixture, 2);
+    begin_run(&mut fixture, 2);
     fixture.frontier.commit().unwrap();
     println!("10,000 sites: {:?}", began.elapsed());
     assert_eq!(
-        numbers(&mut fixture, "SELECT sum(accepted) FROM crawl_sites"),
+        query_numbers(&mut fixture, "SELECT sum(accepted) FROM crawl_sites"),
         [0]
     );
 }

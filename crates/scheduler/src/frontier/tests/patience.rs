@@ -13,7 +13,7 @@ fn fixture() -> Fixture {
         }),
         ..FrontierConfig::default()
     };
-    fixture_of(config, |spec| spec.retry = true)
+    fixture_with_config(config, |spec| spec.retry = true)
 }
 
 fn failed_task(
@@ -36,7 +36,7 @@ fn failed_task(
             sign: "it fails".into(),
             no_route: false,
         }),
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
@@ -66,7 +66,7 @@ fn fail_until_ended(
                     Some(outcome) => TaskDone {
                         outcome,
                         status_code: None,
-                        ..report(&task)
+                        ..successful_report(&task)
                     },
                     None => {
                         at_s.push(now_s);
@@ -86,7 +86,7 @@ fn fail_until_ended(
         }
     }
     assert_eq!(fixture.status().queued, 0);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     at_s
 }
 
@@ -202,7 +202,7 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                         true => {
                             failed_task(&task, task.unreachable.unwrap_or(outcome), None, 1_000)
                         }
-                        false => report(&task),
+                        false => successful_report(&task),
                     };
                     has_answered |= done.outcome == Outcome::Ok;
                     fixture.frontier.tasks().complete(&done, now_ms).unwrap();

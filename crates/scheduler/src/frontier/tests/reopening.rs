@@ -9,16 +9,16 @@ fn failed_task(task: &Leased) -> TaskDone {
         outcome: Outcome::HttpError,
         status_code: Some(500),
         fields: 0,
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
 /// Feeds URLs for records, and lets all of them fail.
 fn feed_and_fail(fixture: &mut Fixture, urls: &[&str], records: &[&str]) -> Vec<TaskId> {
-    fixture.feed_for(urls, records, 0);
+    fixture.feed_for_records(urls, records, 0);
     let tasks = fixture.lease_all();
     for task in &tasks {
-        fixture.report(&failed_task(task));
+        fixture.complete_task(&failed_task(task));
     }
     tasks.iter().map(|task| task.task).collect()
 }
@@ -31,9 +31,9 @@ fn reopen(fixture: &mut Fixture, tasks: &[TaskId]) -> Vec<WokenSite> {
 fn an_ended_task_is_queued_again_and_ends_once_more() {
     let mut fixture = fixture();
     let tasks = feed_and_fail(&mut fixture, &["http://a.org/1", "http://b.org/2"], &["r"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     assert!(reopen(&mut fixture, &tasks[..1]).is_empty(), "no window");
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let status = fixture.status();
     assert_eq!((status.queued, status.done, status.pages), (1, 1, 2));
     assert_eq!(fixture.outcomes(), [(Outcome::HttpError, 1)]);
@@ -47,12 +47,12 @@ fn an_ended_task_is_queued_again_and_ends_once_more() {
         .map(|one| (one.outcome, one.status_code))
         .collect();
     assert_eq!(tried, [(Outcome::HttpError, Some(500))]);
-    fixture.done(&again, &[]);
+    fixture.complete_with_links(&again, &[]);
     assert_eq!(
         fixture.outcomes(),
         [(Outcome::Ok, 1), (Outcome::HttpError, 1)]
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_outcome_that_no_task_has_any_more_is_not_counted_after_a_restart() {
     let mut fixture = fixture.reopen(0);
     assert!(fixture.outcomes().is_empty());
     assert_eq!(fixture.lease_one().task, tasks[0]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn only_tasks_that_have_ended_are_queued_again() {
     let before = fixture.status();
     reopen(&mut fixture, &[leased.task, leased.task + 1, 4_711]);
     assert_eq!(fixture.status(), before);
-    fixture.done(&leased, &[]);
+    fixture.complete_with_links(&leased, &[]);
     reopen(&mut fixture, &[leased.task, leased.task]);
     let status = fixture.status();
     assert_eq!((status.queued, status.done), (2, 0));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_site_in_the_window_is_woken_with_the_highest_priority() {
         .lease(site, 9, Lane::Http, 0)
         .unwrap();
     assert_eq!(urls(&batch.tasks), ["http://a.org/1"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_parked_site_waits_again_once_it_has_a_task_to_hand_out() {
     fixture.crawl = first;
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.lease_one().task, tasks[0]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn tasks_of_a_paused_crawl_stay_queued_until_it_is_resumed() {
     fixture.frontier.crawls().pause(fixture.crawl).unwrap();
     assert!(reopen(&mut fixture, &tasks).is_empty());
     assert!(fixture.lease_all().is_empty());
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     fixture.frontier.crawls().resume(fixture.crawl).unwrap();
     while fixture.frontier.has_crawls_to_release() {
         fixture.frontier.releases().release_next(0).unwrap();
@@ -167,7 +167,7 @@ fn nothing_is_queued_again_in_a_crawl_that_is_over() {
     fixture.frontier.crawls().stop(fixture.crawl).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!((fixture.status().queued, fixture.status().done), (0, 1));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -177,26 +177,28 @@ fn pages_that_only_resolved_records_want_are_not_queued_again() {
     fixture.frontier.records().mark_resolved("ada", 0).unwrap();
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.status().queued, 0);
-    fixture.feed_for(&["http://a.org/1"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/1"], &["bob"], 0);
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.lease_one().records, ["ada", "bob"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn of_two_tasks_of_a_refreshed_url_only_the_later_is_queued_again() {
-    let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
+    let mut fixture = fixture_with_spec(|spec| spec.refresh_after_ms = Some(1_000));
     let mut tasks = feed_and_fail(&mut fixture, &["http://a.org/1"], &[]);
     assert_eq!(
-        fixture.feed_for(&["http://a.org/1"], &[], 2_000).accepted,
+        fixture
+            .feed_for_records(&["http://a.org/1"], &[], 2_000)
+            .accepted,
         1
     );
     let later = fixture.lease_one();
-    fixture.report(&failed_task(&later));
+    fixture.complete_task(&failed_task(&later));
     tasks.push(later.task);
     reopen(&mut fixture, &tasks);
     assert_eq!(fixture.lease_one().task, later.task);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -212,7 +214,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
             ),
             ..task.clone()
         };
-        assert!(retrying::is_retried_after_timeout(
+        assert!(retrying::complete_and_check_retry(
             &mut fixture,
             &task,
             failed_at_ms
@@ -228,7 +230,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
         delivery: Delivery::new(task.delivery.epoch, 3),
         ..task.clone()
     };
-    assert!(!retrying::is_retried_after_timeout(
+    assert!(!retrying::complete_and_check_retry(
         &mut fixture,
         &last,
         111_000
@@ -242,7 +244,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
     let again = fixture.lease_all_at(200_000).remove(0);
     assert_eq!(again.failed_attempts.len(), 3, "its history");
     assert_eq!(again.priority, 30, "two retries have lowered it");
-    assert!(retrying::is_retried_after_timeout(
+    assert!(retrying::complete_and_check_retry(
         &mut fixture,
         &again,
         201_000
@@ -252,7 +254,7 @@ fn earlier_attempts_do_not_count_against_the_new_retries() {
         Some(211_000),
         "the first wait"
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -283,5 +285,5 @@ fn a_crashed_page_may_kill_three_workers_again() {
             .is_empty()
     );
     assert!(matches!(kill(&mut fixture).1, ReturnResult::Requeued(_)));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }

@@ -21,17 +21,26 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         most: 100,
     };
     assert_eq!(
-        fixture.frontier.reports().ahead_of(&last, 100).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .count_tasks_ahead(&last, 100)
+            .unwrap(),
         ahead(2)
     );
     assert_eq!(
-        fixture.frontier.reports().ahead_of(&last, 1).unwrap().own,
+        fixture
+            .frontier
+            .reports()
+            .count_tasks_ahead(&last, 1)
+            .unwrap()
+            .own,
         1
     );
     let leased = fixture.lease_all();
     let first = of(&mut fixture, "http://a.org/1").unwrap();
     assert_eq!((first.stage, first.deliveries), (TaskStage::Leased, 1));
-    fixture.done(&leased[0], &["/linked"]);
+    fixture.complete_with_links(&leased[0], &["/linked"]);
     let first = of(&mut fixture, "http://a.org/1").unwrap();
     let done = TaskStage::Done {
         outcome: Outcome::Ok,
@@ -45,7 +54,11 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         (Some("http://a.org/1"), 1)
     );
     assert_eq!(
-        fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .count_tasks_ahead(&linked, 100)
+            .unwrap(),
         ahead(0)
     );
     // Another crawl does not have the URL. Its task at the same site precedes `linked`.
@@ -77,7 +90,11 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         ..ahead(0)
     };
     assert_eq!(
-        fixture.frontier.reports().ahead_of(&linked, 100).unwrap(),
+        fixture
+            .frontier
+            .reports()
+            .count_tasks_ahead(&linked, 100)
+            .unwrap(),
         expected
     );
     let both = fixture
@@ -100,7 +117,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
 
 #[test]
 fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
-    let mut fixture = fixture_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
+    let mut fixture = fixture_with_spec(|spec| spec.allowed_domains = vec!["a.org".into()]);
     let mut judge = |text: &str| {
         let judged = fixture
             .frontier
@@ -170,7 +187,7 @@ fn the_sites_of_a_crawl_are_reported_with_what_holds_them_and_no_more_than_asked
     assert_eq!(one.as_ref(), Some(&sites[1]));
     let leased = fixture.lease_all();
     for task in &leased {
-        fixture.done(task, &[]);
+        fixture.complete_with_links(task, &[]);
     }
     // The page limit of b.org has held its only task back.
     let left = fixture

@@ -19,22 +19,22 @@ pub(super) fn fixture_that_retries_in(dir: TempDir) -> Fixture {
         },
         ..FrontierConfig::default()
     };
-    fixture_in(dir, config, |spec| spec.retry = true)
+    fixture_in_folder(dir, config, |spec| spec.retry = true)
 }
 
-pub(super) fn timed_out(task: &Leased) -> TaskDone {
+pub(super) fn timed_out_task(task: &Leased) -> TaskDone {
     TaskDone {
         outcome: Outcome::Timeout,
         status_code: None,
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
-pub(super) fn is_retried_after_timeout(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
+pub(super) fn complete_and_check_retry(fixture: &mut Fixture, task: &Leased, now_ms: i64) -> bool {
     let done = fixture
         .frontier
         .tasks()
-        .complete(&timed_out(task), now_ms)
+        .complete(&timed_out_task(task), now_ms)
         .unwrap();
     matches!(done, Completion::WillRetry)
 }
@@ -44,7 +44,7 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
-    assert!(is_retried_after_timeout(&mut fixture, &task, 1_000));
+    assert!(complete_and_check_retry(&mut fixture, &task, 1_000));
     assert_eq!((fixture.status().queued, fixture.status().done), (1, 0));
     assert_eq!(fixture.frontier.next_retry_ms(), Some(11_000));
     assert!(
@@ -56,7 +56,7 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
             .is_empty()
     );
     assert!(fixture.lease_all_at(10_999).is_empty(), "it waits");
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 
     fixture
         .frontier
@@ -66,7 +66,7 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
     let task = fixture.lease_all_at(11_000).remove(0);
     assert_eq!((task.delivery.number, task.priority), (2, 40));
     assert_eq!(task.failed_attempts.len(), 1);
-    assert!(is_retried_after_timeout(&mut fixture, &task, 11_000));
+    assert!(complete_and_check_retry(&mut fixture, &task, 11_000));
     assert_eq!(fixture.frontier.next_retry_ms(), Some(111_000));
     fixture
         .frontier
@@ -84,12 +84,12 @@ fn a_timeout_is_retried_after_longer_and_longer_waits_and_then_ends() {
         [(1_000, Outcome::Timeout), (11_000, Outcome::Timeout)]
     );
     assert!(
-        !is_retried_after_timeout(&mut fixture, &task, 112_000),
+        !complete_and_check_retry(&mut fixture, &task, 112_000),
         "that was the last try"
     );
     assert_eq!(fixture.outcomes(), [(Outcome::Timeout, 1)]);
     assert_eq!(fixture.frontier.next_retry_ms(), None);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_retry_waits_through_a_restart() {
     let mut fixture = fixture_that_retries();
     fixture.feed(&["http://a.org/"]);
     let task = fixture.lease_one();
-    assert!(is_retried_after_timeout(&mut fixture, &task, 1_000));
+    assert!(complete_and_check_retry(&mut fixture, &task, 1_000));
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(2_000);
     assert_eq!(fixture.frontier.next_retry_ms(), Some(11_000));
@@ -108,7 +108,7 @@ fn a_retry_waits_through_a_restart() {
         .requeue_due_retries(12_000)
         .unwrap();
     assert_eq!(fixture.lease_all().len(), 1);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_site_in_the_window_is_woken_when_a_wait_is_over() {
         .lease(site.id, 9, Lane::Http, 0)
         .unwrap()
         .tasks;
-    assert!(is_retried_after_timeout(&mut fixture, &tasks[0], 1_000));
+    assert!(complete_and_check_retry(&mut fixture, &tasks[0], 1_000));
     let woken = fixture
         .frontier
         .tasks()
@@ -152,25 +152,25 @@ fn one_off_crawls_and_stopped_ones_do_not_retry() {
     let mut plain = fixture();
     plain.feed(&["http://a.org/"]);
     let task = plain.lease_one();
-    assert!(!is_retried_after_timeout(&mut plain, &task, 0));
+    assert!(!complete_and_check_retry(&mut plain, &task, 0));
 
     let mut stopped = fixture_that_retries();
     stopped.feed(&["http://a.org/1", "http://a.org/2"]);
     let tasks = stopped.lease_all();
-    assert!(is_retried_after_timeout(&mut stopped, &tasks[0], 0));
+    assert!(complete_and_check_retry(&mut stopped, &tasks[0], 0));
     stopped.frontier.crawls().stop(stopped.crawl).unwrap();
-    assert!(!is_retried_after_timeout(&mut stopped, &tasks[1], 0));
+    assert!(!complete_and_check_retry(&mut stopped, &tasks[1], 0));
     while stopped
         .frontier
         .crawls()
-        .end_queued(stopped.crawl, 0)
+        .end_queued_tasks(stopped.crawl, 0)
         .unwrap()
     {}
     assert_eq!(
         stopped.outcomes(),
         [(Outcome::Timeout, 1), (Outcome::Stopped, 1)]
     );
-    stopped.assert_conserved();
+    stopped.assert_counts_consistent();
     assert!(
         stopped
             .frontier

@@ -5,7 +5,7 @@ fn failed_task(task: &Leased, outcome: Outcome) -> TaskDone {
     TaskDone {
         outcome,
         status_code: None,
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
@@ -13,7 +13,7 @@ fn site_of(fixture: &mut Fixture, name: &str) -> SiteId {
     fixture
         .frontier
         .site_states()
-        .report(name)
+        .find_report(name)
         .unwrap()
         .unwrap()
         .id
@@ -23,7 +23,7 @@ fn phase_of_site(fixture: &mut Fixture, name: &str) -> Option<Phase> {
     let report = fixture
         .frontier
         .site_states()
-        .report(name)
+        .find_report(name)
         .unwrap()
         .unwrap();
     report.trouble.map(|trouble| trouble.phase)
@@ -36,7 +36,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let tasks = fixture.lease_all();
     let a = site_of(&mut fixture, "a.org");
     let b = site_of(&mut fixture, "b.org");
-    let before = fixture.frontier.site_states().site_standing(a).unwrap();
+    let before = fixture.frontier.site_states().site_health(a).unwrap();
     assert_eq!(before, SiteHealth::default());
     // One task ends; the site of the other one backs off.
     let ended = fixture
@@ -56,11 +56,11 @@ fn failures_that_were_a_machines_leave_no_trace() {
         fixture
             .frontier
             .site_states()
-            .site_standing(b)
+            .site_health(b)
             .unwrap()
             .is_in_trouble
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
     fixture
@@ -68,7 +68,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
         .site_states()
         .undo_failures(&ids, &[(a, before), (b, before)], 100)
         .unwrap();
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     assert_eq!(phase_of_site(&mut fixture, "a.org"), None);
     assert_eq!(phase_of_site(&mut fixture, "b.org"), None);
     let status = fixture.status();
@@ -90,7 +90,7 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
         .complete(&failed_task(&task, Outcome::DnsError), 0)
         .unwrap();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.site_states().site_standing(site).unwrap();
+    let before = fixture.frontier.site_states().site_health(site).unwrap();
     assert!(before.is_in_trouble && !before.has_answered && !before.is_healthy());
     fixture
         .frontier
@@ -111,11 +111,11 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
     fixture.feed(&["http://a.org/1"]);
     let task = fixture.lease_one();
     let site = site_of(&mut fixture, "a.org");
-    let before = fixture.frontier.site_states().site_standing(site).unwrap();
+    let before = fixture.frontier.site_states().site_health(site).unwrap();
     fixture
         .frontier
         .tasks()
-        .complete(&report(&task), 50)
+        .complete(&successful_report(&task), 50)
         .unwrap();
     fixture
         .frontier
@@ -124,5 +124,5 @@ fn a_task_that_was_answered_since_is_not_queued_again() {
         .unwrap();
     let status = fixture.status();
     assert_eq!((status.done, status.queued), (1, 0));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }

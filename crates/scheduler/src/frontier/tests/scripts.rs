@@ -5,7 +5,7 @@ use webfill_wire::{Finding, ScriptsReport};
 use super::*;
 use crate::frontier::SiteLane;
 
-fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
+fn task_with_finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
     let found = ScriptsReport {
         finding,
         is_shell: layout.starts_with('#'),
@@ -15,7 +15,7 @@ fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
     };
     TaskDone {
         evidence: Some(found.into_evidence(&task.url, Some(200))),
-        ..report(task)
+        ..successful_report(task)
     }
 }
 
@@ -38,17 +38,17 @@ fn lease(fixture: &mut Fixture, lane: Lane) -> LeaseBatch {
 fn complete(fixture: &mut Fixture, report: &TaskDone) -> Completion {
     let completion = fixture.frontier.tasks().complete(report, 0).unwrap();
     fixture.frontier.tasks().requeue_due_retries(1_000).unwrap();
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     completion
 }
 
 #[test]
 fn a_page_is_handed_on_to_a_browser_and_ends_there_once() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&first, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&first, Finding::Wanted, "#app");
     assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
     assert_eq!(complete(&mut fixture, &wanted), Completion::Stale);
     assert_eq!(fixture.status().queued, 2);
@@ -58,7 +58,7 @@ fn a_page_is_handed_on_to_a_browser_and_ends_there_once() {
     assert_eq!(batch.next.map(|turn| turn.lane), Some(Lane::Browser));
     for _ in 0..2 {
         let task = lease(&mut fixture, Lane::Browser).tasks.remove(0);
-        let filled = finding(&task, Finding::Filled, "#app");
+        let filled = task_with_finding(&task, Finding::Filled, "#app");
         let completion = complete(&mut fixture, &filled);
         assert!(matches!(completion, Completion::Counted(_)));
     }
@@ -74,20 +74,20 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&first, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&first, Finding::Wanted, "#app");
     assert!(matches!(
         complete(&mut fixture, &wanted),
         Completion::Counted(_)
     ));
 
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     assert!(lease(&mut fixture, Lane::Http).tasks.is_empty());
     fixture.frontier.sites().take_changed_sites().unwrap();
-    fixture.frontier.releases().set_browsers(false);
+    fixture.frontier.releases().set_has_browsers(false);
     let changed = fixture.frontier.sites().take_changed_sites().unwrap();
     assert_eq!(changed[0].next.map(|turn| turn.lane), Some(Lane::Http));
     let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&second, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&second, Finding::Wanted, "#app");
     assert!(matches!(
         complete(&mut fixture, &wanted),
         Completion::Counted(_)
@@ -97,7 +97,7 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
         fixture
             .frontier
             .sites()
-            .list_scripted(&crawls, (Finding::Wanted, Some(true)), 5);
+            .list_scripted_sites(&crawls, (Finding::Wanted, Some(true)), 5);
     let (sites, first) = reported.unwrap();
     assert_eq!(
         (sites, &first[0]["site"], &first[0]["pages"]),
@@ -108,21 +108,24 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
 #[test]
 fn a_kind_that_a_browser_does_not_help_goes_back() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&first, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&first, Finding::Wanted, "#app");
     complete(&mut fixture, &wanted);
     let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
-    complete(&mut fixture, &finding(&again, Finding::Empty, "#app"));
+    complete(
+        &mut fixture,
+        &task_with_finding(&again, Finding::Empty, "#app"),
+    );
     let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&second, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&second, Finding::Wanted, "#app");
     assert!(matches!(
         complete(&mut fixture, &wanted),
         Completion::Counted(_)
     ));
     let third = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let other = finding(&third, Finding::Wanted, "#another");
+    let other = task_with_finding(&third, Finding::Wanted, "#another");
     assert_eq!(complete(&mut fixture, &other), Completion::HandedOn);
 }
 
@@ -131,11 +134,14 @@ fn what_is_known_survives_a_restart_until_it_is_forgotten() {
     let mut fixture = fixture();
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    complete(&mut fixture, &finding(&first, Finding::Wanted, "#app"));
+    complete(
+        &mut fixture,
+        &task_with_finding(&first, Finding::Wanted, "#app"),
+    );
     fixture.frontier.commit().unwrap();
     drop(fixture.frontier);
     let mut frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
-    frontier.releases().set_browsers(true);
+    frontier.releases().set_has_browsers(true);
     let site = frontier.sites().admit_due(i64::MAX, 10).unwrap().remove(0);
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Browser));
     assert_eq!(frontier.sites().scripts_of("a.org").unwrap().len(), 1);
@@ -148,22 +154,25 @@ fn what_is_known_survives_a_restart_until_it_is_forgotten() {
 #[test]
 fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     let mut handed_on = 0;
     for n in 0..20 {
         fixture.feed(&[&format!("http://{n}.org/")]);
         let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
-        let wanted = finding(&task, Finding::Wanted, "aaaaaaaa");
+        let wanted = task_with_finding(&task, Finding::Wanted, "aaaaaaaa");
         if complete(&mut fixture, &wanted) == Completion::HandedOn {
             handed_on += 1;
             let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
-            complete(&mut fixture, &finding(&again, Finding::Empty, "aaaaaaaa"));
+            complete(
+                &mut fixture,
+                &task_with_finding(&again, Finding::Empty, "aaaaaaaa"),
+            );
         }
     }
     assert_eq!(handed_on, 12);
     fixture.feed(&["http://shell.org/"]);
     let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&task, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&task, Finding::Wanted, "#app");
     assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
 }
 
@@ -191,25 +200,28 @@ fn set_lane(fixture: &mut Fixture, lane: SiteLane) {
 #[test]
 fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Browser));
     assert_eq!(lane_of(&mut fixture), Lane::Browser);
-    fixture.frontier.releases().set_browsers(false);
+    fixture.frontier.releases().set_has_browsers(false);
     assert_eq!(lane_of(&mut fixture), Lane::Http, "nothing waits for one");
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     set_lane(&mut fixture, SiteLane::Auto);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    complete(&mut fixture, &finding(&first, Finding::Filled, "#app"));
+    complete(
+        &mut fixture,
+        &task_with_finding(&first, Finding::Filled, "#app"),
+    );
     assert_eq!(lane_of(&mut fixture), Lane::Browser);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     fixture.frontier.commit().unwrap();
     drop(fixture.frontier);
     fixture.frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     assert_eq!(lane_of(&mut fixture), Lane::Http);
     let id = fixture.frontier.sites().admit_due(i64::MAX, 10).unwrap()[0].id;
     let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
@@ -222,18 +234,18 @@ fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart(
 #[test]
 fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2"]);
     set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
     // A worker of an earlier release, which does not know the rule.
     let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&first, Finding::Wanted, "#app");
+    let wanted = task_with_finding(&first, Finding::Wanted, "#app");
     assert!(matches!(
         complete(&mut fixture, &wanted),
         Completion::Counted(_)
     ));
     let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
-    let wanted = finding(&second, Finding::Wanted, Finding::SET);
+    let wanted = task_with_finding(&second, Finding::Wanted, Finding::SET);
     assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
     let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
     assert_eq!(again.url, second.url);
@@ -242,7 +254,7 @@ fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() 
 #[test]
 fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
     let mut fixture = fixture();
-    fixture.frontier.releases().set_browsers(true);
+    fixture.frontier.releases().set_has_browsers(true);
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
     for (found, tries) in [
         (Finding::Tried, 1),
@@ -250,7 +262,7 @@ fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
         (Finding::Empty, 3),
     ] {
         let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
-        complete(&mut fixture, &finding(&task, found, "#app"));
+        complete(&mut fixture, &task_with_finding(&task, found, "#app"));
         let known = fixture.frontier.sites().scripts_of("a.org").unwrap();
         assert_eq!(known[0]["finding"], found.as_str());
         assert_eq!(known[0]["tries"], tries);

@@ -7,45 +7,45 @@ fn resolve(fixture: &mut Fixture, record: &str) {
 #[test]
 fn links_inherit_the_records_of_their_page() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada", "bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada", "bob"], 0);
     let page = fixture.lease_one();
     assert_eq!(page.records, ["ada", "bob"]);
-    fixture.done(&page, &["/more"]);
+    fixture.complete_with_links(&page, &["/more"]);
     assert_eq!(fixture.lease_one().records, ["ada", "bob"]);
 }
 
 #[test]
 fn records_of_one_id_in_two_datasets_are_resolved_apart() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["people/1"], 0);
-    fixture.feed_for(&["http://b.org/"], &["places/1"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["people/1"], 0);
+    fixture.feed_for_records(&["http://b.org/"], &["places/1"], 0);
     resolve(&mut fixture, "people/1");
     let places = fixture.lease_one();
     assert_eq!(
         (&*places.url, &*places.records),
         ("http://b.org/", &["places/1".to_owned()][..])
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_record_that_comes_while_the_url_is_queued_shares_its_fetch() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
-    let tally = fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
+    let tally = fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
     assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 1)]));
     assert!(tally.backfills.is_empty());
     assert_eq!(fixture.lease_one().records, ["ada", "bob"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_record_that_comes_while_the_url_is_leased_is_not_lost() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
-    let tally = fixture.done(&page, &["/more"]);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
+    let tally = fixture.complete_with_links(&page, &["/more"]);
     assert_eq!(tally.backfill_records, ["bob"]);
     assert_eq!(
         fixture.lease_one().records,
@@ -57,9 +57,9 @@ fn a_record_that_comes_while_the_url_is_leased_is_not_lost() {
 #[test]
 fn a_record_that_came_late_travels_with_the_next_delivery() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let first = fixture.lease_one();
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
     fixture
         .frontier
         .tasks()
@@ -67,30 +67,38 @@ fn a_record_that_came_late_travels_with_the_next_delivery() {
         .unwrap();
     let second = fixture.lease_one();
     assert_eq!(second.records, ["ada", "bob"]);
-    assert!(fixture.done(&second, &[]).backfill_records.is_empty());
+    assert!(
+        fixture
+            .complete_with_links(&second, &[])
+            .backfill_records
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_backfill_is_not_lost_when_its_task_is_leased_through_a_restart() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    fixture.feed_for(&["http://a.org/"], &["eve"], 0);
-    assert_eq!(fixture.done(&page, &[]).backfill_records, ["bob", "eve"]);
-    fixture.assert_conserved();
+    fixture.feed_for_records(&["http://a.org/"], &["eve"], 0);
+    assert_eq!(
+        fixture.complete_with_links(&page, &[]).backfill_records,
+        ["bob", "eve"]
+    );
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_backfill_is_pending_until_it_was_applied() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
-    fixture.done(&page, &[]);
-    fixture.feed_for(&["http://a.org/"], &["eve"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
+    fixture.complete_with_links(&page, &[]);
+    fixture.feed_for_records(&["http://a.org/"], &["eve"], 0);
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
     let waiting = |fixture: &mut Fixture| -> Vec<String> {
@@ -105,7 +113,7 @@ fn a_backfill_is_pending_until_it_was_applied() {
     fixture
         .frontier
         .records()
-        .backfill_applied(page.task, "bob")
+        .note_backfill_applied(page.task, "bob")
         .unwrap();
     assert_eq!(waiting(&mut fixture), ["eve"]);
     resolve(&mut fixture, "eve");
@@ -115,10 +123,10 @@ fn a_backfill_is_pending_until_it_was_applied() {
 #[test]
 fn a_record_that_comes_when_the_page_is_done_is_reported_once() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let page = fixture.lease_one();
-    fixture.done(&page, &[]);
-    let tally = fixture.feed_for(&["http://a.org/", "http://a.org/"], &["bob"], 0);
+    fixture.complete_with_links(&page, &[]);
+    let tally = fixture.feed_for_records(&["http://a.org/", "http://a.org/"], &["bob"], 0);
     let expected = Backfill {
         task: page.task,
         url: "http://a.org/".into(),
@@ -128,7 +136,7 @@ fn a_record_that_comes_when_the_page_is_done_is_reported_once() {
     assert_eq!(tally.backfills, [expected]);
     assert!(
         fixture
-            .feed_for(&["http://a.org/"], &["ada"], 0)
+            .feed_for_records(&["http://a.org/"], &["ada"], 0)
             .backfills
             .is_empty()
     );
@@ -136,7 +144,7 @@ fn a_record_that_comes_when_the_page_is_done_is_reported_once() {
     let mut fixture = fixture.reopen(0);
     assert!(
         fixture
-            .feed_for(&["http://a.org/"], &["bob"], 0)
+            .feed_for_records(&["http://a.org/"], &["bob"], 0)
             .backfills
             .is_empty()
     );
@@ -145,63 +153,65 @@ fn a_record_that_comes_when_the_page_is_done_is_reported_once() {
 #[test]
 fn pages_that_only_a_resolved_record_wants_are_not_fetched() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/ada", "http://b.org/both"], &["ada"], 0);
-    fixture.feed_for(&["http://b.org/both"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/ada", "http://b.org/both"], &["ada"], 0);
+    fixture.feed_for_records(&["http://b.org/both"], &["bob"], 0);
     fixture.feed(&["http://c.org/for-nobody"]);
     resolve(&mut fixture, "ada");
     resolve(&mut fixture, "ada");
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let tasks = fixture.lease_all();
     assert_eq!(
         urls(&tasks),
         ["http://b.org/both", "http://c.org/for-nobody"]
     );
     assert_eq!(
-        fixture.feed_for(&["http://d.org/"], &["ada"], 0).unwanted,
+        fixture
+            .feed_for_records(&["http://d.org/"], &["ada"], 0)
+            .unwanted,
         1
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn links_are_followed_for_unresolved_records_only() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada", "bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada", "bob"], 0);
     let page = fixture.lease_one();
     let resolved = to_strings(&["ada"]);
     let both = TaskDone {
         links: to_strings(&["/more"]),
         resolved,
-        ..report(&page)
+        ..successful_report(&page)
     };
-    assert_eq!(fixture.report(&both).links.accepted, 1);
+    assert_eq!(fixture.complete_task(&both).links.accepted, 1);
     let more = fixture.lease_one();
     assert_eq!(more.records, ["bob"]);
     let resolved = to_strings(&["bob"]);
     let last = TaskDone {
         links: to_strings(&["/even-more"]),
         resolved,
-        ..report(&more)
+        ..successful_report(&more)
     };
-    let tally = fixture.report(&last);
+    let tally = fixture.complete_task(&last);
     assert_eq!((tally.links.accepted, tally.links.unwanted), (0, 1));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_refreshed_page_serves_the_record_that_asks_again() {
-    let mut fixture = fixture_with(|spec| spec.refresh_after_ms = Some(1_000));
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    let mut fixture = fixture_with_spec(|spec| spec.refresh_after_ms = Some(1_000));
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     let first = fixture.lease_one();
-    fixture.done(&first, &[]);
+    fixture.complete_with_links(&first, &[]);
     assert_eq!(
         fixture
-            .feed_for(&["http://a.org/"], &["ada"], 2_000)
+            .feed_for_records(&["http://a.org/"], &["ada"], 2_000)
             .accepted,
         1
     );
-    fixture.feed_for(&["http://a.org/"], &["bob"], 2_000);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 2_000);
     let again = fixture.lease_one();
     assert_ne!(again.task, first.task);
     assert_eq!(again.records, ["ada", "bob"]);
@@ -210,23 +220,23 @@ fn a_refreshed_page_serves_the_record_that_asks_again() {
 #[test]
 fn a_reopened_record_gets_its_links_fetched() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     resolve(&mut fixture, "ada");
-    let tally = fixture.feed_for(&["http://a.org/more"], &["ada"], 0);
+    let tally = fixture.feed_for_records(&["http://a.org/more"], &["ada"], 0);
     assert_eq!(tally.unwanted, 1, "nobody said that something is missing");
     fixture
         .frontier
         .records()
         .mark_unresolved(["ada"].into_iter())
         .unwrap();
-    fixture.feed_for(&["http://a.org/more"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/more"], &["ada"], 0);
     assert_eq!(fixture.lease_one().records, ["ada"]);
 }
 
 /// A fixture with a page that was stopped because `ada`, the only record that wanted it, was complete.
 fn fixture_with_a_stopped_page() -> Fixture {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     resolve(&mut fixture, "ada");
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
     fixture.frontier.commit().unwrap();
@@ -236,26 +246,31 @@ fn fixture_with_a_stopped_page() -> Fixture {
 #[test]
 fn a_stopped_page_is_fetched_for_a_further_record_that_wants_it() {
     let mut fixture = fixture_with_a_stopped_page();
-    let tally = fixture.feed_for(&["http://a.org/"], &["bob", "eve"], 0);
+    let tally = fixture.feed_for_records(&["http://a.org/"], &["bob", "eve"], 0);
     assert!(tally.backfills.is_empty(), "no page is stored: {tally:?}");
     assert_eq!((tally.accepted, tally.requeued), (0, 1));
     assert_eq!(tally.skipped, skipped_counts(&[(Reason::Duplicate, 1)]));
     assert_eq!((fixture.status().queued, fixture.status().done), (1, 0));
     assert_eq!(fixture.outcomes(), []);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     let page = fixture.lease_one();
     assert_eq!((page.task, page.delivery.number), (1, 1));
     assert_eq!(page.records, ["ada", "bob", "eve"]);
-    assert!(fixture.done(&page, &[]).backfill_records.is_empty());
+    assert!(
+        fixture
+            .complete_with_links(&page, &[])
+            .backfill_records
+            .is_empty()
+    );
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_stopped_page_is_fetched_for_a_further_record_after_a_restart() {
     let mut fixture = fixture_with_a_stopped_page().reopen(0);
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
-    fixture.assert_conserved();
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
+    fixture.assert_counts_consistent();
     let mut fixture = fixture.reopen(0);
     assert_eq!(fixture.outcomes(), []);
     assert!(
@@ -268,55 +283,57 @@ fn a_stopped_page_is_fetched_for_a_further_record_after_a_restart() {
     );
     let page = fixture.lease_one();
     assert_eq!(page.records, ["ada", "bob"]);
-    fixture.done(&page, &[]);
-    fixture.assert_conserved();
+    fixture.complete_with_links(&page, &[]);
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_stopped_page_may_be_stopped_again() {
     let mut fixture = fixture_with_a_stopped_page();
-    fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
     resolve(&mut fixture, "bob");
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     assert_eq!(
-        fixture.feed_for(&["http://a.org/"], &["eve"], 0).requeued,
+        fixture
+            .feed_for_records(&["http://a.org/"], &["eve"], 0)
+            .requeued,
         1
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_page_that_was_stopped_with_its_crawl_is_not_fetched_for_a_further_record() {
     let mut fixture = fixture();
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     fixture.frontier.crawls().stop(fixture.crawl).unwrap();
     fixture
         .frontier
         .crawls()
-        .end_queued(fixture.crawl, 0)
+        .end_queued_tasks(fixture.crawl, 0)
         .unwrap();
     fixture.frontier.commit().unwrap();
     let mut fixture = fixture.reopen(0);
-    let tally = fixture.feed_for(&["http://a.org/"], &["bob"], 0);
+    let tally = fixture.feed_for_records(&["http://a.org/"], &["bob"], 0);
     assert_eq!((tally.accepted, tally.requeued), (0, 0));
     assert_eq!(fixture.outcomes(), [(Outcome::Stopped, 1)]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_page_that_is_queued_again_counts_once_for_its_site() {
-    let mut fixture = fixture_with(|spec| spec.domain_max_pages = Some(2));
-    fixture.feed_for(&["http://a.org/"], &["ada"], 0);
+    let mut fixture = fixture_with_spec(|spec| spec.domain_max_pages = Some(2));
+    fixture.feed_for_records(&["http://a.org/"], &["ada"], 0);
     resolve(&mut fixture, "ada");
     let urls = ["http://a.org/", "http://a.org/2", "http://a.org/3"];
-    let tally = fixture.feed_for(&urls, &["bob"], 0);
+    let tally = fixture.feed_for_records(&urls, &["bob"], 0);
     assert_eq!((tally.accepted, tally.requeued), (1, 1));
     assert_eq!(
         tally.skipped,
         skipped_counts(&[(Reason::Duplicate, 1), (Reason::Budget, 1)])
     );
     assert_eq!(fixture.status().sites, 1);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
     assert_eq!(fixture.lease_all().len(), 2);
 }

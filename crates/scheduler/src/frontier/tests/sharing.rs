@@ -14,18 +14,18 @@ fn open_and_feed_crawl(fixture: &mut Fixture, name: &str, priority: u8, urls: &[
     crawl
 }
 
-fn many(site: &str, n: usize) -> Vec<String> {
+fn numbered_urls(site: &str, n: usize) -> Vec<String> {
     (0..n).map(|n| format!("http://{site}/{n}")).collect()
 }
 
-fn strs(urls: &[String]) -> Vec<&str> {
+fn as_strs(urls: &[String]) -> Vec<&str> {
     urls.iter().map(String::as_str).collect()
 }
 
 #[test]
 fn crawls_of_one_priority_take_turns_at_a_site() {
     let mut fixture = fixture();
-    fixture.feed(&strs(&many("a.org", 500)));
+    fixture.feed(&as_strs(&numbered_urls("a.org", 500)));
     let small = open_and_feed_crawl(
         &mut fixture,
         "small",
@@ -49,13 +49,13 @@ fn crawls_of_one_priority_take_turns_at_a_site() {
     }
     let big = fixture.crawl;
     assert_eq!(crawls, [big, small, big, small, big]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn crawls_share_a_batch_and_fill_it() {
     let mut fixture = fixture();
-    fixture.feed(&strs(&many("a.org", 500)));
+    fixture.feed(&as_strs(&numbered_urls("a.org", 500)));
     let small = open_and_feed_crawl(
         &mut fixture,
         "small",
@@ -76,13 +76,13 @@ fn crawls_share_a_batch_and_fill_it() {
     let of_small = batch.tasks.iter().filter(|task| task.crawl == small);
     assert_eq!((of_small.count(), batch.tasks.len()), (2, 64));
     assert_eq!(batch.left, 500 - 62);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
     let mut fixture = fixture();
-    fixture.feed(&strs(&many("a.org", 10)));
+    fixture.feed(&as_strs(&numbered_urls("a.org", 10)));
     let site = fixture
         .frontier
         .sites()
@@ -105,14 +105,14 @@ fn a_stream_of_new_crawls_does_not_delay_an_old_one() {
         of_the_old += usize::from(batch.tasks[0].crawl == fixture.crawl);
     }
     assert!((2..=8).contains(&of_the_old), "{of_the_old}");
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
     let mut fixture = fixture();
     let big: Vec<String> = (0..300).map(|n| format!("http://s{n}.org/")).collect();
-    fixture.feed(&strs(&big));
+    fixture.feed(&as_strs(&big));
     let small = open_and_feed_crawl(
         &mut fixture,
         "small",
@@ -141,7 +141,7 @@ fn a_few_sites_of_a_crawl_are_found_among_many_of_another() {
 
 #[test]
 fn a_crawl_at_its_page_limit_does_not_delay_another() {
-    let mut fixture = fixture_with(|spec| spec.max_pages = Some(1));
+    let mut fixture = fixture_with_spec(|spec| spec.max_pages = Some(1));
     fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
     let other = open_and_feed_crawl(&mut fixture, "other", 40, &["http://a.org/x"]);
     let site = fixture
@@ -164,9 +164,9 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
     );
 
     // No page was fetched, so there is room for another one.
-    let mut failed = report(&batch.tasks[0]);
+    let mut failed = successful_report(&batch.tasks[0]);
     (failed.outcome, failed.status_code) = (Outcome::UnsafeAddress, None);
-    fixture.report(&failed);
+    fixture.complete_task(&failed);
     assert!(fixture.frontier.has_crawls_to_release());
     let woken = fixture.frontier.releases().release_next(0).unwrap();
     assert_eq!(woken.first().map(|woken| woken.site), Some(site.id));
@@ -180,5 +180,5 @@ fn a_crawl_at_its_page_limit_does_not_delay_another() {
             .len(),
         1
     );
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }

@@ -5,7 +5,7 @@ const LIST: &str = "http://a.org/list";
 const AT_ONCE: usize = 100;
 
 fn watch_fixture() -> Fixture {
-    fixture_with(|spec| {
+    fixture_with_spec(|spec| {
         spec.run_began_ms = Some(DAY_MS);
         spec.changes = true;
         spec.run_period_ms = Some(DAY_MS);
@@ -19,7 +19,7 @@ struct Night<'n> {
 }
 
 /// A night on which these pages are linked and all pages are there.
-fn all_there<'n>(links: &'n [&'n str]) -> Night<'n> {
+fn night_with_all_pages<'n>(links: &'n [&'n str]) -> Night<'n> {
     Night {
         links,
         missing: &[],
@@ -29,7 +29,7 @@ fn all_there<'n>(links: &'n [&'n str]) -> Night<'n> {
 impl Night<'_> {
     fn answer(&self, task: &Leased) -> TaskDone {
         let path = task.url.trim_start_matches("http://a.org");
-        let found = report(task);
+        let found = successful_report(task);
         match (task.url == LIST, self.missing.contains(&path)) {
             (true, _) => TaskDone {
                 links: to_strings(self.links),
@@ -54,20 +54,20 @@ fn check_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<St
             return checked;
         }
         for task in tasks {
-            fixture.report_at(&night.answer(&task), now_ms);
+            fixture.complete_task_at(&night.answer(&task), now_ms);
             checked.push(task.url.trim_start_matches("http://a.org").to_owned());
         }
     }
 }
 
 /// Queues unlinked pages until there are no more. Returns their number.
-fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
+fn queue_unlinked_pages(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
     let mut queued = 0;
     loop {
         let (has_more, tally) = fixture
             .frontier
             .runs()
-            .queue_unlinked(fixture.crawl, most, now_ms)
+            .queue_unlinked_pages(fixture.crawl, most, now_ms)
             .unwrap();
         queued += tally.accepted;
         if !has_more {
@@ -77,15 +77,19 @@ fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
 }
 
 /// Carries out a whole run. Returns the unlinked pages that it checks.
-fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
+fn run_night(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
     fixture.spec.run_began_ms = Some(day * DAY_MS);
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = day * DAY_MS + 1_000;
-    fixture.feed_for(&[LIST], &[], now_ms);
+    fixture.feed_for_records(&[LIST], &[], now_ms);
     check_queued(fixture, night, now_ms);
-    queue_unlinked(fixture, AT_ONCE, now_ms);
+    queue_unlinked_pages(fixture, AT_ONCE, now_ms);
     let unlinked = check_queued(fixture, night, now_ms);
-    assert_eq!(queue_unlinked(fixture, AT_ONCE, now_ms), 0, "each once");
+    assert_eq!(
+        queue_unlinked_pages(fixture, AT_ONCE, now_ms),
+        0,
+        "each once"
+    );
     // A run counts only pages that it has checked.
     let status = fixture.status();
     let skipped: u64 = status.skipped.values().sum();
@@ -96,14 +100,15 @@ fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
 
 /// The days on which one page is checked as an unlinked page.
 fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) -> Vec<i64> {
-    let checked = |day: &i64| !run(fixture, *day, &all_there(&["/there"])).is_empty();
+    let checked =
+        |day: &i64| !run_night(fixture, *day, &night_with_all_pages(&["/there"])).is_empty();
     days.filter(checked).collect()
 }
 
 #[test]
 fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_days() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     let days = days_of_unlinked(&mut fixture, 2..=400);
     assert_eq!(days, [2, 3, 5, 9, 17, 33, 65, 129, 219, 309, 399]);
 }
@@ -111,16 +116,16 @@ fn a_page_that_nothing_leads_to_is_checked_ever_more_rarely_and_once_in_ninety_d
 #[test]
 fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     let mut days = Vec::new();
     for day in 2..=20_i64 {
         fixture.spec.run_began_ms = Some(day * DAY_MS - (day % 3) * 3_600_000);
         fixture.frontier.crawls().open(&fixture.spec).unwrap();
         let now_ms = day * DAY_MS;
-        fixture.feed_for(&[LIST], &[], now_ms);
-        let night = all_there(&["/there"]);
+        fixture.feed_for_records(&[LIST], &[], now_ms);
+        let night = night_with_all_pages(&["/there"]);
         check_queued(&mut fixture, &night, now_ms);
-        if queue_unlinked(&mut fixture, AT_ONCE, now_ms) > 0 {
+        if queue_unlinked_pages(&mut fixture, AT_ONCE, now_ms) > 0 {
             days.push(day);
         }
         check_queued(&mut fixture, &night, now_ms);
@@ -131,32 +136,36 @@ fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
 #[test]
 fn one_that_is_missing_is_checked_on_the_next_nights_until_it_is_known_to_be_gone() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     let gone = Night {
         links: &["/there"],
         missing: &["/lost"],
     };
     let checked: Vec<bool> = (2..=10)
-        .map(|day| !run(&mut fixture, day, &gone).is_empty())
+        .map(|day| !run_night(&mut fixture, day, &gone).is_empty())
         .collect();
     assert_eq!(checked[..3], [true; 3]);
     assert_eq!(checked[3..], [false; 6]);
     // Once it is found again, it is a page like any other.
-    run(&mut fixture, 11, &all_there(&["/there", "/lost"]));
-    assert_eq!(run(&mut fixture, 12, &gone), ["/lost"]);
+    run_night(
+        &mut fixture,
+        11,
+        &night_with_all_pages(&["/there", "/lost"]),
+    );
+    assert_eq!(run_night(&mut fixture, 12, &gone), ["/lost"]);
 }
 
 #[test]
 fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missing() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     days_of_unlinked(&mut fixture, 2..=16);
     let gone = Night {
         links: &["/there"],
         missing: &["/lost"],
     };
     let days: Vec<i64> = (17..=30)
-        .filter(|day| !run(&mut fixture, *day, &gone).is_empty())
+        .filter(|day| !run_night(&mut fixture, *day, &gone).is_empty())
         .collect();
     assert_eq!(days, [17, 18, 19]);
 }
@@ -164,9 +173,9 @@ fn one_that_was_served_for_long_is_checked_again_on_the_night_after_it_is_missin
 #[test]
 fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=8), [2, 3, 5]);
-    let found = run(&mut fixture, 9, &all_there(&["/there", "/lost"]));
+    let found = run_night(&mut fixture, 9, &night_with_all_pages(&["/there", "/lost"]));
     assert_eq!(found, [""; 0]);
     assert_eq!(days_of_unlinked(&mut fixture, 10..=13), [10, 11, 13]);
 }
@@ -175,10 +184,14 @@ fn one_that_is_found_again_is_checked_at_once_when_it_is_lost_again() {
 fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
     let mut fixture = watch_fixture();
     let elsewhere = "http://b.org/page";
-    run(&mut fixture, 1, &all_there(&["/there", "/lost", elsewhere]));
+    run_night(
+        &mut fixture,
+        1,
+        &night_with_all_pages(&["/there", "/lost", elsewhere]),
+    );
     fixture.spec.deny_regex = vec!["/lost".into()];
     for day in 2..=9 {
-        let unlinked = run(&mut fixture, day, &all_there(&["/there"]));
+        let unlinked = run_night(&mut fixture, day, &night_with_all_pages(&["/there"]));
         assert_eq!(unlinked, [""; 0], "day {day}");
     }
 }
@@ -187,7 +200,7 @@ fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
 fn without_changes_to_be_reported_nothing_is_checked() {
     let mut fixture = watch_fixture();
     fixture.spec.changes = false;
-    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there", "/lost"]));
     assert_eq!(days_of_unlinked(&mut fixture, 2..=5), [0; 0]);
 }
 
@@ -197,22 +210,22 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
     let names: Vec<String> = (0..10).map(|nth| format!("/lost{nth}")).collect();
     let mut links: Vec<&str> = names.iter().map(String::as_str).collect();
     for day in 1..=2 {
-        run(&mut fixture, day, &all_there(&links));
+        run_night(&mut fixture, day, &night_with_all_pages(&links));
     }
     links.truncate(5);
-    run(&mut fixture, 3, &all_there(&links));
+    run_night(&mut fixture, 3, &night_with_all_pages(&links));
     fixture.spec.run_began_ms = Some(5 * DAY_MS);
     fixture.frontier.crawls().open(&fixture.spec).unwrap();
     let now_ms = 5 * DAY_MS + 1_000;
-    fixture.feed_for(&[LIST], &[], now_ms);
-    check_queued(&mut fixture, &all_there(&[]), now_ms);
+    fixture.feed_for_records(&[LIST], &[], now_ms);
+    check_queued(&mut fixture, &night_with_all_pages(&[]), now_ms);
     let (has_more, tally) = fixture
         .frontier
         .runs()
-        .queue_unlinked(fixture.crawl, 5, now_ms)
+        .queue_unlinked_pages(fixture.crawl, 5, now_ms)
         .unwrap();
     assert_eq!((has_more, tally.accepted), (true, 5));
-    let mut first = check_queued(&mut fixture, &all_there(&[]), now_ms);
+    let mut first = check_queued(&mut fixture, &night_with_all_pages(&[]), now_ms);
     first.sort_unstable();
     assert_eq!(
         first,
@@ -224,7 +237,7 @@ fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
 #[test]
 fn what_is_known_of_a_page_goes_with_its_crawl() {
     let mut fixture = watch_fixture();
-    run(&mut fixture, 1, &all_there(&["/there"]));
+    run_night(&mut fixture, 1, &night_with_all_pages(&["/there"]));
     let known = |fixture: &mut Fixture| -> i64 {
         fixture.frontier.commit().unwrap();
         let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
@@ -235,9 +248,9 @@ fn what_is_known_of_a_page_goes_with_its_crawl() {
     fixture
         .frontier
         .pruning()
-        .detach("app", Some("crawl"), i64::MAX, &BTreeSet::new())
+        .detach_crawls("app", Some("crawl"), i64::MAX, &BTreeSet::new())
         .unwrap();
-    let mut walk = fixture.frontier.pruning().begin().unwrap().unwrap();
+    let mut walk = fixture.frontier.pruning().begin_walk().unwrap().unwrap();
     while !walk.is_over() {
         fixture.frontier.pruning().delete_slice(&mut walk).unwrap();
     }

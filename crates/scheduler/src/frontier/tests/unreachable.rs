@@ -1,11 +1,11 @@
 //! The tasks of an unreachable site are handed out, whatever else is queued there.
 
-use super::backing_off::{completes_with_backoff, fixture_with_backoffs, unreachable_task};
+use super::backing_off::{complete_and_check_backoff, fixture_with_backoffs, unreachable_task};
 use super::*;
 use crate::backoff_table::BackoffTable;
 
 /// One backoff of a second, after which a site is unreachable. It is the last backoff as well.
-fn table() -> BackoffTable {
+fn backoff_table() -> BackoffTable {
     BackoffTable {
         robots: vec![1.0],
         ..BackoffTable::default()
@@ -22,7 +22,7 @@ fn make_unreachable(fixture: &mut Fixture) {
         let mut tasks = lease(fixture, now_ms).tasks;
         let task = tasks.remove(0);
         assert_eq!(
-            completes_with_backoff(fixture, &unreachable_task(&task), now_ms),
+            complete_and_check_backoff(fixture, &unreachable_task(&task), now_ms),
             backoffs_after
         );
         for left in tasks {
@@ -37,7 +37,7 @@ fn make_unreachable(fixture: &mut Fixture) {
 }
 
 fn site_id(fixture: &mut Fixture) -> SiteId {
-    let report = fixture.frontier.site_states().report("a.org").unwrap();
+    let report = fixture.frontier.site_states().find_report("a.org").unwrap();
     report.expect("it is known").id
 }
 
@@ -56,7 +56,7 @@ fn lease_up_to(fixture: &mut Fixture, limit: usize, now_ms: i64) -> LeaseBatch {
 }
 
 /// Opens a crawl, if it is not open yet, and feeds it.
-fn feed_as(
+fn open_and_feed_crawl(
     fixture: &mut Fixture,
     name: &str,
     change: impl FnOnce(&mut CrawlSpec),
@@ -84,7 +84,7 @@ fn paths(batch: &LeaseBatch) -> Vec<&str> {
     paths.collect()
 }
 
-fn assert_all_end(batch: &LeaseBatch) {
+fn assert_all_unreachable(batch: &LeaseBatch) {
     let outcomes = batch.tasks.iter().map(|task| task.unreachable);
     assert!(
         outcomes
@@ -98,7 +98,7 @@ fn lease_to_the_end(fixture: &mut Fixture, now_ms: i64) -> Vec<String> {
     let mut ended = Vec::new();
     for _ in 0..100 {
         let batch = lease_up_to(fixture, 7, now_ms);
-        assert_all_end(&batch);
+        assert_all_unreachable(&batch);
         ended.extend(batch.tasks.iter().map(|task| task.url[13..].to_owned()));
         match batch.nothing {
             Some(NothingHandedOut::BackoffBegins | NothingHandedOut::BackingOff) => return ended,
@@ -113,33 +113,33 @@ fn lease_to_the_end(fixture: &mut Fixture, now_ms: i64) -> Vec<String> {
 #[test]
 fn older_tasks_end_behind_newer_ones_of_any_priority() {
     for newer in [10, 50, 90] {
-        let mut fixture = fixture_with_backoffs(table());
+        let mut fixture = fixture_with_backoffs(backoff_table());
         fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
         fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
         make_unreachable(&mut fixture);
-        feed_as(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
+        open_and_feed_crawl(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
         let batch = lease(&mut fixture, UNREACHABLE_MS);
         assert_eq!(paths(&batch), ["a", "c"], "newer ones of {newer}");
-        assert_all_end(&batch);
+        assert_all_unreachable(&batch);
         for task in &batch.tasks {
             // These outcomes say nothing about the site, which backs off by now.
             let done = TaskDone {
                 evidence: None,
                 ..unreachable_task(task)
             };
-            fixture.report_at(&done, UNREACHABLE_MS);
+            fixture.complete_task_at(&done, UNREACHABLE_MS);
         }
         assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 3)]);
         let batch = lease(&mut fixture, UNREACHABLE_MS);
         assert_eq!(batch.nothing, Some(NothingHandedOut::BackingOff));
         assert_eq!(lease(&mut fixture, 2_000).tasks.len(), 1, "the probe");
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
 }
 
 #[test]
 fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     make_unreachable(&mut fixture);
@@ -164,14 +164,14 @@ fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
         .unwrap();
     assert_eq!(paths(&lease_up_to(&mut fixture, 1, UNREACHABLE_MS)), ["a"]);
     assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["c"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 /// The test covers all ways in which a crawl with older tasks at the site may be held back.
 #[test]
 fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
     for kind in ["paused", "at its limit", "without a browser", "stopped"] {
-        let mut fixture = fixture_with_backoffs(table());
+        let mut fixture = fixture_with_backoffs(backoff_table());
         let spec = |spec: &mut CrawlSpec| {
             spec.priority = 30;
             match kind {
@@ -181,7 +181,7 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
             }
         };
         fixture.feed(&["http://a.org/a", "http://a.org/b"]);
-        let held = feed_as(&mut fixture, "held", spec, &["held"]);
+        let held = open_and_feed_crawl(&mut fixture, "held", spec, &["held"]);
         fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
         match kind {
             "paused" => fixture.frontier.crawls().pause(held).unwrap(),
@@ -189,7 +189,7 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
             _ => {}
         }
         make_unreachable(&mut fixture);
-        feed_as(&mut fixture, "newer", with_priority(90), &["x"]);
+        open_and_feed_crawl(&mut fixture, "newer", with_priority(90), &["x"]);
         assert_eq!(
             lease_to_the_end(&mut fixture, UNREACHABLE_MS),
             ["a"],
@@ -197,16 +197,16 @@ fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
         );
         let batch = lease(&mut fixture, UNREACHABLE_MS);
         assert_eq!(batch.nothing, Some(NothingHandedOut::BackingOff), "{kind}");
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
 }
 
 /// Without newer tasks the site does not back off, so a crawl that is resumed ends at once.
 #[test]
 fn a_paused_crawl_alone_ends_when_it_is_resumed() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/a"]);
-    let held = feed_as(&mut fixture, "held", with_priority(30), &["held"]);
+    let held = open_and_feed_crawl(&mut fixture, "held", with_priority(30), &["held"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(held).unwrap();
     make_unreachable(&mut fixture);
@@ -221,24 +221,24 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
             .unwrap();
     }
     assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["held"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 /// There are more crawls with newer tasks of a higher priority than one call passes over.
 #[test]
 fn older_tasks_are_found_behind_many_crawls() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/a"]);
     for number in 0..1_500 {
-        feed_as(&mut fixture, &format!("c{number}"), with_priority(60), &[]);
+        open_and_feed_crawl(&mut fixture, &format!("c{number}"), with_priority(60), &[]);
     }
-    let last = feed_as(&mut fixture, "last", with_priority(30), &["last"]);
+    let last = open_and_feed_crawl(&mut fixture, "last", with_priority(30), &["last"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     fixture.frontier.crawls().pause(last).unwrap();
     make_unreachable(&mut fixture);
     for number in 0..1_500 {
         let page = format!("new{number}");
-        feed_as(
+        open_and_feed_crawl(
             &mut fixture,
             &format!("c{number}"),
             with_priority(60),
@@ -249,12 +249,12 @@ fn older_tasks_are_found_behind_many_crawls() {
     let batch = lease(&mut fixture, UNREACHABLE_MS);
     assert_eq!(batch.nothing, Some(NothingHandedOut::CrawlsHeld), "so far");
     assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["last"]);
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 #[test]
 fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
-    let mut fixture = fixture_with_backoffs(table());
+    let mut fixture = fixture_with_backoffs(backoff_table());
     fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
     fixture.frontier.sites().admit_due(i64::MAX, 9).unwrap();
     make_unreachable(&mut fixture);
@@ -269,7 +269,7 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
         evidence: None,
         ..unreachable_task(&batch.tasks[0])
     };
-    fixture.report_at(&done, UNREACHABLE_MS);
+    fixture.complete_task_at(&done, UNREACHABLE_MS);
     // A task that was given back before it ended is queued, and is requested now.
     let left = &batch.tasks[1];
     let back =
@@ -283,12 +283,12 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
         (paths(&batch), batch.tasks[0].unreachable),
         (vec!["c"], None)
     );
-    assert!(completes_with_backoff(
+    assert!(complete_and_check_backoff(
         &mut fixture,
         &unreachable_task(&batch.tasks[0]),
         UNREACHABLE_MS
     ));
-    fixture.assert_conserved();
+    fixture.assert_counts_consistent();
 }
 
 /// Lets four consecutive probes fail. Returns the crawls of their pages.
@@ -311,7 +311,7 @@ fn fail_four_probes(fixture: &mut Fixture) -> Vec<CrawlKey> {
         };
         let probe = batch.tasks.first().expect("a probe");
         crawls.push(probe.crawl);
-        assert!(completes_with_backoff(
+        assert!(complete_and_check_backoff(
             fixture,
             &unreachable_task(probe),
             now_ms
@@ -339,14 +339,14 @@ fn the_crawls_of_a_site_take_turns_in_probing_it_whatever_their_priorities_and_l
             ..BackoffTable::default()
         };
         let mut fixture = fixture_with_backoffs(backoff);
-        fixture.frontier.releases().set_browsers(true);
-        let one = feed_as(&mut fixture, "one", with_priority(50), &pages);
-        let other = feed_as(&mut fixture, "other", change, &pages);
+        fixture.frontier.releases().set_has_browsers(true);
+        let one = open_and_feed_crawl(&mut fixture, "one", with_priority(50), &pages);
+        let other = open_and_feed_crawl(&mut fixture, "other", change, &pages);
         let crawls = fail_four_probes(&mut fixture);
         for crawl in [one, other] {
             let count = crawls.iter().filter(|probed| **probed == crawl).count();
             assert_eq!(count, 2, "{name}: {crawls:?}");
         }
-        fixture.assert_conserved();
+        fixture.assert_counts_consistent();
     }
 }

@@ -12,7 +12,7 @@ use crate::mongodb::crawls;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{CRAWLS_BY_START, OF_RECORDS, PAGES_BY_OUTCOME};
 use crate::mongodb::list_query::{
-    ListQuery, broken_entry_fault, condition_before, cursor_at, is_without_index, key,
+    ListQuery, broken_entry_fault, condition_before, is_without_index, key, place_at,
     read_list_page,
 };
 
@@ -31,7 +31,7 @@ pub(super) async fn list(
         let at = started_at.map_err(|_| broken_entry_fault("crawl", stored))?;
         let crawl = crawls::read(stored)?;
         Ok((
-            cursor_at(at, key(stored)),
+            place_at(at, key(stored)),
             filter.matches(&crawl).then_some(crawl),
         ))
     };

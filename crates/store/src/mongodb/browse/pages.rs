@@ -9,8 +9,8 @@ use crate::browse::{
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
-use crate::mongodb::list_query::{ListQuery, broken_entry_fault, condition_before, cursor_at, key};
-use crate::mongodb::members::{integer, short_object};
+use crate::mongodb::list_query::{ListQuery, broken_entry_fault, condition_before, key, place_at};
+use crate::mongodb::members::{integer, short_object_expression};
 use crate::mongodb::value;
 
 pub(super) async fn list(
@@ -25,14 +25,14 @@ pub(super) async fn list(
     if let (false, Some((index, which))) = (began_by_key, index_for(filter)) {
         let newest = newest_first_query(index, which, from.as_ref(), wanted);
         let listed = newest.read_list_page(db, |stored| {
-            cursor_and_row(stored, filter, ListOrder::Newest)
+            place_and_row(stored, filter, ListOrder::Newest)
         });
         if let Some(list_page) = listed.await? {
             return Ok(list_page);
         }
     }
     let by_key = by_key_query(filter, from.as_ref(), wanted);
-    let listed = by_key.read_list_page(db, |stored| cursor_and_row(stored, filter, ListOrder::Key));
+    let listed = by_key.read_list_page(db, |stored| place_and_row(stored, filter, ListOrder::Key));
     Ok(listed.await?.unwrap_or_else(ListPage::end))
 }
 
@@ -128,8 +128,7 @@ pub(super) async fn results(db: &Db, ids: &[String]) -> Result<Vec<PageResult>, 
         return Ok(Vec::new());
     }
     let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
-    let members =
-        doc! {"url": 1, "outcome": 1, "fields": short_object("fields", MAX_FIELDS_OF_ROW)};
+    let members = doc! {"url": 1, "outcome": 1, "fields": short_object_expression("fields", MAX_FIELDS_OF_ROW)};
     let find = async {
         let found = pages
             .find(doc! {"_id": {"$in": ids}})
@@ -138,14 +137,14 @@ pub(super) async fn results(db: &Db, ids: &[String]) -> Result<Vec<PageResult>, 
         let mut cursor = found.await?;
         let mut read = Vec::with_capacity(ids.len());
         while cursor.advance().await? {
-            read.push(result(cursor.current()));
+            read.push(page_result_from(cursor.current()));
         }
         Ok(read)
     };
     with_timeout(find).await?.into_iter().collect()
 }
 
-fn result(stored: &RawDocument) -> Result<PageResult, Fault> {
+fn page_result_from(stored: &RawDocument) -> Result<PageResult, Fault> {
     let text = |name: &str| {
         stored
             .get_str(name)
@@ -160,15 +159,15 @@ fn result(stored: &RawDocument) -> Result<PageResult, Fault> {
 }
 
 /// The place of a document, and its row if the filter accepts it.
-fn cursor_and_row(
+fn place_and_row(
     stored: &RawDocument,
     filter: &PageFilter,
     order: ListOrder,
 ) -> Result<(Place, Option<PageRow>), Fault> {
-    let page = read(stored)?;
+    let page = page_row_from(stored)?;
     let started_at = stored.get_datetime("started_at");
     let place = match order {
-        ListOrder::Newest => cursor_at(
+        ListOrder::Newest => place_at(
             started_at.map_err(|_| broken_entry_fault("page", stored))?,
             &page.id,
         ),
@@ -177,7 +176,7 @@ fn cursor_and_row(
     Ok((place, filter.matches(&page).then_some(page)))
 }
 
-fn read(stored: &RawDocument) -> Result<PageRow, Fault> {
+fn page_row_from(stored: &RawDocument) -> Result<PageRow, Fault> {
     let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
     let text = |name: &str| optional(name).ok_or_else(|| broken_entry_fault("page", stored));
     let number = |name: &str| {

@@ -14,8 +14,8 @@ use crate::dataset_name::split_record_key;
 use crate::mongodb::command::{Db, with_timeout};
 use crate::mongodb::fault::Fault;
 use crate::mongodb::indexes::RECORDS_BY_STATE;
-use crate::mongodb::list_query::{ListQuery, condition_before, cursor_at, key};
-use crate::mongodb::members::{short_object, time};
+use crate::mongodb::list_query::{ListQuery, condition_before, key, place_at};
+use crate::mongodb::members::{short_object_expression, time};
 use crate::mongodb::{export, value};
 use crate::record::RecordState;
 use crate::store::ExportKind;
@@ -26,8 +26,8 @@ pub(super) async fn list(
     from: Option<Place>,
     wanted: usize,
 ) -> Result<ListPage<RecordRow>, Fault> {
-    let read = |stored: &RawDocument, order| cursor_and_row(stored, filter, order);
-    read_along_index(db, filter, from, (members(), wanted), read).await
+    let read = |stored: &RawDocument, order| place_and_row(stored, filter, order);
+    read_along_index(db, filter, from, (projection(), wanted), read).await
 }
 
 pub(super) async fn list_whole(
@@ -39,7 +39,7 @@ pub(super) async fn list_whole(
 ) -> Result<ListPage<ListedRecord>, Fault> {
     let read = |stored: &RawDocument, order| {
         let place = place_in(order, key(stored), time(stored, "resolved_at"));
-        let taken = whole_if_taken(stored, filter, condition);
+        let taken = parse_if_matching(stored, filter, condition);
         let listed = taken.map(|(id, record)| ListedRecord {
             place: place.clone(),
             id,
@@ -50,18 +50,18 @@ pub(super) async fn list_whole(
     read_along_index(db, filter, from, (Document::new(), wanted), read).await
 }
 
-fn whole_if_taken(
+fn parse_if_matching(
     stored: &RawDocument,
     filter: &RecordFilter,
     condition: &RecordCondition,
 ) -> Option<(String, WholeRecord)> {
     let (dataset, id) = split_record_key(key(stored));
     let is_resolved = time(stored, "resolved_at").is_some();
-    if !filter.takes_record(dataset, id, is_resolved) || !is_of_apps(stored, filter) {
+    if !filter.matches_record(dataset, id, is_resolved) || !is_of_apps(stored, filter) {
         return None;
     }
     let document = export::row(ExportKind::Records, stored);
-    let record = condition.takes(&document).then(|| WholeRecord {
+    let record = condition.matches(&document).then(|| WholeRecord {
         crawls: crawls_of(stored),
         document,
     })?;
@@ -140,22 +140,22 @@ fn resolved_records_query(dataset: &str, from: Option<&Place>) -> Document {
     which
 }
 
-fn members() -> Document {
+fn projection() -> Document {
     doc! {
         "missing": 1,
         "resolved_at": 1,
         "crawls": 1,
-        "fields": short_object("fields", MAX_FIELDS_OF_ROW),
+        "fields": short_object_expression("fields", MAX_FIELDS_OF_ROW),
     }
 }
 
 /// The place of a document, and its row if the filter accepts it.
-fn cursor_and_row(
+fn place_and_row(
     stored: &RawDocument,
     filter: &RecordFilter,
     order: ListOrder,
 ) -> Result<(Place, Option<RecordRow>), Fault> {
-    let record = read(stored);
+    let record = record_row_from(stored);
     let place = place_in(order, &record.key, record.resolved_at_ms);
     let is_taken = filter.matches(&record) && is_of_apps(stored, filter);
     Ok((place, is_taken.then_some(record)))
@@ -166,12 +166,12 @@ fn place_in(order: ListOrder, key: &str, resolved_at_ms: Option<i64>) -> Place {
         ListOrder::Key => Place::by_key(key),
         ListOrder::Newest => {
             let at = DateTime::from_millis(resolved_at_ms.unwrap_or_default());
-            cursor_at(at, key)
+            place_at(at, key)
         }
     }
 }
 
-fn read(stored: &RawDocument) -> RecordRow {
+fn record_row_from(stored: &RawDocument) -> RecordRow {
     let key = key(stored).to_owned();
     let (dataset, id) = split_record_key(&key);
     let missing = stored.get_array("missing").ok().into_iter().flatten();

@@ -30,7 +30,7 @@ pub(super) type Chunk = Result<Vec<DatasetDocument>, Fault>;
 
 /// Sends chunk after chunk until the last document. An error is the last item. Stops when the
 /// receiver is dropped.
-pub(super) async fn read_all(
+pub(super) async fn stream_documents(
     db: Db,
     source: DatasetSource,
     mut after: Option<Bson>,
@@ -38,7 +38,7 @@ pub(super) async fn read_all(
 ) {
     let mut logged_after = None;
     loop {
-        match read(&db, &source, &mut after, &chunks).await {
+        match try_stream_documents(&db, &source, &mut after, &chunks).await {
             Ok(()) => return,
             Err(Fault::Unavailable(reason)) if !chunks.is_closed() => {
                 // Logged once for each document at which reading got stuck.
@@ -63,7 +63,7 @@ pub(super) async fn read_all(
 }
 
 /// Reads the documents after `after`, and updates it with every chunk that was received.
-async fn read(
+async fn try_stream_documents(
     db: &Db,
     source: &DatasetSource,
     after: &mut Option<Bson>,
@@ -87,7 +87,7 @@ async fn read(
         let is_end = !with_read_timeout(cursor.advance()).await?;
         if !is_end {
             bytes += cursor.current().as_bytes().len();
-            chunk.push(read_document(cursor.current(), &projected)?);
+            chunk.push(document_from(cursor.current(), &projected)?);
         }
         let is_full = chunk.len() >= CHUNK || bytes > CHUNK_BYTES;
         if is_full || (is_end && !chunk.is_empty()) {
@@ -135,7 +135,7 @@ fn to_fault(error: Error) -> Fault {
     }
 }
 
-fn read_document(stored: &RawDocument, projected: &[String]) -> Result<DatasetDocument, Fault> {
+fn document_from(stored: &RawDocument, projected: &[String]) -> Result<DatasetDocument, Fault> {
     let raw_id = stored.get("_id").ok().flatten();
     let id = raw_id.and_then(|id| Bson::try_from(id).ok());
     let id = id.ok_or_else(|| Fault::Unusable(String::from("a document has no readable `_id`")))?;
@@ -153,7 +153,7 @@ fn read_document(stored: &RawDocument, projected: &[String]) -> Result<DatasetDo
 
 fn last_id(chunk: &[DatasetDocument]) -> Result<Bson, Fault> {
     let last = chunk.last().map_or("null", |document| &document.id);
-    super::document_id(last).map_err(Fault::Unusable)
+    super::parse_document_id(last).map_err(Fault::Unusable)
 }
 
 /// The id of a document's record.

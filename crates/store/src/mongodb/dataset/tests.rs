@@ -81,6 +81,6 @@ fn ids_of_every_type_are_texts_and_come_back_with_their_type() {
     ] {
         assert_eq!(record_id(&id), record);
         let written = id.clone().into_canonical_extjson().to_string();
-        assert_eq!(document_id(&written).unwrap(), id);
+        assert_eq!(parse_document_id(&written).unwrap(), id);
     }
 }

@@ -7,14 +7,14 @@
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, RawArrayBuf, RawBson, RawDocumentBuf, rawdoc};
 
-use super::{WriteBack, document_id};
+use super::{WriteBack, parse_document_id};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::value::{bson, key};
 use crate::source_document::{FilledField, UnwrittenRecord};
 
 /// Sends an update that matches no document. It fails if the user of the URI may not write.
-pub(super) async fn check(db: &Db, to: &WriteBack) -> Result<(), Fault> {
+pub(super) async fn check_writable(db: &Db, to: &WriteBack) -> Result<(), Fault> {
     let nothing = rawdoc! {"_id": {"$in": RawArrayBuf::new()}};
     let statement = rawdoc! {"q": nothing, "u": [{"$set": {"_id": "$_id"}}]};
     let updated = db.update(&to.collection, &[statement]).await?;
@@ -57,23 +57,23 @@ pub(super) async fn write_back(
 }
 
 fn statement(record: &UnwrittenRecord, creates: bool) -> Result<RawDocumentBuf, Fault> {
-    let id: Bson = document_id(&record.document).map_err(Fault::InvalidEntry)?;
+    let id: Bson = parse_document_id(&record.document).map_err(Fault::InvalidEntry)?;
     let id = RawBson::try_from(id).map_err(|error| Fault::InvalidEntry(error.to_string()))?;
     let mut set = RawDocumentBuf::new();
     for field in &record.fields {
-        if !is_plain(&field.name) {
+        if !is_top_level_member(&field.name) {
             return Err(Fault::InvalidEntry(format!(
                 "`{:.80}` is no name that can be written",
                 field.name
             )));
         }
-        set.append(key(&field.name), new_value(field)?);
+        set.append(key(&field.name), new_value_expression(field)?);
     }
     Ok(rawdoc! {"q": {"_id": {"$eq": id}}, "u": [{"$set": set}], "upsert": creates})
 }
 
 /// Whether a name is that of a top-level member: not a path, not an operator, not the id.
-fn is_plain(name: &str) -> bool {
+fn is_top_level_member(name: &str) -> bool {
     let is_name = !name.is_empty() && name != "_id" && !name.starts_with('$');
     is_name && !name.contains(['.', '\0'])
 }
@@ -81,7 +81,7 @@ fn is_plain(name: &str) -> bool {
 /// The expression for the new value of a field. It is the found value if the field is missing, or if its value may be
 /// replaced. Otherwise it is the present value, which is the user's. While another value is wanted, the found value is
 /// written only if the field is missing.
-fn new_value(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
+fn new_value_expression(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
     let mut replaceable = RawArrayBuf::new();
     // A value that is taken back is written only over another value, never into a missing field.

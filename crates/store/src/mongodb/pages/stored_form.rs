@@ -8,7 +8,7 @@ use webfill_wire::FailedAttempt;
 use crate::list::PageOfList;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::members::date;
-use crate::mongodb::value::{self, binary, bson, document, or_null, texts};
+use crate::mongodb::value::{self, binary, bson, document, or_null, text_array};
 use crate::page::Page;
 use crate::record::{FillRules, Leads, PageValues};
 use crate::row_counts::{RowCounts, rows_of};
@@ -29,7 +29,7 @@ pub(super) fn not_earlier_condition(page: &Page) -> RawDocumentBuf {
     ]}
 }
 
-pub(super) fn stored_page(
+pub(super) fn page_document(
     page: &Page,
     records: &[String],
     list: Option<&PageOfList>,
@@ -49,7 +49,7 @@ pub(super) fn stored_page(
         "mapping_version": or_null(page.mapping_version.as_deref()),
         "template": or_null(page.template.as_deref()),
     };
-    stored.append(cstr!("records"), texts(records));
+    stored.append(cstr!("records"), text_array(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(
         cstr!("alternatives"),
@@ -62,7 +62,7 @@ pub(super) fn stored_page(
     }
     stored.append(cstr!("rows"), or_null(rows_of(&page.row_counts)));
     stored.append(cstr!("row_counts"), row_counts_bson(&page.row_counts)?);
-    stored.append(cstr!("links"), texts(&page.links));
+    stored.append(cstr!("links"), text_array(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
     stored.append(cstr!("bytes"), clamp_to_i64(page.bytes));
     stored.append(cstr!("content_hash"), or_null(page.content_hash.as_deref()));
@@ -78,7 +78,7 @@ pub(super) fn stored_page(
     let of_document = page.document.as_ref().map(document).transpose()?;
     stored.append(cstr!("document"), or_null(of_document));
     stored.append(cstr!("body"), or_null(page.body.as_deref()));
-    let validators = page.validators.as_ref().map(validators).transpose()?;
+    let validators = page.validators.as_ref().map(validators_bson).transpose()?;
     stored.append(cstr!("validators"), or_null(validators));
     if let Some(snapshot) = &page.snapshot {
         stored.append(cstr!("snapshot"), binary(snapshot));
@@ -103,7 +103,7 @@ pub(in crate::mongodb) fn row_counts_bson(of: &[RowCounts]) -> Result<RawBson, F
     bson(&value.map_err(|error| Fault::InvalidEntry(error.to_string()))?)
 }
 
-fn validators(validators: &Validators) -> Result<RawBson, Fault> {
+fn validators_bson(validators: &Validators) -> Result<RawBson, Fault> {
     let value = serde_json::to_value(validators);
     bson(&value.map_err(|error| Fault::InvalidEntry(error.to_string()))?)
 }
@@ -136,7 +136,10 @@ pub(super) struct StoredPage {
 }
 
 impl StoredPage {
-    pub(super) fn read(stored: &RawDocument, rules: &FillRules) -> Result<StoredPage, Fault> {
+    pub(super) fn from_stored(
+        stored: &RawDocument,
+        rules: &FillRules,
+    ) -> Result<StoredPage, Fault> {
         let mut members = value::object(stored);
         let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
         let started_at = stored.get_datetime("started_at").map_err(|_| {

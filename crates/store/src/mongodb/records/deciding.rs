@@ -15,7 +15,7 @@ pub(super) async fn decide(
     let by_record = group_by_record(std::iter::once(decision.record.as_str()));
     let revise = |_: &[usize], kept: &mut Option<RecordDocument>| {
         let decided = match kept {
-            Some(kept) => kept.decide(decision, now_ms),
+            Some(kept) => kept.apply_decision(decision, now_ms),
             None => Ok(Decided::Unknown),
         };
         vec![decided]
@@ -26,7 +26,7 @@ pub(super) async fn decide(
 }
 
 impl RecordDocument {
-    fn decide(&mut self, decision: &Decision, now_ms: i64) -> EntryResult<Decided> {
+    fn apply_decision(&mut self, decision: &Decision, now_ms: i64) -> EntryResult<Decided> {
         // If the answer to a write was lost, the write is repeated and finds its own result.
         if self.record.has_decision(decision, now_ms) {
             return Ok(Decided::Done);

@@ -8,7 +8,7 @@ use crate::crawl::CrawlId;
 use crate::dataset_name::split_record_key;
 use crate::mongodb::fault::Fault;
 use crate::mongodb::members::date;
-use crate::mongodb::value::{self, document, key, or_null, texts};
+use crate::mongodb::value::{self, document, key, or_null, text_array};
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{Entry, FillRules, PageValues, RecordState, StoredRecord};
 use crate::source_document::{DatasetRecord, RecordPut};
@@ -34,7 +34,7 @@ pub(in crate::mongodb) struct RecordDocument {
 }
 
 impl RecordDocument {
-    pub(in crate::mongodb) fn read(stored: &RawDocument) -> RecordDocument {
+    pub(in crate::mongodb) fn from_stored(stored: &RawDocument) -> RecordDocument {
         let mut members = value::object(stored);
         let mut object = |name: &str| match members.remove(name) {
             Some(Value::Object(object)) => object,
@@ -102,7 +102,7 @@ impl RecordDocument {
         let is_known_here = self.crawls.contains(&entry);
         let earlier = input
             .position
-            .and_then(|position| self.earlier_position(crawl, position, !is_known_here));
+            .and_then(|position| self.find_or_set_position(crawl, position, !is_known_here));
         let coming = Entry::of(input, !is_known_here, earlier);
         if self.record.put(input, coming, now_ms) {
             self.revert_if_too_large(before)?;
@@ -130,7 +130,12 @@ impl RecordDocument {
 
     /// Where the crawl first read the record, if that was another position. If the record is new to the crawl, it gets
     /// this position.
-    fn earlier_position(&mut self, crawl: &CrawlId, position: u64, is_new: bool) -> Option<u64> {
+    fn find_or_set_position(
+        &mut self,
+        crawl: &CrawlId,
+        position: u64,
+        is_new: bool,
+    ) -> Option<u64> {
         let crawl = crawl.to_string();
         if is_new {
             let first = json!({"crawl": crawl, "position": position});
@@ -204,8 +209,8 @@ impl RecordDocument {
             "sources": {"$literal": sources_with_dates(&record.sources)?},
             "candidates": {"$literal": sources_with_dates(&record.candidates)?},
             "history": {"$literal": sources_with_dates(&record.history)?},
-            "missing": {"$literal": texts(&record.missing)},
-            "urls": {"$literal": texts(&record.urls)},
+            "missing": {"$literal": text_array(&record.missing)},
+            "urls": {"$literal": text_array(&record.urls)},
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
             "written": {"$literal": document(&record.written)?},

@@ -2,7 +2,7 @@
 
 use super::FillRequest;
 use super::document::{EntryResult, RecordDocument};
-use super::revising::{group_by_record, read_all, read_modify_write};
+use super::revising::{group_by_record, read_modify_write, read_records};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{FillRules, PageValues, RecordState};
@@ -63,7 +63,7 @@ pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
     trial: &Trial,
 ) -> Result<Changes<'w, 'p>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
-    let mut read = read_all(db, by_record.keys().copied().collect()).await?;
+    let mut read = read_records(db, by_record.keys().copied().collect()).await?;
     let mut previewed = Vec::new();
     for (key, indexes) in by_record {
         let Some(mut stored) = read.remove(key) else {

@@ -46,8 +46,8 @@ pub(super) async fn read_modify_write<T>(
         if pending.is_empty() {
             return Ok(settled);
         }
-        wait_before(round).await;
-        let mut read = read_all(db, pending.keys().copied().collect()).await?;
+        wait_before_round(round).await;
+        let mut read = read_records(db, pending.keys().copied().collect()).await?;
         let mut in_order: Vec<(&str, Vec<usize>)> = pending.drain().collect();
         // New records are created, and exported, in the given order.
         in_order.sort_unstable_by_key(|(_, entries)| entries[0]);
@@ -70,7 +70,7 @@ pub(super) async fn read_modify_write<T>(
                 }
             }
         }
-        let conflicting = write(db, &statements, revised, &mut settled).await?;
+        let conflicting = write_revised(db, &statements, revised, &mut settled).await?;
         pending.extend(conflicting);
     }
     match pending.is_empty() {
@@ -83,7 +83,7 @@ pub(super) async fn read_modify_write<T>(
 
 /// Writes the revised records. The results of written and refused ones are added to `settled`. The others are
 /// returned, to be repeated.
-async fn write<'a, T>(
+async fn write_revised<'a, T>(
     db: &Db,
     statements: &[RawDocumentBuf],
     revised: Vec<RevisedRecord<'a, T>>,
@@ -110,7 +110,7 @@ async fn write<'a, T>(
 }
 
 /// Waits before a new round: the conflicting write is not yet confirmed by the majority.
-async fn wait_before(round: u32) {
+async fn wait_before_round(round: u32) {
     if round > 0 {
         tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;
     }
@@ -135,14 +135,14 @@ pub(super) fn permanent_refusals(
 }
 
 /// The stored records with these keys.
-pub(in crate::mongodb) async fn read_all(
+pub(in crate::mongodb) async fn read_records(
     db: &Db,
     keys: Vec<&str>,
 ) -> Result<HashMap<String, RecordDocument>, Fault> {
     let mut read = HashMap::with_capacity(keys.len());
-    for stored in db.find_all("records", &keys).await? {
+    for stored in db.find_by_ids("records", &keys).await? {
         if let Ok(id) = stored.get_str("_id") {
-            read.insert(id.to_owned(), RecordDocument::read(&stored));
+            read.insert(id.to_owned(), RecordDocument::from_stored(&stored));
         }
     }
     Ok(read)

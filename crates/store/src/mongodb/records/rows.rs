@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::document::{EntryResult, RecordDocument};
-use super::revising::{Results, group_by_record, permanent_refusals, read_all, read_modify_write};
+use super::revising::{
+    Results, group_by_record, permanent_refusals, read_modify_write, read_records,
+};
 use crate::listing::KeyedRow;
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
@@ -68,7 +70,7 @@ async fn put_chunk(
         };
         indexes.iter().map(take_one).collect()
     };
-    let mut settled = insert_new(db, &mut by_record, revise).await?;
+    let mut settled = insert_new_records(db, &mut by_record, revise).await?;
     settled.extend(read_modify_write(db, by_record, revise).await?);
     // In the order of the rows, so that their pages are fetched in this order.
     settled.sort_unstable_by_key(|(index, _)| *index);
@@ -91,7 +93,7 @@ async fn put_chunk(
 
 /// Creates records that do not exist yet without reading them first, which is several times as fast. Removes these
 /// records from `pending`.
-async fn insert_new(
+async fn insert_new_records(
     db: &Db,
     pending: &mut HashMap<&str, Vec<usize>>,
     revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
@@ -147,7 +149,7 @@ async fn rows_with_keys(
         for listing in page.listings {
             let keys = page.records.iter();
             let mut read = match listing.needs_record() {
-                true => read_all(db, keys.clone().map(String::as_str).collect()).await?,
+                true => read_records(db, keys.clone().map(String::as_str).collect()).await?,
                 false => Default::default(),
             };
             let of_page: Vec<_> = keys

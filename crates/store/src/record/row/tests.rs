@@ -179,7 +179,10 @@ fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
     assert_eq!(held_elsewhere.gone_from(), None);
     put_seen_row(&mut record, Some(OTHER), AT_MS + 10);
     assert_eq!(record.gone_from(), None);
-    assert_eq!(record.held_by(OTHER).unwrap().since, iso_time(AT_MS + 10));
+    assert_eq!(
+        record.list_holder(OTHER).unwrap().since,
+        iso_time(AT_MS + 10)
+    );
 }
 
 #[test]

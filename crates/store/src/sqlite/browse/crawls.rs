@@ -27,7 +27,7 @@ pub(super) fn list(
     // All times sort before `~`.
     let (before, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
     read_list_page(select.query([before, id])?, wanted, |row| {
-        let crawl = crawls::read(row)?;
+        let crawl = crawls::crawl_from(row)?;
         let place = Place::newest_first([iso_time(crawl.started_at_ms), crawl.id.to_string()]);
         Ok((place, filter.matches(&crawl).then_some(crawl)))
     })

@@ -35,7 +35,7 @@ pub(super) fn has_index(conn: &Connection, name: &str) -> Result<bool, Fault> {
 }
 
 /// Creates missing indexes, each in its own transaction, so that writers get their turns in between.
-pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
+pub(super) async fn create_missing_indexes(path: &Path) -> Result<(), StoreError> {
     let path = path.to_owned();
     let store = store_name(&path);
     let preparing = tokio::task::spawn_blocking(move || {
@@ -59,7 +59,7 @@ pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
 
 fn create_index(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
     let table = of.split(' ').next().unwrap_or_default();
-    let is_large = db.read(|conn| last_row(conn, table))? >= MANY_ROWS;
+    let is_large = db.read(|conn| last_row_position(conn, table))? >= MANY_ROWS;
     if is_large {
         tracing::info!(
             event = "index_begun",
@@ -84,7 +84,7 @@ fn create_index(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
 }
 
 /// The position of the last row, which is about the number of rows.
-fn last_row(conn: &Connection, table: &str) -> Result<i64, Fault> {
+fn last_row_position(conn: &Connection, table: &str) -> Result<i64, Fault> {
     let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
     Ok(conn.query_row(&sql, (), |row| row.get(0))?)
 }

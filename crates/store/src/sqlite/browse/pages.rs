@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::indexes::has_index;
 use crate::browse::{ListPage, MAX_FIELDS_OF_ROW, PageFilter, PageResult, PageRow, Place};
 use crate::crawl::CrawlId;
-use crate::sqlite::columns::time;
+use crate::sqlite::columns::parse_time;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::list_pages::read_list_page;
 
@@ -39,7 +39,7 @@ pub(super) fn list(
     {
         let mut select = conn.prepare_cached(&format!("{COLUMNS} {OF_SITE}"))?;
         let rows = select.query(params![site, before])?;
-        return read_list_page(rows, wanted, |row| cursor_and_row(row, filter));
+        return read_list_page(rows, wanted, |row| place_and_row(row, filter));
     }
     if let (Some(crawl), None) = (&filter.crawl, &filter.site)
         && has_index(conn, "pages_by_mapping")?
@@ -49,7 +49,7 @@ pub(super) fn list(
     }
     let mut select = conn.prepare_cached(&format!("{COLUMNS} {ALL}"))?;
     read_list_page(select.query([before])?, wanted, |row| {
-        cursor_and_row(row, filter)
+        place_and_row(row, filter)
     })
 }
 
@@ -103,31 +103,31 @@ fn rows_at(
         let mut rows = select.query([position])?;
         // The page is gone from this position if it was saved again meanwhile.
         if let Some(row) = rows.next()? {
-            page.rows.extend(cursor_and_row(row, filter)?.1);
+            page.rows.extend(place_and_row(row, filter)?.1);
         }
     }
     page.examined = positions.len() as u64;
     page.next = match goes_on {
-        true => positions.last().map(cursor_at),
+        true => positions.last().map(place_at),
         false => None,
     };
     Ok(page)
 }
 
-fn cursor_at(position: &i64) -> Place {
+fn place_at(position: &i64) -> Place {
     Place::newest_first([position.to_string()])
 }
 
 /// The place of a row, and the row if the filter accepts it.
-fn cursor_and_row(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
-    let page = read(row)?;
+fn place_and_row(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
+    let page = page_row_from(row)?;
     Ok((
-        cursor_at(&row.get(0)?),
+        place_at(&row.get(0)?),
         filter.matches(&page).then_some(page),
     ))
 }
 
-fn read(row: &Row<'_>) -> Result<PageRow, Fault> {
+fn page_row_from(row: &Row<'_>) -> Result<PageRow, Fault> {
     let outcome: String = row.get(9)?;
     Ok(PageRow {
         id: row.get(1)?,
@@ -143,7 +143,7 @@ fn read(row: &Row<'_>) -> Result<PageRow, Fault> {
         mapping: row.get(11)?,
         content_type: row.get(12)?,
         bytes: row.get::<_, i64>(13)?.unsigned_abs(),
-        started_at_ms: time(&row.get::<_, String>(14)?)?,
+        started_at_ms: parse_time(&row.get::<_, String>(14)?)?,
         elapsed_ms: row.get::<_, i64>(15)?.unsigned_abs(),
         attempts: row.get(16)?,
     })

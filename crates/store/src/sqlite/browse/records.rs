@@ -10,7 +10,7 @@ use crate::browse::{
 };
 use crate::crawl::CrawlId;
 use crate::record::RecordState;
-use crate::sqlite::columns::{from_json, time};
+use crate::sqlite::columns::{from_json, parse_time};
 use crate::sqlite::export::RECORD_COLUMNS;
 use crate::sqlite::fault::Fault;
 use crate::sqlite::list_pages::read_list_page;
@@ -48,11 +48,11 @@ pub(super) fn list(
             CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
         FROM records"
     );
-    let read = |row: &Row<'_>, order| cursor_and_row(conn, row, filter, order);
+    let read = |row: &Row<'_>, order| place_and_row(conn, row, filter, order);
     read_along_index(conn, &columns, filter, from, wanted, read)
 }
 
-pub(super) fn list_whole(
+pub(super) fn list_whole_records(
     conn: &Connection,
     filter: &RecordFilter,
     condition: &RecordCondition,
@@ -61,7 +61,7 @@ pub(super) fn list_whole(
 ) -> Result<ListPage<ListedRecord>, Fault> {
     let read = |row: &Row<'_>, order| {
         let place = place_of(order, &row.get::<_, String>(1)?, row.get(9)?, || row.get(3))?;
-        let taken = whole_if_taken(conn, row, filter, condition)?;
+        let taken = parse_if_matching(conn, row, filter, condition)?;
         let listed = taken.map(|(id, record)| ListedRecord {
             place: place.clone(),
             id,
@@ -72,7 +72,7 @@ pub(super) fn list_whole(
     read_along_index(conn, RECORD_COLUMNS, filter, from, wanted, read)
 }
 
-fn whole_if_taken(
+fn parse_if_matching(
     conn: &Connection,
     row: &Row<'_>,
     filter: &RecordFilter,
@@ -80,11 +80,11 @@ fn whole_if_taken(
 ) -> Result<Option<(String, WholeRecord)>, Fault> {
     let (key, dataset, id): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
     let is_resolved = row.get::<_, Option<String>>(9)?.is_some();
-    if !filter.takes_record(&dataset, &id, is_resolved) {
+    if !filter.matches_record(&dataset, &id, is_resolved) {
         return Ok(None);
     }
     let document = Value::Object(row_object(row, &mut 0)?);
-    if !condition.takes(&document) || !is_of_apps(conn, &key, filter)? {
+    if !condition.matches(&document) || !is_of_apps(conn, &key, filter)? {
         return Ok(None);
     }
     let crawls = crawls_of(conn, &key)?;
@@ -130,7 +130,7 @@ fn read_along_index<T>(
 const BY_STATE: &str = "records_by_state";
 
 /// The place of a row, and the row if the filter accepts it.
-fn cursor_and_row(
+fn place_and_row(
     conn: &Connection,
     row: &Row<'_>,
     filter: &RecordFilter,
@@ -143,7 +143,7 @@ fn cursor_and_row(
         dataset: row.get(1)?,
         id: row.get(2)?,
         missing: from_json(row, 3)?,
-        resolved_at_ms: resolved_at.as_deref().map(time).transpose()?,
+        resolved_at_ms: resolved_at.as_deref().map(parse_time).transpose()?,
         fields: match fields {
             Some(_) => Some(from_json(row, 5)?),
             None => None,

@@ -42,7 +42,7 @@ fn crawl() -> CrawlId {
     CrawlId::new("app", "c1")
 }
 
-fn list_all(conn: &Connection, from: Option<&Place>) {
+fn run_all_lists(conn: &Connection, from: Option<&Place>) {
     let some = |text: &str| Some(text.to_owned());
     for (crawl, site, mapping) in [
         (None, None, None),
@@ -70,7 +70,8 @@ fn list_all(conn: &Connection, from: Option<&Place>) {
                 apps: some("app").map(|app| vec![app]),
             };
             records::list(conn, &filter, from, 50).unwrap();
-            records::list_whole(conn, &filter, &RecordCondition::default(), from, 50).unwrap();
+            records::list_whole_records(conn, &filter, &RecordCondition::default(), from, 50)
+                .unwrap();
         }
     }
     records::datasets(conn, 100, from, 50).unwrap();
@@ -86,7 +87,7 @@ fn list_all(conn: &Connection, from: Option<&Place>) {
 }
 
 /// The steps of query plans that visit more rows than are returned.
-fn detours(conn: &Connection) -> Vec<String> {
+fn inefficient_steps(conn: &Connection) -> Vec<String> {
     let run = std::mem::take(&mut *RUN.lock().unwrap_or_else(PoisonError::into_inner));
     assert!(run.len() > 8, "{run:?}");
     let mut detours = Vec::new();
@@ -116,7 +117,7 @@ fn every_list_follows_an_index() {
         conn.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(record_statement))
             .unwrap();
         for from in [None, Some(&places[0]), Some(&places[1])] {
-            list_all(&conn, from);
+            run_all_lists(&conn, from);
         }
         if is_prepared {
             crawls::list(&conn, &CrawlFilter::default(), None, 50).unwrap();
@@ -124,11 +125,11 @@ fn every_list_follows_an_index() {
             crawls::crawl_counts(&conn, &crawl(), 100).unwrap();
         }
         records::whole_record(&conn, "people/1").unwrap();
-        page_changes::find_one(&conn, "app/c1/x").unwrap();
+        page_changes::find_page(&conn, "app/c1/x").unwrap();
         pages::hash(&conn, "app/c1/x").unwrap();
         pages::results(&conn, &["app/c1/x".to_owned()]).unwrap();
         conn.trace_v2(TraceEventCodes::empty(), None::<fn(TraceEvent<'_>)>)
             .unwrap();
-        assert_eq!(detours(&conn), Vec::<String>::new());
+        assert_eq!(inefficient_steps(&conn), Vec::<String>::new());
     }
 }

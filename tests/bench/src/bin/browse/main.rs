@@ -81,7 +81,11 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
     verdicts.extend(measure_dashboard("while indexes are made", file)?);
     let bytes = std::fs::metadata(file)?.len();
     let began = Instant::now();
-    open_to_browse(&uri).await?.browse.prepare().await?;
+    open_to_browse(&uri)
+        .await?
+        .browse
+        .create_missing_indexes()
+        .await?;
     let prepared_s = began.elapsed().as_secs_f64();
     let indexed = std::fs::metadata(file)?.len();
     println!(

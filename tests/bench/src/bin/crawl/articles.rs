@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::web::{Answer, Pages, page};
+use crate::web::{Answer, Pages, page_answer};
 
 const SMALLEST: u64 = 45_000;
 const LARGEST: u64 = 1_500_000;
@@ -20,7 +20,7 @@ impl Articles {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/pages");
         let folder = std::env::var_os("REAL_PAGES").map_or(kept, PathBuf::from);
         let mut files = Vec::new();
-        list(&folder, &mut files)?;
+        collect_files(&folder, &mut files)?;
         files.sort();
         if files.is_empty() {
             let folder = folder.display();
@@ -29,8 +29,9 @@ impl Articles {
             )
             .into());
         }
-        let read =
-            |file| -> Result<Answer, Failure> { Ok(page("text/html", &std::fs::read(file)?)) };
+        let read = |file| -> Result<Answer, Failure> {
+            Ok(page_answer("text/html", &std::fs::read(file)?))
+        };
         Ok(Articles {
             answers: files.into_iter().map(read).collect::<Result<_, _>>()?,
         })
@@ -60,14 +61,14 @@ impl Pages for Articles {
     }
 }
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(());
     };
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            list(&path, files)?;
+            collect_files(&path, files)?;
         } else if path
             .extension()
             .is_some_and(|extension| extension == "html")

@@ -2,7 +2,7 @@
 
 use webfill_bench::catalogue_pages::item;
 
-use crate::web::{Answer, Pages, page};
+use crate::web::{Answer, Pages, page_answer};
 
 /// The shop, all answers ready.
 pub struct Catalogue {
@@ -12,7 +12,8 @@ pub struct Catalogue {
 impl Catalogue {
     /// Page numbers run from 0, the seed, to `pages` - 1.
     pub fn build(pages: usize) -> Catalogue {
-        let answer = |number| page("text/html; charset=utf-8", item(number, pages).as_bytes());
+        let answer =
+            |number| page_answer("text/html; charset=utf-8", item(number, pages).as_bytes());
         Catalogue {
             answers: (0..pages).map(answer).collect(),
         }

@@ -43,7 +43,7 @@ pub fn measure_small_pages(size: Size) -> Result<Verdict, Failure> {
 /// Webfill's crawl of the same pages, and their web.
 pub fn small_crawl(size: Size) -> Result<(Web, Crawl), Failure> {
     let web = serve(catalogue(size))?;
-    let crawl = small_course(&web).webfill();
+    let crawl = small_course(&web).webfill_crawl();
     Ok((web, crawl))
 }
 
@@ -56,7 +56,7 @@ fn catalogue(size: Size) -> Catalogue {
 fn small_course(web: &Web) -> Course {
     Course {
         name: "small pages, links followed",
-        seeds: sites(web.port)
+        seeds: site_urls(web.port)
             .map(|site| format!("{site}/item/0"))
             .collect(),
         depth: 50,
@@ -72,7 +72,7 @@ pub fn measure_real_pages(size: Size) -> Result<Verdict, Failure> {
     let [full, small] = REAL_PAGES;
     let paths: Vec<String> = articles.paths(size.pick(full, small)).collect();
     let web = serve(articles)?;
-    let sites: Vec<String> = sites(web.port).collect();
+    let sites: Vec<String> = site_urls(web.port).collect();
     let spread = paths.iter().zip(sites.iter().cycle());
     let course = Course {
         name: "real pages, no links followed",
@@ -88,30 +88,31 @@ fn serve(pages: impl Pages) -> Result<Web, Failure> {
     Web::serve(pages, SITES)
 }
 
-fn sites(port: u16) -> impl Iterator<Item = String> {
+fn site_urls(port: u16) -> impl Iterator<Item = String> {
     (1..=SITES).map(move |last| format!("http://127.0.0.{last}:{port}"))
 }
 
 impl Course {
     fn run(&self, described: &str, web: &Web) -> Result<Verdict, Failure> {
         println!("(c) {}: {described}, {SITES} sites", self.name);
-        let ours = self.webfill().run(|_| {})?;
+        let ours = self.webfill_crawl().run(|_| {})?;
         print_cost("webfill", ours.pages(), &ours.cost);
         for (role, cpu) in &ours.cost.roles {
-            println!("    {role:<11} {:.3}", per_page(*cpu, ours.pages()));
+            println!("    {role:<11} {:.3}", millis_per_page(*cpu, ours.pages()));
         }
         web.take_arrivals();
-        let theirs = self.scrapy().run()?;
+        let theirs = self.scrapy_spider().run()?;
         print_cost("Scrapy", theirs.pages, &theirs.cost);
-        compare(&ours.fields()?, &theirs.fields()?)?;
+        ensure_same_fields(&ours.fields()?, &theirs.fields()?)?;
         Ok(Verdict {
             what: format!("(c) CPU a page, {}, as a share of Scrapy's", self.name),
-            figure: per_page(ours.cost.cpu, ours.pages()) / per_page(theirs.cost.cpu, theirs.pages),
+            figure: millis_per_page(ours.cost.cpu, ours.pages())
+                / millis_per_page(theirs.cost.cpu, theirs.pages),
             limit: Limit::AtMost(self.limit),
         })
     }
 
-    fn webfill(&self) -> Crawl {
+    fn webfill_crawl(&self) -> Crawl {
         let flags = format!(
             "--ignore-robots --delay 0 --follow all --depth {}",
             self.depth
@@ -123,7 +124,7 @@ impl Course {
         }
     }
 
-    fn scrapy(&self) -> Spider {
+    fn scrapy_spider(&self) -> Spider {
         Spider {
             seeds: self.seeds.clone(),
             mapping: bench_file(self.mapping),
@@ -137,7 +138,7 @@ impl Course {
 fn print_cost(name: &str, pages: u64, cost: &Cost) {
     println!(
         "  {name:<9} {:.3} ms a page ({pages} pages, {:.2} s CPU, {:.2} s, {:.0} pages/s, {:.0} MiB PSS at most)",
-        per_page(cost.cpu, pages),
+        millis_per_page(cost.cpu, pages),
         cost.cpu.as_secs_f64(),
         cost.elapsed.as_secs_f64(),
         pages as f64 / cost.elapsed.as_secs_f64(),
@@ -146,7 +147,7 @@ fn print_cost(name: &str, pages: u64, cost: &Cost) {
 }
 
 /// Milliseconds.
-pub fn per_page(cpu: Duration, pages: u64) -> f64 {
+pub fn millis_per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
@@ -165,7 +166,7 @@ fn without_blanks(value: &Value) -> Option<Value> {
 
 /// Both must have done the same work: equal values, except on a few broken pages, which the two HTML parsers read
 /// differently.
-fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
+fn ensure_same_fields(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
     let names = theirs
         .iter()
         .flat_map(|(url, fields)| fields.iter().map(move |field| (url, field)));

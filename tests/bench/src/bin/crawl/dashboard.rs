@@ -84,14 +84,14 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let web = Web::serve(Sites::build(plan.pages_of_site()), 1)?;
     let folder = tempfile::tempdir()?;
     let tokens = folder.path().join("tokens");
-    list_token(&tokens)?;
+    write_token_file(&tokens)?;
     let dashboard = format!("{HOST}:8080");
-    let fleet = Fleet::with_supervisor(web.port, |command: &mut Command| {
+    let fleet = Fleet::start_with_supervisor(web.port, |command: &mut Command| {
         command
             .env("WEBFILL_DISPATCHER_HTTP", &dashboard)
             .env("WEBFILL_DISPATCHER_HTTP_TOKENS", &tokens);
     })?;
-    feed(&fleet, &plan)?;
+    send_requests(&fleet, &plan)?;
     let browsers: Vec<Browser> = (0..BROWSERS).map(|_| Browser::start()).collect();
     for browser in &browsers {
         log_in(browser, &dashboard)?;
@@ -162,14 +162,14 @@ fn median(mut figures: Vec<f64>) -> f64 {
     }
 }
 
-fn list_token(path: &PathBuf) -> Result<(), Failure> {
+fn write_token_file(path: &PathBuf) -> Result<(), Failure> {
     let text = format!("# webfill: tokens for HTTP, one `NAME TOKEN` per line\nchief {TOKEN}\n");
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o400))?;
     Ok(())
 }
 
-fn feed(fleet: &Fleet, plan: &Plan) -> Result<(), Failure> {
+fn send_requests(fleet: &Fleet, plan: &Plan) -> Result<(), Failure> {
     let request = |number: usize| {
         let (site, page) = (number % plan.sites, number / plan.sites);
         json!({

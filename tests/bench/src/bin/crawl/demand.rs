@@ -14,7 +14,7 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 use crate::failure::Failure;
 use crate::processes::cpu_of_tree;
-use crate::web::{Answer, Pages, Web, page};
+use crate::web::{Answer, Pages, Web, page_answer};
 
 /// Requests, one after another, in the full and in the small size, and some uncounted ones before them.
 const REQUESTS: [usize; 2] = [500, 50];
@@ -45,8 +45,8 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let requests = size.pick(full, small);
     println!("(g) a fleet at rest; {requests} requests, each for a site that was never met");
     let body = b"<!DOCTYPE html><title>here</title><p>here</p>";
-    let web = Web::serve(Greeting(page("text/html; charset=utf-8", body)), 1)?;
-    let fleet = Fleet::with_supervisor(web.port, |_| {})?;
+    let web = Web::serve(Greeting(page_answer("text/html; charset=utf-8", body)), 1)?;
+    let fleet = Fleet::start_with_supervisor(web.port, |_| {})?;
     let mut waits = Vec::new();
     for number in 0..WARM_UP + requests {
         let wait = fleet.time_request(number, &web)?;
@@ -64,7 +64,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         ms(waits[requests - 1])
     );
     let [full, small] = IDLE_S;
-    let idle = fleet.idle_share(Duration::from_secs(size.pick(full, small)))?;
+    let idle = fleet.measure_idle_share(Duration::from_secs(size.pick(full, small)))?;
     let verdict = |what: &str, figure: f64, most: f64| Verdict {
         what: format!("(g) {what}"),
         figure,
@@ -102,7 +102,7 @@ const DISPATCHER: &[&str] = &["dispatcher", "--listen", HOST, "--state", "dispat
 
 impl Fleet {
     /// A fleet for the web behind this port, with further settings.
-    pub(crate) fn with_supervisor(
+    pub(crate) fn start_with_supervisor(
         web_port: u16,
         change: impl Fn(&mut Command),
     ) -> Result<Fleet, Failure> {
@@ -129,7 +129,7 @@ impl Fleet {
     }
 
     /// A dispatcher without supervisors.
-    pub(crate) fn dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
+    pub(crate) fn start_dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
         Fleet::start(&[DISPATCHER], change)
     }
 
@@ -194,7 +194,7 @@ impl Fleet {
     }
 
     /// The share of a core used by all processes while there is nothing to do.
-    fn idle_share(&self, measured: Duration) -> Result<f64, Failure> {
+    fn measure_idle_share(&self, measured: Duration) -> Result<f64, Failure> {
         // Remaining work for the last pages.
         std::thread::sleep(Duration::from_secs(3));
         let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();

@@ -28,14 +28,14 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let folder = tempfile::tempdir()?;
     let no_sync = build_no_sync(folder.path())?;
     let (web, crawl) = cost::small_crawl(size)?;
-    let pages = sync_share("pages/s", size, &no_sync, |preload| {
+    let pages = measure_sync_share("pages/s", size, &no_sync, |preload| {
         web.take_arrivals();
-        pages_per_second(&crawl, preload)
+        measure_pages_per_second(&crawl, preload)
     })?;
     let [full, small] = LISTS;
     let lists = size.pick(full, small);
-    let urls = sync_share("accepted URLs/s", size, &no_sync, |preload| {
-        accepted_per_second(lists, preload)
+    let urls = measure_sync_share("accepted URLs/s", size, &no_sync, |preload| {
+        measure_accepted_per_second(lists, preload)
     })?;
     Ok(vec![
         verdict("pages/s", pages, 0.7),
@@ -64,7 +64,7 @@ fn build_no_sync(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A rate with syncs as a share of the one without: the best of each.
-fn sync_share(
+fn measure_sync_share(
     what: &str,
     size: Size,
     no_sync: &Path,
@@ -80,7 +80,7 @@ fn sync_share(
     Ok(with / without)
 }
 
-fn pages_per_second(crawl: &Crawl, preload: Option<&Path>) -> Result<f64, Failure> {
+fn measure_pages_per_second(crawl: &Crawl, preload: Option<&Path>) -> Result<f64, Failure> {
     let crawled = crawl.run_with(|command| preload_library(command, preload), |_| {})?;
     Ok(crawled.pages() as f64 / crawled.cost.elapsed.as_secs_f64())
 }
@@ -91,11 +91,11 @@ fn preload_library(command: &mut Command, library: Option<&Path>) {
     }
 }
 
-fn accepted_per_second(lists: usize, preload: Option<&Path>) -> Result<f64, Failure> {
-    let fleet = Fleet::dispatcher_only(|command| preload_library(command, preload))?;
+fn measure_accepted_per_second(lists: usize, preload: Option<&Path>) -> Result<f64, Failure> {
+    let fleet = Fleet::start_dispatcher_only(|command| preload_library(command, preload))?;
     let started = Instant::now();
     for number in 0..lists {
-        let answer = fleet.ask(&list(number))?;
+        let answer = fleet.ask(&request_list(number))?;
         if answer["accepted"] != LIST {
             return Err(format!("a list was not accepted: {answer}").into());
         }
@@ -103,7 +103,7 @@ fn accepted_per_second(lists: usize, preload: Option<&Path>) -> Result<f64, Fail
     Ok((lists * LIST) as f64 / started.elapsed().as_secs_f64())
 }
 
-fn list(number: usize) -> Value {
+fn request_list(number: usize) -> Value {
     let request = |n: usize| {
         let url = format!("http://site-{}.example/{number}/{n}", n % SITES);
         json!({"url": url, "appid": "bench", "crawlid": "durability"})

@@ -16,9 +16,9 @@ pub fn run(size: Size) -> Result<Verdict, Failure> {
     let [full, small] = ROUNDS;
     for _ in 0..size.pick(full, small) {
         web.take_arrivals();
-        without = without.min(cost_of(&crawl, "info")?);
+        without = without.min(measure_cost(&crawl, "info")?);
         web.take_arrivals();
-        with = with.min(cost_of(&crawl, "info,journey=debug")?);
+        with = with.min(measure_cost(&crawl, "info,journey=debug")?);
     }
     println!("  {with:.3} ms a page, {without:.3} without");
     Ok(Verdict {
@@ -29,12 +29,12 @@ pub fn run(size: Size) -> Result<Verdict, Failure> {
 }
 
 /// Milliseconds a page.
-fn cost_of(crawl: &Crawl, level: &str) -> Result<f64, Failure> {
+fn measure_cost(crawl: &Crawl, level: &str) -> Result<f64, Failure> {
     let crawled = crawl.run_with(
         |command| {
             command.env("WEBFILL_LOG_LEVEL", level);
         },
         |_| {},
     )?;
-    Ok(cost::per_page(crawled.cost.cpu, crawled.pages()))
+    Ok(cost::millis_per_page(crawled.cost.cpu, crawled.pages()))
 }

@@ -46,15 +46,15 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let paths: Vec<String> = articles.paths(SITES * pages_per_site).collect();
     let web = Web::serve(Slow(articles), 1)?;
     let mut most_in_flight = 0;
-    let crawled =
-        crawl(web.port, &paths).run(|_| most_in_flight = most_in_flight.max(web.in_flight()))?;
+    let crawled = build_crawl(web.port, &paths)
+        .run(|_| most_in_flight = most_in_flight.max(web.in_flight()))?;
     println!(
         "  {} pages in {:.0} s, at most {most_in_flight} requests in flight at the server; at the peak:",
         crawled.pages(),
         crawled.cost.elapsed.as_secs_f64()
     );
     for (role, (count, memory)) in &crawled.cost.peak_roles {
-        let (pss, rss) = (mib(memory.pss_kib), mib(memory.rss_kib));
+        let (pss, rss) = (kib_to_mib(memory.pss_kib), kib_to_mib(memory.rss_kib));
         println!("    {count} {role:<11} {pss:.0} MiB PSS, {rss:.0} MiB RSS");
     }
     if most_in_flight * 10 < FETCHES * 9 {
@@ -62,7 +62,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     let verdict = |kind: &str, kib: u64, limit: Limit| Verdict {
         what: format!("(e) MiB {kind}, all processes, at {FETCHES} fetches in flight"),
-        figure: mib(kib),
+        figure: kib_to_mib(kib),
         limit,
     };
     let peak = crawled.cost.peak;
@@ -73,7 +73,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
 }
 
 /// The sites' first pages, then their second ones, and so on.
-fn crawl(port: u16, paths: &[String]) -> Crawl {
+fn build_crawl(port: u16, paths: &[String]) -> Crawl {
     let spread = paths.iter().zip((0..SITES).cycle());
     let flags = format!(
         "--resolve *:{port}:127.0.0.1:{port} --ignore-robots --delay 0 --depth 0 --workers {WORKERS} --concurrency {CONCURRENCY}"
@@ -87,6 +87,6 @@ fn crawl(port: u16, paths: &[String]) -> Crawl {
     }
 }
 
-fn mib(kib: u64) -> f64 {
+fn kib_to_mib(kib: u64) -> f64 {
     kib as f64 / 1024.0
 }

@@ -99,7 +99,7 @@ impl RequestCounter {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let thread = std::thread::spawn(move || runtime.block_on(count(&uri, &reported)));
+        let thread = std::thread::spawn(move || runtime.block_on(count_requests(&uri, &reported)));
         Ok(RequestCounter { over, thread })
     }
 
@@ -110,7 +110,7 @@ impl RequestCounter {
     }
 }
 
-async fn count(uri: &str, over: &AtomicBool) -> Result<RequestCounts, Failure> {
+async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, Failure> {
     let client = Client::with_uri_str(uri).await?;
     let database = client.database("admin");
     let mut counted = Vec::new();

@@ -11,7 +11,7 @@ use webfill_bench::{Limit, Size, Verdict, catalogue_pages};
 use crate::failure::Failure;
 use crate::processes::Cost;
 use crate::scrapy::Spider;
-use crate::web::{Answer, Arrival, Pages, Web, page};
+use crate::web::{Answer, Arrival, Pages, Web, page_answer};
 use crate::webfill::{Crawl, bench_file};
 
 pub const DELAY: Duration = Duration::from_secs(1);
@@ -50,14 +50,14 @@ impl Sites {
     pub fn build(pages: usize) -> Sites {
         let item = |number| {
             let following: Vec<usize> = (number + 1..=number + LINKS).collect();
-            page(
+            page_answer(
                 "text/html; charset=utf-8",
                 catalogue_pages::document(number, &following, &[]).as_bytes(),
             )
         };
         Sites {
             items: (0..pages).map(item).collect(),
-            robots: page(
+            robots: page_answer(
                 "text/plain",
                 b"User-agent: *\nCrawl-delay: 1\nDisallow: /basket/\n",
             ),

@@ -59,7 +59,7 @@ pub fn measure(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        let tree = tree(&child);
+        let tree = process_tree(&child);
         for process in &tree {
             // A process that has just begun or ended has no command line.
             if !process.role.is_empty() {
@@ -109,7 +109,7 @@ impl Memory {
 
 /// The CPU time so far of a process and of its live descendants.
 pub fn cpu_of_tree(root: &Child) -> Duration {
-    tree(root).iter().map(|process| process.cpu).sum()
+    process_tree(root).iter().map(|process| process.cpu).sum()
 }
 
 struct Process {
@@ -119,12 +119,12 @@ struct Process {
     cpu: Duration,
 }
 
-fn tree(root: &Child) -> Vec<Process> {
+fn process_tree(root: &Child) -> Vec<Process> {
     let mut found = Vec::new();
     let mut ahead = vec![root.id()];
     while let Some(pid) = ahead.pop() {
         // A process may end at any moment; then it is no longer counted.
-        let Some(cpu) = cpu_of(&format!("/proc/{pid}/stat"), OWN) else {
+        let Some(cpu) = read_cpu_time(&format!("/proc/{pid}/stat"), OWN) else {
             continue;
         };
         found.push(Process {
@@ -161,10 +161,10 @@ const OWN: [usize; 2] = [11, 12];
 const CHILDREN: [usize; 2] = [13, 14];
 
 fn children_cpu() -> Result<Duration, Failure> {
-    cpu_of("/proc/self/stat", CHILDREN).ok_or_else(|| "cannot read /proc/self/stat".into())
+    read_cpu_time("/proc/self/stat", CHILDREN).ok_or_else(|| "cannot read /proc/self/stat".into())
 }
 
-fn cpu_of(stat: &str, fields: [usize; 2]) -> Option<Duration> {
+fn read_cpu_time(stat: &str, fields: [usize; 2]) -> Option<Duration> {
     let text = fs::read_to_string(stat).ok()?;
     let values: Vec<&str> = text.get(text.rfind(')')? + 2..)?.split(' ').collect();
     let mut ticks = 0;

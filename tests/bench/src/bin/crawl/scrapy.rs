@@ -40,7 +40,7 @@ impl Spider {
             "hosts": self.hosts,
         });
         std::fs::write(folder.path().join("task.json"), task.to_string())?;
-        let mut command = Command::new(python()?);
+        let mut command = Command::new(python_path()?);
         command
             .arg(bench_file("spider.py"))
             .current_dir(folder.path());
@@ -69,7 +69,7 @@ impl SpiderResult {
 }
 
 /// The interpreter of the environment made by `tests/bench/run.sh`, or the one in SCRAPY_PYTHON.
-pub fn python() -> Result<PathBuf, Failure> {
+pub fn python_path() -> Result<PathBuf, Failure> {
     let path = match std::env::var_os("SCRAPY_PYTHON") {
         Some(path) => PathBuf::from(path),
         None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.cache/scrapy/bin/python"),
@@ -82,7 +82,7 @@ pub fn python() -> Result<PathBuf, Failure> {
 
 /// Scrapy's version.
 pub fn version() -> Result<String, Failure> {
-    let output = Command::new(python()?)
+    let output = Command::new(python_path()?)
         .args([
             "-c",
             "import scrapy, sys; print(scrapy.__version__, 'on Python', sys.version.split()[0])",

@@ -110,7 +110,11 @@ async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Ar
         match listener.accept().await {
             Ok((stream, _)) => {
                 let _ = stream.set_nodelay(true);
-                tokio::spawn(converse(stream, Arc::clone(&pages), Arc::clone(&seen)));
+                tokio::spawn(answer_requests(
+                    stream,
+                    Arc::clone(&pages),
+                    Arc::clone(&seen),
+                ));
             }
             // Out of descriptors: some in use will be released.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -119,7 +123,7 @@ async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Ar
 }
 
 /// Answers requests until the peer closes or sends something other than a request.
-async fn converse(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
+async fn answer_requests(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
     let mut buffer = Vec::with_capacity(1024);
     loop {
         let head = match head_end(&buffer) {
@@ -175,7 +179,7 @@ fn read_head(head: &[u8]) -> Option<(&str, &str)> {
 }
 
 /// An answer of status 200.
-pub fn page(content_type: &str, body: &[u8]) -> Answer {
+pub fn page_answer(content_type: &str, body: &[u8]) -> Answer {
     build_answer("200 OK", content_type, body)
 }
 

@@ -141,7 +141,7 @@ impl Catalogue {
     }
 
     /// Draws a table: the same one for the same shares and the same draw.
-    pub fn table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
+    pub fn draw_table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
         let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
         // Tables of one draw are not spoilt alike.
         let seed = self
@@ -241,7 +241,7 @@ impl Row {
 }
 
 impl Table {
-    pub fn text(&self) -> Result<Vec<u8>, Failure> {
+    pub fn to_csv(&self) -> Result<Vec<u8>, Failure> {
         let mut out = csv::Writer::from_writer(Vec::new());
         let heads = ["id", "url"].into_iter();
         out.write_record(heads.chain(self.fields.iter().map(String::as_str)))?;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use webfill_bench::made_verticals::MEASURED;
-use webfill_bench::sites::{Failure, Site, labelled_sites};
+use webfill_bench::sites::{Failure, Site, load_labelled_sites};
 use webfill_bench::{Limit, Verdict};
 
 use crate::catalogue::Catalogue;
 use crate::judging::{self, FillQuality};
 use crate::running::fill;
-use crate::{DIRTY, Draw, SPARSE, USUAL, new_folder, web};
+use crate::{DIRTY, Draw, SPARSE, USUAL, create_folder, web};
 
 /// Pages of a made site, and sites of one kind.
 const PAGES: usize = 10;
@@ -81,7 +81,7 @@ pub fn made() -> Vec<Catalogue> {
 /// A table for each group of sites whose names begin alike.
 pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
-    for site in labelled_sites(folder)? {
+    for site in load_labelled_sites(folder)? {
         let kind = site.name.split('-').next().unwrap_or_default().to_owned();
         kinds.entry(kind).or_default().push(site);
     }
@@ -107,13 +107,13 @@ pub fn measure(
         println!("{name}, {}:", one.draw.name);
         for draw in 1..=draws {
             for catalogue in catalogues {
-                let table = catalogue.table(one.draw.deleted, one.draw.wrong, draw);
+                let table = catalogue.draw_table(one.draw.deleted, one.draw.wrong, draw);
                 let of_draw = folder.join(format!("{name}-{}-{draw}", catalogue.name));
-                let folder = new_folder(&of_draw, &one.draw)?;
+                let folder = create_folder(&of_draw, &one.draw)?;
                 fill(&table, &folder, &address, None)?;
                 all.add(&FillQuality::compare_with_truth(&table, &folder)?);
                 if shows {
-                    judging::show(&table, &folder)?;
+                    judging::print_mistakes(&table, &folder)?;
                 }
             }
         }
@@ -146,15 +146,15 @@ impl Reached {
                 judged.precision(),
                 Limit::AtLeast(self.precision),
             ),
-            verdict("rows completed", judged.completed_rows(), Limit::None),
+            verdict("rows completed", judged.completed_row_share(), Limit::None),
             verdict(
                 "wrong ones listed",
-                judged.wrong_listed(),
+                judged.wrong_listed_share(),
                 Limit::AtLeast(self.wrong_listed),
             ),
             verdict(
                 "right ones listed",
-                judged.right_listed(),
+                judged.right_listed_share(),
                 Limit::AtMost(0.005),
             ),
         ]

@@ -122,19 +122,19 @@ impl FillQuality {
         share(self.right, self.right + self.wrong)
     }
 
-    pub fn wrong_listed(&self) -> f64 {
+    pub fn wrong_listed_share(&self) -> f64 {
         share(self.wrong_known.1, self.wrong_known.0)
     }
 
-    pub fn right_listed(&self) -> f64 {
+    pub fn right_listed_share(&self) -> f64 {
         share(self.right_known.1, self.right_known.0)
     }
 
-    pub fn right_rows(&self) -> f64 {
+    pub fn right_row_share(&self) -> f64 {
         share(self.right_rows, self.rows)
     }
 
-    pub fn completed_rows(&self) -> f64 {
+    pub fn completed_row_share(&self) -> f64 {
         share(self.completed, self.rows_with_gaps)
     }
 }
@@ -157,7 +157,7 @@ fn share(part: usize, all: usize) -> f64 {
 
 /// Prints the gaps that are filled wrongly or not at all, and the known values that are listed wrongly or not at all,
 /// with what the evidence says of them.
-pub fn show(table: &Table, folder: &Path) -> Result<(), Failure> {
+pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
     let filled: Vec<Vec<String>> = read_records(&folder.join("books.filled.csv"))?;
     let listed = read_doubts(table, folder)?;
     let evidence = read_evidence(folder)?;

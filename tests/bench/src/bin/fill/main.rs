@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use catalogue::{Catalogue, Table};
 use few::Reached;
 use judging::FillQuality;
-use running::{accept_all, fill, forget_mappings};
+use running::{accept_all, fill, remove_mappings};
 use webfill_bench::sites::Failure;
 use webfill_bench::{Limit, Size, Verdict, report};
 
@@ -103,7 +103,7 @@ const MEMORY: Aim = Aim {
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let options = Options::read(size)?;
+    let options = Options::from_args(size)?;
     let temporary = tempfile::tempdir()?;
     let folder = options.kept.as_deref().unwrap_or(temporary.path());
     let mut verdicts = Vec::new();
@@ -141,8 +141,8 @@ fn measure_many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
     let address = web::serve(catalogue.things.iter())?;
     let mut verdicts = measure_usual(&catalogue, folder, &address)?;
     for draw in [&SPARSE, &DIRTY] {
-        let table = catalogue.table(draw.deleted, draw.wrong, 0);
-        let folder = new_folder(folder, draw)?;
+        let table = catalogue.draw_table(draw.deleted, draw.wrong, 0);
+        let folder = create_folder(folder, draw)?;
         let cost = fill(&table, &folder, &address, None)?;
         println!("{}: {:.1} s", draw.name, cost.seconds);
         let judged = FillQuality::compare_with_truth(&table, &folder)?;
@@ -160,14 +160,14 @@ fn measure_usual(
     address: &str,
 ) -> Result<Vec<Verdict>, Failure> {
     let draw = &USUAL;
-    let table = catalogue.table(draw.deleted, draw.wrong, 0);
-    let folder = new_folder(folder, draw)?;
+    let table = catalogue.draw_table(draw.deleted, draw.wrong, 0);
+    let folder = create_folder(folder, draw)?;
     let cost = fill(&table, &folder, address, None)?;
     println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
     let judged = FillQuality::compare_with_truth(&table, &folder)?;
     judged.print();
     // With all pages there, the same command learns, reads, judges and writes, and fetches nothing.
-    forget_mappings(&folder)?;
+    remove_mappings(&folder)?;
     let again = fill(&table, &folder, address, None)?;
     accept_all(&folder)?;
     fill(&table, &folder, address, Some("books.doubts.csv"))?;
@@ -177,9 +177,9 @@ fn measure_usual(
     Ok(vec![
         draw.verdict(&COVERAGE, judged.coverage()),
         draw.verdict(&PRECISION_OF_USUAL, judged.precision()),
-        draw.verdict(&RIGHT_ROWS, accepted.right_rows()),
-        draw.verdict(&WRONG_LISTED, judged.wrong_listed()),
-        draw.verdict(&RIGHT_LISTED, judged.right_listed()),
+        draw.verdict(&RIGHT_ROWS, accepted.right_row_share()),
+        draw.verdict(&WRONG_LISTED, judged.wrong_listed_share()),
+        draw.verdict(&RIGHT_LISTED, judged.right_listed_share()),
         draw.verdict(&SECONDS, again.core_seconds),
         draw.verdict(&MEMORY, peak_kib as f64 / 1024.0),
     ])
@@ -200,7 +200,7 @@ impl Draw {
     }
 }
 
-fn new_folder(folder: &Path, draw: &Draw) -> Result<PathBuf, Failure> {
+fn create_folder(folder: &Path, draw: &Draw) -> Result<PathBuf, Failure> {
     let folder = folder.join(draw.name.replace([' ', '%', ','], ""));
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
@@ -214,7 +214,7 @@ struct Options {
 }
 
 impl Options {
-    fn read(size: Size) -> Result<Options, Failure> {
+    fn from_args(size: Size) -> Result<Options, Failure> {
         let mut options = Options {
             part: None,
             draws: size.pick(3, 1),
@@ -246,6 +246,6 @@ impl Options {
 /// Writes the table to its file.
 fn write_table(table: &Table, folder: &Path) -> Result<PathBuf, Failure> {
     let file = folder.join("books.csv");
-    std::fs::write(&file, table.text()?)?;
+    std::fs::write(&file, table.to_csv()?)?;
     Ok(file)
 }

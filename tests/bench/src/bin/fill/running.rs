@@ -81,7 +81,7 @@ fn core_seconds(process: u32) -> Option<f64> {
 }
 
 /// Leaves the pages, and removes what was learned from them.
-pub fn forget_mappings(folder: &Path) -> Result<(), Failure> {
+pub fn remove_mappings(folder: &Path) -> Result<(), Failure> {
     for name in ["mappings", "learned"] {
         std::fs::remove_dir_all(folder.join("books.webfill").join(name))?;
     }

@@ -27,13 +27,13 @@ pub fn serve<'t>(things: impl Iterator<Item = &'t Thing>) -> Result<String, Fail
         for stream in listener.incoming().flatten() {
             let pages = Arc::clone(&pages);
             // An error means that the client has disconnected.
-            std::thread::spawn(move || answer(&pages, stream).is_ok());
+            std::thread::spawn(move || answer_requests(&pages, stream).is_ok());
         }
     });
     Ok(address)
 }
 
-fn answer(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> {
+fn answer_requests(pages: &Pages, mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut request = String::new();

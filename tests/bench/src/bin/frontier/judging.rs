@@ -89,7 +89,7 @@ fn complete_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure
         frontier.sites().evict(site.id, &clock)?;
     }
     let leasing = watch.lap()?;
-    let reports: Vec<_> = leased.iter().map(|task| page(task, web)).collect();
+    let reports: Vec<_> = leased.iter().map(|task| task_done(task, web)).collect();
     watch.lap()?;
     for report in &reports {
         frontier.tasks().complete(report, 0)?;
@@ -101,7 +101,7 @@ fn complete_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure
     Ok(lap)
 }
 
-fn page(task: &Leased, web: &mut Web) -> TaskDone {
+fn task_done(task: &Leased, web: &mut Web) -> TaskDone {
     TaskDone {
         task: task.task,
         delivery: task.delivery,

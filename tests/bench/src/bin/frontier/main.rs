@@ -39,7 +39,7 @@ const WANTED_SLOWDOWN: f64 = 1.5;
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let plan = Plan::read(std::env::args().skip(1), size)?;
+    let plan = Plan::from_args(std::env::args().skip(1), size)?;
     let dir = tempfile::tempdir()?;
     let state = plan.state.as_deref().unwrap_or(dir.path());
     println!(

@@ -37,7 +37,7 @@ pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
             .flat_map(|_| web.page_links())
             .collect();
         let mut watch = Watch::start()?;
-        insert_plainly(&mut db, &links)?;
+        insert_links(&mut db, &links)?;
         lap.add(Lap {
             links: links.len() as u64,
             ..watch.lap()?
@@ -46,10 +46,10 @@ pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     Ok(lap.core_rate())
 }
 
-fn insert_plainly(db: &mut Connection, links: &[String]) -> Result<(), Failure> {
+fn insert_links(db: &mut Connection, links: &[String]) -> Result<(), Failure> {
     let transaction = db.transaction()?;
     for link in links {
-        let url = webfill_urls::canonical(link, None)?;
+        let url = webfill_urls::canonical_url(link, None)?;
         let sql = "INSERT OR IGNORE INTO seen VALUES (?1)";
         if transaction
             .prepare_cached(sql)?

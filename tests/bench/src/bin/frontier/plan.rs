@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
+    pub fn from_args(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
         let mut plan = Plan {
             seen: size.pick(10, 1) * MILLION,
             skipped: 0,

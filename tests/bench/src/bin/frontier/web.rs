@@ -27,7 +27,7 @@ impl Web {
         links.extend((NEW_LINKS..LINKS).map(|nth| {
             let nearby = self.local && nth % 10 < 7;
             url(if nearby {
-                self.nearby()
+                self.draw_nearby_url()
             } else {
                 self.draw_any_url()
             })
@@ -45,7 +45,7 @@ impl Web {
     }
 
     /// One of the latest ten thousand, which the latest five hundred pages share.
-    fn nearby(&mut self) -> u64 {
+    fn draw_nearby_url(&mut self) -> u64 {
         self.known - 1 - self.rng.u64(..self.known.min(10_000))
     }
 }

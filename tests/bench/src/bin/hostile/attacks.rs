@@ -52,7 +52,7 @@ impl Kind {
     }
 
     /// The name of the key of one of its clients.
-    pub(crate) fn key(self, number: usize) -> String {
+    pub(crate) fn key_name(self, number: usize) -> String {
         format!("{}-{number}", self.name())
     }
 
@@ -74,8 +74,8 @@ impl Kind {
     ) -> Result<(), Failure> {
         let lists = match self {
             Kind::Patterns => vec![
-                patterns(key, LIGHT, "a{9}"),
-                patterns(key, HEAVY, r"\w{30}"),
+                pattern_list(key, LIGHT, "a{9}"),
+                pattern_list(key, HEAVY, r"\w{30}"),
             ],
             Kind::Lists => LONG_BYTES.iter().map(|bytes| long_list(*bytes)).collect(),
             Kind::Info | Kind::Status | Kind::Stops => Vec::new(),
@@ -141,7 +141,7 @@ fn pause(lasts: Duration, is_over: &AtomicBool) {
 }
 
 /// A list of requests, each of a crawl with a pattern of its own.
-fn patterns(key: &str, requests: usize, tail: &str) -> Vec<u8> {
+fn pattern_list(key: &str, requests: usize, tail: &str) -> Vec<u8> {
     let request = |nth: usize| {
         json!({
             "url": format!("http://blocked.example/{nth}"), "appid": "patterns",

@@ -35,7 +35,7 @@ impl Fleet {
         fleet.admit("client", "honest", &[])?;
         for kind in KINDS {
             for number in 0..crate::CLIENTS_OF_A_KIND {
-                fleet.admit("client", &kind.key(number), kind.rights())?;
+                fleet.admit("client", &kind.key_name(number), kind.rights())?;
             }
         }
         fleet.start_role(&["dispatcher", "--listen", HOST], "keys", site)?;

@@ -80,7 +80,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
         let mut attackers = Vec::new();
         for kind in KINDS {
             for number in 0..CLIENTS_OF_A_KIND {
-                let key = kind.key(number);
+                let key = kind.key_name(number);
                 let (fleet, is_over) = (&fleet, &is_over);
                 attackers.push(scope.spawn(move || kind.attack(fleet, &key, is_over)));
             }

@@ -24,7 +24,7 @@ impl Site {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let visits = Arc::clone(&shared);
-                std::thread::spawn(move || converse(stream, &visits));
+                std::thread::spawn(move || answer_requests(stream, &visits));
             }
         });
         Ok(Site { port, visits })
@@ -38,7 +38,7 @@ impl Site {
 }
 
 /// Answers requests until the peer closes.
-fn converse(mut stream: TcpStream, visits: &Visits) {
+fn answer_requests(mut stream: TcpStream, visits: &Visits) {
     let Ok(reading) = stream.try_clone() else {
         return;
     };

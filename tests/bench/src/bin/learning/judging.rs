@@ -112,7 +112,7 @@ impl LearnScores {
     }
 
     /// Prints each field, with the chain of the last draw.
-    pub fn show(&self) {
+    pub fn print_fields(&self) {
         for ((site, field), counts) in &self.0 {
             println!(
                 "  {site} {field}: {:.3}  {}",

@@ -38,7 +38,11 @@ pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
     };
     Ok(vec![
         verdict("CPU seconds", seconds, Limit::AtMost(10.0)),
-        verdict("MiB at the largest", largest_mib()?, Limit::AtMost(600.0)),
+        verdict(
+            "MiB at the largest",
+            peak_memory_mib()?,
+            Limit::AtMost(600.0),
+        ),
         verdict(
             "learned surely",
             sure as f64,
@@ -101,7 +105,7 @@ fn page(number: usize) -> Result<Page, Failure> {
     })
 }
 
-fn largest_mib() -> Result<f64, Failure> {
+fn peak_memory_mib() -> Result<f64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());

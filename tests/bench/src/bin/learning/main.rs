@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use judging::{Figures, LearnScores, ROUNDS};
 use webfill_bench::made_sites::made_sites;
-use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
+use webfill_bench::sites::{Failure, Site, load_labelled_sites, load_manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
 /// Pages of one site.
@@ -23,7 +23,7 @@ const PAGES: usize = 10;
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let options = Options::read(size)?;
+    let options = Options::from_args(size)?;
     let mut verdicts = Vec::new();
     if options.wants("speed") {
         verdicts.extend(large::measure(size)?);
@@ -33,13 +33,13 @@ fn main() -> Result<ExitCode, Failure> {
         verdicts.extend(options.run_rounds("made sites", &made_sites(PAGES), &WANTED));
     }
     if options.wants("manuals") {
-        let sites = manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
+        let sites = load_manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
         verdicts.extend(options.run_rounds("manuals", &sites, &WANTED_OF_MANUALS));
     }
     if options.wants("folder") {
         match std::env::var_os("LEARN_PAGES") {
             Some(folder) => {
-                let sites = labelled_sites(Path::new(&folder))?;
+                let sites = load_labelled_sites(Path::new(&folder))?;
                 verdicts.extend(options.run_rounds("LEARN_PAGES", &sites, &WANTED));
             }
             None => println!("learning: LEARN_PAGES names no folder of pages with true values"),
@@ -90,7 +90,7 @@ struct Options {
 }
 
 impl Options {
-    fn read(size: Size) -> Result<Options, Failure> {
+    fn from_args(size: Size) -> Result<Options, Failure> {
         let mut options = Options {
             part: None,
             rounds: size.pick(vec![0, 1, 2, 3, 4], vec![2, 4]),
@@ -129,7 +129,7 @@ impl Options {
             let judged = LearnScores::measure(sites, known, wrong, self.draws);
             let of = format!("{name}, {known} known, {wrong} wrong");
             if self.shows {
-                judged.show();
+                judged.print_fields();
             }
             let figures = judged.figures();
             println!("{of}: {figures}");

@@ -93,7 +93,7 @@ impl Anchor {
 
 /// All rules that find one of the values on the page. `common` are texts that most pages of the site have: only these
 /// are labels.
-pub fn anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
+pub fn find_anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
     let document = Document::parse_html(html, &Limits::default());
     let mut found = BTreeSet::new();
     let is_value = |text: &str| values.contains(&normalise_spaces(text));
@@ -182,11 +182,11 @@ fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
         let Some(element) = above.filter(|element| element.tag().is_some()) else {
             break;
         };
-        for (kind, start) in starts(element) {
+        for (kind, start) in rule_beginnings(element) {
             found.push(Anchor::xpath(kind, &format!("{start}{by_place}")));
             found.push(Anchor::xpath(kind, &format!("{start}{by_tag}")));
         }
-        by_place = format!("/{}{by_place}", step(element));
+        by_place = format!("/{}{by_place}", path_step(element));
         by_tag = format!("/{}{by_tag}", element.tag().unwrap_or("*"));
         above = element.parent();
     }
@@ -194,7 +194,7 @@ fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
 }
 
 /// The beginnings of rules that find an element by its tag, its id, a class or another attribute.
-fn starts(element: NodeRef<'_>) -> Vec<(Kind, String)> {
+fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     let tag = element.tag().unwrap_or("*");
     let mut found = Vec::new();
     if tag == "h1" {
@@ -279,14 +279,14 @@ fn label_anchors(
 fn absolute_path(node: NodeRef<'_>) -> String {
     let (mut path, mut above) = (String::new(), Some(node));
     while let Some(element) = above.filter(|element| element.tag().is_some()) {
-        path = format!("/{}{path}", step(element));
+        path = format!("/{}{path}", path_step(element));
         above = element.parent();
     }
     path
 }
 
 /// The tag of an element and its position among those with its tag.
-fn step(element: NodeRef<'_>) -> String {
+fn path_step(element: NodeRef<'_>) -> String {
     let tag = element.tag().unwrap_or("*");
     let siblings = element.parent().into_iter().flat_map(NodeRef::children);
     let before = siblings

@@ -63,7 +63,7 @@ pub fn measure_alerts(
     let mut health = MappingHealth::new(&site.name);
     let mut number = 0;
     for page in old.iter().cycle().take(PAGES_BEFORE) {
-        note(&mut health, page, number);
+        note_page(&mut health, page, number);
         number += 1;
     }
     let mut noticed = AlertDelays {
@@ -71,13 +71,13 @@ pub fn measure_alerts(
         is_false_alert: health.alert().is_some(),
     };
     for (pages, page) in new.iter().cycle().take(PAGES_AFTER).enumerate() {
-        note(&mut health, page, number);
+        note_page(&mut health, page, number);
         number += 1;
         let Some(alert) = health.alert() else {
             continue;
         };
         for (field, after) in broken.fields.iter().zip(&mut noticed.after_pages) {
-            if alert.names().contains(&field.as_str()) {
+            if alert.field_names().contains(&field.as_str()) {
                 after.get_or_insert(pages + 1);
             }
         }
@@ -97,7 +97,7 @@ fn extract(engine: &Engine, url: &Url, html: &str) -> Extraction {
         .unwrap_or_default()
 }
 
-fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
+fn note_page(health: &mut MappingHealth, page: &Yield, number: usize) {
     let url = format!("https://site.example/{number}");
     health.note_page(&GoodPage {
         id: &url,

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use survival::{Count, Rule};
 use webfill_bench::redesign::Redesign;
 use webfill_bench::repairs::{Break, RepairOutcome};
-use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
+use webfill_bench::sites::{Failure, Site, load_labelled_sites, load_manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
 /// The least number of pairs of an old and a new layout.
@@ -40,7 +40,7 @@ fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
     let wanted = std::env::args().nth(1);
     let wants = |part: &str| wanted.as_deref().is_none_or(|wanted| wanted == part);
-    let sites = sites()?;
+    let sites = load_sites()?;
     if sites.is_empty() {
         println!(
             "redesign: left out, there are no pages; set REDESIGN_PAGES, or install postgresql-doc, python3-doc, sqlite3-doc"
@@ -75,11 +75,11 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-fn sites() -> Result<Vec<Site>, Failure> {
+fn load_sites() -> Result<Vec<Site>, Failure> {
     let mappings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
-    let mut sites = manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
+    let mut sites = load_manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
     match std::env::var_os("REDESIGN_PAGES") {
-        Some(folder) => sites.extend(labelled_sites(Path::new(&folder))?),
+        Some(folder) => sites.extend(load_labelled_sites(Path::new(&folder))?),
         None => println!("redesign: REDESIGN_PAGES names no folder, manuals alone are redesigned"),
     }
     Ok(sites)
@@ -165,7 +165,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
     let of_a_core = || -> Result<Vec<RepairResults>, String> {
         let mut measured = Vec::new();
         while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let of_pair = RepairResults::measure(&taught[*site], *site, *pair);
+            let of_pair = RepairResults::measure_pair(&taught[*site], *site, *pair);
             measured.push(of_pair.map_err(|error| error.to_string())?);
         }
         Ok(measured)
@@ -189,7 +189,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
 
 impl RepairResults {
     /// The results of a pair.
-    fn measure(
+    fn measure_pair(
         (site, rules): &(&Site, Vec<Rule>),
         number: usize,
         pair: usize,
@@ -202,7 +202,7 @@ impl RepairResults {
             .is_some_and(|fields| !fields.is_empty())
             && let Some(found) = Break::find(site, &mapping, &redesign)?
         {
-            broken.note(site, &found, pair, &redesign)?;
+            broken.judge_break(site, &found, pair, &redesign)?;
         }
         Ok(broken)
     }
@@ -225,7 +225,7 @@ impl RepairResults {
         }
     }
 
-    fn note(
+    fn judge_break(
         &mut self,
         site: &Site,
         found: &Break,

@@ -37,7 +37,7 @@ pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
         let of_field = rules.iter().filter(|rule| rule.field == *field);
         if let Some(rule) = of_field.min_by_key(place) {
             let field_of = json!({"name": field, "processors": rule.chain});
-            replace(&mut mapping, field, field_of);
+            replace_field(&mut mapping, field, field_of);
             repaired.accepted.insert(field.clone());
         }
     }
@@ -73,7 +73,7 @@ fn is_list(broken: &Break, field: &str) -> bool {
     values.any(|values| values.len() > 1)
 }
 
-fn replace(mapping: &mut Value, name: &str, with: Value) {
+fn replace_field(mapping: &mut Value, name: &str, with: Value) {
     let mut fields = mapping["fields"].as_array_mut().into_iter().flatten();
     if let Some(field) = fields.find(|field| field["name"] == name) {
         *field = with;

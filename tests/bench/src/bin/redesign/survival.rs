@@ -7,7 +7,7 @@ use webfill_bench::redesign::{Redesign, visible_text};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, extract};
 use webfill_urls::Url;
 
-use crate::anchors::{Anchor, Kind, anchors, common_texts};
+use crate::anchors::{Anchor, Kind, common_texts, find_anchors};
 
 /// The number of pages from which rules are made. All pages judge the rules.
 const TEACHERS: usize = 4;
@@ -70,10 +70,10 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
             .filter(|page| !known(&page.truth).is_empty());
         let mut tried: BTreeSet<Anchor> = BTreeSet::new();
         for page in taught.take(TEACHERS) {
-            tried.extend(anchors(&page.html, &known(&page.truth), &common));
+            tried.extend(find_anchors(&page.html, &known(&page.truth), &common));
         }
         let tried: Vec<Anchor> = tried.into_iter().take(MOST_RULES).collect();
-        let scores = scores(site, field, &tried)?;
+        let scores = score_anchors(site, field, &tried)?;
         let mut best: BTreeMap<Kind, (f64, &Anchor)> = BTreeMap::new();
         for (anchor, score) in tried.iter().zip(scores) {
             let before = best
@@ -94,13 +94,13 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
 }
 
 /// The share of the site's pages with values of the field on which each rule is right.
-fn scores(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
+fn score_anchors(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
     let chains: Vec<Value> = tried.iter().map(Anchor::chain).collect();
     let mut counts = vec![Count::default(); tried.len()];
     for page in &site.pages {
         let truth = page.truth.get(field).filter(|values| !values.is_empty());
         let Some(truth) = truth else { continue };
-        let read = read(&chains, &page.url, &page.html)?;
+        let read = read_values(&chains, &page.url, &page.html)?;
         for (count, read) in counts.iter_mut().zip(&read) {
             count.note(read.as_ref(), truth);
         }
@@ -112,7 +112,11 @@ fn scores(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failur
 }
 
 /// The first value that each chain reads on a page.
-pub fn read(chains: &[Value], url: &Url, html: &str) -> Result<Vec<Option<String>>, Failure> {
+pub fn read_values(
+    chains: &[Value],
+    url: &Url,
+    html: &str,
+) -> Result<Vec<Option<String>>, Failure> {
     let fields = chains.iter().enumerate();
     let fields: Vec<Value> = fields
         .map(|(number, chain)| json!({"name": format!("rule_{number}"), "processors": chain}))
@@ -142,7 +146,7 @@ pub fn count_survivals(
     for page in &site.pages {
         let html = redesign.apply(&page.html);
         let seen = visible_text(&html);
-        let read = read(&chains, &page.url, &html)?;
+        let read = read_values(&chains, &page.url, &html)?;
         for (rule, read) in rules.iter().zip(&read) {
             let Some(truth) = page.truth.get(&rule.field) else {
                 continue;
@@ -163,7 +167,7 @@ pub fn count_survivals(
 fn new_truth(old: &[String], redesign: &Redesign, seen: &str) -> Vec<String> {
     let mut truth = Vec::new();
     for value in old {
-        let new = redesign.value(value);
+        let new = redesign.rewrite_value(value);
         let forms = [value.clone(), new];
         let mut on_page = forms
             .into_iter()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use webfill_bench::visit::timed_get;
 
-use crate::state::{CRAWLS, MadeState, URLS_OF_SITE, crawl_id, name_of, url};
+use crate::state::{CRAWLS, MadeState, URLS_OF_SITE, crawl_id, supervisor_name, url};
 use crate::{Failure, Plan};
 
 /// How often each view is requested, each time for other sites, crawls and URLs.
@@ -73,7 +73,7 @@ fn places(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
         place(
             "machines",
             "/dashboard/machines".into(),
-            name_of(made.held.len() - 1),
+            supervisor_name(made.held.len() - 1),
         ),
     ]
 }

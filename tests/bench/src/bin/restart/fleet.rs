@@ -10,7 +10,7 @@ use webfill_wire::socket::{ArrivedFrame, Outbox, Pattern, SocketSpec, Sockets};
 use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, handshake};
 
 use crate::Failure;
-use crate::state::{MadeState, name_of};
+use crate::state::{MadeState, supervisor_name};
 
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.8";
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// Its CPU time. Linux counts it in hundredths of a second, in the columns after the name in parentheses.
-    fn cpu(&self) -> Result<Duration, Failure> {
+    fn cpu_time(&self) -> Result<Duration, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
         let columns = stat.rsplit(") ").next().unwrap_or_default();
         let ticks = columns.split(' ').skip(11).take(2);
@@ -99,7 +99,7 @@ pub fn restart(binary: &Path, dir: &Path, made: &MadeState) -> Result<StartedDis
     let dispatcher = Process(dispatcher);
     let begun = wait_for_tasks(begun, made, &outboxes, &arrivals)?;
     Ok(StartedDispatcher {
-        cpu: dispatcher.cpu()?,
+        cpu: dispatcher.cpu_time()?,
         dispatcher,
         _sockets: sockets,
         begun,
@@ -123,7 +123,7 @@ fn wait_for_tasks(
             for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
                 let hello = hello(number, made, u64::from(round));
                 let outbox = &outboxes[number / OF_ONE_THREAD];
-                outbox.send(number as u32, handshake::frame_of_hello(&hello));
+                outbox.send(number as u32, handshake::encode_hello(&hello));
             }
         }
         let arrived = match arrivals.recv_timeout(Duration::from_millis(20)) {
@@ -157,7 +157,7 @@ fn wait_for_tasks(
 
 fn hello(supervisor: usize, made: &MadeState, session: u64) -> Hello {
     Hello {
-        supervisor: name_of(supervisor),
+        supervisor: supervisor_name(supervisor),
         instance: supervisor as u64,
         session,
         sent_ms: 0,

@@ -33,10 +33,10 @@ struct Plan {
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
-    let plan = Plan::read(std::env::args().skip(1), size)?;
+    let plan = Plan::from_args(std::env::args().skip(1), size)?;
     let dir = tempfile::tempdir()?;
     let begun = Instant::now();
-    let made = state::make(dir.path(), &plan)?;
+    let made = state::make_state(dir.path(), &plan)?;
     println!(
         "made in {:.0} s: {} URLs, {} sites, {} leased, {} done, {:.0} bytes a URL on disk",
         begun.elapsed().as_secs_f64(),
@@ -85,7 +85,7 @@ fn main() -> Result<ExitCode, Failure> {
 }
 
 impl Plan {
-    fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
+    fn from_args(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
         let mut plan = Plan {
             urls: size.pick(20, 1) * 1_000_000,
             supervisors: 500,

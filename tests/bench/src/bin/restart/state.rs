@@ -37,17 +37,17 @@ impl MadeState {
     }
 }
 
-pub fn name_of(supervisor: usize) -> String {
+pub fn supervisor_name(supervisor: usize) -> String {
     format!("supervisor-{supervisor}")
 }
 
-pub fn make(dir: &Path, plan: &Plan) -> Result<MadeState, Failure> {
+pub fn make_state(dir: &Path, plan: &Plan) -> Result<MadeState, Failure> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
     let mut frontier = Frontier::open(dir, FrontierConfig::default(), now_ms)?;
     let crawls = open_crawls(&mut frontier)?;
     for batch in 0..plan.urls / URLS_OF_BATCH {
         let crawl = crawls[(batch % CRAWLS) as usize];
-        feed(&mut frontier, crawl, batch * URLS_OF_BATCH, now_ms)?;
+        feed_batch(&mut frontier, crawl, batch * URLS_OF_BATCH, now_ms)?;
     }
     let mut made = MadeState {
         held: Vec::new(),
@@ -72,7 +72,12 @@ fn open_crawls(frontier: &mut Frontier) -> Result<Vec<CrawlKey>, Failure> {
     Ok(crawls)
 }
 
-fn feed(frontier: &mut Frontier, crawl: CrawlKey, first: u64, now_ms: i64) -> Result<(), Failure> {
+fn feed_batch(
+    frontier: &mut Frontier,
+    crawl: CrawlKey,
+    first: u64,
+    now_ms: i64,
+) -> Result<(), Failure> {
     let urls: Vec<String> = (first..first + URLS_OF_BATCH).map(url).collect();
     let candidate = |url| Candidate {
         url,
@@ -153,7 +158,7 @@ fn lease_tasks(
         give_back_site(frontier, supervisor, site, None, now_ms)?;
     }
     frontier.supervisors().save(&SavedSupervisor {
-        name: name_of(supervisor),
+        name: supervisor_name(supervisor),
         instance: supervisor as u64,
         longest_request_ms: 60_000,
         silent_ms: 0,
@@ -174,7 +179,7 @@ fn give_back_site(
     clock.due_at_ms = now_ms + 15_000;
     clock.last_start_ms = Some(now_ms);
     clock.delay_ms = delay_ms;
-    clock.owner = Some(name_of(supervisor));
+    clock.owner = Some(supervisor_name(supervisor));
     Ok(frontier.sites().evict(site.id, &clock)?)
 }
 

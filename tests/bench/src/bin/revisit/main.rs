@@ -38,7 +38,7 @@ fn main() -> Result<ExitCode, Failure> {
             println!(
                 "  {:<14} {:>5.1} % {:>7.2} {:>7.2}   longest gap between checks {:>4}",
                 order.name(),
-                judged.share() * 100.0,
+                judged.next_run_share() * 100.0,
                 judged.mean(),
                 judged.percentile(0.9),
                 judged.longest_gap,
@@ -83,7 +83,7 @@ fn verdicts_of(judged: &ChangeDelays, budget: usize, wanted: (f64, f64, f64)) ->
     [
         of(
             "noticed in the next night, %",
-            judged.share() * 100.0,
+            judged.next_run_share() * 100.0,
             Limit::AtLeast(share),
         ),
         of("mean delay in days", judged.mean(), Limit::AtMost(mean)),

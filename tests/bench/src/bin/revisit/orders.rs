@@ -122,10 +122,10 @@ fn plan(pages: &[&PageHistory], night: u32, budget: usize) -> Plan {
 
 fn key(plan: &Plan, page: &PageHistory) -> i64 {
     match page.checked {
-        None => plan.key_of_new(50),
+        None => plan.key_of_new_page(50),
         Some(checked) => {
             let checked_ms = i64::from(checked) * DAY_MS;
-            plan.key(page.nth, page.slot(), page.rate.per_day(), checked_ms)
+            plan.key_of_checked_page(page.nth, page.slot(), page.rate.per_day(), checked_ms)
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct ChangeDelays {
 
 impl ChangeDelays {
     /// The share noticed by the next run.
-    pub fn share(&self) -> f64 {
+    pub fn next_run_share(&self) -> f64 {
         let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
         soon as f64 / self.delays.len() as f64
     }
@@ -79,10 +79,10 @@ impl World {
     /// Carries out one run a night, and judges the noticed changes.
     pub fn run(mut self, order: Order, budget: usize, judged: &mut ChangeDelays) {
         for night in 0..NIGHTS {
-            self.change(f64::from(night));
+            self.apply_changes(f64::from(night));
             let known: Vec<&PageHistory> = self.pages.iter().map(|page| &page.known).collect();
             for nth in order.choose(&known, night, budget) {
-                self.check(nth, night, judged);
+                self.check_page(nth, night, judged);
             }
         }
         // Changes that are still unnoticed have been so for at least this long.
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// The changes of the day before a night.
-    fn change(&mut self, night: f64) {
+    fn apply_changes(&mut self, night: f64) {
         for page in &mut self.pages {
             let mut at = night - 1.0;
             loop {
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    fn check(&mut self, nth: usize, night: u32, judged: &mut ChangeDelays) {
+    fn check_page(&mut self, nth: usize, night: u32, judged: &mut ChangeDelays) {
         let page = &mut self.pages[nth];
         let changes = std::mem::take(&mut page.unnoticed);
         let delays = changes.iter().filter(|at| is_judged(**at));

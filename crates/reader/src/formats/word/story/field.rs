@@ -16,7 +16,7 @@ pub(super) struct Field {
 const MAX_ENTRIES: usize = 100;
 
 impl Field {
-    pub(super) fn separate(&mut self) {
+    pub(super) fn mark_separated(&mut self) {
         self.is_separated = true;
     }
 

@@ -46,7 +46,7 @@ const WITH_OPERANDS: [&str; 17] = [
 ];
 
 impl Formula {
-    pub(super) fn begin(
+    pub(super) fn begin_element(
         &mut self,
         name: &str,
         attributes: &Attributes<'_>,
@@ -101,7 +101,11 @@ impl Formula {
         Ok(())
     }
 
-    pub(super) fn end(&mut self, name: &str, writer: &mut TextWriter) -> Result<(), Trouble> {
+    pub(super) fn end_element(
+        &mut self,
+        name: &str,
+        writer: &mut TextWriter,
+    ) -> Result<(), Trouble> {
         match name {
             _ if self.depth == 0 => {}
             "oMath" => {

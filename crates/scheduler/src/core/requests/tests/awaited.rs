@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn about_app() -> Value {
+fn app_info_request() -> Value {
     json!({"action": "info", "appid": "app"})
 }
 
 #[test]
 fn an_application_counts_crawls_whose_requests_are_leased() {
     let mut fixture = fixture();
-    fixture.join();
-    fixture.accept(&request(json!({})));
-    let task = fixture.tasks().remove(0);
-    let info = fixture.accept(&about_app());
+    fixture.join_supervisor();
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    let task = fixture.take_tasks().remove(0);
+    let info = fixture.ask_and_expect_success(&app_info_request());
     assert_eq!(
         (
             &info["total_crawlids"],
@@ -27,8 +27,8 @@ fn an_application_counts_crawls_whose_requests_are_leased() {
         json!({"total": 0, "low_priority": null, "high_priority": null, "leased": 1})
     );
     assert_eq!(info.get("waiting_for"), None, "{info}");
-    fixture.report(|outcomes| outcomes.done.push(done_task(&task, &[])));
-    let info = fixture.accept(&about_app());
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&task, &[])));
+    let info = fixture.ask_and_expect_success(&app_info_request());
     assert_eq!(
         (&info["total_crawlids"], &info["leased"]),
         (&json!(0), &json!(0))
@@ -38,25 +38,25 @@ fn an_application_counts_crawls_whose_requests_are_leased() {
 #[test]
 fn info_says_why_something_pending_does_not_move() {
     let mut fixture = fixture();
-    fixture.accept(&json!([
-        request(json!({})),
-        request(json!({"url": "http://a.org/2"}))
+    fixture.ask_and_expect_success(&json!([
+        request_with(json!({})),
+        request_with(json!({"url": "http://a.org/2"}))
     ]));
     let waits = |fixture: &mut Fixture, expected: Option<&str>| {
-        for question in [action("info"), about_app()] {
-            let info = fixture.accept(&question);
+        for question in [action("info"), app_info_request()] {
+            let info = fixture.ask_and_expect_success(&question);
             let reported = info.get("waiting_for").and_then(Value::as_str);
             assert_eq!(reported, expected, "{info}");
         }
     };
     waits(&mut fixture, Some("a supervisor"));
     fixture.ask(&json!({"action": "site", "site": "a.org", "limit": 1}));
-    fixture.join();
-    let task = fixture.tasks().remove(0);
+    fixture.join_supervisor();
+    let task = fixture.take_tasks().remove(0);
     let limit = "a higher limit of a.org: 1 of 1 pages (--limit): \
                  `webfill site a.org --limit N` allows N further pages";
     waits(&mut fixture, Some(limit));
-    fixture.report(|outcomes| outcomes.done.push(done_task(&task, &[])));
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&task, &[])));
     waits(&mut fixture, Some(limit));
 
     let until = NOW_MS / 1_000 + 60;
@@ -65,15 +65,15 @@ fn info_says_why_something_pending_does_not_move() {
     waits(&mut fixture, Some("the end of the block of a.org"));
     // A paused crawl has that state, so it needs no further reason; an application has no state.
     fixture.ask(&action("pause"));
-    let info = fixture.accept(&action("info"));
+    let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(
         (&info["state"], info.get("waiting_for")),
         (&json!("paused"), None)
     );
-    let info = fixture.accept(&about_app());
+    let info = fixture.ask_and_expect_success(&app_info_request());
     assert_eq!(info["waiting_for"], "the resumption of c1");
-    fixture.accept(&request(json!({"crawlid": "c2"})));
-    let info = fixture.accept(&about_app());
+    fixture.ask_and_expect_success(&request_with(json!({"crawlid": "c2"})));
+    let info = fixture.ask_and_expect_success(&app_info_request());
     let both = "the resumption of c1; the end of the block of a.org";
     assert_eq!(info["waiting_for"], both);
 }

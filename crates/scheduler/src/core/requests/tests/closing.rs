@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn stop_is_answered_when_nothing_can_start_any_more() {
     let mut fixture = fixture();
-    fixture.accept(&requests("c1", 5));
-    fixture.accept(&request(json!({"crawlid": "c2"})));
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.ask_and_expect_success(&requests("c1", 5));
+    fixture.ask_and_expect_success(&request_with(json!({"crawlid": "c2"})));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     assert_eq!(tasks.len(), 6);
     let of_c1: Vec<Task> = tasks
         .into_iter()
@@ -20,8 +20,8 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
         "the supervisor has not answered"
     );
     let stopped = fixture.asked;
-    let recalls = fixture.recalls();
-    fixture.report(|outcomes| {
+    let recalls = fixture.sent_recalls();
+    fixture.report_outcomes(|outcomes| {
         outcomes
             .done
             .push(done_task(&of_c1[0], &["http://a.org/link"]));
@@ -39,15 +39,15 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
         (&answer["action"], &answer["spiderid"]),
         (&json!("stop"), &json!("link"))
     );
-    assert_eq!(fixture.notifications().last(), Some(&answer));
-    let info = fixture.accept(&action("info"));
+    assert_eq!(fixture.take_notifications().last(), Some(&answer));
+    let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(
         (&info["state"], &info["total_pending"]),
         (&json!("stopped"), &json!(0))
     );
-    fixture.report(|outcomes| outcomes.done.push(done_task(&of_c1[1], &[])));
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&of_c1[1], &[])));
     assert!(
-        fixture.tasks().is_empty(),
+        fixture.take_tasks().is_empty(),
         "nothing starts after the answer"
     );
 }
@@ -56,32 +56,32 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
 fn a_second_stop_gets_the_same_answer() {
     let mut fixture = fixture();
     let expires = NOW_MS / 1_000 + 1;
-    fixture.accept(&request(json!({"expires": expires})));
-    fixture.accept(&request(json!({"url": "http://b.org/"})));
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.ask_and_expect_success(&request_with(json!({"expires": expires})));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://b.org/"})));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     fixture.now_ms += 1_000;
     fixture.run_turn();
     assert_eq!(fixture.ask(&action("stop")), None);
     let first = fixture.asked;
     assert_eq!(fixture.ask(&action("stop")), None);
     let second = fixture.asked;
-    let recalls = fixture.recalls();
-    fixture.report(|outcomes| {
+    let recalls = fixture.sent_recalls();
+    fixture.report_outcomes(|outcomes| {
         outcomes.returned.extend(tasks.iter().map(unstarted_task));
         outcomes.recalled = recalls;
     });
     let answer = fixture.action_answer(first).unwrap();
     assert_eq!(answer["total_purged"], 2);
     assert_eq!(fixture.action_answer(second), Some(answer));
-    let reported: Vec<Value> = fixture.notifications();
+    let reported: Vec<Value> = fixture.take_notifications();
     let names: Vec<&Value> = reported
         .iter()
         .map(|notification| &notification["action"])
         .collect();
     assert_eq!(names, ["stop", "stop", "expired"]);
     assert_eq!(
-        fixture.ask_and_expect_refusal(&request(json!({"expires": expires + 9}))),
+        fixture.ask_and_expect_refusal(&request_with(json!({"expires": expires + 9}))),
         "$.crawlid"
     );
 }
@@ -90,7 +90,7 @@ fn a_second_stop_gets_the_same_answer() {
 const LEASE_MS: i64 = 11_000;
 
 /// Whether the answer leaves exactly `wait_ms` from now, and not earlier.
-fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
+fn check_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
     fixture.now_ms += wait_ms - 1;
     fixture.run_turn();
     let now_ms = fixture.now_ms;
@@ -108,12 +108,12 @@ fn is_answered_after(fixture: &mut Fixture, number: u64, wait_ms: i64) -> bool {
 #[test]
 fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.join();
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.join_supervisor();
     fixture.now_ms += 500;
     assert_eq!(fixture.ask(&action("stop")), None);
     let stopped = fixture.asked;
-    assert!(is_answered_after(&mut fixture, stopped, LEASE_MS - 500));
+    assert!(check_answered_after(&mut fixture, stopped, LEASE_MS - 500));
     let answer = fixture.action_answer(stopped).unwrap();
     assert_eq!(answer["total_purged"], 0);
     assert!(
@@ -126,14 +126,14 @@ fn a_supervisor_that_is_silent_keeps_a_stop_waiting_until_its_lease_is_over() {
 fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
     for (received, wait_ms) in [(1, LEASE_MS), (2, LEASE_MS - 500)] {
         let mut fixture = fixture();
-        fixture.accept(&request(json!({})));
-        fixture.join();
+        fixture.ask_and_expect_success(&request_with(json!({})));
+        fixture.join_supervisor();
         assert_eq!(fixture.ask(&action("pause")), None);
         let paused = fixture.asked;
         fixture.now_ms += 500;
         assert!(fixture.send_heartbeat(received));
         assert!(
-            is_answered_after(&mut fixture, paused, wait_ms),
+            check_answered_after(&mut fixture, paused, wait_ms),
             "{received} received"
         );
     }
@@ -143,8 +143,8 @@ fn a_lease_renewed_before_the_recall_was_received_is_waited_for() {
 fn a_supervisor_from_before_a_restart_is_waited_for() {
     for comes_back in [true, false] {
         let mut fixture = fixture();
-        fixture.accept(&request(json!({})));
-        fixture.join();
+        fixture.ask_and_expect_success(&request_with(json!({})));
+        fixture.join_supervisor();
         fixture.restart();
         fixture.outgoing.clear();
         assert_eq!(
@@ -155,13 +155,13 @@ fn a_supervisor_from_before_a_restart_is_waited_for() {
         let paused = fixture.asked;
         if comes_back {
             fixture.now_ms += 300;
-            fixture.join();
+            fixture.join_supervisor();
             assert_eq!(fixture.action_answer(paused), None);
-            let recalls = fixture.recalls();
-            fixture.report(|outcomes| outcomes.recalled = recalls);
+            let recalls = fixture.sent_recalls();
+            fixture.report_outcomes(|outcomes| outcomes.recalled = recalls);
             assert!(fixture.action_answer(paused).is_some());
         } else {
-            assert!(is_answered_after(&mut fixture, paused, LEASE_MS));
+            assert!(check_answered_after(&mut fixture, paused, LEASE_MS));
         }
     }
 }
@@ -170,11 +170,14 @@ fn a_supervisor_from_before_a_restart_is_waited_for() {
 fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
     let mut fixture = fixture();
     assert_eq!(fixture.ask_and_expect_refusal(&action("stop")), "$.crawlid");
-    fixture.accept(&request(json!({})));
-    assert_eq!(fixture.accept(&action("stop"))["total_purged"], 1);
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    assert_eq!(
+        fixture.ask_and_expect_success(&action("stop"))["total_purged"],
+        1
+    );
     fixture.restart();
     assert_eq!(
-        fixture.ask_and_expect_refusal(&request(json!({}))),
+        fixture.ask_and_expect_refusal(&request_with(json!({}))),
         "$.crawlid"
     );
     assert_eq!(
@@ -182,7 +185,7 @@ fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
         "$.crawlid"
     );
     assert_eq!(
-        fixture.accept(&action("stop"))["total_purged"],
+        fixture.ask_and_expect_success(&action("stop"))["total_purged"],
         0,
         "again does no harm"
     );
@@ -192,13 +195,13 @@ fn a_stop_of_what_never_was_is_refused_and_takes_no_id() {
 fn an_expired_crawl_is_purged_and_its_application_notified() {
     let mut fixture = fixture();
     let expires = NOW_MS / 1_000 + 10;
-    fixture.accept(&requests("c1", 3));
-    fixture.accept(&request(json!({"expires": expires})));
-    let info = fixture.accept(&json!({"action": "info", "appid": "app"}));
+    fixture.ask_and_expect_success(&requests("c1", 3));
+    fixture.ask_and_expect_success(&request_with(json!({"expires": expires})));
+    let info = fixture.ask_and_expect_success(&json!({"action": "info", "appid": "app"}));
     assert_eq!(info["crawlids"]["c1"]["expires"], expires);
     fixture.now_ms += 9_999;
     fixture.run_turn();
-    fixture.notifications();
+    fixture.take_notifications();
     let now_ms = fixture.now_ms;
     assert_eq!(fixture.core().next_tick_ms().max(now_ms + 1), now_ms + 1);
     fixture.now_ms += 1;
@@ -206,21 +209,24 @@ fn an_expired_crawl_is_purged_and_its_application_notified() {
     let notification = json!({
         "action": "expired", "total_expired": 4, "crawlid": "c1", "spiderid": "link", "appid": "app",
     });
-    assert_eq!(fixture.notifications(), [notification]);
+    assert_eq!(fixture.take_notifications(), [notification]);
     assert_eq!(
-        fixture.ask_and_expect_refusal(&request(json!({}))),
+        fixture.ask_and_expect_refusal(&request_with(json!({}))),
         "$.crawlid"
     );
-    let later = request(json!({"expires": expires + 60, "url": "http://b.org/"}));
-    assert_eq!(fixture.accept(&later), json!({"accepted": 1}));
-    fixture.join();
-    assert_eq!(fixture.tasks().len(), 1);
+    let later = request_with(json!({"expires": expires + 60, "url": "http://b.org/"}));
+    assert_eq!(
+        fixture.ask_and_expect_success(&later),
+        json!({"accepted": 1})
+    );
+    fixture.join_supervisor();
+    assert_eq!(fixture.take_tasks().len(), 1);
 }
 
 #[test]
 fn closing_a_crawl_continues_after_a_restart() {
     let mut fixture = fixture();
-    fixture.accept(&requests("c1", 3));
+    fixture.ask_and_expect_success(&requests("c1", 3));
     let core = fixture.core();
     let crawl = core
         .cx
@@ -233,7 +239,7 @@ fn closing_a_crawl_continues_after_a_restart() {
     let _ = core.commit(NOW_MS).unwrap();
     fixture.restart();
     fixture.run_turn();
-    let info = fixture.accept(&action("info"));
+    let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(
         (&info["total_pending"], &info["outcomes"]["stopped"]),
         (&json!(0), &json!(3))

@@ -5,9 +5,12 @@ use super::*;
 #[test]
 fn what_is_accepted_survives_a_restart() {
     let mut fixture = fixture();
-    assert_eq!(fixture.accept(&requests("c1", 3)), json!({"accepted": 3}));
+    assert_eq!(
+        fixture.ask_and_expect_success(&requests("c1", 3)),
+        json!({"accepted": 3})
+    );
     fixture.restart();
-    let info = fixture.accept(&action("info"));
+    let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(
         (&info["total_pending"], &info["total_domains"]),
         (&json!(3), &json!(3))
@@ -26,16 +29,16 @@ fn what_is_accepted_survives_a_restart() {
 #[test]
 fn a_list_with_one_refused_crawl_changes_nothing() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.accept(&action("stop"));
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.ask_and_expect_success(&action("stop"));
     let list = json!([
-        request(json!({"crawlid": "c2"})),
-        request(json!({"crawlid": "c2", "url": "http://b.org/"})),
-        request(json!({})),
+        request_with(json!({"crawlid": "c2"})),
+        request_with(json!({"crawlid": "c2", "url": "http://b.org/"})),
+        request_with(json!({})),
     ]);
     assert_eq!(fixture.ask_and_expect_refusal(&list), "$[2].crawlid");
     assert_eq!(
-        fixture.ask_and_expect_refusal(&request(json!({}))),
+        fixture.ask_and_expect_refusal(&request_with(json!({}))),
         "$.crawlid"
     );
     let mut info = action("info");
@@ -50,12 +53,12 @@ fn a_list_with_one_refused_crawl_changes_nothing() {
 #[test]
 fn the_same_crawl_again_expands_it_and_a_url_of_another_crawl_is_crawled() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({"maxdepth": 2, "useragent": "me"})));
-    let again = fixture.accept(&request(json!({})));
+    fixture.ask_and_expect_success(&request_with(json!({"maxdepth": 2, "useragent": "me"})));
+    let again = fixture.ask_and_expect_success(&request_with(json!({})));
     assert_eq!(again, json!({"accepted": 1, "skipped": {"duplicate": 1}}));
-    fixture.accept(&request(json!({"url": "http://a.org/more"})));
-    fixture.accept(&request(json!({"crawlid": "c2"})));
-    let info = fixture.accept(&json!({"action": "info", "appid": "app"}));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/more"})));
+    fixture.ask_and_expect_success(&request_with(json!({"crawlid": "c2"})));
+    let info = fixture.ask_and_expect_success(&json!({"action": "info", "appid": "app"}));
     assert_eq!(info["total_pending"], 3);
     assert_eq!(
         (&info["total_crawlids"], &info["total_domains"]),
@@ -81,22 +84,22 @@ fn the_same_crawl_again_expands_it_and_a_url_of_another_crawl_is_crawled() {
 #[test]
 fn the_highest_priority_goes_out_first_and_links_have_ten_less() {
     let mut fixture = fixture();
-    let low = request(json!({"url": "http://a.org/low", "priority": 20, "maxdepth": 1}));
-    let high = request(json!({"url": "http://a.org/high", "priority": 90}));
-    fixture.accept(&json!([low, high]));
-    fixture.join();
-    let tasks = fixture.tasks();
+    let low = request_with(json!({"url": "http://a.org/low", "priority": 20, "maxdepth": 1}));
+    let high = request_with(json!({"url": "http://a.org/high", "priority": 90}));
+    fixture.ask_and_expect_success(&json!([low, high]));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     let first: Vec<(&str, u8)> = tasks
         .iter()
         .map(|task| (&*task.url, task.priority))
         .collect();
     assert_eq!(first, [("http://a.org/high", 90), ("http://a.org/low", 20)]);
-    fixture.report(|outcomes| {
+    fixture.report_outcomes(|outcomes| {
         outcomes
             .done
             .push(done_task(&tasks[0], &["http://a.org/link"]))
     });
-    let links = fixture.tasks();
+    let links = fixture.take_tasks();
     assert_eq!(
         (&*links[0].url, links[0].priority),
         ("http://a.org/link", 80)
@@ -106,21 +109,21 @@ fn the_highest_priority_goes_out_first_and_links_have_ten_less() {
 #[test]
 fn attributes_go_with_their_url_and_with_what_follows_from_it() {
     let mut fixture = fixture();
-    fixture.accept(&json!([
-        request(json!({"url": "http://a.org/1", "attrs": {"n": 1}, "maxdepth": 1})),
-        request(json!({"url": "http://a.org/2", "attrs": {"n": 2}})),
-        request(json!({"url": "http://a.org/3"})),
+    fixture.ask_and_expect_success(&json!([
+        request_with(json!({"url": "http://a.org/1", "attrs": {"n": 1}, "maxdepth": 1})),
+        request_with(json!({"url": "http://a.org/2", "attrs": {"n": 2}})),
+        request_with(json!({"url": "http://a.org/3"})),
     ]));
     fixture.restart();
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     let attrs: Vec<Option<&str>> = tasks.iter().map(|task| task.attrs.as_deref()).collect();
     assert_eq!(attrs, [Some(r#"{"n":1}"#), Some(r#"{"n":2}"#), None]);
-    fixture.report(|outcomes| {
+    fixture.report_outcomes(|outcomes| {
         let links = ["http://a.org/3", "http://a.org/4"];
         outcomes.done.push(done_task(&tasks[0], &links));
     });
-    let links = fixture.tasks();
+    let links = fixture.take_tasks();
     assert_eq!(links.len(), 1, "the other one is known");
     assert_eq!(links[0].attrs.as_deref(), Some(r#"{"n":1}"#));
 }
@@ -128,12 +131,13 @@ fn attributes_go_with_their_url_and_with_what_follows_from_it() {
 #[test]
 fn lines_leave_out_what_is_refused_and_say_which() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.accept(&action("stop"));
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.ask_and_expect_success(&action("stop"));
     let mut parser = webfill_api::RequestParser::new(NOW_MS);
     let mut batch = webfill_api::Batch::default();
     for (place, crawl) in [(7, "c2"), (8, "c1"), (9, "c2")] {
-        let request = request(json!({"crawlid": crawl, "url": format!("http://{place}.org/")}));
+        let request =
+            request_with(json!({"crawlid": crawl, "url": format!("http://{place}.org/")}));
         batch.add(parser.parse(request, "$").unwrap(), place);
     }
     let core = fixture.core();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn scripts(change: Value) -> Value {
-    let mut request = request(json!({"crawlid": "scripts", "spiderid": "browser"}));
+fn browser_request(change: Value) -> Value {
+    let mut request = request_with(json!({"crawlid": "scripts", "spiderid": "browser"}));
     for (key, value) in change.as_object().unwrap() {
         request[key] = value.clone();
     }
@@ -34,13 +34,13 @@ fn urls(tasks: &[Task]) -> Vec<&str> {
 #[test]
 fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
     let mut fixture = fixture();
-    fixture.join();
-    fixture.accept(&scripts(json!({})));
-    fixture.accept(&request(json!({"url": "http://a.org/plain"})));
-    let plain = fixture.tasks();
+    fixture.join_supervisor();
+    fixture.ask_and_expect_success(&browser_request(json!({})));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/plain"})));
+    let plain = fixture.take_tasks();
     assert_eq!(urls(&plain), ["http://a.org/plain"]);
-    fixture.report(|outcomes| outcomes.done.push(done_task(&plain[0], &[])));
-    let info = fixture.accept(&action_on_crawl("info", "scripts"));
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&plain[0], &[])));
+    let info = fixture.ask_and_expect_success(&action_on_crawl("info", "scripts"));
     assert_eq!(info["waiting_for"], "a supervisor of lane browser");
     assert_eq!(
         (&info["spiderid"], &info["state"]),
@@ -48,21 +48,21 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
     );
     assert_eq!(
         fixture
-            .accept(&action_on_crawl("info", "c1"))
+            .ask_and_expect_success(&action_on_crawl("info", "c1"))
             .get("waiting_for"),
         None
     );
 
-    fixture.join_as(Lane::Browser, 2);
+    fixture.join_supervisor_as(Lane::Browser, 2);
     fixture.run_turn();
     assert_eq!(
         sent_crawls(&fixture),
         [("scripts".to_owned(), Lane::Browser)]
     );
-    assert_eq!(urls(&fixture.tasks()), ["http://a.org/"]);
-    let info = fixture.accept(&action_on_crawl("info", "scripts"));
+    assert_eq!(urls(&fixture.take_tasks()), ["http://a.org/"]);
+    let info = fixture.ask_and_expect_success(&action_on_crawl("info", "scripts"));
     assert_eq!(info.get("waiting_for"), None);
-    let status = fixture.accept(&json!({"action": "status"}));
+    let status = fixture.ask_and_expect_success(&json!({"action": "status"}));
     let supervisor = &status["supervisors"][0];
     assert_eq!(
         (
@@ -77,9 +77,9 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 #[test]
 fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let mut fixture = fixture();
-    fixture.join();
+    fixture.join_supervisor();
     let reported = |fixture: &mut Fixture| {
-        let status = fixture.accept(&json!({"action": "status"}));
+        let status = fixture.ask_and_expect_success(&json!({"action": "status"}));
         (
             status["supervisors"][0]["pages"].clone(),
             status["messages"].clone(),
@@ -88,9 +88,9 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let (brought, before) = reported(&mut fixture);
     assert_eq!(brought, 0);
     let failing = json!({"url": "http://b.org/", "crawlid": "failing"});
-    fixture.accept(&request(failing));
-    let tasks = fixture.tasks();
-    fixture.report(|outcomes| {
+    fixture.ask_and_expect_success(&request_with(failing));
+    let tasks = fixture.take_tasks();
+    fixture.report_outcomes(|outcomes| {
         outcomes.done.push(webfill_wire::TaskDone {
             outcome: webfill_wire::Outcome::Disallowed,
             ..done_task(&tasks[0], &[])
@@ -101,24 +101,24 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let more = before_page["received"].as_u64() > before["received"].as_u64();
     assert!(more, "{before} {before_page}");
     let before = before_page;
-    fixture.accept(&request(json!({"url": "http://a.org/"})));
-    let tasks = fixture.tasks();
-    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/"})));
+    let tasks = fixture.take_tasks();
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     let (brought, after) = reported(&mut fixture);
     assert_eq!(brought, 1);
     let more = |key: &str| after[key].as_u64().unwrap() - before[key].as_u64().unwrap();
     assert_eq!(more("received"), 1);
     assert!(more("sent") >= 1, "{before} {after}");
-    fixture.join_as(Lane::Http, 2);
+    fixture.join_supervisor_as(Lane::Http, 2);
     assert_eq!(reported(&mut fixture).0, 0, "it has joined again");
 }
 
 #[test]
 fn a_clock_that_differs_is_shown() {
     let mut fixture = fixture();
-    fixture.join();
+    fixture.join_supervisor();
     let ahead = |fixture: &mut Fixture| {
-        let status = fixture.accept(&json!({"action": "status"}));
+        let status = fixture.ask_and_expect_success(&json!({"action": "status"}));
         status["supervisors"][0]["clock_ahead_s"].clone()
     };
     assert_eq!(ahead(&mut fixture), json!(0.0));
@@ -129,60 +129,60 @@ fn a_clock_that_differs_is_shown() {
 #[test]
 fn a_crawl_is_held_again_when_the_last_browser_has_left() {
     let mut fixture = fixture();
-    fixture.join_as(Lane::Browser, 1);
+    fixture.join_supervisor_as(Lane::Browser, 1);
     fixture.handle_message(SupervisorToDispatcher::Goodbye {
         session: 1,
         outcomes_sent: 0,
     });
-    fixture.accept(&scripts(json!({})));
-    fixture.join_as(Lane::Http, 2);
-    assert!(fixture.tasks().is_empty());
-    let info = fixture.accept(&action_on_crawl("info", "scripts"));
+    fixture.ask_and_expect_success(&browser_request(json!({})));
+    fixture.join_supervisor_as(Lane::Http, 2);
+    assert!(fixture.take_tasks().is_empty());
+    let info = fixture.ask_and_expect_success(&action_on_crawl("info", "scripts"));
     assert_eq!(info["waiting_for"], "a supervisor of lane browser");
-    fixture.accept(&action_on_crawl("resume", "scripts"));
+    fixture.ask_and_expect_success(&action_on_crawl("resume", "scripts"));
     fixture.run_turn();
-    assert!(fixture.tasks().is_empty(), "it was not paused");
+    assert!(fixture.take_tasks().is_empty(), "it was not paused");
     fixture.restart();
-    fixture.join_as(Lane::Http, 3);
+    fixture.join_supervisor_as(Lane::Http, 3);
     fixture.run_turn();
-    assert!(fixture.tasks().is_empty(), "also after a restart");
-    fixture.join_as(Lane::Browser, 4);
+    assert!(fixture.take_tasks().is_empty(), "also after a restart");
+    fixture.join_supervisor_as(Lane::Browser, 4);
     fixture.run_turn();
-    assert_eq!(fixture.tasks().len(), 1);
+    assert_eq!(fixture.take_tasks().len(), 1);
 }
 
 #[test]
 fn a_later_request_changes_the_lane_and_workers_hear_of_it() {
     let mut fixture = fixture();
-    fixture.join_as(Lane::Browser, 1);
-    fixture.accept(&scripts(json!({})));
+    fixture.join_supervisor_as(Lane::Browser, 1);
+    fixture.ask_and_expect_success(&browser_request(json!({})));
     let next = |path: &str| json!({"url": format!("http://b.org/{path}")});
-    let mut unsaid = scripts(next("1"));
+    let mut unsaid = browser_request(next("1"));
     unsaid.as_object_mut().unwrap().remove("spiderid");
-    fixture.accept(&unsaid);
+    fixture.ask_and_expect_success(&unsaid);
     assert_eq!(
         sent_crawls(&fixture),
         [("scripts".to_owned(), Lane::Browser)]
     );
-    assert_eq!(fixture.tasks().len(), 2);
-    let mut plain = scripts(json!({"url": "http://c.org/"}));
+    assert_eq!(fixture.take_tasks().len(), 2);
+    let mut plain = browser_request(json!({"url": "http://c.org/"}));
     plain["spiderid"] = "link".into();
-    fixture.accept(&plain);
+    fixture.ask_and_expect_success(&plain);
     assert_eq!(sent_crawls(&fixture), [("scripts".to_owned(), Lane::Http)]);
-    let info = fixture.accept(&action_on_crawl("info", "scripts"));
+    let info = fixture.ask_and_expect_success(&action_on_crawl("info", "scripts"));
     assert_eq!(info["spiderid"], "link");
 }
 
 #[test]
 fn an_answer_has_the_crawls_own_spider_or_the_named_one() {
     let mut fixture = fixture();
-    fixture.accept(&scripts(json!({})));
-    fixture.accept(&request(json!({})));
+    fixture.ask_and_expect_success(&browser_request(json!({})));
+    fixture.ask_and_expect_success(&request_with(json!({})));
     let spider = |fixture: &mut Fixture, mut question: Value, named: Option<&str>| {
         if let Some(named) = named {
             question["spiderid"] = named.into();
         }
-        fixture.accept(&question)["spiderid"].clone()
+        fixture.ask_and_expect_success(&question)["spiderid"].clone()
     };
     for named in [None, Some("link"), Some("browser")] {
         for action in ["info", "pause", "resume"] {
@@ -207,10 +207,10 @@ fn an_answer_has_the_crawls_own_spider_or_the_named_one() {
 fn an_expired_crawl_is_reported_with_its_own_spider() {
     let mut fixture = fixture();
     let expires = fixture.now_ms / 1_000 + 10;
-    fixture.accept(&scripts(json!({"expires": expires})));
+    fixture.ask_and_expect_success(&browser_request(json!({"expires": expires})));
     fixture.now_ms += 10_001;
     fixture.run_turn();
-    let notifications = fixture.notifications();
+    let notifications = fixture.take_notifications();
     assert_eq!(notifications[0]["action"], "expired");
     assert_eq!(notifications[0]["spiderid"], "browser");
 }

@@ -27,14 +27,14 @@ fn take_messages_to_supervisors(fixture: &mut Fixture) -> Vec<DispatcherToSuperv
     sent.collect()
 }
 
-fn ask(version: &str) -> SupervisorToDispatcher {
+fn ask_mappings_message(version: &str) -> SupervisorToDispatcher {
     SupervisorToDispatcher::AskMappings {
         session: 1,
         mappings: version.into(),
     }
 }
 
-fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>) {
+fn finish_reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>) {
     let found = found.map(|mappings| {
         Box::new(Reloaded {
             protection: Default::default(),
@@ -62,21 +62,21 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>
 fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
-    fixture.join();
+    fixture.join_supervisor();
     let reported = take_messages_to_supervisors(&mut fixture);
     assert!(
         matches!(&reported[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings == "a"),
         "{reported:?}"
     );
-    fixture.join();
+    fixture.join_supervisor();
     assert_eq!(take_messages_to_supervisors(&mut fixture), []);
-    fixture.handle_message(ask("older"));
+    fixture.handle_message(ask_mappings_message("older"));
     assert_eq!(
         take_messages_to_supervisors(&mut fixture),
         [],
         "it is not in force"
     );
-    fixture.handle_message(ask("a"));
+    fixture.handle_message(ask_mappings_message("a"));
     let expected = DispatcherToSupervisor::Mappings {
         session: 1,
         version: "a".into(),
@@ -89,12 +89,12 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
 fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
     let mut fixture = fixture();
     fixture.core().cx.mappings = mappings("a");
-    fixture.join();
+    fixture.join_supervisor();
     take_messages_to_supervisors(&mut fixture);
-    reload(&mut fixture, Err(webfill_service::Fault::usage("a fault")));
-    reload(&mut fixture, Ok(mappings("a")));
+    finish_reload(&mut fixture, Err(webfill_service::Fault::usage("a fault")));
+    finish_reload(&mut fixture, Ok(mappings("a")));
     assert_eq!(take_messages_to_supervisors(&mut fixture), []);
-    reload(&mut fixture, Ok(mappings("b")));
+    finish_reload(&mut fixture, Ok(mappings("b")));
     let changed = DispatcherToSupervisor::MappingsChanged {
         session: 1,
         number: 1,

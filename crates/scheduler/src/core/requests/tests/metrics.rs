@@ -14,7 +14,7 @@ fn nothing_is_due_in_an_empty_dispatcher_and_what_is_queued_ages() {
     };
     assert_eq!(due_after(&mut fixture, 0), 0);
     assert_eq!(due_after(&mut fixture, 3_600_000), 0);
-    fixture.ask(&request(json!({})));
+    fixture.ask(&request_with(json!({})));
     assert_eq!(due_after(&mut fixture, 1_000), 0, "it is noticed");
     assert_eq!(due_after(&mut fixture, 5_000), 5_000);
 }

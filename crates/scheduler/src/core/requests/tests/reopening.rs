@@ -5,7 +5,7 @@ use super::*;
 /// More tasks than two slices can queue.
 const MANY: usize = 600;
 
-fn retry(outcomes: &[&str]) -> Value {
+fn retry_request(outcomes: &[&str]) -> Value {
     let mut retry = action("retry");
     retry["outcome"] = json!(outcomes);
     retry
@@ -20,11 +20,11 @@ fn failed_task(task: &Task) -> TaskDone {
 }
 
 /// A fixture with a crawl of `n` pages at ten sites, all of which have failed.
-fn all_failed(n: usize) -> Fixture {
+fn fixture_with_failed_crawl(n: usize) -> Fixture {
     let mut fixture = fixture();
-    let page = |page| request(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
-    fixture.accept(&(0..n).map(page).collect());
-    fixture.join();
+    let page = |page| request_with(json!({"url": format!("http://s{}.org/{page}", page % 10)}));
+    fixture.ask_and_expect_success(&(0..n).map(page).collect());
+    fixture.join_supervisor();
     fixture.grant_credit(1_000_000);
     fail_all(&mut fixture, n);
     fixture
@@ -36,9 +36,9 @@ fn fail_all(fixture: &mut Fixture, n: usize) {
     for _ in 0..n {
         fixture.now_ms += 10;
         fixture.run_turn();
-        let tasks = fixture.tasks();
+        let tasks = fixture.take_tasks();
         failures += tasks.len();
-        fixture.report(|outcomes| outcomes.done.extend(tasks.iter().map(failed_task)));
+        fixture.report_outcomes(|outcomes| outcomes.done.extend(tasks.iter().map(failed_task)));
         if failures == n {
             return;
         }
@@ -48,16 +48,19 @@ fn fail_all(fixture: &mut Fixture, n: usize) {
 
 #[test]
 fn many_tasks_are_queued_in_slices_and_the_answer_comes_after_the_last() {
-    let mut fixture = all_failed(MANY);
+    let mut fixture = fixture_with_failed_crawl(MANY);
     assert_eq!(
-        fixture.ask(&retry(&["http_error"])),
+        fixture.ask(&retry_request(&["http_error"])),
         None,
         "one slice a turn"
     );
     let asked = fixture.asked;
-    let info = fixture.accept(&action("info"));
+    let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(info["state"], "running", "{info}");
-    assert!(!fixture.tasks().is_empty(), "they are handed out meanwhile");
+    assert!(
+        !fixture.take_tasks().is_empty(),
+        "they are handed out meanwhile"
+    );
     fixture.run_turn();
     let answer = fixture.action_answer(asked).expect("three slices");
     assert_eq!(answer["total_requeued"], MANY, "{answer}");
@@ -65,34 +68,34 @@ fn many_tasks_are_queued_in_slices_and_the_answer_comes_after_the_last() {
         (&answer["action"], &answer["crawlid"], &answer["uuid"]),
         (&json!("retry"), &json!("c1"), &json!("u1"))
     );
-    assert_eq!(fixture.notifications(), [answer]);
+    assert_eq!(fixture.take_notifications(), [answer]);
 }
 
 #[test]
 fn the_same_request_joins_the_one_under_way_and_a_later_one_finds_nothing() {
-    let mut fixture = all_failed(MANY);
-    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
-    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    let mut fixture = fixture_with_failed_crawl(MANY);
+    assert_eq!(fixture.ask(&retry_request(&["http_error"])), None);
+    assert_eq!(fixture.ask(&retry_request(&["http_error"])), None);
     let (first, second) = (fixture.asked - 1, fixture.asked);
     fixture.run_turn();
     let answer = fixture.action_answer(first);
     assert!(answer.is_some());
     assert_eq!(fixture.action_answer(second), answer);
-    let later = fixture.accept(&retry(&["http_error"]));
+    let later = fixture.ask_and_expect_success(&retry_request(&["http_error"]));
     assert_eq!(later["total_requeued"], 0, "{later}");
 }
 
 #[test]
 fn a_restart_in_the_middle_leaves_whole_slices_and_the_rest_is_queued_when_asked_again() {
-    let mut fixture = all_failed(MANY);
-    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    let mut fixture = fixture_with_failed_crawl(MANY);
+    assert_eq!(fixture.ask(&retry_request(&["http_error"])), None);
     fixture.restart();
-    let info = fixture.accept(&action("info"));
+    let info = fixture.ask_and_expect_success(&action("info"));
     let left = info["outcomes"]["http_error"].as_u64().unwrap();
     assert!(0 < left && left < MANY as u64, "{info}");
     let queued = info["total_pending"].as_u64().unwrap() + info["leased"].as_u64().unwrap();
     assert_eq!(queued + left, MANY as u64, "{info}");
-    let asked = fixture.ask(&retry(&["http_error", "timeout"]));
+    let asked = fixture.ask(&retry_request(&["http_error", "timeout"]));
     let number = fixture.asked;
     fixture.run_turn();
     let answer = asked.or_else(|| fixture.action_answer(number)).unwrap();
@@ -101,8 +104,8 @@ fn a_restart_in_the_middle_leaves_whole_slices_and_the_rest_is_queued_when_asked
 
 #[test]
 fn a_stop_ends_the_queueing() {
-    let mut fixture = all_failed(MANY);
-    assert_eq!(fixture.ask(&retry(&["http_error"])), None);
+    let mut fixture = fixture_with_failed_crawl(MANY);
+    assert_eq!(fixture.ask(&retry_request(&["http_error"])), None);
     let asked = fixture.asked;
     fixture.ask(&action("stop"));
     let answer = fixture.action_answer(asked).expect("it is refused now");
@@ -123,29 +126,32 @@ fn a_stop_ends_the_queueing() {
         fixture.audited
     );
     assert_eq!(
-        fixture.ask_and_expect_refusal(&retry(&["http_error"])),
+        fixture.ask_and_expect_refusal(&retry_request(&["http_error"])),
         "$.crawlid"
     );
 }
 
 #[test]
 fn other_outcomes_statuses_and_crawls_are_left_alone() {
-    let mut fixture = all_failed(2);
-    assert_eq!(fixture.accept(&retry(&["timeout"]))["total_requeued"], 0);
-    let mut narrow = retry(&["http_error"]);
+    let mut fixture = fixture_with_failed_crawl(2);
+    assert_eq!(
+        fixture.ask_and_expect_success(&retry_request(&["timeout"]))["total_requeued"],
+        0
+    );
+    let mut narrow = retry_request(&["http_error"]);
     narrow["status"] = json!([503]);
-    assert_eq!(fixture.accept(&narrow)["total_requeued"], 0);
+    assert_eq!(fixture.ask_and_expect_success(&narrow)["total_requeued"], 0);
     narrow["status"] = json!([500, 503]);
     narrow["site"] = json!("s1.org");
-    assert_eq!(fixture.accept(&narrow)["total_requeued"], 1);
+    assert_eq!(fixture.ask_and_expect_success(&narrow)["total_requeued"], 1);
     narrow["site"] = json!("www.s1.org");
     assert_eq!(fixture.ask_and_expect_refusal(&narrow), "$.site");
     narrow["site"] = json!("never-seen.org");
-    assert_eq!(fixture.accept(&narrow)["total_requeued"], 0);
-    fixture.accept(&request(json!({"crawlid": "c2"})));
-    let mut other = retry(&["http_error"]);
+    assert_eq!(fixture.ask_and_expect_success(&narrow)["total_requeued"], 0);
+    fixture.ask_and_expect_success(&request_with(json!({"crawlid": "c2"})));
+    let mut other = retry_request(&["http_error"]);
     other["crawlid"] = json!("c2");
-    assert_eq!(fixture.accept(&other)["total_requeued"], 0);
+    assert_eq!(fixture.ask_and_expect_success(&other)["total_requeued"], 0);
     other["crawlid"] = json!("c3");
     assert_eq!(fixture.ask_and_expect_refusal(&other), "$.crawlid");
 }

@@ -23,10 +23,10 @@ impl Fixture {
     /// Ends the dispatcher and starts another one.
     fn restart_with(&mut self, backups: Backups) {
         self.core = None;
-        self.core = Some(open_with(&self.dir, self.now_ms, config(backups)));
+        self.core = Some(open_core_with(&self.dir, self.now_ms, config(backups)));
     }
 
-    fn holds(&self) -> Option<String> {
+    fn hold_reason(&self) -> Option<String> {
         self.core.as_ref().unwrap().hold_reason(self.now_ms)
     }
 }
@@ -35,24 +35,28 @@ impl Fixture {
 fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
     let mut fixture = fixture();
     fixture.restart_with(Backups::Declared);
-    fixture.accept(&request(json!({})));
-    let reported = fixture.holds().expect("it says that it waits");
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    let reported = fixture.hold_reason().expect("it says that it waits");
     assert!(reported.contains("40 s"), "{reported}");
 
-    fixture.join();
+    fixture.join_supervisor();
     fixture.now_ms += QUIET_MS - 1;
-    fixture.join();
-    assert_eq!(sent_to_supervisors(&fixture), 0, "a hello was answered");
+    fixture.join_supervisor();
+    assert_eq!(
+        count_sent_to_supervisors(&fixture),
+        0,
+        "a hello was answered"
+    );
     assert!(
         !fixture.send_heartbeat(0),
         "a lease of the former fleet was prolonged"
     );
-    assert!(fixture.holds().is_some());
+    assert!(fixture.hold_reason().is_some());
 
     fixture.now_ms += 1;
-    assert_eq!(fixture.holds(), None);
-    fixture.join();
-    assert_eq!(fixture.tasks().len(), 1);
+    assert_eq!(fixture.hold_reason(), None);
+    fixture.join_supervisor();
+    assert_eq!(fixture.take_tasks().len(), 1);
 }
 
 #[test]
@@ -69,18 +73,18 @@ fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() 
     for clock_ms in [3_600_000, -7_200_000] {
         fixture.now_ms += clock_ms;
         fixture.restart_with(Backups::Refused);
-        let reported = fixture.holds().expect("it says that it waits");
+        let reported = fixture.hold_reason().expect("it says that it waits");
         assert!(reported.contains("25 s"), "{reported}");
     }
     turns(&mut fixture, 25);
-    assert_eq!(fixture.holds(), None);
+    assert_eq!(fixture.hold_reason(), None);
     // The wait does not begin again, even if the clock is set back.
     fixture.now_ms -= 3_600_000;
     fixture.restart_with(Backups::Refused);
-    assert_eq!(fixture.holds(), None);
+    assert_eq!(fixture.hold_reason(), None);
 }
 
-fn sent_to_supervisors(fixture: &Fixture) -> usize {
+fn count_sent_to_supervisors(fixture: &Fixture) -> usize {
     let to_supervisor =
         |message: &&OutgoingMessage| matches!(message, OutgoingMessage::ToSupervisor(..));
     fixture.outgoing.iter().filter(to_supervisor).count()

@@ -7,13 +7,13 @@ use super::*;
 #[test]
 fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
     let mut fixture = fixture();
-    fixture.accept(&requests("c1", 3));
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.ask_and_expect_success(&requests("c1", 3));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     assert_eq!(fixture.ask(&action("pause")), None);
     let paused = fixture.asked;
-    let recalls = fixture.recalls();
-    fixture.report(|outcomes| {
+    let recalls = fixture.sent_recalls();
+    fixture.report_outcomes(|outcomes| {
         outcomes.returned.extend(tasks.iter().map(unstarted_task));
         outcomes.recalled = recalls;
     });
@@ -22,44 +22,45 @@ fn a_paused_crawl_waits_through_a_restart_until_it_is_resumed() {
         (&answer["state"], &answer["total_pending"]),
         (&json!("paused"), &json!(3))
     );
-    fixture.accept(&request(json!({})));
-    assert!(fixture.tasks().is_empty());
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    assert!(fixture.take_tasks().is_empty());
     fixture.restart();
-    fixture.join();
-    assert!(fixture.tasks().is_empty());
-    let answer = fixture.accept(&action("resume"));
+    fixture.join_supervisor();
+    assert!(fixture.take_tasks().is_empty());
+    let answer = fixture.ask_and_expect_success(&action("resume"));
     assert_eq!(
         (&answer["action"], &answer["state"]),
         (&json!("resume"), &json!("running"))
     );
     fixture.run_turn();
-    assert_eq!(fixture.tasks().len(), 4);
+    assert_eq!(fixture.take_tasks().len(), 4);
 }
 
 #[test]
 fn a_site_rule_holds_until_the_site_is_forgotten() {
     let mut fixture = fixture();
-    fixture.accept(&requests("a", 1));
+    fixture.ask_and_expect_success(&requests("a", 1));
     let ask = json!({"action": "site", "site": "a0.org"});
     let nothing = json!({"action": "site", "site": "a0.org", "delay": null, "block_until": null, "limit": null, "lane": "auto", "queued": 1, "state": "open"});
-    assert_eq!(fixture.accept(&ask), nothing);
+    assert_eq!(fixture.ask_and_expect_success(&ask), nothing);
     let until = NOW_MS / 1_000 + 60;
-    fixture
-        .accept(&json!({"action": "site", "site": "a0.org", "block_until": until, "delay": 2.5}));
+    fixture.ask_and_expect_success(
+        &json!({"action": "site", "site": "a0.org", "block_until": until, "delay": 2.5}),
+    );
     fixture.restart();
-    let held = fixture.accept(&ask);
+    let held = fixture.ask_and_expect_success(&ask);
     assert_eq!(
         (&held["delay"], &held["block_until"]),
         (&json!(2.5), &json!(until as f64))
     );
-    fixture.join();
-    assert!(fixture.tasks().is_empty(), "blocked");
+    fixture.join_supervisor();
+    assert!(fixture.take_tasks().is_empty(), "blocked");
     fixture.ask(&json!({"action": "site", "site": "a0.org", "forget": true}));
     let mut leased = nothing;
     leased["queued"] = 0.into();
-    assert_eq!(fixture.accept(&ask), leased);
+    assert_eq!(fixture.ask_and_expect_success(&ask), leased);
     fixture.run_turn();
-    assert_eq!(fixture.tasks().len(), 1);
+    assert_eq!(fixture.take_tasks().len(), 1);
     assert_eq!(
         fixture.ask_and_expect_refusal(&json!({"action": "site", "site": "www.a0.org"})),
         "$.site"
@@ -69,9 +70,9 @@ fn a_site_rule_holds_until_the_site_is_forgotten() {
 #[test]
 fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     let state = |fixture: &mut Fixture| {
         fixture.now_ms += 5_000;
         fixture.run_turn();
@@ -84,10 +85,10 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
         states.next_back()
     };
     assert_eq!(state(&mut fixture), Some("running"));
-    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     assert_eq!(state(&mut fixture), Some("finished"));
     assert_eq!(state(&mut fixture), None, "nothing has changed");
-    fixture.accept(&request(json!({"url": "http://a.org/more"})));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/more"})));
     assert_eq!(state(&mut fixture), Some("running"));
 }
 
@@ -109,15 +110,15 @@ fn take_written_crawls(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, O
 #[test]
 fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.join();
-    let tasks = fixture.tasks();
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
     assert!(
         take_written_crawls(&mut fixture)
             .iter()
             .all(|(note, ..)| note.is_none())
     );
-    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     fixture.run_turn();
     let ended_ms = Some(fixture.now_ms);
     // The dispatcher dies before it passes the end to the store, and again before the store has it.
@@ -131,10 +132,10 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     // The crawl continues and ends again. The note of its first end does not count for the second.
     fixture.restart();
     let first = take_written_crawls(&mut fixture)[0].0.unwrap();
-    fixture.accept(&request(json!({"url": "http://a.org/more"})));
-    fixture.join();
-    let tasks = fixture.tasks();
-    fixture.report(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
+    fixture.ask_and_expect_success(&request_with(json!({"url": "http://a.org/more"})));
+    fixture.join_supervisor();
+    let tasks = fixture.take_tasks();
+    fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     let second = take_written_crawls(&mut fixture).last().unwrap().0.unwrap();
     fixture.core().on_crawl_saved(first).unwrap();
     fixture.restart();
@@ -151,8 +152,8 @@ fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
     let mut spec = webfill_api::CrawlSpec::on_demand("app", "c1");
     spec.sitemaps = true;
     fixture.core().cx.frontier.crawls().open(&spec).unwrap();
-    fixture.accept(&request(json!({})));
-    fixture.join();
+    fixture.ask_and_expect_success(&request_with(json!({})));
+    fixture.join_supervisor();
     let asked =
         std::mem::take(&mut fixture.outgoing)
             .into_iter()
@@ -169,11 +170,13 @@ fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
 fn a_supervisor_forgets_crawls_before_they_are_too_many() {
     let mut fixture = fixture();
     let one = |n: u32| {
-        request(json!({"crawlid": format!("c{n}"), "url": format!("http://a{}.org/{n}", n % 500)}))
+        request_with(
+            json!({"crawlid": format!("c{n}"), "url": format!("http://a{}.org/{n}", n % 500)}),
+        )
     };
     let list: Value = (0..11_000).map(one).collect();
-    fixture.accept(&list);
-    fixture.join();
+    fixture.ask_and_expect_success(&list);
+    fixture.join_supervisor();
     let (mut reported, mut most, mut forgotten) = (0, 0, 0);
     while forgotten == 0 {
         let mut tasks = Vec::new();
@@ -202,7 +205,7 @@ fn a_supervisor_forgets_crawls_before_they_are_too_many() {
         }
         assert!(forgotten > 0 || !tasks.is_empty(), "{reported} sent");
         fixture.grant_credit(10_000_000);
-        fixture.report(|outcomes| {
+        fixture.report_outcomes(|outcomes| {
             outcomes
                 .done
                 .extend(tasks.iter().map(|task| done_task(task, &[])))
@@ -218,17 +221,20 @@ fn a_hundred_thousand_small_crawls_are_not_kept_in_memory() {
     for part in 0..100 {
         let one = |n: u32| {
             let id = part * 1_000 + n;
-            request(
+            request_with(
                 json!({"crawlid": format!("c{id}"), "url": format!("http://a{}.org/{id}", id % 50)}),
             )
         };
         let list: Value = (0..1_000).map(one).collect();
-        assert_eq!(fixture.accept(&list), json!({"accepted": 1_000}));
+        assert_eq!(
+            fixture.ask_and_expect_success(&list),
+            json!({"accepted": 1_000})
+        );
         fixture.outgoing.clear();
         fixture.store_writes.clear();
     }
     assert!(fixture.core().cx.frontier.crawls().count_in_memory() <= 20_000);
-    let status = fixture.accept(&json!({"action": "status"}));
+    let status = fixture.ask_and_expect_success(&json!({"action": "status"}));
     assert_eq!(
         (&status["crawls"]["known"], &status["total_pending"]),
         (&json!(100_000), &json!(100_000))

@@ -6,15 +6,15 @@ use crate::core::turn::TurnDeadline;
 #[test]
 fn what_is_not_handed_out_by_the_end_of_a_turn_is_handed_out_in_the_next() {
     let mut fixture = fixture();
-    fixture.accept(&requests("c", 5));
+    fixture.ask_and_expect_success(&requests("c", 5));
     fixture.core().cx.surroundings.turn_end = TurnDeadline::from_check(|| true);
-    fixture.join();
-    let mut handed_out = vec![fixture.tasks().len()];
+    fixture.join_supervisor();
+    let mut handed_out = vec![fixture.take_tasks().len()];
     for _ in 0..5 {
         let now_ms = fixture.now_ms;
         assert!(handed_out.len() == 5 || fixture.core().next_tick_ms() <= now_ms);
         fixture.run_turn();
-        handed_out.push(fixture.tasks().len());
+        handed_out.push(fixture.take_tasks().len());
     }
     assert_eq!(handed_out, [1, 1, 1, 1, 1, 0]);
 }
@@ -24,7 +24,7 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
     let mut fixture = fixture();
     for nth in 0..3 {
         let crawl = format!("c{nth}");
-        fixture.accept(&request(json!({"crawlid": crawl})));
+        fixture.ask_and_expect_success(&request_with(json!({"crawlid": crawl})));
         fixture.core().cx.surroundings.turn_end = TurnDeadline::from_check(|| true);
     }
     let stops: Vec<Option<Value>> = (0..3)
@@ -46,14 +46,14 @@ fn crawls_that_are_stopped_at_once_are_closed_turn_by_turn() {
 #[test]
 fn counts_over_many_sites_are_reported_again_for_a_moment() {
     let mut fixture = fixture();
-    fixture.accept(&requests("c", 1_001));
+    fixture.ask_and_expect_success(&requests("c", 1_001));
     let about = json!({"action": "info", "appid": "app", "crawlid": "c"});
-    let reported = fixture.accept(&about);
+    let reported = fixture.ask_and_expect_success(&about);
     assert_eq!(reported["total_domains"], 1_001, "{reported}");
-    fixture.accept(&request(
+    fixture.ask_and_expect_success(&request_with(
         json!({"crawlid": "c", "url": "http://further.org/"}),
     ));
-    let reported = fixture.accept(&about);
+    let reported = fixture.ask_and_expect_success(&about);
     let counts = |reported: &Value| {
         (
             reported["total_pending"].clone(),
@@ -66,7 +66,7 @@ fn counts_over_many_sites_are_reported_again_for_a_moment() {
         "{reported}"
     );
     fixture.now_ms += 2_000;
-    let reported = fixture.accept(&about);
+    let reported = fixture.ask_and_expect_success(&about);
     assert_eq!(
         counts(&reported),
         (json!(1_002), json!(1_002)),
@@ -84,8 +84,9 @@ fn asking_about_many_large_crawls_in_turn_checks_few_sites_of_most() {
     let mut checks = Vec::new();
     for nth in 0..12 {
         let crawl = format!("c{nth}x");
-        fixture.accept(&requests(&crawl, 1_001));
-        let reported = fixture.accept(&json!({"action": "info", "appid": "app", "crawlid": crawl}));
+        fixture.ask_and_expect_success(&requests(&crawl, 1_001));
+        let reported = fixture
+            .ask_and_expect_success(&json!({"action": "info", "appid": "app", "crawlid": crawl}));
         checks.push(checked(&reported));
     }
     assert_eq!(checks[..10], [1_001; 10], "{checks:?}");

@@ -7,7 +7,7 @@ fn what_is_due_follows_from_the_wall_clock_also_one_that_is_set() {
     // The machine has slept, which the caller's clock does not count.
     world.core.set_wall_ahead(HOUR_MS);
     assert_eq!(world.tick(HOUR_MS + 1_000), [1]);
-    world.finish(1, HOUR_MS + 2_000);
+    world.end_seeds_of_run(1, HOUR_MS + 2_000);
     world.core.set_wall_ahead(0);
     assert!(world.tick(HOUR_MS + 3_000).is_empty(), "set back");
     assert!(world.tick(2 * HOUR_MS).is_empty(), "it was run already");
@@ -22,7 +22,7 @@ fn a_window_is_over_by_either_clock() {
         watch["window"] = json!("1h");
         world.ask(json!({"action": "watch_add", "watch": watch}), 0);
         assert_eq!(world.tick(2 * HOUR_MS), [1]);
-        feed(&mut world, 1, 2 * HOUR_MS);
+        feed_seed(&mut world, 1, 2 * HOUR_MS);
         world.core.set_wall_ahead(ahead_ms);
         world.tick(now_ms);
         world.tick(now_ms);

@@ -26,7 +26,7 @@ fn the_first_run_of_a_crawl_is_known_by_when_both_began() {
     // A run counts as the first one if it began no later than the crawl.
     let (run_ms, crawl_ms) = begin_run(&mut world, 2 * HOUR_MS);
     assert!(run_ms <= crawl_ms, "{run_ms} {crawl_ms}");
-    world.finish(1, 2 * HOUR_MS + 1_000);
+    world.end_seeds_of_run(1, 2 * HOUR_MS + 1_000);
     let (second_ms, _) = begin_run(&mut world, 26 * HOUR_MS);
     assert!(second_ms > crawl_ms, "the store keeps when the crawl began");
 }
