@@ -3,8 +3,50 @@
 use serde_json::Value;
 use webfill_test_browser::Browser;
 use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
 
 use crate::fleet::{Fleet, wait_for};
+use crate::http::Visitor;
+
+#[test]
+fn a_crawl_whose_process_was_killed_is_not_shown_as_running() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let site = web.site("langsam.example");
+    site.serve_otherwise(|_| page("Langsam").into());
+    let urls: Vec<String> = (0..60).map(|n| site.url(&format!("/{n}"))).collect();
+    let seeds = work.write("seeds.txt", urls.join("\n"));
+    let mut crawl = work
+        .crawl_without_delay(&web)
+        .args(["--delay", "1", "--seeds"])
+        .arg(seeds)
+        .start();
+    crawl.wait_until("some pages were fetched", |_| {
+        site.visits().pages().len() > 2
+    });
+    // Kills all of its processes.
+    drop(crawl);
+
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let place = format!("127.149.{high}.{low}:8081");
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    let mut dashboard = Run::new(["dashboard", "--store", &store, "--listen", &place]).start();
+    dashboard.wait_for_stderr("ready");
+    let visitor = Visitor::of(&place);
+    wait_for("the dead process is noticed", || {
+        let overview = visitor.get("/dashboard/").body;
+        assert!(!overview.contains("All clear"), "{overview}");
+        overview
+            .contains("its process has died or hangs")
+            .then_some(())
+    });
+    for path in ["/dashboard/crawl/local/test", "/dashboard/crawls"] {
+        let body = visitor.get(path).body;
+        assert!(body.contains("state warn\">interrupted<"), "{path}: {body}");
+        assert!(!body.contains("state live\">running<"), "{path}: {body}");
+    }
+}
 
 /// The content of the snapshot events in a stream.
 fn snapshots(text: &str) -> Vec<(u64, Value)> {

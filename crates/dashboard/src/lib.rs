@@ -35,6 +35,7 @@
 mod answer;
 mod answering;
 mod assets;
+mod crawl_claims;
 pub mod editor;
 mod extractions;
 mod filler;

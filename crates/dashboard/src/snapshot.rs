@@ -16,11 +16,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use webfill_health::MappingHealth;
-use webfill_store::{Crawl, CrawlFilter, CrawlState, HealthState, SiteState, Store, StoreError};
+use webfill_store::{
+    Browse, Crawl, CrawlFilter, CrawlId, CrawlState, HealthState, LAPSES_AFTER, SiteState, Store,
+    StoreError,
+};
 use webfill_wire::keys::Rights;
 
 pub(crate) use self::reading::records_at_end;
 use crate::answer::Problem;
+use crate::crawl_claims::CrawlClaims;
 use crate::extractions::{describe_lost_fields, verdict};
 use crate::fleet::Visitor;
 use crate::paced::Paced;
@@ -135,6 +139,28 @@ pub(crate) struct Crawls {
     pub(crate) runs: BTreeMap<String, CrawlCounters>,
     /// When the first of the unfinished ones began.
     pub(crate) running_since_ms: Option<i64>,
+    /// Crawls whose processes have died or hang.
+    pub(crate) silent: Vec<SilentCrawl>,
+    /// Whether it is not known yet if the process of an unfinished crawl is alive.
+    pub(crate) has_unknown_process: bool,
+}
+
+/// An unfinished crawl whose process does not renew its claim.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct SilentCrawl {
+    pub(crate) app: String,
+    pub(crate) crawl: String,
+    /// The last sign of life.
+    pub(crate) since_ms: i64,
+}
+
+impl Crawls {
+    /// When an unfinished crawl's process gave its last sign of life; `None` if it is alive or not known.
+    pub(crate) fn silent_since(&self, id: &CrawlId) -> Option<i64> {
+        let mut silent = self.silent.iter();
+        let found = silent.find(|one| (&one.app, &one.crawl) == (&id.app_id, &id.crawl_id));
+        found.map(|one| one.since_ms)
+    }
 }
 
 /// The counters of a crawl.
@@ -156,9 +182,16 @@ pub(crate) struct Snapshots {
 /// The numbers of resolved and open records in crawls, by name and state.
 type CountsByCrawl = BTreeMap<String, (u64, u64)>;
 
+/// What one reading of the store leaves to the next one.
+#[derive(Default)]
+struct KnownCrawls {
+    counted: CountsByCrawl,
+    claims: CrawlClaims,
+}
+
 struct StoreReading {
     answer: Paced<Result<StoreLists, String>>,
-    counted: CountsByCrawl,
+    known: KnownCrawls,
     is_under_way: bool,
     /// The number of readings.
     number: u64,
@@ -203,7 +236,7 @@ impl Default for Snapshots {
             }),
             store: Mutex::new(StoreReading {
                 answer: Paced::with_interval(STORE_EVERY),
-                counted: CountsByCrawl::new(),
+                known: KnownCrawls::default(),
                 is_under_way: false,
                 number: 0,
             }),
@@ -213,12 +246,12 @@ impl Default for Snapshots {
 
 impl StoreReading {
     /// Begins a reading if one is due. Returns what is known of crawls.
-    fn begin_if_due(&mut self) -> Option<CountsByCrawl> {
+    fn begin_if_due(&mut self) -> Option<KnownCrawls> {
         if self.is_under_way || !self.answer.is_due(Instant::now()) {
             return None;
         }
         self.is_under_way = true;
-        Some(std::mem::take(&mut self.counted))
+        Some(std::mem::take(&mut self.known))
     }
 }
 

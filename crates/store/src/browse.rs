@@ -21,6 +21,7 @@ use webfill_wire::Outcome;
 
 use crate::bodies::Body;
 use crate::change::{Change, ChangeKind};
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId, CrawlState};
 use crate::dataset_name::split_record_key;
 use crate::error::StoreError;
@@ -247,6 +248,9 @@ pub trait Browse: Send + Sync {
         from: Option<&Place>,
         limit: u32,
     ) -> Result<ListPage<Crawl>, StoreError>;
+
+    /// The claim of the process that runs a crawl; `None` if there is none, and for crawls of fleets.
+    async fn crawl_claim(&self, crawl: &CrawlId) -> Result<Option<CrawlClaim>, StoreError>;
 
     /// The numbers of a crawl's stored pages and records, each counted up to `count_to`.
     async fn crawl_counts(&self, crawl: &CrawlId, count_to: u64)

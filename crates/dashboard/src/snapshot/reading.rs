@@ -1,6 +1,7 @@
 //! Reads the parts that are due, for the next snapshot.
 
 use super::*;
+use crate::crawl_claims::ClaimState;
 use crate::service::Dashboard;
 
 impl Dashboard {
@@ -160,36 +161,39 @@ impl Dashboard {
 
     /// Starts reading the store in parallel to the fleet, if a reading is due.
     fn start_reading_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
-        let mut counted = self.snapshots.lock_store_reading().begin_if_due()?;
+        let mut known = self.snapshots.lock_store_reading().begin_if_due()?;
         let dashboard = Arc::clone(self);
         Some(tokio::spawn(async move {
             let began = Instant::now();
-            let answer = dashboard.read_store(&mut counted).await;
+            let answer = dashboard.read_store(&mut known).await;
             let mut store = dashboard.snapshots.lock_store_reading();
             let answer = answer.map_err(|problem| problem.text);
-            let is_fault = answer.is_err();
+            let sooner = match &answer {
+                Err(_) => Some(FAULT_FOR),
+                Ok(lists) if lists.crawls.has_unknown_process => Some(CLAIM_JUDGED_AFTER),
+                Ok(_) => None,
+            };
             store.answer.store_reading(answer, began, Instant::now());
-            if is_fault {
-                store.answer.retry_within(FAULT_FOR);
+            if let Some(sooner) = sooner {
+                store.answer.retry_within(sooner);
             }
-            store.counted = counted;
+            store.known = known;
             store.is_under_way = false;
             store.number += 1;
         }))
     }
 
-    async fn read_store(
-        self: &Arc<Self>,
-        counted: &mut CountsByCrawl,
-    ) -> Result<StoreLists, Problem> {
+    async fn read_store(self: &Arc<Self>, known: &mut KnownCrawls) -> Result<StoreLists, Problem> {
         let opened = self.store.get().await?;
         let states = opened.store.health().await.map_err(Problem::unavailable)?;
         let mappings = mappings(&states);
         self.record_health(states).await;
         let all = CrawlFilter::default();
         let crawls = opened.browse.crawls(&all, None, MOST_CRAWLS).await;
-        let rows = crawls.map_err(Problem::unavailable)?.rows;
-        let records = count_records(&*opened.store, &rows, counted).await;
+        let mut rows = crawls.map_err(Problem::unavailable)?.rows;
+        let processes = judge_processes(&*opened.browse, &mut rows, &mut known.claims).await;
+        let (silent, has_unknown_process) = processes.map_err(Problem::unavailable)?;
+        let records = count_records(&*opened.store, &rows, &mut known.counted).await;
         let records = records.map_err(Problem::unavailable)?;
         let sites = match self.fleet.is_some() {
             true => None,
@@ -203,13 +207,49 @@ impl Dashboard {
         Ok(StoreLists {
             mappings,
             records,
-            crawls: crawls_of(&rows, counted),
+            crawls: crawls_of(&rows, &known.counted, silent, has_unknown_process),
             sites,
         })
     }
 }
 
 const MOST_SITES_READ: u32 = 1_000;
+
+/// When a claim that was seen for the first time is read again.
+const CLAIM_JUDGED_AFTER: Duration = LAPSES_AFTER.saturating_add(Duration::from_secs(1));
+
+/// The crawls whose processes have died, which are interrupted from now on, and whether it is not known of another one.
+async fn judge_processes(
+    browse: &dyn Browse,
+    crawls: &mut [Crawl],
+    claims: &mut CrawlClaims,
+) -> Result<(Vec<SilentCrawl>, bool), StoreError> {
+    let (mut silent, mut has_unknown) = (Vec::new(), false);
+    let mut kept = Vec::new();
+    let running = crawls
+        .iter_mut()
+        .filter(|crawl| matches!(crawl.state, CrawlState::Running | CrawlState::Paused));
+    for crawl in running {
+        let Some(claim) = browse.crawl_claim(&crawl.id).await? else {
+            continue;
+        };
+        kept.push(crawl.id.to_string());
+        match claims.judge(&claim, Instant::now(), now_ms()) {
+            ClaimState::Renewed => {}
+            ClaimState::NotKnown => has_unknown = true,
+            ClaimState::Lapsed(renewed_ms) => {
+                crawl.state = CrawlState::Interrupted;
+                silent.push(SilentCrawl {
+                    app: crawl.id.app_id.clone(),
+                    crawl: crawl.id.crawl_id.clone(),
+                    since_ms: renewed_ms.unwrap_or(crawl.updated_at_ms),
+                });
+            }
+        }
+    }
+    claims.keep(|crawl| kept.iter().any(|one| one == crawl));
+    Ok((silent, has_unknown))
+}
 
 /// A stored state of a site, as the fleet lists it.
 fn site_row(site: &SiteState) -> Value {
@@ -224,8 +264,17 @@ fn site_row(site: &SiteState) -> Value {
     })
 }
 
-fn crawls_of(rows: &[Crawl], counted: &CountsByCrawl) -> Crawls {
-    let mut crawls = Crawls::default();
+fn crawls_of(
+    rows: &[Crawl],
+    counted: &CountsByCrawl,
+    silent: Vec<SilentCrawl>,
+    has_unknown_process: bool,
+) -> Crawls {
+    let mut crawls = Crawls {
+        silent,
+        has_unknown_process,
+        ..Crawls::default()
+    };
     for crawl in rows {
         let of = |name: &str| crawl.counts.get(name).and_then(Value::as_u64).unwrap_or(0);
         let ended = crawl.counts.get("outcomes").and_then(Value::as_object);
@@ -256,13 +305,16 @@ fn crawls_of(rows: &[Crawl], counted: &CountsByCrawl) -> Crawls {
             }
         }
         if crawls.latest.len() < MOST_LATEST {
-            crawls.latest.push(crawl_row(crawl, records));
+            let silent_since_ms = crawls.silent_since(&crawl.id);
+            crawls
+                .latest
+                .push(crawl_row(crawl, records, silent_since_ms));
         }
     }
     crawls
 }
 
-fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64)) -> Value {
+fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64), silent_since_ms: Option<i64>) -> Value {
     let counts = &crawl.counts;
     json!({
         "appid": crawl.id.app_id,
@@ -271,6 +323,7 @@ fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64)) -> Value {
         "started_at_ms": crawl.started_at_ms,
         "updated_at_ms": crawl.updated_at_ms,
         "finished_at_ms": crawl.finished_at_ms,
+        "silent_since_ms": silent_since_ms,
         "pending": counts.get("queued"),
         "leased": counts.get("leased"),
         "done": counts.get("done"),

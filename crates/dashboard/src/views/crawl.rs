@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use webfill_store::{
-    BrowseHandles, Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, PageFilter,
-    PageRow, iso_time,
+    BrowseHandles, Change, ChangeListFilter, Count, Crawl, CrawlCounts, CrawlId, CrawlState,
+    PageFilter, PageRow, iso_time,
 };
 use webfill_wire::{Outcome, Reason};
 
@@ -169,13 +169,20 @@ async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem
         (None, Some(kept)) => Value::Object(kept.counts.clone()),
         (None, None) => Value::Null,
     };
-    let state = state_of(fleet.as_ref(), kept);
+    let silent_since_ms = match (&fleet, kept) {
+        (None, Some(kept)) => silent_since(visit, kept).await,
+        _ => None,
+    };
+    let state = match silent_since_ms {
+        Some(_) => CrawlState::Interrupted.as_str().to_owned(),
+        None => state_of(fleet.as_ref(), kept),
+    };
     let failures = read.as_ref().map(|read| read.failures.as_slice());
     let failures = failures.unwrap_or_default();
     let mut content = json!({
         "app": app, "crawl": crawl,
         "is_over": ENDED.contains(&state.as_str()),
-        "state": state,
+        "state": state, "silent_since_ms": silent_since_ms,
         "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "funnel": funnel(&counts),
         "unmatched": counts["unmatched"],
@@ -288,6 +295,14 @@ fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
     all.sort_by_key(|group| std::cmp::Reverse(group.count));
     all.truncate(MOST_GROUPS);
     all
+}
+
+/// Since when the process of an unfinished crawl has given no sign of life.
+async fn silent_since(visit: &Visit, kept: &Crawl) -> Option<i64> {
+    let is_running = matches!(kept.state, CrawlState::Running | CrawlState::Paused);
+    let snapshot = visit.dashboard.snapshot().await;
+    let crawls = snapshot.crawls.as_ref().filter(|_| is_running)?;
+    crawls.silent_since(&kept.id)
 }
 
 fn state_of(fleet: Option<&Value>, kept: Option<&Crawl>) -> String {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use webfill_store::{Crawl, CrawlFilter, CrawlState};
 
 use crate::answer::{Problem, Shown};
+use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 
 /// The crawls on a page.
@@ -47,7 +48,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     let crawls: Vec<Row> = list_page
         .rows
         .into_iter()
-        .map(|crawl| row(with_fleet_status(crawl, &snapshot.status), has_fleet))
+        .map(|crawl| row(with_current_state(crawl, &snapshot), has_fleet))
         .collect();
     let next = list_page.next.map(|place| place.to_string());
     let states = CrawlState::ALL.map(CrawlState::as_str);
@@ -79,14 +80,20 @@ fn return_path(visit: &Visit) -> String {
     }
 }
 
-/// Updates a crawl with the fleet's current status.
-fn with_fleet_status(mut crawl: Crawl, status: &Value) -> Crawl {
-    let unfinished = status["unfinished"].as_array();
+/// Updates a crawl with the fleet's current status, or with what its process shows.
+fn with_current_state(mut crawl: Crawl, snapshot: &Snapshot) -> Crawl {
+    let unfinished = snapshot.status["unfinished"].as_array();
     let mut unfinished = unfinished.into_iter().flatten();
     let own = unfinished
         .find(|one| one["appid"] == *crawl.id.app_id && one["crawlid"] == *crawl.id.crawl_id);
     let state = own.and_then(|one| one["state"].as_str()?.parse().ok());
-    crawl.state = state.unwrap_or(crawl.state);
+    let crawls = snapshot.crawls.as_ref();
+    let is_silent = crawls.is_some_and(|crawls| crawls.silent_since(&crawl.id).is_some());
+    crawl.state = match (state, crawl.state) {
+        (Some(state), _) => state,
+        (None, CrawlState::Running | CrawlState::Paused) if is_silent => CrawlState::Interrupted,
+        (None, state) => state,
+    };
     crawl
 }
 

@@ -10,7 +10,7 @@ use webfill_service::http::Answer;
 
 use crate::answer::{self, Shown};
 use crate::history;
-use crate::snapshot::{Snapshot, now_ms};
+use crate::snapshot::{Crawls, Snapshot, now_ms};
 use crate::templates;
 use crate::visit::Visit;
 
@@ -88,7 +88,8 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
 /// Whether everything was read that could need attention.
 fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     let knows_fleet = !visit.has_fleet() || snapshot.fault.is_none() && snapshot.sites.is_some();
-    let knows_store = !visit.has_store() || snapshot.records.is_some();
+    let knows_crawls = |crawls: &Crawls| !crawls.has_unknown_process;
+    let knows_store = !visit.has_store() || snapshot.crawls.as_ref().is_some_and(knows_crawls);
     knows_fleet && knows_store
 }
 

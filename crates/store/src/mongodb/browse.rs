@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Mongo;
 use super::command::Db;
-use super::{bodies, content_changes, export, indexes, site_states};
+use super::{bodies, claims, content_changes, export, indexes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
     Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListPage, ListedRecord,
@@ -18,6 +18,7 @@ use crate::browse::{
     rows_of,
 };
 use crate::change::Change;
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
 use crate::site_state::SiteState;
@@ -38,6 +39,12 @@ impl Browse for Mongo {
     ) -> Result<ListPage<Crawl>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         self.call(async move |db: Db| crawls::list(&db, &filter, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn crawl_claim(&self, crawl: &CrawlId) -> Result<Option<CrawlClaim>, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| claims::find(&db, &crawl).await)
             .await
     }
 

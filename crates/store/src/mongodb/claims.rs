@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::members::date;
 use super::{Mongo, value};
 use crate::claim::CrawlClaim;
+use crate::crawl::CrawlId;
 use crate::error::StoreError;
 use crate::store::Claims;
 
@@ -27,11 +28,10 @@ pub(super) async fn put(
             Err(fault) if fault.is_duplicate_key() => {}
             Err(fault) => return Err(fault),
         }
-        if let Some(stored) = db.find_one(CLAIMS, &claim.crawl.to_string()).await? {
-            let stored = claim_from(&stored, claim);
-            if !claim.may_replace(&stored, watched) {
-                return Ok(Some(stored));
-            }
+        if let Some(stored) = find(db, &claim.crawl).await?
+            && !claim.may_replace(&stored, watched)
+        {
+            return Ok(Some(stored));
         }
         // The other claim was released or replaced in the meantime.
     }
@@ -78,7 +78,13 @@ pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
     db.delete_matching(CLAIMS, own).await?.into_result()
 }
 
-fn claim_from(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
+/// The claim to a crawl.
+pub(super) async fn find(db: &Db, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
+    let stored = db.find_one(CLAIMS, &crawl.to_string()).await?;
+    Ok(stored.map(|stored| claim_from(&stored, crawl)))
+}
+
+fn claim_from(stored: &RawDocument, crawl: &CrawlId) -> CrawlClaim {
     let members = value::object(stored);
     let text = |name: &str| {
         let text = members.get(name).and_then(Value::as_str);
@@ -86,7 +92,7 @@ fn claim_from(stored: &RawDocument, asked: &CrawlClaim) -> CrawlClaim {
     };
     let since = stored.get_datetime("since").map(DateTime::timestamp_millis);
     CrawlClaim {
-        crawl: asked.crawl.clone(),
+        crawl: crawl.clone(),
         owner: text("owner"),
         folder: text("folder"),
         holder: text("holder"),

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::Sqlite;
-use super::{changes as page_changes, content_changes, site_states};
+use super::{changes as page_changes, claims, content_changes, site_states};
 use crate::bodies::Body;
 use crate::browse::{
     Browse, ChangeListFilter, CrawlCounts, CrawlFilter, DatasetRow, ListPage, ListedRecord,
@@ -22,6 +22,7 @@ use crate::browse::{
     rows_of,
 };
 use crate::change::Change;
+use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
 use crate::error::StoreError;
 use crate::site_state::SiteState;
@@ -40,6 +41,12 @@ impl Browse for Sqlite {
     ) -> Result<ListPage<Crawl>, StoreError> {
         let (filter, from) = (filter.clone(), from.cloned());
         let read = move |conn: &_| crawls::list(conn, &filter, from.as_ref(), rows_of(limit));
+        self.browsing.read(read).await
+    }
+
+    async fn crawl_claim(&self, crawl: &CrawlId) -> Result<Option<CrawlClaim>, StoreError> {
+        let crawl = crawl.clone();
+        let read = move |conn: &_| claims::find(conn, &crawl);
         self.browsing.read(read).await
     }
 

@@ -23,7 +23,7 @@ pub(super) fn try_claim(
     claim: &CrawlClaim,
     watched: Option<&CrawlClaim>,
 ) -> Result<Option<CrawlClaim>, Fault> {
-    if let Some(stored) = get(conn, &claim.crawl)?
+    if let Some(stored) = find(conn, &claim.crawl)?
         && !claim.may_replace(&stored, watched)
     {
         return Ok(Some(stored));
@@ -54,7 +54,8 @@ pub(super) fn release(conn: &Connection, claim: &CrawlClaim) -> Result<(), Fault
     Ok(())
 }
 
-fn get(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
+/// The claim to a crawl.
+pub(super) fn find(conn: &Connection, crawl: &CrawlId) -> Result<Option<CrawlClaim>, Fault> {
     let sql = "SELECT owner, folder, holder, since, beat FROM claims WHERE _id = ?1";
     let row = conn
         .prepare_cached(sql)?

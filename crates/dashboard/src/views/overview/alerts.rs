@@ -52,6 +52,7 @@ pub(super) fn from_snapshot(snapshot: &Snapshot) -> Vec<Alert> {
     alerts.add_for_mappings(snapshot);
     alerts.add_for_sites(snapshot);
     alerts.add_for_crawls(&snapshot.status);
+    alerts.add_for_processes(snapshot);
     alerts.add_for_watches(snapshot);
     alerts.add_for_doubts(snapshot);
     alerts.0.sort_by_key(|alert| !alert.is_bad);
@@ -59,6 +60,14 @@ pub(super) fn from_snapshot(snapshot: &Snapshot) -> Vec<Alert> {
 }
 
 const MACHINES: &str = "/dashboard/machines";
+
+fn crawl_path(app: &str, crawl: &str) -> String {
+    format!(
+        "/dashboard/crawl/{}/{}",
+        percent_encode(app),
+        percent_encode(crawl)
+    )
+}
 
 struct Alerts(Vec<Alert>);
 
@@ -225,13 +234,20 @@ impl Alerts {
                 &format!("{app} / {id}"),
                 format!("is paused; {pending} URLs wait"),
             );
-            alert.leads_to = Some(format!(
-                "/dashboard/crawl/{}/{}",
-                percent_encode(app),
-                percent_encode(id)
-            ));
+            alert.leads_to = Some(crawl_path(app, id));
             let members = [("appid", app), ("crawlid", id)];
             alert.button = Some(Button::new("Resume", "/dashboard/do/resume", members));
+        }
+    }
+
+    fn add_for_processes(&mut self, snapshot: &Snapshot) {
+        let crawls = snapshot.crawls.iter();
+        for one in crawls.flat_map(|crawls| &crawls.silent) {
+            let why = "its process has died or hangs; the command that began the crawl resumes it";
+            let subject = format!("{} / {}", one.app, one.crawl);
+            let alert = self.add_error(&subject, why.to_owned());
+            alert.leads_to = Some(crawl_path(&one.app, &one.crawl));
+            alert.since = Some((one.since_ms as f64 / 1_000.0).into());
         }
     }
 

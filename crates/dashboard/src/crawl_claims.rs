@@ -1,0 +1,107 @@
+//! Whether the processes that run crawls are alive, by the claims that they renew in the store.
+//!
+//! A claim that stays as it is for [`LAPSES_AFTER`] belongs to a process that has died or hangs. This is measured by the
+//! dashboard's own clock, so one reading is not enough to judge a claim.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use webfill_store::{CrawlClaim, LAPSES_AFTER};
+
+/// The claims, as they were last seen, by crawl.
+#[derive(Debug, Default)]
+pub(crate) struct CrawlClaims(BTreeMap<String, SeenClaim>);
+
+#[derive(Debug)]
+struct SeenClaim {
+    owner: String,
+    beat: i64,
+    /// When it was first seen like this.
+    seen: Instant,
+    /// When its last renewal was noticed, in milliseconds since 1970; `None` if none was.
+    renewed_ms: Option<i64>,
+}
+
+/// What a claim says of the process that has made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClaimState {
+    /// The claim has not been observed for long enough.
+    NotKnown,
+    Renewed,
+    /// The claim has lapsed. Its last renewal was noticed at this time, if at all.
+    Lapsed(Option<i64>),
+}
+
+impl CrawlClaims {
+    /// Forgets all claims but those of these crawls.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.0.retain(|crawl, _| is_kept(crawl));
+    }
+
+    /// Compares a claim that was read just now with what was seen before.
+    pub(crate) fn judge(&mut self, claim: &CrawlClaim, now: Instant, now_ms: i64) -> ClaimState {
+        let crawl = claim.crawl.to_string();
+        let before = self.0.get(&crawl);
+        if let Some(before) = before
+            && (&before.owner, before.beat) == (&claim.owner, claim.beat)
+        {
+            return match now.duration_since(before.seen) >= LAPSES_AFTER {
+                true => ClaimState::Lapsed(before.renewed_ms),
+                false if before.renewed_ms.is_some() => ClaimState::Renewed,
+                false => ClaimState::NotKnown,
+            };
+        }
+        let is_renewed = before.is_some();
+        let seen = SeenClaim {
+            owner: claim.owner.clone(),
+            beat: claim.beat,
+            seen: now,
+            renewed_ms: is_renewed.then_some(now_ms),
+        };
+        self.0.insert(crawl, seen);
+        match is_renewed {
+            true => ClaimState::Renewed,
+            false => ClaimState::NotKnown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use webfill_store::CrawlId;
+
+    use super::*;
+
+    fn claim(beat: i64) -> CrawlClaim {
+        CrawlClaim {
+            crawl: CrawlId::new("local", "books"),
+            owner: "one".into(),
+            folder: "here".into(),
+            holder: "process 1".into(),
+            since_ms: 0,
+            beat,
+        }
+    }
+
+    #[test]
+    fn a_claim_that_is_not_renewed_lapses() {
+        let (mut claims, began) = (CrawlClaims::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        assert_eq!(claims.judge(&claim(7), began, 0), ClaimState::NotKnown);
+        let soon = began + LAPSES_AFTER - second;
+        assert_eq!(claims.judge(&claim(7), soon, 1), ClaimState::NotKnown);
+        let late = began + LAPSES_AFTER;
+        assert_eq!(claims.judge(&claim(7), late, 2), ClaimState::Lapsed(None));
+        assert_eq!(claims.judge(&claim(8), late, 3), ClaimState::Renewed);
+        assert_eq!(claims.judge(&claim(8), late, 4), ClaimState::Renewed);
+        let later = late + LAPSES_AFTER;
+        assert_eq!(
+            claims.judge(&claim(8), later, 5),
+            ClaimState::Lapsed(Some(3))
+        );
+        claims.keep(|crawl| crawl != "local/books");
+        assert_eq!(claims.judge(&claim(8), later, 6), ClaimState::NotKnown);
+    }
+}
