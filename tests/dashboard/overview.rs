@@ -241,7 +241,9 @@ fn a_brush_over_one_chart_zooms_into_all() {
     let browser = Browser::start();
     browser.set_size(1440, 900);
     browser.open(&fleet.url("/dashboard/"));
-    browser.wait_until("charts are drawn", || browser.find("#charts .u-over"));
+    browser.wait_until("two charts have something to draw", || {
+        (browser.find_all("#charts .u-over").len() > 1).then_some(())
+    });
     let whole = shown_span(&browser);
     let place = "const over = document.querySelectorAll('#charts .u-over')[arguments[0]];
         over.scrollIntoView({block: 'center'}); const box = over.getBoundingClientRect();

@@ -35,6 +35,8 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const DAY_S = 86_400;
+/** Large numbers beside a chart are short: its axis is narrow. */
+const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
 
 /** The room that a time needs below a chart. */
 const TIME_WIDTH = 84;
@@ -109,7 +111,7 @@ function drawOne(place, metrics) {
     height: HEIGHT,
     cursor: { y: false, sync: { key: "dashboard" }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => zoomTo(null) } },
     hooks: { setSelect: [brushed] },
-    axes: [{ ...axis, space: TIME_WIDTH, values: timesOf }, { ...axis, size: 56 }],
+    axes: [{ ...axis, space: TIME_WIDTH, values: timesOf }, { ...axis, size: 56, values: (_chart, numbers) => numbers.map((number) => short.format(number)) }],
     scales: { x: { range: () => zoom ?? span }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.05)] } },
     series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 2, dash: line.dash, spanGaps: false, points: { show: hasPoints } }))],
   };
