@@ -19,8 +19,8 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::unions::xpath;
 
-/// How many chains are examined: the likeliest ones, the likeliest ones of each kind of anchor, and those that read
-/// known values on most pages, but after other values.
+/// How many chains are examined: the likeliest ones, the likeliest ones of each kind of anchor, and, of those that do
+/// not count positions, the ones that read a known value after another value on the greatest number of pages.
 const MOST_CHAINS: usize = 12;
 const MOST_OF_KIND: usize = 3;
 const MOST_OF_LATER: usize = 8;

@@ -122,7 +122,11 @@ fn examine(
         .then(|| company_of(group, &places, labels))
         .flatten();
     // Where it is empty, the first of several is the next one, whatever their number.
-    let is_of_place = |company: &Company| company.level == 0 || candidate.anchor != Anchor::Label;
+    let is_of_place = |company: &Company| {
+        company.level == 0
+            || candidate.anchor != Anchor::Label
+            || company.is_read_by(group, expression, &places)
+    };
     if takes_first && company.as_ref().is_some_and(is_of_place) {
         return Some((None, true));
     }
@@ -382,6 +386,39 @@ impl Company {
         parent.map_or_else(Vec::new, |parent| {
             children_like(parent, self.tag.as_deref())
         })
+    }
+
+    /// Whether a chain also reads others of them on known pages: where one is empty, it would read the next one.
+    fn is_read_by<'d>(
+        &self,
+        group: &Group<'d>,
+        expression: &str,
+        places: &[KnownPlace<'d>],
+    ) -> bool {
+        let Ok(xpath) = XPath::compile(expression) else {
+            return false;
+        };
+        let is_within =
+            |member: NodeRef<'d>, node: NodeRef<'d>| member == node || member.contains(node);
+        let reads_another = |place: &&KnownPlace<'d>| {
+            let members = self.members(place.node).into_iter();
+            let others: Vec<NodeRef<'_>> = members
+                .filter(|member| !is_within(*member, place.node))
+                .collect();
+            let found = group.pages[place.page].document.evaluate(&xpath);
+            let found = found.unwrap_or_default();
+            let nodes = found
+                .iter()
+                .take(MOST_MEMBERS)
+                .filter_map(|value| match value {
+                    XValue::Node(node) => Some(*node),
+                    XValue::Attribute(one) => Some(one.owner()),
+                    _ => None,
+                });
+            let mut nodes = nodes.skip(1);
+            nodes.any(|node| others.iter().any(|other| is_within(*other, node)))
+        };
+        places.iter().filter(reads_another).count() >= SHOWN_BY
     }
 
     /// The condition that as many texts stand before the first element as on all known pages. Only these can take the

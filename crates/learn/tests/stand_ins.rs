@@ -48,7 +48,7 @@ fn of_shown(shown: &Shown, form: impl Fn(&str, &str) -> String) -> String {
     })
 }
 
-const LAYOUTS: [Layout; 12] = [
+const LAYOUTS: [Layout; 13] = [
     Layout {
         name: "a term without its definition",
         html: |books| {
@@ -110,6 +110,16 @@ const LAYOUTS: [Layout; 12] = [
         html: |books| {
             let header = join(&books[0], |label, _| format!("<th>{label}</th>"));
             let cells = of_shown(&books[0], |_, value| format!("<td>{value}</td>"));
+            format!("<table><tr>{header}</tr><tr>{cells}</tr></table>")
+        },
+    },
+    Layout {
+        name: "a header with an empty cell below it",
+        html: |books| {
+            let header = join(&books[0], |label, _| format!("<th>{label}</th>"));
+            let cells = join(&books[0], |_, value| {
+                format!("<td>{}</td>", value.unwrap_or_default())
+            });
             format!("<table><tr>{header}</tr><tr>{cells}</tr></table>")
         },
     },
