@@ -16,8 +16,8 @@ use webfill_service::own_names::is_of_this_machine;
 use crate::answer::Problem;
 use crate::secrets::{derive, is_same};
 
-/// The policy of the dashboard's pages: what they may load, request and be embedded in. Nothing is inline, and
-/// nothing comes from elsewhere.
+/// The policy of the dashboard's pages: what they may load, request and be embedded in. No script or style is inline,
+/// and nothing comes from elsewhere. Images may be in `data:` URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 

@@ -6,7 +6,7 @@ mod header;
 mod rows;
 mod split;
 
-pub(crate) use header::is_header;
+pub(crate) use header::begins_with_header;
 pub(crate) use rows::DelimitedRows;
 
 use crate::format::{Dialect, Encoding};

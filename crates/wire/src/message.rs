@@ -165,7 +165,7 @@ impl RecallScope {
     }
 }
 
-/// The outcome of a task.
+/// A worker's report on one delivery of a task. The task may be retried after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskDone {
     pub task: u64,

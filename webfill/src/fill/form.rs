@@ -163,7 +163,7 @@ pub fn amount_space<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
 }
 
 /// An amount with this space between the number and its sign. Any other text stays as it is.
-pub fn with_amount_space(mut value: String, space: Option<&str>) -> String {
+pub fn with_space_at_sign(mut value: String, space: Option<&str>) -> String {
     let at_sign = space_at_sign(&value).filter(|_| is_amount(&value));
     if let Some((at, space)) = at_sign.zip(space) {
         value.replace_range(at, space);
@@ -500,7 +500,7 @@ mod tests {
         ];
         for (column, value, expected) in table {
             let space = of(&column);
-            let written = with_amount_space(value.to_owned(), space.as_deref());
+            let written = with_space_at_sign(value.to_owned(), space.as_deref());
             assert_eq!(written, expected, "{column:?}");
         }
     }

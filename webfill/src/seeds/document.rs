@@ -142,7 +142,7 @@ mod tests {
         read_document(document, 7, rules)
     }
 
-    fn read_only_seed(members: Value, rules: &DocumentRules) -> Seed {
+    fn read_single_seed(members: Value, rules: &DocumentRules) -> Seed {
         let mut read = read_seeds(members, rules);
         assert_eq!(read.len(), 1, "{read:?}");
         read.remove(0).unwrap()
@@ -162,7 +162,7 @@ mod tests {
     fn null_and_empty_values_are_missing_and_the_rest_is_known() {
         let members = json!({"url": "http://a.example/", "name": null, "city": "", "tags": [],
             "born": 1815, "notes": "x"});
-        let seed = read_only_seed(members, &DocumentRules::default());
+        let seed = read_single_seed(members, &DocumentRules::default());
         assert_eq!(seed.id.as_deref(), Some("42"));
         assert_eq!(seed.urls, ["http://a.example/"]);
         assert_eq!(seed.want, ["name", "city", "tags"]);
@@ -176,7 +176,7 @@ mod tests {
     fn links_may_be_a_text_a_list_or_lists_of_lists() {
         let members = json!({"url": "http://a.example/1", "name": null,
             "urls": [null, ["http://a.example/2", ""], "http://a.example/3"]});
-        let seed = read_only_seed(members, &DocumentRules::default());
+        let seed = read_single_seed(members, &DocumentRules::default());
         let expected = ["2", "3", "1"].map(|path| format!("http://a.example/{path}"));
         assert_eq!(seed.urls, expected);
     }
@@ -210,7 +210,7 @@ mod tests {
     fn want_names_wanted_fields_with_or_without_a_value() {
         let members = json!({"url": "http://a.example/", "name": null, "city": null, "born": 1815,
             "want": ["city", "email", "born"]});
-        let seed = read_only_seed(members, &DocumentRules::default());
+        let seed = read_single_seed(members, &DocumentRules::default());
         assert_eq!(
             seed.want,
             ["city", "email"],
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_refresh_wants_fields_that_a_mapping_can_extract() {
         let members = json!({"url": "http://a.example/", "name": "Ada", "notes": "x", "tel": ""});
-        let seed = read_only_seed(members, &refresh_rules());
+        let seed = read_single_seed(members, &refresh_rules());
         assert_eq!(seed.want, ["name", "tel"]);
         let fields = seed.fields.unwrap();
         assert_eq!(

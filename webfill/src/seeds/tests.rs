@@ -30,14 +30,14 @@ fn refusal(name: &str, content: &[u8]) -> String {
 }
 
 /// Reads a text with one line, and returns its only seed.
-fn read_only_seed(name: &str, content: &str) -> Seed {
+fn read_single_seed(name: &str, content: &str) -> Seed {
     let mut seeds = read_seeds(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     seeds.remove(0).unwrap()
 }
 
 /// Reads a text, and returns the reason of its only fault.
-fn read_only_reason(name: &str, content: &str) -> String {
+fn read_single_reason(name: &str, content: &str) -> String {
     let mut seeds = read_seeds(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
     seeds.remove(0).unwrap_err().reason
@@ -96,7 +96,7 @@ fn text_is_a_url_per_line_with_comments() {
 #[test]
 fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
     let line = r#"{"id": "42", "urls": ["https://a.example/", "https://b.example/"], "fields": {"name": "Ada", "city": null, "born": null}}"#;
-    let seed = read_only_seed("seeds", line);
+    let seed = read_single_seed("seeds", line);
     assert_eq!(seed.id.as_deref(), Some("42"));
     assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
     let fields = json!({"name": "Ada", "city": null, "born": null});
@@ -109,14 +109,14 @@ fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
 fn a_record_may_list_wanted_fields() {
     let line =
         r#"{"id": 42, "urls": "https://a.example/", "want": ["name"], "fields": {"city": null}}"#;
-    let seed = read_only_seed("seeds.jsonl", line);
+    let seed = read_single_seed("seeds.jsonl", line);
     assert_eq!(seed.id.as_deref(), Some("42"));
     assert_eq!(seed.want, ["name"]);
 }
 
 #[test]
 fn a_record_without_an_id_goes_by_its_first_url() {
-    let seed = read_only_seed(
+    let seed = read_single_seed(
         "seeds.jsonl",
         r#"{"urls": ["HTTPS://A.example"], "want": ["name"]}"#,
     );
@@ -127,15 +127,15 @@ fn a_record_without_an_id_goes_by_its_first_url() {
 fn a_seed_that_knows_and_wants_no_field_is_of_no_record() {
     let plain = Seed::from_url(1, String::from("https://a.example/"));
     assert_eq!(
-        read_only_seed("seeds", r#"{"url": "https://a.example/"}"#),
+        read_single_seed("seeds", r#"{"url": "https://a.example/"}"#),
         plain
     );
     assert_eq!(
-        read_only_seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),
+        read_single_seed("seeds", r#"{"id": "1", "urls": ["https://a.example/"]}"#),
         plain
     );
     assert_eq!(
-        read_only_seed("s.csv", "id,url\n1,https://a.example/"),
+        read_single_seed("s.csv", "id,url\n1,https://a.example/"),
         Seed { line: 2, ..plain }
     );
 }
@@ -148,7 +148,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
         "deny_regex": ["y"], "deny_extensions": ["pdf"], "expires": 1_800_000_000.5,
         "useragent": "me", "attrs": {"k": 1}, "domain_max_pages": 10, "body": true,
     });
-    let seed = read_only_seed("seeds", &line.to_string());
+    let seed = read_single_seed("seeds", &line.to_string());
     let expected = SeedRequest {
         bytes: line.to_string().len(),
         json: line,
@@ -284,10 +284,10 @@ fn json_lines_that_are_broken_say_why() {
         ),
     ];
     for (line, expected) in faults {
-        assert_eq!(read_only_reason("seeds.jsonl", line), expected);
+        assert_eq!(read_single_reason("seeds.jsonl", line), expected);
     }
     assert_eq!(
-        read_only_reason("seeds.jsonl", "12"),
+        read_single_reason("seeds.jsonl", "12"),
         "expected a JSON object"
     );
 }
@@ -295,7 +295,7 @@ fn json_lines_that_are_broken_say_why() {
 #[test]
 fn a_long_number_is_an_id_of_all_its_digits() {
     let line = r#"{"id": 12345678901234567890123, "url": "https://a.example/", "fields": {"n": 18446744073709551616, "name": null}}"#;
-    let seed = read_only_seed("seeds.jsonl", line);
+    let seed = read_single_seed("seeds.jsonl", line);
     assert_eq!(seed.id.as_deref(), Some("12345678901234567890123"));
     assert_eq!(seed.fields.unwrap()["n"], "18446744073709551616");
 }
@@ -303,21 +303,21 @@ fn a_long_number_is_an_id_of_all_its_digits() {
 #[test]
 fn deeply_nested_json_is_a_fault_and_no_crash() {
     let line = format!("{{\"fields\": {}", "[".repeat(500_000));
-    assert!(read_only_reason("seeds", &line).contains("recursion limit"));
+    assert!(read_single_reason("seeds", &line).contains("recursion limit"));
 }
 
 #[test]
 fn the_format_is_found_without_an_extension() {
     assert_eq!(
-        read_only_seed("a", "\n# people\nname,url\n,https://a.example/").want,
+        read_single_seed("a", "\n# people\nname,url\n,https://a.example/").want,
         ["name"]
     );
-    assert_eq!(read_only_seed("b", "url\nhttps://a.example/").line, 2);
+    assert_eq!(read_single_seed("b", "url\nhttps://a.example/").line, 2);
     assert_eq!(
-        read_only_seed("c", "\n  {\"url\": \"https://a.example/\"}").line,
+        read_single_seed("c", "\n  {\"url\": \"https://a.example/\"}").line,
         2
     );
-    assert_eq!(read_only_seed("d", "https://a.example/?x=1,url").line, 1);
+    assert_eq!(read_single_seed("d", "https://a.example/?x=1,url").line, 1);
     assert!(read_seeds("e", b"").is_empty());
     assert!(read_seeds("f.jsonl", b"\n\n").is_empty());
 }
@@ -446,7 +446,7 @@ fn unreadable_inputs_are_refused_before_anything_starts() {
 fn a_cell_that_shows_nothing_is_an_empty_cell() {
     for blank in ["", " ", "\u{a0}", "\u{200b}", "\" \u{3000}\""] {
         let content = format!("id, url, name\n1, http://t.example/a,{blank}\n");
-        let seed = read_only_seed("people.csv", &content);
+        let seed = read_single_seed("people.csv", &content);
         assert_eq!(seed.want, ["name"], "{blank:?}");
         assert_eq!(seed.urls, ["http://t.example/a"]);
         assert_eq!(seed.fields.unwrap()["name"], serde_json::Value::Null);

@@ -22,7 +22,7 @@ pub struct Fetched {
     pub refusal_body: Vec<u8>,
     /// Absolute or relative, as the server sent it.
     pub redirect: Option<String>,
-    /// The error, for the log.
+    /// Why the request failed, or why its answer cannot be used, in words: for the log, and for users as evidence.
     pub error: Option<String>,
     /// This machine has no route to the host; see [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,

@@ -153,8 +153,8 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
             most = most.max(sites.sites.len());
         }
     }
-    // The sites whose failures count, and those of the last seven seconds: a wait of five, and two until they are
-    // checked.
+    // At a thousand sites a second: MOST_IDLE sites whose failures count for a minute, and those of the last seven
+    // seconds, which are a wait of five and up to two until the next check.
     assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
 }
 

@@ -14,7 +14,7 @@ const ROWS: usize = 200;
 /// Whether the first row is a header, judged by the kinds of values. Names are texts: a row with a number above
 /// numbers, or a link above links, is not a header.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
-    is_header(&first_rows(beginning, dialect, encoding))
+    begins_with_header(&first_rows(beginning, dialect, encoding))
 }
 
 /// The number of rows above the table that are notes: they have hardly any of the cells that nearly all other rows
@@ -40,14 +40,14 @@ pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encodin
     let whole = table.iter().filter(|row| row.len() == columns).count();
     let is_table = table.len() >= LEAST_ROWS && whole * 10 >= table.len() * 9;
     // In a table without a header, the first rows may have a single value.
-    match is_table && columns >= COLUMNS && notes <= MOST_NOTES && is_header(table) {
+    match is_table && columns >= COLUMNS && notes <= MOST_NOTES && begins_with_header(table) {
         true => notes as u32,
         false => 0,
     }
 }
 
 /// Whether the first of these rows is a header.
-pub(crate) fn is_header(rows: &[Vec<String>]) -> bool {
+pub(crate) fn begins_with_header(rows: &[Vec<String>]) -> bool {
     let Some((first, rest)) = rows.split_first() else {
         return true;
     };

@@ -11,7 +11,7 @@ use calamine::{Reader, Xlsx, XlsxError};
 use super::cell::cell;
 use super::package::Package;
 use crate::cell::{Cell, Column, Row};
-use crate::delimited::is_header;
+use crate::delimited::begins_with_header;
 use crate::error::{RowFault, TableError};
 use crate::reader::TypedRows;
 
@@ -124,7 +124,7 @@ impl SheetRows {
             texts
         };
         let shown: Vec<Vec<String>> = self.ready.iter().map(texts).collect();
-        self.has_header = has_header.unwrap_or_else(|| is_header(&shown));
+        self.has_header = has_header.unwrap_or_else(|| begins_with_header(&shown));
         let named: Vec<&SheetRow> = match self.has_header {
             true => self.ready.iter().take(1).collect(),
             false => self.ready.iter().collect(),

@@ -304,7 +304,7 @@ impl WrittenNumber {
                 Word::Other => {}
             }
         }
-        self.is_undecided |= self.is_part_of_expression(text, end);
+        self.is_undecided |= self.is_part_of_longer_notation(text, end);
         end
     }
 
@@ -377,7 +377,7 @@ impl WrittenNumber {
 
     /// Whether the following text makes the number a part of a date, a time, a code, a fraction or a range of
     /// millions.
-    fn is_part_of_expression(&self, text: &[char], end: usize) -> bool {
+    fn is_part_of_longer_notation(&self, text: &[char], end: usize) -> bool {
         let next = text.get(end).copied().unwrap_or(' ');
         let is_last = text
             .get(end + 1..)

@@ -161,7 +161,7 @@ fn amounts_have_the_space_at_their_sign_that_their_column_has() {
     ];
     for (column, value, expected) in table {
         let space = of(&column);
-        let written = with_amount_space(value.to_owned(), space.as_deref());
+        let written = with_space_at_sign(value.to_owned(), space.as_deref());
         assert_eq!(written, expected, "{column:?}");
     }
 }

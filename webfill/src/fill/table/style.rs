@@ -102,7 +102,7 @@ impl Style {
             false => apply_casing(value, self.casing)?,
         };
         let value = form::pad_decimals(value, self.decimals);
-        let value = form::with_amount_space(value, self.amount_space.as_deref());
+        let value = form::with_space_at_sign(value, self.amount_space.as_deref());
         Ok(form::with_comma_style(value, self.comma))
     }
 

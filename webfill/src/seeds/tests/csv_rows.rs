@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn csv_columns_are_id_urls_and_fields() {
     let content = "\u{feff}id, Name ,URL,city\n7,\"Ada, Countess\nof Lovelace\",https://a.example/ https://b.example/,\n";
-    let seed = read_only_seed("people.csv", content);
+    let seed = read_single_seed("people.csv", content);
     assert_eq!((seed.line, seed.id.as_deref()), (2, Some("7")));
     assert_eq!(seed.urls, ["https://a.example/", "https://b.example/"]);
     let fields = json!({"Name": "Ada, Countess\nof Lovelace", "city": null});
@@ -45,10 +45,10 @@ fn a_blank_within_one_url_belongs_to_it() {
             vec!["http://a.example/?q=x%20y", "http://b.example/"],
         ),
     ] {
-        let seed = read_only_seed("s.csv", &format!("id,url,name\n1,{cell},\n"));
+        let seed = read_single_seed("s.csv", &format!("id,url,name\n1,{cell},\n"));
         assert_eq!(seed.urls, urls, "{cell}");
     }
-    let seed = read_only_seed(
+    let seed = read_single_seed(
         "s.csv",
         "id,urls,name\n1,http://a.example/1 http://a.example/2,\n",
     );
@@ -57,14 +57,14 @@ fn a_blank_within_one_url_belongs_to_it() {
 
 #[test]
 fn texts_that_look_like_nothing_are_texts_and_exported_lists_are_lists() {
-    let typed = read_only_seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
+    let typed = read_single_seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
     let fields = json!({"a": "null", "b": "[]", "c": "NaN"});
     assert_eq!(
         (Value::Object(typed.fields.unwrap()), typed.want.len()),
         (fields, 0)
     );
     let written = "id,a,b,c,d,missing,resolved_at,dataset,urls\n1,[],\"\"\"[]\"\"\",null,\"[\"\"x\"\"]\",[],,d,http://a.example/\n";
-    let exported = read_only_seed("s.csv", written);
+    let exported = read_single_seed("s.csv", written);
     let fields = json!({"a": [], "b": "[]", "c": "null", "d": ["x"]});
     assert_eq!(Value::Object(exported.fields.unwrap()), fields);
 }
