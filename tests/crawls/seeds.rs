@@ -100,9 +100,12 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     writer
         .write_all(b"http://a.example/1\nhttp://a.example/2\n")
         .expect("a pipe takes a little");
-    let running = work.crawl(&web).arg("--seeds").arg(&pipe).start();
+    let mut running = work.crawl(&web).arg("--seeds").arg(&pipe).start();
     web.log().wait_until("all that came is fetched", |visits| {
         visits.pages().len() == 2
+    });
+    running.wait_until("all that came is stored", |_| {
+        work.stored().pages().len() == 2
     });
     running.signal(Signal::INT);
     let run = running.finish().expect_code(11);

@@ -108,6 +108,8 @@ fn text_typed_in_the_copy_finds_elements() {
         by.press(&[ENTER]);
         browser.leave_frames();
         wait_for_mapping(bench, draft, browser, "/fields/1/name", &json!("born"));
+        // The editor has the answer, too, and can undo it.
+        browser.wait_for("#undo:not([disabled])");
         // Control and Z are undone within the copy, and Escape leads out of it.
         browser.press_with(CONTROL, 'z');
         wait_for_mapping(bench, draft, browser, "/fields/1", &Value::Null);
