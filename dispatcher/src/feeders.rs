@@ -217,7 +217,7 @@ mod tests {
             let now = begun + Duration::from_secs(s);
             matches!(feeder.advance(&setup, ("w", 1), now), State::Ended)
         };
-        assert!(!advanced(&mut feeder, 3_600), "its run goes on");
+        assert!(!advanced(&mut feeder, 3_600), "its run continues");
         feeder.over_since = Some(begun);
         assert!(!advanced(&mut feeder, 29));
         assert!(advanced(&mut feeder, 31));

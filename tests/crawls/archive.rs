@@ -296,7 +296,7 @@ fn crawl_with_killed_workers(work: &Workplace) -> PathBuf {
     let mut running = crawl(work, &web).args(&roots).start();
     for round in 1..=3 {
         web.log()
-            .wait_until("it goes on", |visits| visits.pages().len() > round * 12);
+            .wait_until("it continues", |visits| visits.pages().len() > round * 12);
         for worker in running.wait_for_role("worker", 1) {
             worker.signal(Signal::KILL);
         }

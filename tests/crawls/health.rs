@@ -253,7 +253,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
     for pages in [40, 110, 170] {
         let running = crawl(&work, &web).start();
         web.log()
-            .wait_until("it goes on", |visits| visits.pages().len() > pages);
+            .wait_until("it continues", |visits| visits.pages().len() > pages);
         for process in running.processes() {
             process.signal(Signal::KILL);
         }

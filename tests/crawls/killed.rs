@@ -54,7 +54,7 @@ fn every_worker_may_be_killed_again_and_again() {
     let mut running = crawl(&work, &web, &roots).start();
     for round in 1..=3 {
         web.log()
-            .wait_until("it goes on", |visits| visits.pages().len() > round * 12);
+            .wait_until("it continues", |visits| visits.pages().len() > round * 12);
         for worker in running.wait_for_role("worker", 1) {
             worker.signal(Signal::KILL);
         }

@@ -230,7 +230,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             machines
                 .web
                 .log()
-                .wait_until("the other goes on", |visits| {
+                .wait_until("the other continues", |visits| {
                     visits.pages().len() >= asked + 600
                 });
             machines.network.add_route(ROUTE);

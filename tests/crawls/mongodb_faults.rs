@@ -91,7 +91,7 @@ impl Trouble {
             }
             assert!(
                 Instant::now() < deadline,
-                "fetching goes on without a store"
+                "fetching continues without a store"
             );
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -219,7 +219,7 @@ fn mongod_may_go_away_again_and_again() {
         trouble
             .web
             .log()
-            .wait_until("it goes on", |visits| visits.pages().len() > enough);
+            .wait_until("it continues", |visits| visits.pages().len() > enough);
     }
     running.finish().expect_code(0);
     trouble.assert_unharmed(3);
@@ -234,7 +234,7 @@ fn another_mongod_of_a_replica_set_takes_over() {
     let first = set.primary();
     set.members[first].kill();
     let so_far = trouble.web.visits().pages().len();
-    trouble.web.log().wait_until("it goes on", |visits| {
+    trouble.web.log().wait_until("it continues", |visits| {
         visits.pages().len() > so_far + PAGES / 3
     });
     set.members[first].restart();
@@ -258,7 +258,7 @@ fn a_primary_that_steps_down_holds_nothing_up() {
         Documents::open(&direct)
             .run(doc! {"replSetStepDown": 60, "secondaryCatchUpPeriodSecs": 20});
         let so_far = trouble.web.visits().pages().len();
-        trouble.web.log().wait_until("it goes on", |visits| {
+        trouble.web.log().wait_until("it continues", |visits| {
             visits.pages().len() > so_far + PAGES / 5
         });
         let now = set.members[set.primary()].address();
@@ -282,7 +282,7 @@ fn a_cache_in_mongodb_that_stands_still_ends_no_worker_and_gets_all_clocks_after
     cache.pause();
     let fetched = trouble.web.visits().pages().len();
     trouble.wait_until_logged("cache_away");
-    assert!(trouble.web.visits().pages().len() > fetched, "it goes on");
+    assert!(trouble.web.visits().pages().len() > fetched, "it continues");
     assert_eq!(running.processes_of_role("worker"), workers);
     cache.resume();
     running.finish().expect_code(0);

@@ -148,7 +148,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
     people
         .web
         .log()
-        .wait_until("it goes on", |visits| visits.pages().len() > 500);
+        .wait_until("it continues", |visits| visits.pages().len() > 500);
     mongod.restart();
     let run = running.finish().expect_code(0);
     assert_eq!(count_named(&people), 2_000);

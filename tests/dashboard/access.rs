@@ -288,7 +288,7 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     let answer = chief.post("/dashboard/do/resume", &fields(&token_of(&chief), "c"));
     assert_eq!(answer.status, 303);
     let site = fleet.web.site("a.example");
-    wait_for("the crawl goes on", || {
+    wait_for("the crawl continues", || {
         (site.visits().len() > paused + 3).then_some(())
     });
 }
@@ -331,7 +331,7 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
     let paused = site.visits().len();
     assert!(paused < 1_000);
     browser.click_at("form[action='/dashboard/do/resume'] button");
-    wait_for("the crawl goes on", || {
+    wait_for("the crawl continues", || {
         (site.visits().len() > paused + 3).then_some(())
     });
     for place in ["machines", "audit"] {

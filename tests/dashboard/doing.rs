@@ -77,7 +77,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
     let so_far = site.visits().len();
     click(browser, "Resume");
     assert_audited(scene, "resume");
-    wait_for("the crawl goes on", || {
+    wait_for("the crawl continues", || {
         (site.visits().len() > so_far + 2).then_some(())
     });
 }

@@ -64,7 +64,7 @@ impl Records {
             let (_, href) = before.rsplit_once("href=\"").expect("a link");
             path = href.split('"').next().unwrap().replace("&amp;", "&");
         }
-        panic!("{query} goes on for ever");
+        panic!("{query} continues for ever");
     }
 
     fn audit(&self) -> Vec<Value> {

@@ -31,7 +31,7 @@ fn rows(visitor: &Visitor, path: &str) -> Vec<String> {
             None => return all,
         }
     }
-    panic!("{path} goes on for ever");
+    panic!("{path} continues for ever");
 }
 
 #[test]

@@ -146,7 +146,11 @@ fn no_request_starts_after_a_stop_was_answered() {
         "what was in flight finished"
     );
     assert_eq!(fleet.info("halt")["total_pending"], 0);
-    assert_eq!(visits.for_host("other.example").len(), 200, "others go on");
+    assert_eq!(
+        visits.for_host("other.example").len(),
+        200,
+        "others continue"
+    );
 }
 
 /// The lease of a fleet with a stopped process, and the additional time that an answer may take, because clocks differ

@@ -186,7 +186,7 @@ fn a_stuck_loop_is_reported() {
     );
     assert_eq!(get(&fleet, "/readyz").0, 503);
     db.execute_batch("ROLLBACK").expect("the end");
-    wait_for("it goes on", || {
+    wait_for("it continues", || {
         (get(&fleet, "/readyz").0 == 200).then_some(())
     });
 }

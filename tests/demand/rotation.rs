@@ -183,7 +183,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
     let stored = keyed.work.stored().pages();
     assert_eq!(stored.len(), SITES * PAGES);
     assert!(stored.values().all(|page| page.outcome == "ok"));
-    wait_for("the firehose goes on", || {
+    wait_for("the firehose continues", || {
         dump.stdout_so_far()
             .contains(&format!("/{}", PAGES - 1))
             .then_some(())

@@ -226,7 +226,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     assert_eq!(
         count_script_requests(&empty),
         3,
-        "the sample of three goes on where it was"
+        "the sample of three continues where it was"
     );
     fleet.drain_supervisor("three");
     fleet.add_supervisor_with("four", &BROWSER);

@@ -61,7 +61,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
         .run(&["site", "a.example", "--block-until", "none"])
         .expect_code(0);
     let so_far = fleet.web.visits().for_host("a.example").len();
-    fleet.web.log().wait_until("it goes on", |visits| {
+    fleet.web.log().wait_until("it continues", |visits| {
         visits.for_host("a.example").len() > so_far + 3
     });
 }

@@ -83,7 +83,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
     });
     assert_eq!(count_visits(&fleet, "/list"), runs.len(), "it is paused");
     ask(&fleet, json!({"action": "watch_resume", "name": "people"}));
-    wait_until("it goes on", || count_visits(&fleet, "/ada") > runs.len());
+    wait_until("it continues", || count_visits(&fleet, "/ada") > runs.len());
     ask(&fleet, json!({"action": "watch_remove", "name": "people"}));
     let gone = show_watch(&fleet);
     assert_eq!(gone["error"]["path"], "$.name", "{gone}");

@@ -13,7 +13,7 @@ const TIMES: u32 = 100;
 /// The longest pause between two readings, as a multiple of the shortest one.
 const MOST_PAUSES: u32 = 10;
 
-/// The number of durations of which the shortest counts.
+/// How many of the last durations are compared for the shortest one.
 const DURATIONS: usize = 5;
 
 /// A value, when it was read, and how long that took.

@@ -180,8 +180,8 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places of known values that the chain reads; `None` if it cannot be evaluated. A page of which it reads something
-/// else shows nothing.
+/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads anything else
+/// are left out.
 fn known_places<'d>(
     group: &Group<'d>,
     candidate: &Candidate,

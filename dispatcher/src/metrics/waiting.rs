@@ -313,7 +313,7 @@ mod tests {
         };
         let (mut sum, mut after) = (WaitTotals::default(), (0, 0));
         while let Some(next) = counter.count_slice(after, &mut sum).unwrap() {
-            assert!(next > after, "it goes on");
+            assert!(next > after, "it continues");
             after = next;
         }
         sum

@@ -65,7 +65,7 @@ fn a_browser_that_dies_costs_no_page() {
         .start();
     for kills in 0..2 {
         let seen = site.visits().pages().len();
-        run.wait_until("it goes on", |_| site.visits().pages().len() > seen + 2);
+        run.wait_until("it continues", |_| site.visits().pages().len() > seen + 2);
         run.wait_until("there is a browser", |_| main_browser_pid(&state).is_some());
         if let Some(pid) = main_browser_pid(&state) {
             webfill_tests::process::send_signal(pid, Signal::KILL);

@@ -44,7 +44,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     read.sort_unstable();
     assert_eq!(read, ["Moved", "Wanted"]);
     // The crawl continues after it.
-    log.wait_until("the crawl goes on", |now| {
+    log.wait_until("the crawl continues", |now| {
         now.pages().0.len() > paths.len() + 5
     });
     site.visits().assert_polite(DELAY);

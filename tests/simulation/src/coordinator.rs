@@ -63,7 +63,7 @@ impl Coordinator {
         config.page_cache_bytes = 2 << 20;
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
         let dispatcher = Core::open(frontier, terms, Mappings::default(), now_ms);
-        self.dispatcher = Some(dispatcher.expect("it goes on"));
+        self.dispatcher = Some(dispatcher.expect("it continues"));
     }
 
     pub(crate) fn restore_fault_of_unreachable_turns(&mut self) {

@@ -40,7 +40,7 @@ impl Request {
 }
 
 /// The reading of a page that was requested: as it came, in a browser or as a document, once or compared with a
-/// second fetch. Its result goes on to the extraction or to the saver.
+/// second fetch. Its result continues to the extraction or to the saver.
 pub(super) struct Reading<'v> {
     pub(super) journey: &'v Journey,
     pub(super) visit: &'v Visit<'v>,

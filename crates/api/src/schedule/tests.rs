@@ -25,7 +25,7 @@ fn due_times_between(text: &str, zone: &str, from: &str, to: &str) -> Vec<String
     let mut now_ms = to_unix_ms(from, zone);
     let mut due = Vec::new();
     while let Some(next_ms) = schedule.next_due_ms(None, now_ms) {
-        assert!(next_ms > now_ms, "{text}: it goes on");
+        assert!(next_ms > now_ms, "{text}: it continues");
         if next_ms > to_ms {
             break;
         }

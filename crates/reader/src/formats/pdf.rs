@@ -262,7 +262,9 @@ mod tests {
 
     /// The CPU time of this thread. Unlike the time that passes, it does not grow with the load of the machine.
     fn thread_cpu_time() -> Duration {
-        let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-        Duration::from_nanos(told.split(' ').next().unwrap().parse().unwrap())
+        let statistics =
+            std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
+        let nanoseconds = statistics.split(' ').next().map(str::parse);
+        Duration::from_nanos(nanoseconds.expect("a first number").expect("a number"))
     }
 }

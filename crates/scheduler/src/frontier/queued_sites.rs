@@ -75,7 +75,7 @@ impl Reports<'_> {
         &mut self,
         most: usize,
     ) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
-        self.0.run("list the crawls that go on", |cx| {
+        self.0.run("list the unfinished crawls", |cx| {
             crawl_rows::write_counters(cx)?;
             let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
                        WHERE queued + leased > 0 ORDER BY id DESC LIMIT ?1";

@@ -160,7 +160,7 @@ impl Releases<'_> {
         if ignore_pruned(self.0.crawl(key).map(|_| false), true)? {
             return Ok(Vec::new());
         }
-        self.0.run("let a crawl go on", |cx| {
+        self.0.run("resume a crawl", |cx| {
             if crawl_allowance(cx, key)? == 0 {
                 crawl_rows::known_crawl(cx, key)?.held = true;
                 return Ok(Vec::new());

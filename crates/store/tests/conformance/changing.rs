@@ -216,7 +216,7 @@ pub(crate) async fn a_cursor_of_another_store_is_refused(clients: &Clients) {
     assert_eq!(
         changes(store, &end, &filter_for_everything()).await.1,
         end,
-        "goes on"
+        "the reading continues behind the end"
     );
 }
 

@@ -111,7 +111,7 @@ impl Dispatcher {
             window_sites: self.plan.window_sites,
         };
         let core = Core::open(frontier, settings, Mappings::default(), now_ms);
-        self.core = Some(core.expect("it goes on"));
+        self.core = Some(core.expect("it continues"));
         let committed = self.commit(now_ms);
         assert!(committed.outgoing.is_empty(), "nobody is connected yet");
     }

@@ -10,7 +10,7 @@ pub enum StandbySabotage {
     EffectsPrecedeTheRecord,
     /// A record that is there already counts as the dispatcher's own, whatever its epoch.
     EpochsAreNotCompared,
-    /// A dispatcher that has not renewed its lease goes on.
+    /// A dispatcher that has not renewed its lease continues.
     TenuresDoNotEnd,
     /// A tenure counts from when the answer to a renewal came, not from when the renewal was sent.
     TenuresCountFromTheAnswer,

@@ -244,7 +244,7 @@ fn a_removed_watch_stops_and_its_records_stay() {
         2 * HOUR_MS + 1_000,
     );
     assert_eq!(world.runs(2 * HOUR_MS)[0]["how"], "stopped");
-    assert_eq!(world.tick(3 * HOUR_MS), [2], "numbers go on");
+    assert_eq!(world.tick(3 * HOUR_MS), [2], "numbers continue");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn lease_to_the_end(fixture: &mut Fixture, now_ms: i64) -> Vec<String> {
             None => {}
         }
     }
-    panic!("it goes on for ever: {ended:?}");
+    panic!("it continues for ever: {ended:?}");
 }
 
 #[test]
