@@ -21,7 +21,7 @@ fn guarded_fleet() -> Fleet {
 }
 
 /// The fields of a form for an action.
-fn fields<'a>(token: &'a str, crawl_id: &'a str) -> Vec<(&'static str, &'a str)> {
+fn action_form_fields<'a>(token: &'a str, crawl_id: &'a str) -> Vec<(&'static str, &'a str)> {
     vec![
         ("token", token),
         ("appid", APP),
@@ -86,31 +86,31 @@ fn foreign_pages_reach_nothing() {
     for (why, fields, headers, expected) in [
         (
             "a foreign origin",
-            fields(&token, "c"),
+            action_form_fields(&token, "c"),
             vec![("Origin", "http://evil.example")],
             403,
         ),
         (
             "a hidden origin",
-            fields(&token, "c"),
+            action_form_fields(&token, "c"),
             vec![("Origin", "null")],
             403,
         ),
         (
             "a foreign site",
-            fields(&token, "c"),
+            action_form_fields(&token, "c"),
             vec![("Sec-Fetch-Site", "cross-site")],
             403,
         ),
         (
             "no token",
-            fields("", "c"),
+            action_form_fields("", "c"),
             vec![("Origin", own.as_str())],
             403,
         ),
         (
             "another token",
-            fields("0123", "c"),
+            action_form_fields("0123", "c"),
             vec![("Origin", own.as_str())],
             403,
         ),
@@ -118,8 +118,13 @@ fn foreign_pages_reach_nothing() {
         let answer = visitor.post_with("/dashboard/do/pause", &fields, &headers);
         assert_eq!(answer.status, expected, "{why}: {}", answer.body);
     }
-    assert!(fleet.audit().iter().all(|line| line["action"] != "pause"));
-    let answer = visitor.post("/dashboard/do/pause", &fields(&token, "c"));
+    assert!(
+        fleet
+            .audit_log()
+            .iter()
+            .all(|line| line["action"] != "pause")
+    );
+    let answer = visitor.post("/dashboard/do/pause", &action_form_fields(&token, "c"));
     assert_eq!(answer.status, 303, "{}", answer.body);
     let long = "x".repeat(100_000);
     let answer = visitor.post(
@@ -175,7 +180,7 @@ fn only_visitors_with_a_token_see_anything() {
     assert!(page.body.contains("chief") && !page.body.contains(CHIEF));
 
     // A form of one session is useless in another.
-    let other = fleet.logged_in(CHIEF);
+    let other = fleet.log_in(CHIEF);
     let answer = other.post("/dashboard/logout", &[("token", &page.form_token())]);
     assert_eq!(answer.status, 403);
     let answer = visitor.post("/dashboard/logout", &[("token", &page.form_token())]);
@@ -194,8 +199,8 @@ fn only_visitors_with_a_token_see_anything() {
 #[test]
 fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
     let mut fleet = guarded_fleet();
-    let chief = fleet.logged_in(CHIEF);
-    let reader = fleet.logged_in(READER);
+    let chief = fleet.log_in(CHIEF);
+    let reader = fleet.log_in(READER);
     let guesser = fleet.visitor();
     let tries: Vec<u16> = (0..12)
         .map(|n| {
@@ -225,7 +230,7 @@ fn tokens_cannot_be_guessed_and_one_taken_off_the_list_is_shut_out_at_once() {
 fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     let fleet = guarded_fleet();
     fleet.feed_pages("a.example", "c", 300);
-    let [chief, reader, shop] = [CHIEF, READER, SHOP].map(|token| fleet.logged_in(token));
+    let [chief, reader, shop] = [CHIEF, READER, SHOP].map(|token| fleet.log_in(token));
     fleet.wait_until_listed(&chief, "c");
     let token_of = |visitor: &Visitor| visitor.get("/dashboard/").form_token();
 
@@ -249,25 +254,31 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     }
 
     for (visitor, name) in [(&reader, "reader"), (&shop, "shop")] {
-        let answer = visitor.post("/dashboard/do/pause", &fields(&token_of(visitor), "c"));
+        let answer = visitor.post(
+            "/dashboard/do/pause",
+            &action_form_fields(&token_of(visitor), "c"),
+        );
         let back = answer.header("location").expect("a way back").to_owned();
         let reported = visitor.get(&back).body;
         assert!(reported.contains("Nothing changed"), "{name}: {reported}");
         let refused = |line: &serde_json::Value| line["who"] == name && line["result"] == "refused";
         assert!(
-            fleet.audit().iter().any(refused),
+            fleet.audit_log().iter().any(refused),
             "{name}: {:?}",
-            fleet.audit()
+            fleet.audit_log()
         );
     }
 
-    let answer = chief.post("/dashboard/do/pause", &fields(&token_of(&chief), "c"));
+    let answer = chief.post(
+        "/dashboard/do/pause",
+        &action_form_fields(&token_of(&chief), "c"),
+    );
     let back = answer.header("location").expect("a way back").to_owned();
     assert!(back.starts_with("/dashboard/crawls?message="), "{back}");
     let reported = chief.get(&back).body;
     assert!(reported.contains("Crawl paused"), "{reported}");
     let paused = fleet.web.site("a.example").visits().len();
-    let audit = fleet.audit();
+    let audit = fleet.audit_log();
     let line = audit
         .iter()
         .rfind(|line| line["action"] == "pause" && line["who"] == "chief");
@@ -285,7 +296,10 @@ fn a_visitor_can_do_permitted_actions_and_the_audit_log_has_them() {
     assert!(page.contains("chief") && page.contains("pause"), "{page}");
 
     // The page now offers to resume.
-    let answer = chief.post("/dashboard/do/resume", &fields(&token_of(&chief), "c"));
+    let answer = chief.post(
+        "/dashboard/do/resume",
+        &action_form_fields(&token_of(&chief), "c"),
+    );
     assert_eq!(answer.status, 303);
     let site = fleet.web.site("a.example");
     wait_for("the crawl continues", || {
@@ -307,11 +321,11 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
     browser.press(&[ENTER]);
     browser.wait_until("it is refused", || browser.find("[role=alert]"));
     browser.fill(&browser.wait_for("#token"), CHIEF);
-    browser.click_at("button");
+    browser.wait_and_click("button");
     browser.wait_until("the visitor is in", || {
         (browser.address() == fleet.url("/dashboard/")).then_some(())
     });
-    let cookies = browser.command("Network.getAllCookies", json!({}));
+    let cookies = browser.run_devtools_command("Network.getAllCookies", json!({}));
     let cookie = &cookies["cookies"][0];
     let protected = ["secure", "httpOnly"].map(|key| cookie[key].clone());
     assert_eq!(protected, [true, true], "{cookie}");
@@ -321,7 +335,7 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
         browser.open(&fleet.url("/dashboard/crawls"));
         browser.find("form[action='/dashboard/do/pause'] button")
     });
-    browser.click_at("form[action='/dashboard/do/pause'] button");
+    browser.wait_and_click("form[action='/dashboard/do/pause'] button");
     browser.wait_until("it is reported", || {
         browser.page_text().contains("Crawl paused").then_some(())
     });
@@ -330,7 +344,7 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
     let site = fleet.web.site("a.example");
     let paused = site.visits().len();
     assert!(paused < 1_000);
-    browser.click_at("form[action='/dashboard/do/resume'] button");
+    browser.wait_and_click("form[action='/dashboard/do/resume'] button");
     wait_for("the crawl continues", || {
         (site.visits().len() > paused + 3).then_some(())
     });
@@ -343,7 +357,7 @@ fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
         "{}",
         browser.page_text()
     );
-    browser.click_at("form[action='/dashboard/logout'] button");
+    browser.wait_and_click("form[action='/dashboard/logout'] button");
     browser.wait_until("the visitor is out", || {
         (browser.address() == fleet.url("/dashboard/login")).then_some(())
     });

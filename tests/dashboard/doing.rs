@@ -9,13 +9,13 @@ use webfill_test_needs::needs;
 use webfill_tests::site::page;
 
 use crate::fleet::{APP, wait_for};
-use crate::http::encoded;
+use crate::http::percent_encode;
 use crate::scene::{BLOCKS, CRAWL, LONG_CRAWL, LONG_SITE, Scene, WATCH};
 
 /// Sends the form of a field, and waits for the page after it.
-fn send(browser: &Browser, field: &str) {
+fn submit_form(browser: &Browser, field: &str) {
     forget_messages(browser);
-    browser.click_at(&format!("form:has({field}) button"));
+    browser.wait_and_click(&format!("form:has({field}) button"));
     browser.wait_for("main .message");
 }
 
@@ -26,7 +26,7 @@ fn forget_messages(browser: &Browser) {
 }
 
 /// Clicks the button with this label, and waits until the next page reports the result.
-fn click(browser: &Browser, label: &str) -> String {
+fn click_and_read_message(browser: &Browser, label: &str) -> String {
     let find = "const all = [...document.querySelectorAll('main button, main summary')];
         const one = all.find(one => one.textContent.trim().startsWith(arguments[0]));
         one?.click();
@@ -43,7 +43,7 @@ fn click(browser: &Browser, label: &str) -> String {
 /// Checks that the audit log contains the action, and that the dashboard performed it.
 fn assert_audited(scene: &Scene, action: &str) {
     wait_for("the audit log has it", || {
-        let audit = scene.fleet.audit();
+        let audit = scene.fleet.audit_log();
         let line = audit.iter().rfind(|line| line["action"] == action)?;
         assert_eq!(line["by"], "dashboard", "{line}");
         Some(())
@@ -55,19 +55,19 @@ fn assert_audited(scene: &Scene, action: &str) {
 fn clicks_take_effect() {
     let scene = Scene::new();
     let browser = Browser::start();
-    pauses_and_goes_on(&scene, &browser);
+    check_pause_and_resume(&scene, &browser);
     check_retry(&scene, &browser);
     check_site_rules(&scene, &browser);
-    wakes_a_site(&scene, &browser);
-    runs_a_watch(&scene, &browser);
+    check_wake(&scene, &browser);
+    check_run_watch(&scene, &browser);
     check_stop(&scene, &browser);
 }
 
-fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
+fn check_pause_and_resume(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site(LONG_SITE);
-    let path = format!("/dashboard/crawl/{APP}/{}", encoded(LONG_CRAWL));
+    let path = format!("/dashboard/crawl/{APP}/{}", percent_encode(LONG_CRAWL));
     browser.open(&scene.fleet.url(&path));
-    click(browser, "Pause");
+    click_and_read_message(browser, "Pause");
     assert_audited(scene, "pause");
     assert!(
         browser.page_text().contains("it is paused"),
@@ -75,7 +75,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
         browser.page_text()
     );
     let so_far = site.visits().len();
-    click(browser, "Resume");
+    click_and_read_message(browser, "Resume");
     assert_audited(scene, "resume");
     wait_for("the crawl continues", || {
         (site.visits().len() > so_far + 2).then_some(())
@@ -88,11 +88,11 @@ fn check_retry(scene: &Scene, browser: &Browser) {
     site.serve("/1", page("Doch da"));
     let so_far = |path: &str| site.visits().for_path(path).len();
     let (first, second) = (so_far("/1"), so_far("/2"));
-    let path = format!("/dashboard/crawl/{APP}/{}", encoded(CRAWL));
+    let path = format!("/dashboard/crawl/{APP}/{}", percent_encode(CRAWL));
     browser.open(&scene.fleet.url(&path));
-    browser.click_at("a[href*='outcome=http_error']");
+    browser.wait_and_click("a[href*='outcome=http_error']");
     browser.wait_for("select#outcome");
-    click(browser, "Retry all with http_error");
+    click_and_read_message(browser, "Retry all with http_error");
     assert_audited(scene, "retry");
     wait_for("they are requested again", || {
         (so_far("/1") > first && so_far("/2") > second).then_some(())
@@ -108,60 +108,61 @@ fn check_site_rules(scene: &Scene, browser: &Browser) {
     browser.open(&scene.fleet.url("/dashboard/site/l%C3%A4uft.example"));
     let delay = browser.wait_for("#delay");
     browser.fill(&delay, "2.5");
-    send(browser, "#delay");
+    submit_form(browser, "#delay");
     assert_audited(scene, "site");
     let rule = |member: &str| {
-        scene.ask(json!({"action": "site", "site": "läuft.example"}))[member].clone()
+        scene.run_action(json!({"action": "site", "site": "läuft.example"}))[member].clone()
     };
     assert_eq!(rule("delay"), 2.5);
-    click(browser, "Remove the delay");
+    click_and_read_message(browser, "Remove the delay");
     assert_eq!(rule("delay"), json!(null));
-    send(browser, "#block");
+    submit_form(browser, "#block");
     wait_for("it is blocked", || rule("block_until").as_f64());
     assert_eq!(rule("state"), "backing_off");
-    click(browser, "Allow requests");
+    click_and_read_message(browser, "Allow requests");
     assert_eq!(rule("block_until"), json!(null));
 }
 
-fn wakes_a_site(scene: &Scene, browser: &Browser) {
+fn check_wake(scene: &Scene, browser: &Browser) {
     scene.refuses.store(false, Ordering::SeqCst);
     let site = scene.fleet.web.site(BLOCKS);
     let so_far = site.visits().len();
     browser.open(&scene.fleet.url(&format!("/dashboard/site/{BLOCKS}")));
-    click(browser, "Wake");
+    click_and_read_message(browser, "Wake");
     wait_for("it is asked again", || {
         (site.visits().len() > so_far).then_some(())
     });
     wait_for("it is open", || {
-        let answer = scene.ask(json!({"action": "site", "site": BLOCKS}));
+        let answer = scene.run_action(json!({"action": "site", "site": BLOCKS}));
         (answer["state"] == "open").then_some(())
     });
 }
 
-fn runs_a_watch(scene: &Scene, browser: &Browser) {
+fn check_run_watch(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("preise.example");
     let so_far = site.visits().len();
     browser.open(&scene.fleet.url(&format!("/dashboard/watch/{WATCH}")));
-    click(browser, "Run now");
+    click_and_read_message(browser, "Run now");
     assert_audited(scene, "watch_run");
     wait_for("its pages are asked for", || {
         (site.visits().len() >= so_far + 3).then_some(())
     });
-    let state = || scene.ask(json!({"action": "watch_show", "name": WATCH}))["state"].clone();
-    click(browser, "Pause");
+    let state =
+        || scene.run_action(json!({"action": "watch_show", "name": WATCH}))["state"].clone();
+    click_and_read_message(browser, "Pause");
     assert_audited(scene, "watch_pause");
     wait_for("it is paused", || (state() == "paused").then_some(()));
     browser.reload();
-    click(browser, "Resume");
+    click_and_read_message(browser, "Resume");
     assert_audited(scene, "watch_resume");
     assert_eq!(state(), "waiting");
 }
 
 fn check_stop(scene: &Scene, browser: &Browser) {
-    let path = format!("/dashboard/crawl/{APP}/{}", encoded(LONG_CRAWL));
+    let path = format!("/dashboard/crawl/{APP}/{}", percent_encode(LONG_CRAWL));
     browser.open(&scene.fleet.url(&path));
-    browser.click_at(".ask summary");
-    click(browser, "Stop crawl");
+    browser.wait_and_click(".ask summary");
+    click_and_read_message(browser, "Stop crawl");
     assert_audited(scene, "stop");
     let text = browser.page_text();
     assert!(text.contains("stopped"), "{text}");

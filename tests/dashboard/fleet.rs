@@ -98,7 +98,7 @@ impl Fleet {
     }
 
     /// Sets a setting for processes started from now on, as an environment variable without its prefix.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set_setting(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("WEBFILL_{name}"), value.to_owned()));
     }
@@ -113,7 +113,7 @@ impl Fleet {
     }
 
     /// The answer of the control socket.
-    pub(crate) fn ask(&self, action: &Value) -> Value {
+    pub(crate) fn run_action(&self, action: &Value) -> Value {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
         socket
@@ -139,10 +139,10 @@ impl Fleet {
 
     pub(crate) fn start_dispatcher(&mut self) {
         let mut run = self
-            .run_of_role("dispatcher")
+            .role_command("dispatcher")
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))
-            .args(["--http", &self.place()]);
+            .args(["--http", &self.address()]);
         if let Some(tokens) = &self.tokens {
             run = run.env("WEBFILL_DISPATCHER_HTTP_TOKENS", tokens);
         }
@@ -166,7 +166,7 @@ impl Fleet {
             .collect();
         let endpoint = format!("tcp://{}:5555", self.host);
         let mut running = self
-            .run_of_role("supervisor")
+            .role_command("supervisor")
             .args(["--dispatcher", &endpoint, "--id", "one", "--workers", "1"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
             .start();
@@ -174,7 +174,7 @@ impl Fleet {
         self.supervisor = Some(running);
     }
 
-    fn run_of_role(&self, role: &str) -> Run {
+    fn role_command(&self, role: &str) -> Run {
         let run = Run::new([role, "--store", &self.store_uri(), "--state"])
             .arg(self.work.path(&format!("state/{role}")))
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
@@ -202,21 +202,21 @@ impl Fleet {
     }
 
     /// `HOST:PORT` of the dashboard.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("{}:{HTTP}", self.host)
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}{path}", self.place())
+        format!("{scheme}://{}{path}", self.address())
     }
 
     pub(crate) fn visitor(&self) -> Visitor {
-        Visitor::of(&self.place())
+        Visitor::of(&self.address())
     }
 
     /// A visitor that has logged in.
-    pub(crate) fn logged_in(&self, token: &str) -> Visitor {
+    pub(crate) fn log_in(&self, token: &str) -> Visitor {
         let mut visitor = self.visitor();
         let answer = visitor.post("/dashboard/login", &[("token", token)]);
         assert_eq!(answer.status, 303, "{}", answer.body);
@@ -277,7 +277,7 @@ impl Fleet {
     }
 
     /// The audit log so far.
-    pub(crate) fn audit(&self) -> Vec<Value> {
+    pub(crate) fn audit_log(&self) -> Vec<Value> {
         let log = self.work.path("state/dispatcher/logs/audit.log");
         let text = fs::read_to_string(log).unwrap_or_default();
         let lines = text

@@ -75,7 +75,7 @@ impl Visitor {
     ) -> Answer {
         let body: Vec<String> = fields
             .iter()
-            .map(|(key, value)| format!("{key}={}", encoded(value)))
+            .map(|(key, value)| format!("{key}={}", percent_encode(value)))
             .collect();
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
         self.send("POST", path, &[&[kind], headers].concat(), &body.join("&"))
@@ -116,7 +116,7 @@ impl Visitor {
     }
 
     /// Sends a request without reading the answer.
-    pub(crate) fn open(&self, path: &str) -> TcpStream {
+    pub(crate) fn open_stream(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.place).expect("the dashboard listens");
         stream.set_read_timeout(Some(WAIT)).expect("a time limit");
         let cookie = self.cookie.as_deref().unwrap_or("other=1");
@@ -130,7 +130,7 @@ impl Visitor {
 
     /// Opens a stream of events, and passes the text so far to `read` until that returns a value.
     pub(crate) fn listen<T>(&self, path: &str, mut read: impl FnMut(&str) -> Option<T>) -> T {
-        let mut stream = self.open(path);
+        let mut stream = self.open_stream(path);
         let mut text = String::new();
         let mut piece = [0; 65_536];
         loop {
@@ -144,7 +144,7 @@ impl Visitor {
     }
 }
 
-pub(crate) fn encoded(text: &str) -> String {
+pub(crate) fn percent_encode(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
             char::from(byte).to_string()

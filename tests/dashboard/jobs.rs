@@ -17,22 +17,22 @@ fn people_find_out_by_keys_why_a_record_is_incomplete() {
     browser.set_size(1440, 900);
     browser.open(&scene.fleet.url("/dashboard/"));
     let by = Keyboard::new(&browser);
-    by.enter("Data");
+    by.tab_to_and_enter("Data");
     by.wait_for_page("Records");
     by.skip_to_content();
-    by.enter(DATASET);
+    by.tab_to_and_enter(DATASET);
     by.wait_for_page("Records of");
     by.skip_to_content();
     by.tab_to("Id begins with");
     by.type_text("nirgends");
-    by.step(&[webfill_test_browser::ENTER]);
+    by.press_as_step(&[webfill_test_browser::ENTER]);
     browser.wait_until("the list is searched", || {
         browser.address().contains("id=nirgends").then_some(())
     });
     by.skip_to_content();
-    by.enter("nirgends");
+    by.tab_to_and_enter("nirgends");
     browser.wait_for("#missing");
-    by.report("find why a record is incomplete");
+    by.print_report("find why a record is incomplete");
     let stored = Stored::open(&scene.fleet.work.path("store.db"));
     let outcome = stored.query_texts("SELECT outcome FROM pages WHERE url LIKE '%/fort'");
     let text = browser.page_text();
@@ -56,7 +56,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
     });
     let by = Keyboard::new(&browser);
     by.skip_to_content();
-    by.enter(&format!("{APP} / {LONG_CRAWL}"));
+    by.tab_to_and_enter(&format!("{APP} / {LONG_CRAWL}"));
     by.wait_for_page(LONG_CRAWL);
     // The first line names the only site.
     browser.wait_until("the reason", || {
@@ -64,9 +64,9 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
         said.contains(LONG_SITE).then_some(())
     });
     by.skip_to_content();
-    by.enter(LONG_SITE);
+    by.tab_to_and_enter(LONG_SITE);
     by.wait_for_page(LONG_SITE);
-    by.report("see why a crawl is slow");
+    by.print_report("see why a crawl is slow");
     let shown = format!("{} s", DELAY.as_secs_f64());
     browser.wait_until("the pace of the site", || {
         browser.reload();

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use webfill_test_browser::Browser;
-use webfill_test_browser::looks::{Tables, judge};
+use webfill_test_browser::looks::{Tables, check_and_screenshot};
 use webfill_test_needs::needs;
 
 use crate::fleet::{APP, Fleet};
@@ -18,30 +18,30 @@ const PARTS: usize = 3;
 #[needs(chromedriver, axe)]
 #[test]
 fn every_place_is_shown_whole_to_everybody() {
-    judge_views(0);
+    check_views(0);
 }
 
 #[needs(chromedriver, axe)]
 #[test]
 fn every_place_is_shown_whole_to_everybody_second_part() {
-    judge_views(1);
+    check_views(1);
 }
 
 #[needs(chromedriver, axe)]
 #[test]
 fn every_place_is_shown_whole_to_everybody_third_part() {
-    judge_views(2);
+    check_views(2);
 }
 
-fn judge_views(part: usize) {
+fn check_views(part: usize) {
     let scene = Scene::new();
     let browser = Browser::start();
-    browser.set_zone("Europe/Berlin");
+    browser.set_time_zone("Europe/Berlin");
     let own = scene.fleet.url("/");
-    for (name, path) in places(&scene).into_iter().skip(part).step_by(PARTS) {
+    for (name, path) in view_paths(&scene).into_iter().skip(part).step_by(PARTS) {
         browser.open(&scene.fleet.url(&path));
-        judge_page(&browser, &path);
-        judge_on_all_screens(&browser, &format!("place-{name}"));
+        check_page(&browser, &path);
+        check_on_all_screens(&browser, &format!("place-{name}"));
     }
     for url in browser.requested_urls() {
         assert!(
@@ -52,19 +52,19 @@ fn judge_views(part: usize) {
 }
 
 /// Checks that everyone can use the open page, on each screen. Keeps pictures.
-pub(crate) fn judge_on_all_screens(browser: &Browser, name: &str) {
-    judge(browser, name, Tables::Fit);
+pub(crate) fn check_on_all_screens(browser: &Browser, name: &str) {
+    check_and_screenshot(browser, name, Tables::Fit);
 }
 
 /// Checks the mapping editor in the same way. Its results may scroll sideways, because they have the user's own
 /// columns.
-pub(crate) fn judge_editor(browser: &Browser, name: &str) {
-    judge(browser, name, Tables::Scroll);
+pub(crate) fn check_editor(browser: &Browser, name: &str) {
+    check_and_screenshot(browser, name, Tables::Scroll);
 }
 
 /// Every view, with a name for its picture.
-fn places(scene: &Scene) -> Vec<(&'static str, String)> {
-    let part = |text: &str| crate::http::encoded(text);
+fn view_paths(scene: &Scene) -> Vec<(&'static str, String)> {
+    let part = |text: &str| crate::http::percent_encode(text);
     let crawl = |id: &str| format!("/dashboard/crawl/{APP}/{}", part(id));
     let record = |id: &str| format!("/dashboard/record/{DATASET}/{}", part(id));
     let page = |site: &str, sql: &str| page_path(&scene.fleet, site, sql);
@@ -142,12 +142,12 @@ pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     let id = ids
         .first()
         .unwrap_or_else(|| panic!("no page of {site} where {sql}"));
-    let parts: Vec<String> = id.split('/').map(crate::http::encoded).collect();
+    let parts: Vec<String> = id.split('/').map(crate::http::percent_encode).collect();
     format!("/dashboard/page/{}", parts.join("/"))
 }
 
 /// Checks that apply to a page at any size.
-fn judge_page(browser: &Browser, path: &str) {
+fn check_page(browser: &Browser, path: &str) {
     assert_eq!(
         browser.find_all("h1").len(),
         1,

@@ -9,7 +9,7 @@ use webfill_tests::site::{page, status};
 use crate::fleet::{APP, Fleet, wait_for};
 use crate::http::Visitor;
 
-fn shown(visitor: &Visitor, path: &str) -> String {
+fn get_decoded_page(visitor: &Visitor, path: &str) -> String {
     let answer = visitor.get(path);
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
     // Decoded as in a browser.
@@ -18,14 +18,14 @@ fn shown(visitor: &Visitor, path: &str) -> String {
 
 /// Checks that a page contains all of these texts.
 fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
-    let body = shown(visitor, path);
+    let body = get_decoded_page(visitor, path);
     for text in texts {
         assert!(body.contains(text), "{path} does not say {text}: {body}");
     }
 }
 
 /// The first path on a page with this beginning.
-fn path_on(body: &str, begin: &str) -> String {
+fn find_path_on_page(body: &str, begin: &str) -> String {
     let (_, rest) = body
         .split_once(&format!("href=\"{begin}"))
         .unwrap_or_else(|| panic!("no link to {begin}: {body}"));
@@ -54,11 +54,11 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     fleet.crawl_records("members", "people", &records);
     let visitor = fleet.visitor();
     wait_for("all pages are stored", || {
-        let crawl = shown(&visitor, &format!("/dashboard/crawl/{APP}/monday"));
+        let crawl = get_decoded_page(&visitor, &format!("/dashboard/crawl/{APP}/monday"));
         (crawl.contains("finished") && crawl.contains(">60 ended</a>")).then_some(())
     });
     wait_for("the overview counts the records", || {
-        let snapshot = shown(&visitor, "/dashboard/");
+        let snapshot = get_decoded_page(&visitor, "/dashboard/");
         let resolved = "<dd id=\"resolved\">1</dd>";
         (snapshot.contains(resolved) && snapshot.contains("Exhausted</a></dt><dd>1</dd>"))
             .then_some(())
@@ -72,18 +72,19 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     let failed = format!("/dashboard/crawl/{APP}/members/pages?outcome=http_error");
     assert_says(&visitor, &failed, &["members.example/gone"]);
     assert_says(&visitor, "/dashboard/site/a.example/pages", &["a.example/"]);
-    let pages = shown(&visitor, &format!("/dashboard/crawl/{APP}/monday/pages"));
+    let pages = get_decoded_page(&visitor, &format!("/dashboard/crawl/{APP}/monday/pages"));
     assert!(
         pages.contains("Next page"),
         "50 of 60 are on the first page"
     );
     assert_says(
         &visitor,
-        &path_on(&pages, "/dashboard/page/"),
+        &find_path_on_page(&pages, "/dashboard/page/"),
         &["a.example", "ok"],
     );
-    let page_of_ada = shown(&visitor, "/dashboard/site/members.example/pages?outcome=ok");
-    let page_of_ada = path_on(&page_of_ada, "/dashboard/page/");
+    let page_of_ada =
+        get_decoded_page(&visitor, "/dashboard/site/members.example/pages?outcome=ok");
+    let page_of_ada = find_path_on_page(&page_of_ada, "/dashboard/page/");
     assert_says(&visitor, &page_of_ada, &["Ada Lovelace"]);
     assert_says(&visitor, &format!("{page_of_ada}/body"), &["Ada Lovelace"]);
 
@@ -99,7 +100,7 @@ fn data_in_mongodb_are_shown_from_the_overview_to_a_record() {
     assert_says(&visitor, "/dashboard/record/people/none", &open);
     let found = format!(
         "/dashboard/find?url={}",
-        crate::http::encoded(&members.url("/ada"))
+        crate::http::percent_encode(&members.url("/ada"))
     );
     assert_says(&visitor, &found, &["members"]);
     assert_says(&visitor, "/dashboard/mappings", &["profile"]);

@@ -49,7 +49,7 @@ fn a_crawl_whose_process_was_killed_is_not_shown_as_running() {
 }
 
 /// The content of the snapshot events in a stream.
-fn snapshots(text: &str) -> Vec<(u64, Value)> {
+fn parse_snapshots(text: &str) -> Vec<(u64, Value)> {
     let events = text
         .split("\n\n")
         .filter(|event| event.contains("event: snapshot"));
@@ -76,7 +76,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
     fleet.feed_pages("a.example", "monday", 60);
     let visitor = fleet.visitor();
     let reported = visitor.listen("/dashboard/live", |text| {
-        let mut snapshots = snapshots(text);
+        let mut snapshots = parse_snapshots(text);
         snapshots.retain(|(_, snapshot)| shows(snapshot, "testapp / monday"));
         (snapshots.len() >= 3).then_some(snapshots)
     });
@@ -96,7 +96,9 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
         assert!(!html.contains("<script"), "{html}");
     }
     // A visitor that comes later, or again, gets everything immediately.
-    let again = visitor.listen("/dashboard/live", |text| snapshots(text).into_iter().next());
+    let again = visitor.listen("/dashboard/live", |text| {
+        parse_snapshots(text).into_iter().next()
+    });
     assert!(
         again.1["html"]
             .as_str()
@@ -109,7 +111,9 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
 fn few_listen_at_once_and_places_become_free() {
     let fleet = Fleet::start();
     let visitor = fleet.visitor();
-    let listening: Vec<_> = (0..24).map(|_| visitor.open("/dashboard/live")).collect();
+    let listening: Vec<_> = (0..24)
+        .map(|_| visitor.open_stream("/dashboard/live"))
+        .collect();
     wait_for("no place is left", || {
         (visitor.get("/dashboard/live").status == 503).then_some(())
     });
@@ -164,7 +168,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     let mut fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 300);
     let browser = Browser::start();
-    browser.set_zone("Asia/Tokyo");
+    browser.set_time_zone("Asia/Tokyo");
     browser.open(&fleet.url("/"));
     assert_eq!(browser.address(), fleet.url("/dashboard/"));
     let pages = || {
@@ -268,7 +272,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
         let is_part = (again_from - from).abs() < part * 20.0 && again_to < to - 1.0;
         is_part.then_some(())
     });
-    browser.click_at("#unzoom");
+    browser.wait_and_click("#unzoom");
     browser.wait_until("the whole span", || {
         let [from, to] = shown_span(&browser);
         (to - from >= whole[1] - whole[0]).then_some(())

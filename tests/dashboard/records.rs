@@ -13,8 +13,8 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{page, status};
 
 use crate::fleet::Fleet;
-use crate::http::{Visitor, encoded};
-use crate::looks::judge_on_all_screens;
+use crate::http::{Visitor, percent_encode};
+use crate::looks::check_on_all_screens;
 use crate::scene::HOSTILE;
 
 const GRID: &str = "/dashboard/records?dataset=people";
@@ -34,7 +34,7 @@ impl Records {
         }
         serve(&fleet);
         crawl(&fleet, "first");
-        let (dashboard, visitor) = dashboard(&fleet);
+        let (dashboard, visitor) = start_dashboard(&fleet);
         Records {
             fleet,
             dashboard,
@@ -49,7 +49,7 @@ impl Records {
     }
 
     /// The ids that a list shows, page by page.
-    fn ids(&self, query: &str) -> Vec<String> {
+    fn listed_ids(&self, query: &str) -> Vec<String> {
         let (mut all, mut path) = (Vec::new(), format!("{GRID}{query}"));
         for _ in 0..60 {
             let body = self.get(&path);
@@ -67,7 +67,7 @@ impl Records {
         panic!("{query} continues for ever");
     }
 
-    fn audit(&self) -> Vec<Value> {
+    fn audit_log(&self) -> Vec<Value> {
         let log = self.fleet.work.path("state/alone/logs/dashboard-audit.log");
         let text = fs::read_to_string(log).unwrap_or_default();
         text.lines()
@@ -76,7 +76,7 @@ impl Records {
     }
 
     /// A record as it is exported.
-    fn stored(&self, id: &str) -> Value {
+    fn exported_record(&self, id: &str) -> Value {
         let export = Run::new(["export", "records", "--store", &self.fleet.store_uri()]);
         let lines = export.finish().expect_code(0).stdout;
         let mut records = lines
@@ -91,7 +91,7 @@ impl Records {
     }
 }
 
-fn dashboard(fleet: &Fleet) -> (Running, Visitor) {
+fn start_dashboard(fleet: &Fleet) -> (Running, Visitor) {
     let place = format!("{}:8097", fleet.host());
     let mut dashboard = Run::new(["dashboard", "--store", &fleet.store_uri()])
         .args(["--listen", &place, "--state"])
@@ -165,7 +165,7 @@ fn crawl(fleet: &Fleet, crawl: &str) {
 }
 
 /// The class of a cell on a page.
-fn state_of(body: &str, id: &str, column: &str) -> String {
+fn cell_class(body: &str, id: &str, column: &str) -> String {
     let heads = body.split("role=\"columnheader\"").skip(2);
     let at = heads
         .map(|head| {
@@ -186,7 +186,7 @@ fn state_of(body: &str, id: &str, column: &str) -> String {
     class.split(['"', ' ']).next().unwrap().to_owned()
 }
 
-fn judge_grid(records: &Records) {
+fn check_grid(records: &Records) {
     let body = records.get(GRID);
     for (id, column, state) in [
         ("a-filled", "name", "filled"),
@@ -200,43 +200,55 @@ fn judge_grid(records: &Records) {
         ("i-without", "name", "kept"),
         ("z00", "age", "given"),
     ] {
-        assert_eq!(state_of(&body, id, column), state, "{column} of {id}");
+        assert_eq!(cell_class(&body, id, column), state, "{column} of {id}");
     }
     assert!(
         !body.contains("<b>feindlich") && !body.contains("<img src=x"),
         "{body}"
     );
     // Page by page, each record once, in the order of ids.
-    let all = records.ids("");
+    let all = records.listed_ids("");
     assert_eq!(all.len(), 69);
     assert!(all.is_sorted());
-    assert_eq!(records.ids("&from=z50"), all[59..]);
-    assert_eq!(records.ids("&id=z1").len(), 10);
-    assert_eq!(records.ids("&state=page%20unreachable"), ["c-lost"]);
+    assert_eq!(records.listed_ids("&from=z50"), all[59..]);
+    assert_eq!(records.listed_ids("&id=z1").len(), 10);
+    assert_eq!(records.listed_ids("&state=page%20unreachable"), ["c-lost"]);
     assert_eq!(
-        records.ids("&state=not%20on%20the%20page&column=location"),
+        records.listed_ids("&state=not%20on%20the%20page&column=location"),
         ["d-nothing"]
     );
-    assert_eq!(records.ids("&state=known"), ["f-same"]);
-    assert_eq!(records.ids("&site=closed.example"), ["e-robots"]);
-    assert_eq!(records.ids("&records=open&site=people.example").len(), 3);
-    assert_eq!(records.ids("&state=open").len(), 4, "as links name it");
-    assert_eq!(records.ids("&state=filled&column=age"), [""; 0]);
+    assert_eq!(records.listed_ids("&state=known"), ["f-same"]);
+    assert_eq!(records.listed_ids("&site=closed.example"), ["e-robots"]);
+    assert_eq!(
+        records
+            .listed_ids("&records=open&site=people.example")
+            .len(),
+        3
+    );
+    assert_eq!(
+        records.listed_ids("&state=open").len(),
+        4,
+        "as links name it"
+    );
+    assert_eq!(records.listed_ids("&state=filled&column=age"), [""; 0]);
     // Numbers are sorted as numbers, and records without one come last.
-    let by_age = records.ids("&sort=age");
+    let by_age = records.listed_ids("&sort=age");
     assert_eq!((by_age.len(), &*by_age[0]), (69, "z00"));
     assert!(
         by_age[61..].iter().all(|id| !id.starts_with('z')),
         "{by_age:?}"
     );
-    let last = records.ids("&sort=age&order=desc&id=z");
+    let last = records.listed_ids("&sort=age&order=desc&id=z");
     assert_eq!(
         last.iter().rev().collect::<Vec<_>>(),
-        records.ids("&sort=age&id=z").iter().collect::<Vec<_>>()
+        records
+            .listed_ids("&sort=age&id=z")
+            .iter()
+            .collect::<Vec<_>>()
     );
 }
 
-fn judge_files(records: &Records) {
+fn check_downloads(records: &Records) {
     let file = |ending: &str, query: &str| {
         let path = format!("/dashboard/records.{ending}?dataset=people{query}");
         let answer = records.visitor.get(&path);
@@ -278,8 +290,8 @@ fn judge_files(records: &Records) {
 #[test]
 fn records_are_a_grid_with_states_filters_orders_and_files() {
     let records = Records::new(None);
-    judge_grid(&records);
-    judge_files(&records);
+    check_grid(&records);
+    check_downloads(&records);
     records.finish();
 }
 
@@ -288,9 +300,9 @@ fn records_are_a_grid_with_states_filters_orders_and_files() {
 fn records_in_mongodb_are_the_same_grid() {
     let database = fresh_database();
     let records = Records::new(Some(database.uri()));
-    judge_grid(&records);
-    judge_files(&records);
-    judge_decisions(&records);
+    check_grid(&records);
+    check_downloads(&records);
+    check_decisions(&records);
     records.finish();
 }
 
@@ -298,8 +310,8 @@ fn records_in_mongodb_are_the_same_grid() {
 fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> String {
     let path = format!(
         "/dashboard/record/people/{}/cell?field={}",
-        encoded(id),
-        encoded(field)
+        percent_encode(id),
+        percent_encode(field)
     );
     let shown = records.visitor.get(&path);
     let (_, version) = shown.body.split_once("name=\"version\" value=\"").unwrap();
@@ -311,7 +323,7 @@ fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> 
     records.get(&path)
 }
 
-fn judge_decisions(records: &Records) {
+fn check_decisions(records: &Records) {
     // What is accepted, typed and rejected outlives the next crawl of the same input.
     let other = decide(
         records,
@@ -332,7 +344,7 @@ fn judge_decisions(records: &Records) {
     decide(records, "a-filled", "name", &[("answer", "reject")]);
     let undone = decide(records, "a-filled", "name", &[("answer", "undo")]);
     assert!(undone.contains("data-current=\"Ada Lovelace\""), "{undone}");
-    let audit = records.audit();
+    let audit = records.audit_log();
     let answers: Vec<&str> = audit
         .iter()
         .filter_map(|line| line["answer"].as_str())
@@ -348,7 +360,7 @@ fn judge_decisions(records: &Records) {
     );
     assert_eq!(audit[1]["value"], "By hand");
     crawl(&records.fleet, "second");
-    let stored = |id: &str| records.stored(id);
+    let stored = |id: &str| records.exported_record(id);
     assert_eq!(stored("b-other")["fields"]["name"], "Grace Hopper");
     assert_eq!(
         stored("b-other")["sources"]["name"]["url"],
@@ -362,14 +374,14 @@ fn judge_decisions(records: &Records) {
     assert_eq!(stored("a-filled")["missing"], json!(["location"]));
     assert_eq!(stored("g-wrong")["fields"]["name"], "Ada Lovelace");
     let body = records.get(GRID);
-    assert_eq!(state_of(&body, "a-filled", "location"), "refused");
-    assert_eq!(state_of(&body, "b-other", "name"), "filled");
+    assert_eq!(cell_class(&body, "a-filled", "location"), "refused");
+    assert_eq!(cell_class(&body, "b-other", "name"), "filled");
 }
 
 #[test]
 fn decisions_about_records_are_kept_audited_and_outlive_the_next_crawl() {
     let records = Records::new(None);
-    judge_decisions(&records);
+    check_decisions(&records);
     // An answer has no effect if the record has changed since it was shown.
     let path = "/dashboard/record/people/b-other/cell?field=name";
     let token = records.visitor.get(path).form_token();
@@ -379,11 +391,11 @@ fn decisions_about_records_are_kept_audited_and_outlive_the_next_crawl() {
         ("version", "0"),
         ("answer", "reject"),
     ];
-    let before = records.stored("b-other");
+    let before = records.exported_record("b-other");
     assert_eq!(records.visitor.post(path, &stale).status, 303);
     let forged = [("field", "name"), ("version", "0"), ("answer", "reject")];
     assert_eq!(records.visitor.post(path, &forged).status, 403);
-    assert_eq!(records.stored("b-other"), before);
+    assert_eq!(records.exported_record("b-other"), before);
     records.finish();
 }
 
@@ -394,7 +406,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     let records = Records::new(None);
     let url = |path: &str| format!("http://{}{path}", records.visitor.place);
     let browser = Browser::start();
-    browser.set_zone("Europe/Berlin");
+    browser.set_time_zone("Europe/Berlin");
     browser.set_size(1440, 900);
     browser.open(&url(GRID));
     browser.wait_for("td[tabindex='0']");
@@ -430,12 +442,12 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     let filled = goto("a-filled", "name");
     assert_eq!(text("#pane mark"), "Ada Lovelace");
     assert!(text("#pane").contains("http://people.example/ada"));
-    judge_on_all_screens(&browser, "records-evidence");
+    check_on_all_screens(&browser, "records-evidence");
     browser.set_size(1440, 900);
     browser.press(&['a']);
     browser.wait_for(&format!("#{filled}.a-accepted"));
     assert_eq!(
-        records.stored("a-filled")["decisions"]["name"]["answer"],
+        records.exported_record("a-filled")["decisions"]["name"]["answer"],
         "accepted"
     );
     browser.press(&['u']);
@@ -458,16 +470,19 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     assert!(text(&format!("#{typed}")).contains("Typed <b>"));
     browser.press(&[escape]);
     assert!(browser.find("#pane[hidden]").is_some());
-    assert_eq!(records.stored("c-lost")["fields"]["location"], "Typed <b>");
+    assert_eq!(
+        records.exported_record("c-lost")["fields"]["location"],
+        "Typed <b>"
+    );
     assert!(
         browser.take_console().is_empty(),
         "{:?}",
         browser.take_console()
     );
-    judge_on_all_screens(&browser, "records-grid");
+    check_on_all_screens(&browser, "records-grid");
     // The page of a cell works without the grid.
     browser.open(&url("/dashboard/record/people/b-other/cell?field=name"));
-    judge_on_all_screens(&browser, "record-cell");
+    check_on_all_screens(&browser, "record-cell");
     records.finish();
 }
 
@@ -492,7 +507,7 @@ fn add_dataset(conn: &Connection, name: &str, count: u64) {
 }
 
 /// The shortest time that the page took in several attempts.
-fn shortest_time(records: &Visitor, path: &str) -> Duration {
+fn measure_shortest_time(records: &Visitor, path: &str) -> Duration {
     let attempt = |_| {
         let began = Instant::now();
         let answer = records.get(path);
@@ -515,7 +530,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         add_dataset(&conn, name, count);
     }
     drop(conn);
-    let (dashboard, visitor) = dashboard(&fleet);
+    let (dashboard, visitor) = start_dashboard(&fleet);
     let body = visitor.get("/dashboard/records").body;
     assert!(body.contains("many"), "{body}");
     let late = format!("&from=r{:08}", many - 60);
@@ -531,7 +546,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         let of = |name: &str| {
             let few = query.replace(&late, "&from=r00000240");
             let query = if name == "few" { &few } else { query };
-            shortest_time(
+            measure_shortest_time(
                 &visitor,
                 &format!("/dashboard/records?dataset={name}{query}"),
             )

@@ -43,24 +43,24 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new() -> Scene {
         let mut fleet = Fleet::unstarted();
-        fleet.set("BACKOFF_BLOCKED", "3600");
+        fleet.set_setting("BACKOFF_BLOCKED", "3600");
         let refuses = serve(&fleet);
         fleet.start_dispatcher();
         fleet.start_supervisor();
         let scene = Scene { fleet, refuses };
         scene.begin_watch();
         scene.crawl_records();
-        scene.feed();
+        scene.feed_crawls();
         scene.change_and_watch_again();
         scene
     }
 
     /// The fleet's answer to an action.
-    pub(crate) fn ask(&self, action: Value) -> Value {
-        self.fleet.ask(&action)
+    pub(crate) fn run_action(&self, action: Value) -> Value {
+        self.fleet.run_action(&action)
     }
 
-    fn feed(&self) {
+    fn feed_crawls(&self) {
         let site = self.fleet.web.site("vereine.example");
         let request = |url: String, crawl: &str| json!({"url": url, "appid": APP, "crawlid": crawl, "maxdepth": 1, "allowed_domains": ["vereine.example", BLOCKS, DEAD, SCRIPTED, CLOSED]});
         let mut requests: Vec<Value> = (0..12)
@@ -83,11 +83,11 @@ impl Scene {
         self.fleet.feed(&requests);
         self.fleet.feed_pages(LONG_SITE, LONG_CRAWL, 2_000);
         wait_for("the first crawl waits for nothing", || {
-            let info = self.ask(json!({"action": "info", "appid": APP, "crawlid": CRAWL}));
+            let info = self.run_action(json!({"action": "info", "appid": APP, "crawlid": CRAWL}));
             (info["state"] == "finished").then_some(())
         });
         wait_for("a site rests", || {
-            let sites = self.ask(json!({"action": "sites", "backing_off": true}));
+            let sites = self.run_action(json!({"action": "sites", "backing_off": true}));
             let mut listed = sites["sites"].as_array()?.iter();
             listed.any(|one| one["site"] == BLOCKS).then_some(())
         });
@@ -98,7 +98,7 @@ impl Scene {
         let urls: Vec<String> = (0..3).map(|n| site.url(&format!("/{n}"))).collect();
         let watch = json!({"name": WATCH, "app": APP, "urls": urls, "schedule": "0 3 1 1 *",
             "time_zone": "Europe/Berlin", "notify": [{"firehose": true, "about": ["changes", "runs"]}]});
-        let added = self.ask(json!({"action": "watch_add", "watch": watch}));
+        let added = self.run_action(json!({"action": "watch_add", "watch": watch}));
         assert_eq!(added["name"], WATCH, "{added}");
         self.run_watch(1);
     }
@@ -106,7 +106,7 @@ impl Scene {
     fn change_and_watch_again(&self) {
         let site = self.fleet.web.site("preise.example");
         let price = format!("{LONG} <b>kostet</b> {HOSTILE}");
-        site.serve("/0", page("Dampfer").field("name", &escaped(&price)));
+        site.serve("/0", page("Dampfer").field("name", &escape_html(&price)));
         self.run_watch(2);
         let store = self.fleet.work.path("store.db");
         wait_for("a change is stored", || {
@@ -116,9 +116,9 @@ impl Scene {
     }
 
     fn run_watch(&self, number: u64) {
-        self.ask(json!({"action": "watch_run", "name": WATCH}));
+        self.run_action(json!({"action": "watch_run", "name": WATCH}));
         wait_for("the watch has run", || {
-            let answer = self.ask(json!({"action": "watch_show", "name": WATCH}));
+            let answer = self.run_action(json!({"action": "watch_show", "name": WATCH}));
             let run = &answer["runs"][0];
             (run["run"] == number && !run["ended"].is_null()).then_some(())
         });
@@ -155,7 +155,7 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
         path => page(&format!("Verein {path}"))
             .field("name", LONG)
             .field("location", "Köln-Müngersdorf")
-            .field("email", &escaped(HOSTILE))
+            .field("email", &escape_html(HOSTILE))
             .mapped_link("/weiter")
             .mapped_link("http://fremd.example/")
             .mapped_link("/bild.jpg")
@@ -189,7 +189,7 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
             .field("location", "London"),
     );
     members.serve("/leer", page("Leer"));
-    members.serve("/feindlich", page("F").field("name", &escaped(HOSTILE)));
+    members.serve("/feindlich", page("F").field("name", &escape_html(HOSTILE)));
     members.serve("/fort", status(404));
     let prices = fleet.web.site("preise.example");
     for n in 0..3 {
@@ -202,7 +202,7 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
 }
 
 /// Escapes a text for an HTML page.
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -16,7 +16,7 @@ const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
 const REVIEW: &str = "/dashboard/table/books/review";
 
-fn visitor(place: &str, token: &str) -> Visitor {
+fn log_in(place: &str, token: &str) -> Visitor {
     let mut visitor = Visitor::of(place);
     let answer = visitor.post("/dashboard/login", &[("token", token)]);
     assert_eq!(answer.status, 303, "{}", answer.body);
@@ -59,13 +59,13 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
         let fields = [("token", &*token), ("key", "a"), ("answer", "accept")];
         visitor.post(REVIEW, &fields).status
     };
-    let reader = visitor(&place, READER);
+    let reader = log_in(&place, READER);
     let page = reader.get(REVIEW);
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains("1910"));
     assert_eq!(take(&reader), 403);
     // A table does not belong to a single application.
-    let shop = visitor(&place, SHOP);
+    let shop = log_in(&place, SHOP);
     let doubts = reader.get("/dashboard/doubts").body;
     assert!(
         doubts.contains("1910") && doubts.contains(REVIEW),
@@ -83,7 +83,7 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     }
     assert_eq!(take(&shop), 403);
     assert!(answers().is_empty());
-    let chief = visitor(&place, CHIEF);
+    let chief = log_in(&place, CHIEF);
     assert_eq!(take(&chief), 303);
     let answered = answers();
     assert_eq!(answered.len(), 1, "{answered:?}");

@@ -10,7 +10,7 @@ use crate::scene::{CRAWL, DATASET, RECORDS_CRAWL, Scene};
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
 /// The href of the first link with this label.
-fn link(body: &str, label: &str) -> Option<String> {
+fn find_link(body: &str, label: &str) -> Option<String> {
     let (before, _) = body.split_once(&format!(">{label}</a>"))?;
     let (_, tag) = before.rsplit_once("<a ")?;
     let (_, href) = tag.split_once("href=\"")?;
@@ -19,14 +19,14 @@ fn link(body: &str, label: &str) -> Option<String> {
 }
 
 /// All rows of a list, page by page.
-fn rows(visitor: &Visitor, path: &str) -> Vec<String> {
+fn load_all_rows(visitor: &Visitor, path: &str) -> Vec<String> {
     let (mut all, mut path) = (Vec::new(), path.to_owned());
     for _ in 0..50 {
         let answer = visitor.get(&path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         let heads = answer.body.split("scope=\"row\"").skip(1);
         all.extend(heads.map(|row| row.split("</th>").next().unwrap_or_default().to_owned()));
-        match link(&answer.body, "Next page") {
+        match find_link(&answer.body, "Next page") {
             Some(next) => path = next,
             None => return all,
         }
@@ -38,17 +38,17 @@ fn rows(visitor: &Visitor, path: &str) -> Vec<String> {
 fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
     let scene = Scene::new();
     let visitor = scene.fleet.visitor();
-    let records = rows(&visitor, &format!("/dashboard/records?dataset={DATASET}"));
+    let records = load_all_rows(&visitor, &format!("/dashboard/records?dataset={DATASET}"));
     assert_eq!(records.len(), 64);
-    let open = rows(
+    let open = load_all_rows(
         &visitor,
         &format!("/dashboard/records?dataset={DATASET}&state=open"),
     );
     assert_eq!(open.len(), 2, "{open:?}");
     let datasets = visitor.get("/dashboard/records").body;
-    let resolved = link(&datasets, "62").expect("a figure with a link");
-    assert_eq!(rows(&visitor, &resolved).len(), 62);
-    let by_id = rows(
+    let resolved = find_link(&datasets, "62").expect("a figure with a link");
+    assert_eq!(load_all_rows(&visitor, &resolved).len(), 62);
+    let by_id = load_all_rows(
         &visitor,
         &format!("/dashboard/records?dataset={DATASET}&id=m000"),
     );
@@ -57,11 +57,11 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
     let crawl = visitor
         .get(&format!(
             "/dashboard/crawl/{APP}/{}",
-            crate::http::encoded(CRAWL)
+            crate::http::percent_encode(CRAWL)
         ))
         .body;
-    let failed = link(&crawl, "http_error").expect("a figure with a link");
-    assert_eq!(rows(&visitor, &failed).len(), 3);
+    let failed = find_link(&crawl, "http_error").expect("a figure with a link");
+    assert_eq!(load_all_rows(&visitor, &failed).len(), 3);
     assert!(
         crawl.contains("out_of_domain") && crawl.contains("denied_extension"),
         "{crawl}"
@@ -88,7 +88,7 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
 }
 
 /// The links of the navigation with this label: address, text, `aria-current`.
-fn navigation(body: &str, label: &str) -> Vec<(String, String, Option<String>)> {
+fn navigation_links(body: &str, label: &str) -> Vec<(String, String, Option<String>)> {
     let start = format!("aria-label=\"{label}\">");
     let (_, rest) = body.split_once(&start).expect("a navigation");
     let (own, _) = rest.split_once("</nav>").expect("its end");
@@ -109,7 +109,7 @@ fn three_areas_lead_to_every_view() {
     let visitor = fleet.visitor();
     fleet.wait_until_listed(&visitor, "monday");
     let body = visitor.get("/dashboard/").body;
-    let areas = navigation(&body, "Areas");
+    let areas = navigation_links(&body, "Areas");
     let labels: Vec<&str> = areas.iter().map(|(_, label, _)| label.as_str()).collect();
     assert_eq!(labels, ["Overview", "Data", "Crawls", "System"]);
     assert_eq!(areas[0].2.as_deref(), Some("page"));
@@ -122,13 +122,13 @@ fn three_areas_lead_to_every_view() {
         ),
     ] {
         let (path, ..) = areas.iter().find(|(_, label, _)| label == area).unwrap();
-        let shown = navigation(&visitor.get(path).body, area);
+        let shown = navigation_links(&visitor.get(path).body, area);
         let labels: Vec<&str> = shown.iter().map(|(_, label, _)| label.as_str()).collect();
         assert_eq!(labels, views);
         for (path, label, _) in &shown {
             let answer = visitor.get(path);
             assert_eq!(answer.status, 200, "{label}: {}", answer.body);
-            let (.., current) = &navigation(&answer.body, area)
+            let (.., current) = &navigation_links(&answer.body, area)
                 .into_iter()
                 .find(|(_, other, _)| other == label)
                 .unwrap();
@@ -142,8 +142,11 @@ fn three_areas_lead_to_every_view() {
         "Runs".into(),
         Some("true".into()),
     );
-    assert_eq!(navigation(&body, "Crawls")[0], here);
-    assert_eq!(navigation(&body, "Areas")[2].2.as_deref(), Some("true"));
+    assert_eq!(navigation_links(&body, "Crawls")[0], here);
+    assert_eq!(
+        navigation_links(&body, "Areas")[2].2.as_deref(),
+        Some("true")
+    );
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn visitors_limited_to_applications_see_nothing_of_others() {
         (stored.query_number("SELECT count(*) FROM pages") == 5).then_some(())
     });
     let page = crate::looks::page_path(&fleet, "geheim.example", "outcome = 'ok'");
-    let shop = fleet.logged_in(SHOP);
+    let shop = fleet.log_in(SHOP);
     for (path, status) in [
         (format!("/dashboard/crawl/{APP}/verborgen"), 403),
         (format!("/dashboard/crawl/{APP}/verborgen/pages"), 403),
@@ -229,6 +232,6 @@ fn a_store_alone_is_shown_without_the_parts_of_a_fleet() {
             .contains("blocks.example")
     );
     assert_eq!(visitor.get("/dashboard/watches").status, 404);
-    let reported = scene.ask(json!({"action": "status"}));
+    let reported = scene.run_action(json!({"action": "status"}));
     assert_eq!(reported["action"], "status", "the fleet is as it was");
 }

@@ -15,7 +15,8 @@ use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same, fill_on_one_machine, gaps, oddities, rows, serve, table,
+    Oddities, SITES, assert_same_outputs, fill_on_one_machine, gap_count, oddities, rows, serve,
+    table,
 };
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -61,7 +62,7 @@ impl Fleet {
 
     /// Makes the keys of the dispatcher, of two machines and of a client, each in a folder of its own.
     fn make_keys(&self) {
-        self.keys(&["new", "dispatcher"], "keys");
+        self.run_keys_command(&["new", "dispatcher"], "keys");
         let members = [
             ("supervisor", "machine-0"),
             ("supervisor", "machine-1"),
@@ -69,7 +70,7 @@ impl Fleet {
         ];
         for (role, name) in members {
             let public = self.new_keys(role, name);
-            self.keys(&["add", role, name, &public], "keys");
+            self.run_keys_command(&["add", role, name, &public], "keys");
         }
     }
 
@@ -77,12 +78,12 @@ impl Fleet {
     fn new_keys(&self, role: &str, folder: &str) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
-        let public = self.keys(&["new", role, "--dispatcher-key", trusted], folder);
+        let public = self.run_keys_command(&["new", role, "--dispatcher-key", trusted], folder);
         public.trim().to_owned()
     }
 
     /// Runs `webfill keys ARGS...` on a folder. Returns its output.
-    fn keys(&self, args: &[&str], folder: &str) -> String {
+    fn run_keys_command(&self, args: &[&str], folder: &str) -> String {
         let run = Run::new(["keys"]).args(args).arg("--keys");
         run.arg(self.work.path(folder))
             .finish()
@@ -98,7 +99,7 @@ impl Fleet {
         }
     }
 
-    fn run_of_role(&self, role: &str, state: &str) -> Run {
+    fn role_command(&self, role: &str, state: &str) -> Run {
         Run::new([role, "--store", self.database.uri(), "--state"])
             .arg(self.work.path(state))
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
@@ -108,7 +109,7 @@ impl Fleet {
 
     fn start_dispatcher(&mut self) {
         let dispatcher = self
-            .run_of_role("dispatcher", "state/dispatcher")
+            .role_command("dispatcher", "state/dispatcher")
             .args(["--listen", &self.host, "--http", "off", "--mappings"])
             .arg(self.work.path("mappings"));
         let mut dispatcher = self.with_keys(dispatcher, "keys").start();
@@ -126,7 +127,7 @@ impl Fleet {
             .collect();
         let name = format!("machine-{number}");
         let supervisor = self
-            .run_of_role("supervisor", &format!("state/{name}"))
+            .role_command("supervisor", &format!("state/{name}"))
             .args(["--dispatcher", &self.endpoint(), "--id", &name])
             .args(["--workers", "2"])
             .env("WEBFILL_FETCH_RESOLVE", resolve.join(","));
@@ -137,7 +138,7 @@ impl Fleet {
         format!("tcp://{}:5555", self.host)
     }
 
-    fn fill(&self) -> Run {
+    fn fill_command(&self) -> Run {
         let run = Run::new(["fill", "books.csv", "--keep", "note", "--progress", "none"])
             .args([
                 "--dispatcher",
@@ -178,27 +179,27 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
     let fleet = Fleet::start(&oddities);
     fleet.work.write("books.csv", table(&wrong));
     for pages in [5, 60] {
-        let client = fleet.fill().start();
+        let client = fleet.fill_command().start();
         fleet.wait_for_pages(pages);
         client.signal(Signal::KILL);
         client.finish();
     }
-    let run = fleet.fill().finish().expect_code(0);
+    let run = fleet.fill_command().finish().expect_code(0);
     assert!(
         run.stdout.contains("at the fleet's delays"),
         "{}",
         run.stdout
     );
-    assert_same(&alone, &fleet.work);
+    assert_same_outputs(&alone, &fleet.work);
     let visits = fleet.web.visits();
     visits.assert_polite(DELAY);
     let counts = visits.pages().counts();
     assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
     // A second run has nothing to do.
     let before = fleet.web.visits().len();
-    fleet.fill().finish().expect_code(0);
+    fleet.fill_command().finish().expect_code(0);
     assert_eq!(fleet.web.visits().len(), before);
-    assert_same(&alone, &fleet.work);
+    assert_same_outputs(&alone, &fleet.work);
 }
 
 #[needs(mongod)]
@@ -208,7 +209,7 @@ fn what_dies_in_the_fleet_changes_nothing() {
     let (oddities, wrong) = oddities();
     let mut fleet = Fleet::start(&oddities);
     fleet.work.write("books.csv", table(&wrong));
-    let client = fleet.fill().start();
+    let client = fleet.fill_command().start();
     fleet.wait_for_pages(5);
     fleet.supervisors[0].as_mut().unwrap().kill_role("worker");
     fleet.wait_for_pages(15);
@@ -218,7 +219,7 @@ fn what_dies_in_the_fleet_changes_nothing() {
     fleet.kill_supervisor(1);
     fleet.start_supervisor(1);
     client.finish().expect_code(0);
-    assert_same(&alone, &fleet.work);
+    assert_same_outputs(&alone, &fleet.work);
     let visits = fleet.web.visits();
     visits.assert_polite(DELAY);
     // Pages that were not stored yet are requested again. Pages are stored every quarter of a second, which is three at
@@ -233,15 +234,15 @@ fn what_dies_in_the_fleet_changes_nothing() {
 fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     let mut fleet = Fleet::start(&Oddities::default());
     fleet.work.write("books.csv", table(&BTreeMap::new()));
-    let run = fleet.fill().finish().expect_code(0);
-    let all = format!("gaps: {}, filled: {0} (100.0 %)", gaps());
+    let run = fleet.fill_command().finish().expect_code(0);
+    let all = format!("gaps: {}, filled: {0} (100.0 %)", gap_count());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
     // A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
     std::thread::sleep(Duration::from_millis(1_100));
     let first = fleet.web.visits().pages().len();
     for again in 1..=2 {
         let run = fleet
-            .fill()
+            .fill_command()
             .args(["--refresh-after", "1s"])
             .finish()
             .expect_code(0);
@@ -255,10 +256,10 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     }
     assert_eq!(fleet.web.visits().pages().len(), 3 * first);
     fleet.kill_dispatcher();
-    fleet.fill().finish().expect_code(0);
+    fleet.fill_command().finish().expect_code(0);
     assert_eq!(fleet.web.visits().pages().len(), 3 * first);
     let run = fleet
-        .fill()
+        .fill_command()
         .args(["--refresh-after", "1s"])
         .finish()
         .expect_code(1);
@@ -349,20 +350,22 @@ fn a_fleet_with_keys_fills_for_a_known_client_only() {
     let fleet = Fleet::start_with(&oddities, true);
     fleet.work.write("books.csv", table(&wrong));
     let refused = |folder: &str, why: &str| {
-        let run = fleet.fill().replace_flag("--keys", fleet.work.path(folder));
+        let run = fleet
+            .fill_command()
+            .replace_flag("--keys", fleet.work.path(folder));
         let run = run.finish().expect_code(1);
         assert!(run.stderr.contains(why), "{}", run.stderr);
     };
     fleet.new_keys("client", "stranger");
     refused("stranger", "is this key on its list?");
     let public = fleet.new_keys("client", "other");
-    fleet.keys(
+    fleet.run_keys_command(
         &["add", "client", "other", &public, "--apps", "other"],
         "keys",
     );
     refused("other", "this key is not allowed for the application");
     assert!(fleet.web.visits().is_empty());
-    fleet.fill().finish().expect_code(0);
-    assert_same(&alone, &fleet.work);
+    fleet.fill_command().finish().expect_code(0);
+    assert_same_outputs(&alone, &fleet.work);
     fleet.web.visits().assert_polite(DELAY);
 }

@@ -12,7 +12,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, evidence, gaps, is_gap, serve, truth, url};
+use super::made_web::{Oddities, book_count, evidence, gap_count, is_gap, serve, truth, url};
 
 /// Titles of members; one is no name that a mapping could have, and years are numbers.
 const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
@@ -46,7 +46,7 @@ fn documents() -> Vec<Document> {
         }
         document
     };
-    (0..books()).map(document).collect()
+    (0..book_count()).map(document).collect()
 }
 
 /// Whether a line of the evidence is about a filled gap that may be written.
@@ -55,7 +55,7 @@ fn is_filled(line: &&Value) -> bool {
     line["state"] == "filled" && !column.contains("the.year")
 }
 
-fn fill(work: &Workplace, web: &Web, database: &Database) -> Run {
+fn fill_command(work: &Workplace, web: &Web, database: &Database) -> Run {
     Run::new(["fill", "--records", database.uri()])
         .args(["--records-collection", "books", "--delay", "0"])
         .args(["--progress", "none", "--workers", "2"])
@@ -66,7 +66,7 @@ fn fill(work: &Workplace, web: &Web, database: &Database) -> Run {
 
 /// Checks that all documents have the values of the pages, except for `other_than`, and everything else as it was.
 fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
-    assert_eq!(all.len(), books());
+    assert_eq!(all.len(), book_count());
     for (book, document) in all.iter().enumerate() {
         assert_eq!(document["note"]["mine"], book);
         assert_eq!(document["the.year"].is_null(), book.is_multiple_of(2));
@@ -86,16 +86,16 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     serve(&web, &Oddities::default());
     let client = Documents::open(database.uri());
     client.run(doc! {"insert": "books", "documents": documents()});
-    let planned = fill(&work, &web, &database)
+    let planned = fill_command(&work, &web, &database)
         .arg("--dry-run")
         .finish()
         .expect_code(0);
-    let all_gaps = gaps() + books() / 2;
+    let all_gaps = gap_count() + book_count() / 2;
     let plan = format!("plan: {all_gaps} gaps, 4 sites");
     assert!(planned.stdout.contains(&plan), "{}", planned.stdout);
     assert!(web.visits().is_empty() && !work.path("books.webfill").exists());
-    let run = fill(&work, &web, &database).finish().expect_code(0);
-    let written = format!("written: {} values to ", gaps());
+    let run = fill_command(&work, &web, &database).finish().expect_code(0);
+    let written = format!("written: {} values to ", gap_count());
     assert!(run.stdout.contains(&written), "{}", run.stdout);
     assert!(
         run.stderr.contains("\"the.year\": not written"),
@@ -105,12 +105,12 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_complete(&client.all_documents("books"), &[]);
     let filled = |lines: &[Value]| lines.iter().filter(is_filled).count();
     let first = evidence(&work);
-    assert_eq!(filled(&first), gaps());
+    assert_eq!(filled(&first), gap_count());
     assert!(work.path("books.doubts.csv").exists());
     // Values that the first run wrote do not count as known: the second run has the same evidence, and requests
     // nothing.
     let (requests, books) = (web.visits().len(), client.all_documents("books"));
-    fill(&work, &web, &database).finish().expect_code(0);
+    fill_command(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
     assert_eq!(client.all_documents("books"), books);
@@ -119,11 +119,11 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
     client.run(doc! {"update": "books", "updates": [set]});
-    fill(&work, &web, &database).finish().expect_code(0);
+    fill_command(&work, &web, &database).finish().expect_code(0);
     let all = client.all_documents("books");
     assert_eq!(all[gap]["publisher"], "Mine");
     assert_complete(&all, &[(gap, "publisher")]);
-    assert_eq!(filled(&evidence(&work)), gaps() - 1);
+    assert_eq!(filled(&evidence(&work)), gap_count() - 1);
 }
 
 /// A run that is killed at any moment is completed by the same command.
@@ -135,7 +135,7 @@ fn a_killed_run_is_resumed() {
     let client = Documents::open(database.uri());
     client.run(doc! {"insert": "books", "documents": documents()});
     for moment in 0..12 {
-        let running = fill(&work, &web, &database).start();
+        let running = fill_command(&work, &web, &database).start();
         // The run is killed at twelve different moments, whatever it is doing then.
         std::thread::sleep(Duration::from_millis(60 + 110 * moment));
         for process in running.processes() {
@@ -143,11 +143,11 @@ fn a_killed_run_is_resumed() {
         }
         running.finish();
     }
-    fill(&work, &web, &database).finish().expect_code(0);
+    fill_command(&work, &web, &database).finish().expect_code(0);
     assert_complete(&client.all_documents("books"), &[]);
     let lines = evidence(&work);
     let filled = lines.iter().filter(is_filled);
-    assert_eq!(filled.count(), gaps());
+    assert_eq!(filled.count(), gap_count());
 }
 
 #[test]

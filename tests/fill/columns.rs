@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, fill, rows, serve, table, truth};
+use super::made_web::{Oddities, book_count, fill_command, rows, serve, table, truth};
 
 fn assert_all_filled(work: &Workplace) {
     for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
@@ -18,18 +18,20 @@ fn columns_that_are_named_later_are_learned_from_the_stored_pages() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = fill(&work, &web).args(["--fields", "title"]).finish();
+    let run = fill_command(&work, &web)
+        .args(["--fields", "title"])
+        .finish();
     assert!(run.stdout.contains("by field: title"), "{}", run.stdout);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_all_filled(&work);
-    assert_eq!(web.visits().pages().counts().len(), books());
-    assert_eq!(web.visits().pages().len(), books());
+    assert_eq!(web.visits().pages().counts().len(), book_count());
+    assert_eq!(web.visits().pages().len(), book_count());
     // Fewer columns again, and then a third run of all.
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--fields", "year"])
         .finish()
         .expect_code(0);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_all_filled(&work);
 }
 
@@ -49,10 +51,10 @@ fn a_column_that_gets_its_first_known_values_later_is_learned() {
         "books.csv",
         header + &lines.map(without_publishers).collect::<String>(),
     );
-    let run = fill(&work, &web).finish();
+    let run = fill_command(&work, &web).finish();
     assert!(run.stdout.contains("publisher 0 of"), "{}", run.stdout);
     work.write("books.csv", full);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_all_filled(&work);
 }
 
@@ -62,7 +64,7 @@ fn a_column_may_have_a_comma_in_its_name() {
     serve(&web, &Oddities::default());
     let renamed = table(&BTreeMap::new()).replacen("title,author", "\"title, full\",author", 1);
     work.write("books.csv", renamed);
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args([
             "--fields",
             "year,Title, full,author",
@@ -100,7 +102,10 @@ fn columns_that_cannot_be_meant_are_refused() {
             "invalid value '-3' for '--sample <N>': not a whole number from 2 to 400",
         ),
     ] {
-        let run = fill(&work, &web).args(arguments).finish().expect_code(2);
+        let run = fill_command(&work, &web)
+            .args(arguments)
+            .finish()
+            .expect_code(2);
         assert!(run.stderr.contains(sentence), "{}", run.stderr);
     }
     assert!(!work.path("books.webfill").exists());

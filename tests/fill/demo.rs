@@ -7,16 +7,16 @@ use serde_json::Value;
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
 
-fn lines(text: &str) -> Vec<Vec<String>> {
+fn parse_csv_rows(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().skip(1);
     lines
         .map(|line| line.split(',').map(str::to_owned).collect())
         .collect()
 }
 
-fn of_demo(name: &str) -> Vec<Vec<String>> {
+fn read_demo_rows(name: &str) -> Vec<Vec<String>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../webfill/demo");
-    lines(&std::fs::read_to_string(folder.join(name)).unwrap())
+    parse_csv_rows(&std::fs::read_to_string(folder.join(name)).unwrap())
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .expect_code(0);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let (truth, given, filled) = (
-        of_demo("truth.csv"),
-        of_demo("books.csv"),
-        lines(&read("books.filled.csv")),
+        read_demo_rows("truth.csv"),
+        read_demo_rows("books.csv"),
+        parse_csv_rows(&read("books.filled.csv")),
     );
     let mut evidence: Vec<Value> = Vec::new();
     for line in read("books.evidence.jsonl").lines() {
@@ -80,7 +80,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
     assert!(gaps > 100 && without_page > 5, "{gaps} {without_page}");
     let said = format!("gaps: {gaps}, filled: {} (", gaps - without_page);
     assert!(run.stdout.contains(&said), "{}", run.stdout);
-    let doubts = lines(&read("books.doubts.csv"));
+    let doubts = parse_csv_rows(&read("books.doubts.csv"));
     let doubts: BTreeSet<_> = doubts
         .iter()
         .map(|line| (line[1].clone(), line[4].clone()))

@@ -57,7 +57,7 @@ fn table(second: &[usize]) -> String {
     text
 }
 
-fn fill(work: &Workplace, web: &Web) -> Run {
+fn fill_command(work: &Workplace, web: &Web) -> Run {
     Run::new(["fill", "books.csv", "--url", "link,second"])
         .args(["--delay", "0", "--progress", "none"])
         .arg("--allow-private-networks")
@@ -66,7 +66,7 @@ fn fill(work: &Workplace, web: &Web) -> Run {
 }
 
 /// Checks that all rows but the conflicting ones have their maker, and that the evidence calls these conflicting.
-fn assert_all_but(work: &Workplace, conflicting: &[usize]) {
+fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
     for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
         let expected = match conflicting.contains(&thing) {
             true => String::new(),
@@ -93,8 +93,8 @@ fn of_two_pages_with_the_same_value_one_without_another_is_enough() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &[120, 221]);
     work.write("books.csv", table(&[20, 21]));
-    fill(&work, &web).finish().expect_code(0);
-    assert_all_but(&work, &[]);
+    fill_command(&work, &web).finish().expect_code(0);
+    assert_filled_except(&work, &[]);
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn a_disputed_value_is_not_filled_however_little_precision_is_wanted() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &[118]);
     work.write("books.csv", table(&[]));
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--precision", "0.5"])
         .finish()
         .expect_code(0);
-    assert_all_but(&work, &[18]);
+    assert_filled_except(&work, &[18]);
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     serve(&web, &[115, 122]);
     work.write("books.csv", table(&[]));
     // None of the rows with gaps is learned from.
-    let run = fill(&work, &web).args(["--sample", "8"]);
+    let run = fill_command(&work, &web).args(["--sample", "8"]);
     run.finish().expect_code(0);
-    assert_all_but(&work, &[15, 22]);
+    assert_filled_except(&work, &[15, 22]);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_list_that_is_shorter_than_all_known_ones_is_not_filled() {
         text += &format!("t{thing},http://parts.example/thing/{thing},{known}\n");
     }
     work.write("books.csv", text);
-    fill(&work, &web)
+    fill_command(&work, &web)
         .replace_flag("--url", "link")
         .finish()
         .expect_code(0);

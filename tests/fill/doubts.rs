@@ -6,16 +6,17 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth, url};
+use super::made_web::{Oddities, book_count, fill_command, is_gap, rows, serve, table, truth, url};
 
 /// One known value in ten is that of another book.
-fn wrong() -> BTreeMap<(usize, usize), String> {
-    let known = (0..books()).flat_map(|book| (0..4).map(move |field| (book, field)));
+fn wrong_values() -> BTreeMap<(usize, usize), String> {
+    let known = (0..book_count()).flat_map(|book| (0..4).map(move |field| (book, field)));
     let known = known.filter(|&(book, field)| !is_gap(book, field));
     let wrong = known.enumerate().filter(|(number, _)| number % 10 == 3);
     wrong
         .map(|(_, (book, field))| {
-            let mut others = (1..).map(|step| truth((book + step * 7) % books())[field].clone());
+            let mut others =
+                (1..).map(|step| truth((book + step * 7) % book_count())[field].clone());
             (
                 (book, field),
                 others.find(|other| *other != truth(book)[field]).unwrap(),
@@ -28,9 +29,9 @@ fn wrong() -> BTreeMap<(usize, usize), String> {
 fn wrong_known_values_are_doubted_and_not_overwritten() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    let wrong = wrong();
+    let wrong = wrong_values();
     work.write("books.csv", table(&wrong));
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--check", "all"])
         .finish()
         .expect_code(0);
@@ -67,7 +68,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     }));
     work.write("edited.csv", answered.join("\n") + "\n");
     let before = web.visits().len();
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--check", "all", "--doubts", "edited.csv"])
         .finish()
         .expect_code(0);
@@ -81,7 +82,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
     };
     assert_eq!(still_wrong(&work), wrong.len() - accepted);
     // The answers are kept.
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--check", "all"])
         .finish()
         .expect_code(0);
@@ -103,7 +104,7 @@ fn an_answer_that_is_none_is_refused_in_words() {
         "edited.csv",
         "row,id,column,known,page,confidence,url,excerpt,answer\n2,b0,title,a,b,.9,u,e,perhaps\n",
     );
-    let run = fill(&work, &web)
+    let run = fill_command(&work, &web)
         .args(["--doubts", "edited.csv"])
         .finish()
         .expect_code(2);
@@ -131,14 +132,14 @@ fn accept_two(work: &Workplace) -> Vec<Vec<String>> {
 fn answers_follow_their_rows_and_are_not_lost() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    let before = table(&wrong());
+    let before = table(&wrong_values());
     work.write("books.csv", &before);
     let all = |run: Run| run.args(["--check", "all"]);
-    all(fill(&work, &web)).finish().expect_code(0);
+    all(fill_command(&work, &web)).finish().expect_code(0);
     let answered = accept_two(&work);
     // Without --doubts they would be written over.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
-    let run = all(fill(&work, &web)).finish().expect_code(2);
+    let run = all(fill_command(&work, &web)).finish().expect_code(2);
     assert!(
         run.stderr.contains("were not read, 2 of them"),
         "{}",
@@ -152,7 +153,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     let (head, rest) = before.split_once('\n').unwrap();
     let new = "new1,,A,B,1900,C,mine\nnew2,,D,E,1901,F,mine\n";
     work.write("books.csv", format!("{head}\n{new}{rest}"));
-    let run = all(fill(&work, &web))
+    let run = all(fill_command(&work, &web))
         .args(["--doubts", "books.doubts.csv"])
         .finish()
         .expect_code(0);
@@ -169,21 +170,21 @@ fn answers_follow_their_rows_and_are_not_lost() {
             let column = columns.iter().position(|name| *name == cells[2]).unwrap();
             assert_eq!(row[column], cells[4], "{cells:?}");
         }
-        let still_wrong = wrong()
+        let still_wrong = wrong_values()
             .iter()
             .filter(|((book, field), value)| rows[book + 2][2 + field] == **value)
             .count();
-        assert_eq!(still_wrong, wrong().len() - 2);
+        assert_eq!(still_wrong, wrong_values().len() - 2);
     };
     assert_accepted();
-    all(fill(&work, &web)).finish().expect_code(0);
+    all(fill_command(&work, &web)).finish().expect_code(0);
     assert_accepted();
     // Answers to values that are corrected in the table itself are kept and counted.
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = all(fill(&work, &web)).finish().expect_code(0);
+    let run = all(fill_command(&work, &web)).finish().expect_code(0);
     assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);
     work.write("books.webfill/answers.json", "[{");
-    let run = all(fill(&work, &web)).finish().expect_code(1);
+    let run = all(fill_command(&work, &web)).finish().expect_code(1);
     assert!(run.stderr.contains("answers.json"), "{}", run.stderr);
 }
 
@@ -193,7 +194,7 @@ fn columns_without_gaps_are_compared() {
     serve(&web, &Oddities::default());
     let is_wrong = |book: usize| book % 12 == 5;
     let mut text = String::from("id,link,title,author,year,publisher\n");
-    for book in 0..books() {
+    for book in 0..book_count() {
         let [title, author, year, mut publisher] = truth(book);
         let year = if is_gap(book, 2) { String::new() } else { year };
         if is_wrong(book) {
@@ -213,7 +214,7 @@ fn columns_without_gaps_are_compared() {
     };
     run().args(["--check", "all"]).finish().expect_code(0);
     let listed = || std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
-    let wrong = (0..books()).filter(|&book| is_wrong(book)).count();
+    let wrong = (0..book_count()).filter(|&book| is_wrong(book)).count();
     assert_eq!(
         listed().matches(",publisher,").count(),
         wrong,

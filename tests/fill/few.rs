@@ -5,12 +5,12 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{BOOKS, Oddities, books, fill, rows, serve, truth, url};
+use super::made_web::{BOOKS, Oddities, book_count, fill_command, rows, serve, truth, url};
 
 /// A table in which the first `known` books of each site have all values, and the others none.
 fn table(known: usize) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
-    for book in 0..books() {
+    for book in 0..book_count() {
         let cells = match book % BOOKS < known {
             true => truth(book).join(","),
             false => String::from(",,,"),
@@ -25,7 +25,7 @@ fn one_row_that_knows_its_values_is_enough_where_anchors_agree() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(1));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     let (mut filled, mut gaps) = (0, 0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         for (field, value) in truth(book).iter().enumerate() {

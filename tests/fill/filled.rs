@@ -6,22 +6,24 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, evidence, fill, gaps, is_gap, rows, serve, table, truth};
+use super::made_web::{
+    Oddities, book_count, evidence, fill_command, gap_count, is_gap, rows, serve, table, truth,
+};
 
 #[test]
 fn gaps_are_filled_with_what_the_pages_have() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = fill(&work, &web).finish().expect_code(0);
+    let run = fill_command(&work, &web).finish().expect_code(0);
     assert!(
         run.stdout
-            .contains(&format!("gaps: {}, filled: {0} (100.0 %)", gaps())),
+            .contains(&format!("gaps: {}, filled: {0} (100.0 %)", gap_count())),
         "{}",
         run.stdout
     );
     let filled = rows(&work, "books.filled.csv");
-    assert_eq!(filled.len(), books());
+    assert_eq!(filled.len(), book_count());
     for (book, row) in filled.iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
         assert_eq!(row[6], "mine");
@@ -37,11 +39,11 @@ fn gaps_are_filled_with_what_the_pages_have() {
             .filter(|line| line["state"] == state)
             .count()
     };
-    assert_eq!(of_state("filled"), gaps());
+    assert_eq!(of_state("filled"), gap_count());
     // A second run has nothing to do, and asks nobody.
     let before = web.visits().len();
     let first = std::fs::read(work.path("books.evidence.jsonl")).unwrap();
-    let again = fill(&work, &web).finish().expect_code(0);
+    let again = fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
     assert!(
         again.stdout.contains("4 sites, no pages of rows to fetch"),
@@ -54,7 +56,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
         std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
         first
     );
-    assert_eq!(web.visits().pages().len(), books());
+    assert_eq!(web.visits().pages().len(), book_count());
 }
 
 #[test]
@@ -62,20 +64,20 @@ fn a_dry_run_plans_and_does_nothing_else() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    let run = fill(&work, &web)
+    let run = fill_command(&work, &web)
         .args(["--dry-run"])
         .replace_flag("--delay", "10")
         .finish()
         .expect_code(0);
     assert!(web.visits().is_empty());
     assert!(!work.path("books.webfill").exists() && !work.path("books.filled.csv").exists());
-    let planned = format!("plan: {} gaps, 4 sites, at most", gaps());
+    let planned = format!("plan: {} gaps, 4 sites, at most", gap_count());
     assert!(run.stdout.contains(&planned), "{}", run.stdout);
     work.write(
         "one.csv",
         "id,link,title,year\na,http://shelf.example/book/1000,,1950\n",
     );
-    let run = fill_as(&work, &web, "one.csv")
+    let run = fill_table_command(&work, &web, "one.csv")
         .arg("--dry-run")
         .finish()
         .expect_code(0);
@@ -89,13 +91,13 @@ fn a_dry_run_plans_and_does_nothing_else() {
 fn a_page_without_the_value_leaves_the_gap() {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {
-        lack_publisher: (0..books()).filter(|book| book % 6 == 1).collect(),
-        gone: (0..books()).filter(|book| book % 12 == 5).collect(),
+        lack_publisher: (0..book_count()).filter(|book| book % 6 == 1).collect(),
+        gone: (0..book_count()).filter(|book| book % 12 == 5).collect(),
         ..Oddities::default()
     };
     serve(&web, &odd);
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     let states: BTreeMap<(String, String), String> = evidence(&work)
         .iter()
         .map(|line| {
@@ -134,17 +136,21 @@ fn a_page_without_the_value_leaves_the_gap() {
 fn a_table_that_cannot_be_filled_is_refused_in_words() {
     let (work, web) = (Workplace::new(), Web::start());
     work.write("books.csv", "id,title\nb1,A\nb2,\n");
-    let run = fill_as(&work, &web, "books.csv").finish().expect_code(2);
+    let run = fill_table_command(&work, &web, "books.csv")
+        .finish()
+        .expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
     // The folder `books.webfill` belongs to books.csv, so books.jsonl cannot use it.
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     work.write(
         "books.jsonl",
         "{\"link\": \"http://shelf.example/book/1000\", \"title\": null}\n",
     );
-    let run = fill_as(&work, &web, "books.jsonl").finish().expect_code(2);
+    let run = fill_table_command(&work, &web, "books.jsonl")
+        .finish()
+        .expect_code(2);
     assert!(
         run.stderr.contains("belongs to books.csv"),
         "{}",
@@ -152,7 +158,7 @@ fn a_table_that_cannot_be_filled_is_refused_in_words() {
     );
 }
 
-fn fill_as(work: &Workplace, web: &Web, table: &str) -> Run {
+fn fill_table_command(work: &Workplace, web: &Web, table: &str) -> Run {
     Run::new(["fill", table, "--delay", "0", "--progress", "none"])
         .arg("--allow-private-networks")
         .args(web.resolve_args())

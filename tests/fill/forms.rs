@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use webfill_tests::site::{Page, Reply, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, evidence, fill, rows, serve, table};
+use super::made_web::{Oddities, evidence, fill_command, rows, serve, table};
 
 const BOOKS: usize = 30;
 
@@ -23,7 +23,7 @@ fn serve_sales(web: &Web) {
         let text = format!(
             "<html><head><title>Sales</title></head><body><h1>Book {book} of the series</h1><table><tr><th>Sold</th><td>{}</td></tr>\
              <tr><th>Motto</th><td>{}</td></tr></table></body></html>",
-            grouped(sold(book)),
+            group_digits(sold_copies(book)),
             motto(book)
         );
         let page: Page = status(200)
@@ -33,11 +33,11 @@ fn serve_sales(web: &Web) {
     });
 }
 
-fn sold(book: usize) -> usize {
+fn sold_copies(book: usize) -> usize {
     1_000_000 + book * 7_919
 }
 
-fn grouped(number: usize) -> String {
+fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     format!("{},{},{}", &digits[..1], &digits[1..4], &digits[4..])
 }
@@ -60,7 +60,7 @@ fn values_are_written_in_the_form_of_their_column() {
         let sold = if book % 3 == 1 {
             String::new()
         } else {
-            sold(book).to_string()
+            sold_copies(book).to_string()
         };
         let motto = if book % 3 == 0 {
             String::new()
@@ -70,9 +70,9 @@ fn values_are_written_in_the_form_of_their_column() {
         text += &format!("b{book},http://sales.example/book/{book},{sold},{motto}\n");
     }
     work.write("books.csv", text);
-    let run = fill_plainly(&work, &web).finish().expect_code(0);
+    let run = plain_fill_command(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
-        assert_eq!(row[2], sold(book).to_string(), "book {book}");
+        assert_eq!(row[2], sold_copies(book).to_string(), "book {book}");
         // A motto that a spreadsheet would run is not filled.
         let expected = if book == 3 {
             String::new()
@@ -93,7 +93,7 @@ fn values_are_written_in_the_form_of_their_column() {
     assert!(run.stdout.contains("1 refused"), "{}", run.stdout);
 }
 
-fn fill_plainly(work: &Workplace, web: &Web) -> webfill_tests::run::Run {
+fn plain_fill_command(work: &Workplace, web: &Web) -> webfill_tests::run::Run {
     webfill_tests::run::Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
         .arg("--allow-private-networks")
         .args(web.resolve_args())
@@ -106,7 +106,9 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     serve(&web, &Oddities::default());
     let before = table(&BTreeMap::new());
     work.write("books.csv", &before);
-    let running = fill(&work, &web).replace_flag("--delay", "0.02").start();
+    let running = fill_command(&work, &web)
+        .replace_flag("--delay", "0.02")
+        .start();
     web.log()
         .wait_until("some pages were asked", |visits| visits.pages().len() >= 5);
     // All rows move down by one.
@@ -120,7 +122,7 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
     );
     assert!(!work.path("books.filled.csv").exists());
     let before = web.visits().len();
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(rows(&work, "books.filled.csv")[0][0], "new");
     assert_eq!(web.visits().len(), before);
 }
@@ -157,7 +159,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
         text += &format!("s{shop},http://shops.example/shop/{shop},{phone}\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect_code(0);
+    plain_fill_command(&work, &web).finish().expect_code(0);
     for (shop, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], numbers(shop).join("; "), "shop {shop}");
     }
@@ -171,7 +173,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     let misspelt = [4, 11, 17];
     let mut text = String::from("id,link,sold\n");
     for book in 0..BOOKS {
-        let mut known = grouped(sold(book));
+        let mut known = group_digits(sold_copies(book));
         if misspelt.contains(&book) {
             let other = if &known[6..7] == "3" { "4" } else { "3" };
             known.replace_range(6..7, other);
@@ -181,7 +183,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
         text += &format!("b{book},http://sales.example/book/{book},\"{known}\"\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect_code(0);
+    plain_fill_command(&work, &web).finish().expect_code(0);
     let lines = evidence(&work);
     for line in lines.iter().filter(|line| line["column"] == "sold") {
         let book = line["row"].as_u64().unwrap() as usize - 2;
@@ -191,7 +193,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
             _ => "filled",
         };
         assert_eq!(line["state"], expected, "{line}");
-        assert_eq!(line["value"], grouped(sold(book)), "{line}");
+        assert_eq!(line["value"], group_digits(sold_copies(book)), "{line}");
     }
 }
 
@@ -263,7 +265,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
         );
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect_code(0);
+    plain_fill_command(&work, &web).finish().expect_code(0);
     let filled = std::fs::read_to_string(work.path("books.filled.csv")).unwrap();
     for (number, line) in filled.lines().skip(1).enumerate() {
         let wanted = car(number).map(|(_, _, wanted)| wanted).join(",");
@@ -306,7 +308,7 @@ fn a_short_value_that_stands_on_any_page_is_pointed_at_where_it_is_wrong() {
         text += &format!("s{shop},http://shops.example/shop/{shop},{floors}\n");
     }
     work.write("books.csv", text);
-    fill_plainly(&work, &web).finish().expect_code(0);
+    plain_fill_command(&work, &web).finish().expect_code(0);
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let doubted: Vec<&str> = doubts.lines().skip(1).collect();
     assert_eq!(doubted.len(), 1, "{doubts}");

@@ -12,8 +12,8 @@ use webfill_test_needs::needs;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, evidence, fill, rows, serve, table};
-use super::review::{Dashboard, answers, wrong};
+use super::made_web::{Oddities, book_count, evidence, fill_command, rows, serve, table};
+use super::review::{Dashboard, answers, wrong_values};
 
 const ROWS: &str = "/dashboard/table/books/rows";
 
@@ -28,12 +28,12 @@ impl Filled {
     fn new() -> Filled {
         let (work, web) = (Workplace::new(), Web::start());
         let odd = Oddities {
-            lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
-            gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+            lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
+            gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
             ..Oddities::default()
         };
         serve(&web, &odd);
-        work.write("books.csv", table(&wrong()));
+        work.write("books.csv", table(&wrong_values()));
         let filled = Filled {
             dashboard: {
                 fs::create_dir(work.path("books.webfill")).unwrap();
@@ -42,18 +42,18 @@ impl Filled {
             work,
             web,
         };
-        filled.run();
+        filled.run_fill();
         filled
     }
 
-    fn run(&self) {
-        let run = fill(&self.work, &self.web).args(["--check", "all"]);
+    fn run_fill(&self) {
+        let run = fill_command(&self.work, &self.web).args(["--check", "all"]);
         run.finish().expect_code(0);
     }
 
     fn open(&self, path: &str) -> Browser {
         let browser = Browser::start();
-        browser.set_zone("Europe/Berlin");
+        browser.set_time_zone("Europe/Berlin");
         browser.set_size(1440, 900);
         browser.open(&self.dashboard.url(path));
         browser.wait_for("[role=grid]");
@@ -70,7 +70,7 @@ impl Filled {
     }
 
     /// The line of the evidence of a cell in a state.
-    fn cell(&self, state: &str) -> Value {
+    fn cell_evidence(&self, state: &str) -> Value {
         let lines = evidence(&self.work).into_iter();
         let mut found = lines.filter(|line| line["state"] == state);
         found.next().unwrap_or_else(|| panic!("no cell is {state}"))
@@ -123,13 +123,13 @@ fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
     });
 }
 
-fn focused(browser: &Browser) -> String {
+fn focused_id(browser: &Browser) -> String {
     let id = browser.run_script("return document.activeElement.id", json!([]));
     id.as_str().unwrap_or_default().to_owned()
 }
 
 /// The id of a cell in the grid: its row, counted from 1 without the header, and its column, counted from 0.
-fn id_of(line: &Value) -> String {
+fn cell_id(line: &Value) -> String {
     let columns = ["id", "link", "title", "author", "year", "publisher", "note"];
     let column = columns.iter().position(|name| line["column"] == *name);
     format!("c{}-{}", line["row"].as_u64().unwrap() - 1, column.unwrap())
@@ -174,14 +174,14 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         "page unreachable",
         "not on the page",
     ] {
-        let line = filled.cell(state);
+        let line = filled.cell_evidence(state);
         let class = state.replace(' ', "-");
         browser.open(
             &filled
                 .dashboard
                 .url(&format!("{ROWS}?state={}", state.replace(' ', "%20"))),
         );
-        let cell = format!("#{}.c-{class}", id_of(&line));
+        let cell = format!("#{}.c-{class}", cell_id(&line));
         browser.wait_for(&cell);
         let text = browser.run_script(
             "return document.querySelector(arguments[0]).textContent",
@@ -196,14 +196,14 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
     );
-    assert_eq!(focused(&browser), "c1-0");
+    assert_eq!(focused_id(&browser), "c1-0");
     browser.press(&[right, right, down, left, up, right]);
-    assert_eq!(focused(&browser), "c1-2");
+    assert_eq!(focused_id(&browser), "c1-2");
     browser.press(&[enter]);
     browser.wait_for("#pane #evidence");
     browser.press(&[escape]);
     assert!(browser.find("#pane[hidden]").is_some());
-    assert_eq!(focused(&browser), "c1-2");
+    assert_eq!(focused_id(&browser), "c1-2");
     // A contradicted value is accepted, one that was filled is rejected, and another one is typed anew.
     let goto = |state: &str, place: usize| -> Value {
         let lines = evidence(&filled.work).into_iter();
@@ -213,7 +213,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
             .unwrap();
         let row = line["row"].as_u64().unwrap();
         browser.open(&filled.dashboard.url(&format!("{ROWS}?from={row}")));
-        let id = id_of(&line);
+        let id = cell_id(&line);
         browser.wait_for(&format!("#{id}[tabindex]"));
         browser.run_script("document.getElementById(arguments[0]).focus()", json!([id]));
         line
@@ -233,8 +233,8 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     );
     browser.press(&['a']);
     wait_for_answers(&browser, &filled, 1);
-    browser.wait_for(&format!("#{}.a-accepted", id_of(&doubt)));
-    assert_eq!(focused(&browser), id_of(&doubt));
+    browser.wait_for(&format!("#{}.a-accepted", cell_id(&doubt)));
+    assert_eq!(focused_id(&browser), cell_id(&doubt));
     let rejected = goto("filled", 0);
     browser.press(&[enter]);
     browser.wait_for("#pane #evidence");
@@ -247,7 +247,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&"Typed by hand".chars().collect::<Vec<_>>());
     browser.press(&[enter]);
     wait_for_answers(&browser, &filled, 3);
-    browser.wait_for(&format!("#{}.a-edited", id_of(&typed)));
+    browser.wait_for(&format!("#{}.a-edited", cell_id(&typed)));
     // An answer is undone.
     let undone = goto("filled", 1);
     browser.press(&[enter]);
@@ -262,10 +262,10 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         browser.take_console()
     );
 
-    filled.run();
+    filled.run_fill();
     let written = rows(&filled.work, "books.filled.csv");
     let cell = |line: &Value| {
-        let id = id_of(line);
+        let id = cell_id(line);
         let (row, column) = id[1..].split_once('-').unwrap();
         let (row, column): (usize, usize) = (row.parse().unwrap(), column.parse().unwrap());
         written[row - 1][column].clone()
@@ -298,8 +298,8 @@ fn the_filtered_rows_are_listed_by_cursor_and_sent_as_files() {
     );
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(&String::from_utf8(csv).unwrap()), lines(&expected));
-    let one = filled.cell("page unreachable");
-    let id = id_of(&one);
+    let one = filled.cell_evidence("page unreachable");
+    let id = cell_id(&one);
     let (_, column) = id.split_once('-').unwrap();
     let asked = format!("state=page%20unreachable&column={column}");
     let (_, json) = filled.get(&format!("/dashboard/table/books/rows.json?{asked}"));
@@ -334,8 +334,8 @@ fn the_filtered_rows_are_listed_by_cursor_and_sent_as_files() {
 #[test]
 fn an_answer_needs_a_form_of_the_page_and_the_present_table() {
     let filled = Filled::new();
-    let line = filled.cell("contradicted");
-    let id = id_of(&line);
+    let line = filled.cell_evidence("contradicted");
+    let id = cell_id(&line);
     let (row, column) = id[1..].split_once('-').unwrap();
     let path = format!("/dashboard/table/books/cell?row={row}&column={column}");
     let (_, page) = filled.get(&path);
@@ -377,10 +377,10 @@ fn an_answer_needs_a_form_of_the_page_and_the_present_table() {
 }
 
 /// Visits each view in each size: `judge` gets its name and width.
-fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
+fn for_each_view(judge: &dyn Fn(&Browser, &str, u32)) {
     let filled = Filled::new();
     let browser = filled.open(ROWS);
-    let doubt = id_of(&filled.cell("contradicted"));
+    let doubt = cell_id(&filled.cell_evidence("contradicted"));
     let (row, column) = doubt[1..].split_once('-').unwrap();
     let cell = format!("/dashboard/table/books/cell?row={row}&column={column}");
     let after: u64 = row.parse().unwrap();
@@ -418,7 +418,7 @@ fn each_view(judge: &dyn Fn(&Browser, &str, u32)) {
 fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js");
     let axe = fs::read_to_string(tools).expect("tests/dashboard/install.sh");
-    each_view(&|browser, what, width| {
+    for_each_view(&|browser, what, width| {
         browser.screenshot(what);
         let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
         assert!(
@@ -460,7 +460,8 @@ fn a_table_that_is_dropped_is_filled() {
     );
     work.write("webfill.toml", settings);
     fs::create_dir(work.path("tables")).unwrap();
-    let dashboard = Dashboard::with(&work, &["--fill", "tables", "--config", "webfill.toml"]);
+    let dashboard =
+        Dashboard::start_with_flags(&work, &["--fill", "tables", "--config", "webfill.toml"]);
     let browser = Browser::start();
     for (width, is_dark) in [(390, false), (1024, true), (1440, false)] {
         browser.set_size(width, 900);
@@ -503,20 +504,20 @@ fn a_table_that_is_dropped_is_filled() {
     assert_eq!(fs::read_dir(work.path("tables")).unwrap().count(), 0);
     let dropping = "const file = new File([arguments[0]], 'books.csv'); const data = new DataTransfer(); data.items.add(file);
         document.getElementById('drop').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))";
-    browser.run_script(dropping, json!([table(&wrong())]));
+    browser.run_script(dropping, json!([table(&wrong_values())]));
     browser.wait_until("the file is named", || {
         browser
             .text_at("#drop-status")
             .filter(|text| text.contains("books.csv"))
             .map(drop)
     });
-    browser.click_at("#drop button");
+    browser.wait_and_click("#drop button");
     browser.wait_until("the gaps are filled", || {
         work.path("tables/books.filled.csv").is_file().then_some(())
     });
     assert_eq!(
         fs::read_to_string(work.path("tables/books.csv")).unwrap(),
-        table(&wrong())
+        table(&wrong_values())
     );
     browser.open(&dashboard.url("/dashboard/tables"));
     browser.wait_until("the table is listed", || {

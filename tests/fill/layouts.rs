@@ -17,7 +17,7 @@ const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>
      excerpt</blockquote>";
 
 /// A page, with much else on it: layouts are distinguished by all that pages have.
-fn html(main: &str, around: &str) -> Page {
+fn html_page(main: &str, around: &str) -> Page {
     let around = around.repeat(8);
     let text = format!(
         "<!DOCTYPE html><html><head><title>Books</title></head><body><div id=\"nav\"><a href=\"/\">Home</a> \
@@ -27,7 +27,7 @@ fn html(main: &str, around: &str) -> Page {
     page.body(text)
 }
 
-fn values(book: usize) -> [String; 4] {
+fn escaped_values(book: usize) -> [String; 4] {
     truth(book).map(|value| value.replace('&', "&amp;"))
 }
 
@@ -56,7 +56,7 @@ fn table(path: impl Fn(usize) -> String, is_gap: impl Fn(usize, usize) -> bool) 
     text
 }
 
-fn fill(work: &Workplace, web: &Web) -> Run {
+fn fill_command(work: &Workplace, web: &Web) -> Run {
     Run::new([
         "fill",
         "books.csv",
@@ -84,16 +84,16 @@ fn values_behind_a_link_are_found() {
     serve(&web, |path| {
         let mut parts = path.strip_prefix("/b/")?.split('/');
         let number: usize = parts.next()?.parse().ok()?;
-        let [title, author, year, publisher] = values(number.checked_sub(500)? / 3);
+        let [title, author, year, publisher] = escaped_values(number.checked_sub(500)? / 3);
         match parts.next() {
-            None => Some(html(
+            None => Some(html_page(
                 &format!(
                     "<h1>{title}</h1><p>by <b class=\"author\">{author}</b></p><p><a class=\"more\" \
                  href=\"/b/{number}/details\">All details</a> <a href=\"/similar/{number}\">Similar</a></p>"
                 ),
                 REVIEWS,
             )),
-            Some("details") => Some(html(
+            Some("details") => Some(html_page(
                 &format!(
                     "<table class=\"t\"><tr><th>First published</th><td>{year}</td></tr>\
                  <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
@@ -107,7 +107,7 @@ fn values_behind_a_link_are_found() {
         "books.csv",
         table(|book| format!("/b/{}", 500 + book * 3), is_gap),
     );
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     let before = web.visits().len();
     let counts: BTreeMap<String, usize> = web.visits().pages().counts();
@@ -121,7 +121,7 @@ fn values_behind_a_link_are_found() {
         .filter(|&book| is_gap(book, 2) || is_gap(book, 3))
         .count();
     assert!(details <= lacking + 5, "{details} {lacking}");
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
 }
 
@@ -131,16 +131,16 @@ fn a_layout_that_turns_up_late_is_learned() {
     serve(&web, |path| {
         let name = path.strip_prefix("/book/")?;
         let number: usize = name.trim_start_matches("old-").parse().ok()?;
-        let [title, author, year, publisher] = values(number);
+        let [title, author, year, publisher] = escaped_values(number);
         match name.starts_with("old-") {
-            false => Some(html(
+            false => Some(html_page(
                 &format!(
                     "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
                  <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
                 ),
                 REVIEWS,
             )),
-            true => Some(html(
+            true => Some(html_page(
                 &format!(
                     "<section><h3 class=\"name\">{title}</h3><ul class=\"list\"><li class=\"writer\">{author}</li>\
                  <li class=\"year\">{year}</li><li class=\"house\">{publisher}</li></ul><div>Printed <i>here</i></div></section>"
@@ -160,7 +160,7 @@ fn a_layout_that_turns_up_late_is_learned() {
         false => field == book % 4 && book > 25,
     };
     work.write("books.csv", table(path, lacks));
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--sample", "12"])
         .finish()
         .expect_code(0);
@@ -169,7 +169,7 @@ fn a_layout_that_turns_up_late_is_learned() {
         std::fs::read_to_string(work.path("books.webfill/mappings/one.example.json")).unwrap();
     assert!(mapping.contains("old"), "{mapping}");
     let before = web.visits().len();
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--sample", "12"])
         .finish()
         .expect_code(0);
@@ -182,16 +182,16 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, |path| {
         let (kind, number) = path.strip_prefix('/')?.split_once('/')?;
-        let [title, author, year, publisher] = values(number.parse().ok()?);
+        let [title, author, year, publisher] = escaped_values(number.parse().ok()?);
         match kind {
-            "book" => Some(html(
+            "book" => Some(html_page(
                 &format!(
                     "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
                  <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
                 ),
                 REVIEWS,
             )),
-            "print" => Some(html(
+            "print" => Some(html_page(
                 &format!(
                     "<section><h3 class=\"name\">{title}</h3><ul class=\"list\"><li class=\"writer\">{author}</li>\
                  <li class=\"year\">{year}</li><li class=\"house\">{publisher}</li></ul><div>Printed <i>here</i></div></section>"
@@ -210,13 +210,13 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
     );
     let first: Vec<&str> = all.lines().take(1 + BOOKS / 2).collect();
     work.write("books.csv", first.join("\n") + "\n");
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     work.write("books.csv", &all);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     let before = web.visits().len();
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_complete(&work);
     assert_eq!(web.visits().len(), before);
 }
@@ -226,8 +226,9 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
 fn links_that_redirect_to_another_site_are_filled() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, |path| {
-        let [title, author, year, publisher] = values(path.strip_prefix("/book/")?.parse().ok()?);
-        Some(html(
+        let [title, author, year, publisher] =
+            escaped_values(path.strip_prefix("/book/")?.parse().ok()?);
+        Some(html_page(
             &format!(
                 "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
              <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
@@ -242,7 +243,7 @@ fn links_that_redirect_to_another_site_are_filled() {
         });
     let text = table(|book| format!("/{book}"), is_gap).replace(HOST, "short.example");
     work.write("books.csv", text);
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--sample", "12"])
         .finish()
         .expect_code(0);
@@ -255,8 +256,8 @@ fn a_mapping_of_a_person_wins() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, |path| {
         let number: usize = path.strip_prefix("/book/")?.parse().ok()?;
-        let [title, author, year, publisher] = values(number);
-        Some(html(
+        let [title, author, year, publisher] = escaped_values(number);
+        Some(html_page(
             &format!(
                 "<h1>{title}</h1><table><tr><th>Author</th><td>{author}</td></tr><tr><th>Year</th><td>{year}</td></tr>\
              <tr><th>Publisher</th><td>{publisher}</td></tr></table>"
@@ -268,7 +269,7 @@ fn a_mapping_of_a_person_wins() {
     let mapping = serde_json::json!({"name": "mine", "url_patterns": [{"type": "host", "pattern": HOST}], "fields": [
         {"name": "title", "processors": [{"type": "xpath", "parameters": {"expression": "//h1"}}, {"type": "trim"}]}]});
     work.write_json("books.webfill/mappings/mine.json", &mapping);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         for (field, value) in truth(book).into_iter().enumerate() {
             let expected = if is_gap(book, field) && field > 0 {

@@ -54,7 +54,7 @@ pub fn truth(book: usize) -> [String; 4] {
     ]
 }
 
-pub fn books() -> usize {
+pub fn book_count() -> usize {
     SITES.len() * BOOKS
 }
 
@@ -65,7 +65,7 @@ pub fn url(book: usize) -> String {
 fn html(site: usize, book: usize, lacks: bool) -> String {
     let [title, author, year, publisher] = truth(book).map(|value| value.replace('&', "&amp;"));
     let publisher = if lacks { String::new() } else { publisher };
-    let other = truth((book + 1) % books());
+    let other = truth((book + 1) % book_count());
     let main = match site {
         0 => {
             let row = match lacks {
@@ -164,7 +164,7 @@ pub fn is_gap(book: usize, field: usize) -> bool {
 /// The table, with other values where `wrong` says so.
 pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
-    for book in 0..books() {
+    for book in 0..book_count() {
         let values = truth(book);
         let cells =
             values
@@ -197,14 +197,14 @@ pub fn evidence(work: &Workplace) -> Vec<Value> {
         .collect()
 }
 
-pub fn gaps() -> usize {
-    (0..books())
+pub fn gap_count() -> usize {
+    (0..book_count())
         .map(|book| (0..4).filter(|&field| is_gap(book, field)).count())
         .sum()
 }
 
 /// `webfill fill books.csv` over the made web, as fast as it goes.
-pub fn fill(work: &Workplace, web: &Web) -> Run {
+pub fn fill_command(work: &Workplace, web: &Web) -> Run {
     Run::new([
         "fill",
         "books.csv",
@@ -225,15 +225,15 @@ pub fn fill(work: &Workplace, web: &Web) -> Run {
 /// Some pages lack a value, some are gone, and some known values are wrong.
 pub fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
     let oddities = Oddities {
-        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
-        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
-    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % books())[2].clone()));
+    let wrong = [7, 31, 55].map(|book| ((book, 2), truth((book + 9) % book_count())[2].clone()));
     (oddities, wrong.into_iter().collect())
 }
 
-fn without_times(work: &Workplace) -> Vec<Value> {
+fn evidence_without_times(work: &Workplace) -> Vec<Value> {
     let mut lines = evidence(work);
     for line in &mut lines {
         line["fetched_at"] = Value::Null;
@@ -242,12 +242,12 @@ fn without_times(work: &Workplace) -> Vec<Value> {
 }
 
 /// The outputs of both are the same, byte for byte but for times.
-pub fn assert_same(one: &Workplace, other: &Workplace) {
+pub fn assert_same_outputs(one: &Workplace, other: &Workplace) {
     for name in ["books.filled.csv", "books.doubts.csv"] {
         let read = |work: &Workplace| std::fs::read_to_string(work.path(name)).unwrap();
         assert_eq!(read(one), read(other), "{name}");
     }
-    assert_eq!(without_times(one), without_times(other));
+    assert_eq!(evidence_without_times(one), evidence_without_times(other));
     let mappings = |work: &Workplace| -> BTreeMap<String, String> {
         let files = std::fs::read_dir(work.path("books.webfill/mappings")).unwrap();
         let files = files.map(|file| file.unwrap());
@@ -266,7 +266,7 @@ pub fn fill_on_one_machine() -> Workplace {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &oddities);
     work.write("books.csv", table(&wrong));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert!(rows(&work, "books.doubts.csv").len() >= 2);
     work
 }

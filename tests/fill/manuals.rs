@@ -61,7 +61,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
 }
 
 /// The text between two marks, without its elements.
-fn between(html: &str, begin: &str, end: &str) -> Option<String> {
+fn text_between(html: &str, begin: &str, end: &str) -> Option<String> {
     let (_, rest) = html.split_once(begin)?;
     let (inside, _) = rest.split_once(end)?;
     let mut text = String::new();
@@ -88,7 +88,7 @@ fn modules() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[0];
     let read = |file: &PathBuf| {
         let html = fs::read_to_string(file).ok()?;
-        let heading = between(&html, "<h1>", "</h1>")?;
+        let heading = text_between(&html, "<h1>", "</h1>")?;
         let (name, summary) = heading.split_once(" — ")?;
         let file = file.file_name()?.to_string_lossy().into_owned();
         Some(Entry {
@@ -96,8 +96,8 @@ fn modules() -> Vec<Entry> {
             url: format!("http://{host}{path}/library/{file}"),
             values: [
                 Some(summary.to_owned()),
-                between(&html, "Source code:</strong>", "</p>"),
-                between(&html, "accesskey=\"U\">", "</a>"),
+                text_between(&html, "Source code:</strong>", "</p>"),
+                text_between(&html, "accesskey=\"U\">", "</a>"),
             ],
         })
     };
@@ -114,22 +114,22 @@ fn commands() -> Vec<Entry> {
             .ok()
             .filter(|_| name.starts_with("sql-"))?;
         let (_, body) = html.split_once("refnamediv")?;
-        let line = between(body, "<p>", "</p>")?;
+        let line = text_between(body, "<p>", "</p>")?;
         let (_, summary) = line.split_once(" — ")?;
         Some(Entry {
-            name: between(body, "<span class=\"refentrytitle\">", "</span>")?,
+            name: text_between(body, "<span class=\"refentrytitle\">", "</span>")?,
             url: format!("http://{host}{path}/{name}"),
             values: [
                 Some(summary.to_owned()),
                 None,
-                between(&html, "<th width=\"60%\" align=\"center\">", "</th>"),
+                text_between(&html, "<th width=\"60%\" align=\"center\">", "</th>"),
             ],
         })
     };
     pages(folder).iter().filter_map(read).collect()
 }
 
-fn quoted(text: &str) -> String {
+fn quote_cell(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
@@ -137,7 +137,7 @@ fn quoted(text: &str) -> String {
 fn table(entries: &[Entry]) -> String {
     let mut text = String::from("name,url,summary,source,chapter,reviewer\n");
     for (row, entry) in entries.iter().enumerate() {
-        let _ = write!(text, "{},{}", quoted(&entry.name), entry.url);
+        let _ = write!(text, "{},{}", quote_cell(&entry.name), entry.url);
         for column in 0..3 {
             let mixed = (row * 3 + column + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
             let value = match mixed % 100 {
@@ -145,7 +145,7 @@ fn table(entries: &[Entry]) -> String {
                 97.. => entries[(row + 11) % entries.len()].values[column].as_ref(),
                 _ => entry.values[column].as_ref(),
             };
-            let value = value.map_or_else(String::new, |value| quoted(value));
+            let value = value.map_or_else(String::new, |value| quote_cell(value));
             let _ = write!(text, ",{value}");
         }
         text.push_str(",\n");
@@ -154,7 +154,7 @@ fn table(entries: &[Entry]) -> String {
 }
 
 /// Takes a picture of the part of the page that is visible without scrolling.
-fn picture(browser: &Browser, name: &str) {
+fn take_picture(browser: &Browser, name: &str) {
     browser.set_size(1280, 800);
     let path = browser.screenshot_of_window(&format!("readme-{name}"));
     println!("{}", path.display());
@@ -193,7 +193,7 @@ fn pictures_of_a_real_table() {
     .in_folder(work.path("."))
     .finish()
     .expect_code(0);
-    let dashboard = Dashboard::with(&work, &["--fill", "manuals.webfill"]);
+    let dashboard = Dashboard::start_with_flags(&work, &["--fill", "manuals.webfill"]);
     let browser = Browser::start();
     browser.set_size(1280, 800);
     browser.open(&dashboard.url("/dashboard/table/manuals/rows"));
@@ -201,24 +201,24 @@ fn pictures_of_a_real_table() {
     browser.run_script("document.querySelector('td.c-filled').focus()", json!([]));
     browser.press(&[ENTER]);
     browser.wait_for("#pane #evidence");
-    picture(&browser, "rows");
+    take_picture(&browser, "rows");
     browser.open(&dashboard.url("/dashboard/table/manuals/review"));
     browser.wait_for("#review");
-    picture(&browser, "review");
+    take_picture(&browser, "review");
     browser.open(&dashboard.url("/dashboard/table/manuals"));
-    picture(&browser, "table");
+    take_picture(&browser, "table");
     drop(dashboard);
     let store = format!(
         "sqlite:{}",
         work.path("manuals.webfill/webfill.db").display()
     );
-    let dashboard = Dashboard::with(
+    let dashboard = Dashboard::start_with_flags(
         &work,
         &["--store", &store, "--mappings", "manuals.webfill/mappings"],
     );
     browser.open(&dashboard.url("/dashboard/crawl/local/fill"));
     browser.wait_for("h1");
-    picture(&browser, "run");
+    take_picture(&browser, "run");
     browser.open(&dashboard.url("/dashboard/mappings"));
-    picture(&browser, "mappings");
+    take_picture(&browser, "mappings");
 }

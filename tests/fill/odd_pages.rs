@@ -49,7 +49,7 @@ struct Filled {
 }
 
 /// Completes a table whose column has the values `known`, from pages of these bytes.
-fn fill(
+fn fill_from_pages(
     known: impl Fn(usize) -> String,
     serve: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
 ) -> Filled {
@@ -109,7 +109,7 @@ fn a_text_in_place_of_a_value_is_no_value() {
             true => text.to_owned(),
             false => name(thing),
         };
-        let filled = fill(name, move |thing| html(thing, &value(thing)).into_bytes());
+        let filled = fill_from_pages(name, move |thing| html(thing, &value(thing)).into_bytes());
         filled.assert_filled(text, |thing| match is_odd(thing) {
             true => String::new(),
             false => name(thing),
@@ -139,7 +139,7 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
         );
         text.into_bytes()
     };
-    fill(name, page).assert_filled("related", |thing| match is_odd(thing) {
+    fill_from_pages(name, page).assert_filled("related", |thing| match is_odd(thing) {
         true => String::new(),
         false => name(thing),
     });
@@ -151,7 +151,7 @@ fn maker(thing: usize) -> String {
 }
 
 /// The content of a page with the maker of its thing in a row of a table, followed by other things.
-fn with_row(thing: usize, others: &str) -> String {
+fn page_with_maker_row(thing: usize, others: &str) -> String {
     let own = match is_odd(thing) {
         true => String::new(),
         false => row_of_maker(thing),
@@ -177,7 +177,7 @@ fn card(thing: usize) -> String {
     )
 }
 
-fn object(thing: usize, has_maker: bool) -> String {
+fn product_json(thing: usize, has_maker: bool) -> String {
     let maker = match has_maker {
         true => format!(r#""maker":"{}","#, maker(thing)),
         false => String::new(),
@@ -193,17 +193,17 @@ const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]
             .map(|other| format!("<div class=related>{}</div>", card(other)));
-        with_row(thing, &others.concat())
+        page_with_maker_row(thing, &others.concat())
     }),
     ("a list behind a heading", |thing| {
         let others: String = (0..thing % 4)
             .map(|other| card(thing + other * 5 + 3))
             .collect();
-        with_row(thing, &format!("<h2>You may also like</h2>{others}"))
+        page_with_maker_row(thing, &format!("<h2>You may also like</h2>{others}"))
     }),
     ("a box in place of the value", |thing| {
         let other = format!("<div class=instead>{}</div>", card(thing + 5));
-        with_row(thing, if is_odd(thing) { &other } else { "" })
+        page_with_maker_row(thing, if is_odd(thing) { &other } else { "" })
     }),
     ("things that were seen before", |thing| {
         let seen = |thing| {
@@ -225,8 +225,8 @@ const LAYOUTS: [Layout; 7] = [
         )
     }),
     ("linked data of related things", |thing| {
-        let mut objects = vec![object(thing, !is_odd(thing))];
-        objects.extend((0..1 + thing % 3).map(|other| object(thing + other * 5 + 3, true)));
+        let mut objects = vec![product_json(thing, !is_odd(thing))];
+        objects.extend((0..1 + thing % 3).map(|other| product_json(thing + other * 5 + 3, true)));
         let objects = objects.join(",");
         format!(
             "<h1>{}</h1><script type='application/ld+json'>{{\"@graph\":[{objects}]}}</script>",
@@ -234,8 +234,12 @@ const LAYOUTS: [Layout; 7] = [
         )
     }),
     ("a script with several objects", |thing| {
-        let own = object(thing, !is_odd(thing));
-        let others = [object(thing + 5, true), object(thing + 17, true)].join(",");
+        let own = product_json(thing, !is_odd(thing));
+        let others = [
+            product_json(thing + 5, true),
+            product_json(thing + 17, true),
+        ]
+        .join(",");
         format!(
             "<h1>{}</h1><script>var item = {own}; var related = [{others}];</script>",
             title(thing)
@@ -260,7 +264,7 @@ const LAYOUTS: [Layout; 7] = [
 fn a_page_without_its_value_has_none_of_another_thing_in_a_column_of_few_values() {
     for (name, layout) in LAYOUTS {
         let page = move |thing| format!("<html><body>{}</body></html>", layout(thing)).into_bytes();
-        fill(maker, page).assert_filled(name, |thing| match is_odd(thing) {
+        fill_from_pages(maker, page).assert_filled(name, |thing| match is_odd(thing) {
             true => String::new(),
             false => maker(thing),
         });
@@ -287,7 +291,7 @@ fn a_list_that_is_not_all_on_its_page_is_not_filled() {
             .collect();
         html(thing, &format!("<ul>{items}</ul>")).into_bytes()
     };
-    fill(move |thing| names(thing).join(" | "), page).assert_filled("more", |thing| {
+    fill_from_pages(move |thing| names(thing).join(" | "), page).assert_filled("more", |thing| {
         match is_odd(thing) {
             true => String::new(),
             false => names(thing).join(" | "),
@@ -305,11 +309,11 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
         )
     };
     let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
-    fill(words, capitals).assert_filled("capitals", words);
+    fill_from_pages(words, capitals).assert_filled("capitals", words);
     // The pages do not show which letters of these are capitals.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
     let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
-    fill(mixed, capitals).assert_filled("mixed", |_| String::new());
+    fill_from_pages(mixed, capitals).assert_filled("mixed", |_| String::new());
     let minutes = |thing: usize| (thing * 7 % 24, thing * 11 % 60);
     let long = move |thing: usize| format!("{:02}:{:02}", minutes(thing).0, minutes(thing).1);
     let short = move |thing: usize| {
@@ -317,9 +321,9 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
         let half = if hour < 12 { "am" } else { "pm" };
         format!("{}:{minute:02} {half}", (hour + 11) % 12 + 1)
     };
-    fill(long, move |thing| html(thing, &short(thing)).into_bytes())
+    fill_from_pages(long, move |thing| html(thing, &short(thing)).into_bytes())
         .assert_filled("24 hours", long);
-    fill(short, move |thing| html(thing, &long(thing)).into_bytes())
+    fill_from_pages(short, move |thing| html(thing, &long(thing)).into_bytes())
         .assert_filled("12 hours", short);
 }
 
@@ -336,7 +340,7 @@ fn apostrophes_part_groups_of_digits() {
         groups.collect::<Vec<_>>().join("'")
     };
     let page = move |thing: usize| html(thing, &grouped(thing)).into_bytes();
-    fill(plain, page).assert_filled("apostrophes", plain);
+    fill_from_pages(plain, page).assert_filled("apostrophes", plain);
 }
 
 #[test]
@@ -347,7 +351,7 @@ fn one_page_under_many_urls_is_of_no_row() {
             .into_bytes(),
         _ => html(thing, &name(thing)).into_bytes(),
     };
-    fill(name, page).assert_filled("same", |thing| match thing % 4 {
+    fill_from_pages(name, page).assert_filled("same", |thing| match thing % 4 {
         0 => String::new(),
         _ => name(thing),
     });
@@ -368,8 +372,8 @@ fn a_number_that_a_page_writes_without_sign_or_zeros_is_not_filled() {
         false => format!("1{:06}", number(thing)),
     };
     let bare = move |thing: usize| padded(thing).trim_start_matches('0').to_owned();
-    let signs = fill(signed, move |thing| html(thing, &page(thing)).into_bytes());
-    let zeros = fill(padded, move |thing| html(thing, &bare(thing)).into_bytes());
+    let signs = fill_from_pages(signed, move |thing| html(thing, &page(thing)).into_bytes());
+    let zeros = fill_from_pages(padded, move |thing| html(thing, &bare(thing)).into_bytes());
     for (filled, known) in [
         (signs, &signed as &dyn Fn(usize) -> String),
         (zeros, &padded),
@@ -389,7 +393,7 @@ fn numbers_and_times_are_written_as_their_column_has_them() {
     let cents = |thing: usize| format!("{},{}", number(thing), thing % 9 + 11);
     let euros = move |thing: usize| format!("\u{20ac}{}.{}", number(thing), thing % 9 + 11);
     let page = move |thing: usize| html(thing, &euros(thing)).into_bytes();
-    fill(cents, page).assert_filled("decimal comma", cents);
+    fill_from_pages(cents, page).assert_filled("decimal comma", cents);
     let utc = |thing: usize| {
         format!(
             "2020-{:02}-{:02}T{:02}:05:00Z",
@@ -407,7 +411,7 @@ fn numbers_and_times_are_written_as_their_column_has_them() {
         )
     };
     let page = move |thing: usize| html(thing, &zoned(thing)).into_bytes();
-    fill(utc, page).assert_filled("zone", utc);
+    fill_from_pages(utc, page).assert_filled("zone", utc);
 }
 
 #[test]
@@ -418,7 +422,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         text.replace("<head>", &declared).into_bytes()
     };
     let page = move |thing: usize| declare(html(thing, &known(thing)), "iso-8859-1");
-    fill(known, page).assert_filled("UTF-8 as ISO-8859-1", known);
+    fill_from_pages(known, page).assert_filled("UTF-8 as ISO-8859-1", known);
     let known = |thing: usize| format!("B\u{f6}ll {thing}");
     let page = move |thing: usize| {
         let text = declare(html(thing, &known(thing)), "utf-8");
@@ -426,7 +430,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
         // All characters are in ISO-8859-1.
         text.chars().map(|c| c as u8).collect()
     };
-    fill(known, page).assert_filled("ISO-8859-1 as UTF-8", known);
+    fill_from_pages(known, page).assert_filled("ISO-8859-1 as UTF-8", known);
 }
 
 #[test]
@@ -442,7 +446,7 @@ fn a_list_of_which_the_first_few_are_shown_is_not_filled() {
         let items: String = items.map(|item| format!("<li>{item}</li>")).collect();
         html(thing, &format!("<ul>{items}</ul>")).into_bytes()
     };
-    let filled = fill(move |thing| names(thing).join(" | "), page);
+    let filled = fill_from_pages(move |thing| names(thing).join(" | "), page);
     for (thing, value) in &filled.values {
         assert!(
             value.is_empty() || *value == names(*thing).join(" | "),
@@ -461,7 +465,8 @@ fn ticks_options_and_parsed_json_are_read() {
             "\u{2717}"
         }
     };
-    fill(known, move |thing| html(thing, sign(thing)).into_bytes()).assert_filled("ticks", known);
+    fill_from_pages(known, move |thing| html(thing, sign(thing)).into_bytes())
+        .assert_filled("ticks", known);
     let options = ["Small", "Medium", "Large"];
     let known = move |thing: usize| options[thing * 7 % 5 % 3].to_owned();
     let page = move |thing: usize| {
@@ -475,12 +480,12 @@ fn ticks_options_and_parsed_json_are_read() {
         )
         .into_bytes()
     };
-    fill(known, page).assert_filled("options", known);
+    fill_from_pages(known, page).assert_filled("options", known);
     let page = |thing: usize| {
         let json =
             serde_json::json!({"thing": {"title": title(thing), "value": name(thing)}}).to_string();
         let text = serde_json::Value::from(json).to_string();
         format!("<html><title>Things</title><div id=app></div><script>window.state = JSON.parse({text});</script>").into_bytes()
     };
-    fill(name, page).assert_filled("JSON.parse", name);
+    fill_from_pages(name, page).assert_filled("JSON.parse", name);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, fill, gaps, serve, table};
+use super::made_web::{Oddities, fill_command, gap_count, serve, table};
 
 fn schema() -> Value {
     let file = concat!(
@@ -57,7 +57,7 @@ fn programs_see_each_step_as_json() {
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     let started = Instant::now();
-    let run = fill(&work, &web).replace_flag("--progress", "json");
+    let run = fill_command(&work, &web).replace_flag("--progress", "json");
     let run = run.finish().expect_code(0);
     let seconds = started.elapsed().as_secs() as usize + 1;
     let read = |line: &str| -> Value { serde_json::from_str(line).expect("JSON only") };
@@ -77,8 +77,8 @@ fn programs_see_each_step_as_json() {
     );
     assert!(steps.ends_with(&["write", "done"]), "{steps:?}");
     let done = of_kind("fill").next_back().expect("the end");
-    assert_eq!(done["gaps"], gaps());
-    assert_eq!(done["filled"], gaps());
+    assert_eq!(done["gaps"], gap_count());
+    assert_eq!(done["filled"], gap_count());
     let fetched = of_kind("crawl").next_back().expect("a crawl");
     assert_eq!(fetched["done"], fetched["total"]);
     assert_eq!(fetched["errors"], 0);
@@ -90,9 +90,9 @@ fn a_run_ends_when_its_parent_has_died() {
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     // No process has this number, so the parent died before the start.
-    let run = fill(&work, &web).replace_flag("--delay", "60");
+    let run = fill_command(&work, &web).replace_flag("--delay", "60");
     let run = run.args(["--parent-process", "4194304"]).finish();
     assert!(!run.status.success());
     assert!(!work.path("books.filled.csv").exists());
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
 }

@@ -7,20 +7,20 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, evidence, fill, gaps, serve, table};
+use super::made_web::{Oddities, evidence, fill_command, gap_count, serve, table};
 
 #[test]
 fn each_filled_value_is_made_again_by_its_chain() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     let lines = evidence(&work);
     let filled: Vec<_> = lines
         .iter()
         .filter(|line| line["state"] == "filled")
         .collect();
-    assert_eq!(filled.len(), gaps());
+    assert_eq!(filled.len(), gap_count());
     // For each chain in the evidence, a mapping with it is run on the kept pages, by other code than that which
     // filled the gaps.
     let mut by_chain: BTreeMap<String, Vec<&serde_json::Value>> = BTreeMap::new();
@@ -80,5 +80,5 @@ fn each_filled_value_is_made_again_by_its_chain() {
             made += 1;
         }
     }
-    assert_eq!(made, gaps(), "{store}");
+    assert_eq!(made, gap_count(), "{store}");
 }

@@ -55,7 +55,7 @@ fn motto(book: usize, day: usize) -> String {
     }
 }
 
-fn fill(work: &Workplace, web: &Web) -> Run {
+fn fill_command(work: &Workplace, web: &Web) -> Run {
     Run::new(["fill", "books.csv", "--delay", "0", "--progress", "none"])
         .arg("--allow-private-networks")
         .env("WEBFILL_RETRIES_HTTP_503", "")
@@ -84,23 +84,25 @@ fn old_pages_are_read_again_and_failed_ones_keep_what_they_said() {
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
     work.write("books.csv", text);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_filled(&work, 1);
     day.store(2, Ordering::SeqCst);
     std::thread::sleep(SECOND);
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--refresh-after", "1s"])
         .finish()
         .expect_code(0);
     assert_filled(&work, 2);
     day.store(3, Ordering::SeqCst);
     std::thread::sleep(SECOND);
-    let run = fill(&work, &web).args(["--refresh-after", "1s"]).finish();
+    let run = fill_command(&work, &web)
+        .args(["--refresh-after", "1s"])
+        .finish();
     assert!(run.stdout.contains("next: 1 page failed"), "{}", run.stdout);
     assert_filled(&work, 2);
     day.store(4, Ordering::SeqCst);
     let before = web.visits().pages().len();
-    let run = fill(&work, &web).finish().expect_code(0);
+    let run = fill_command(&work, &web).finish().expect_code(0);
     assert!(!run.stdout.contains("failed"), "{}", run.stdout);
     assert_filled(&work, 2);
     let asked = web.visits().pages().paths().split_off(before);
@@ -122,10 +124,10 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
         text += &format!("b{book},http://mottos.example/book/{book},{motto}\n");
     }
     work.write("books.csv", text);
-    fill(&work, &web).finish();
+    fill_command(&work, &web).finish();
     assert_eq!(rows(&work, "books.filled.csv")[0][2], "");
     day.store(4, Ordering::SeqCst);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_filled(&work, 4);
 }
 

@@ -9,24 +9,24 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, status};
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, fill, is_gap, serve, table, truth};
+use super::made_web::{Oddities, book_count, fill_command, is_gap, serve, table, truth};
 
 /// A table with wrong values and pages that are gone, completed, with its report.
 fn fill_with_report() -> (Workplace, String) {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {
-        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
-        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
     serve(&web, &odd);
-    let wrong: BTreeMap<(usize, usize), String> = (0..books())
+    let wrong: BTreeMap<(usize, usize), String> = (0..book_count())
         .filter(|book| book % 6 == 2 && !is_gap(*book, 1))
         .map(|book| ((book, 1), format!("Nobody <i>{book}</i>")))
         .collect();
     assert!(wrong.len() > 4);
     work.write("books.csv", table(&wrong));
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--report", "books.html"])
         .finish()
         .expect_code(0);

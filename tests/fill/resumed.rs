@@ -13,8 +13,8 @@ use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::Workplace;
 
 use super::made_web::{
-    Oddities, SITES, assert_same, books, fill, fill_on_one_machine, oddities, rows, serve, table,
-    truth,
+    Oddities, SITES, assert_same_outputs, book_count, fill_command, fill_on_one_machine, oddities,
+    rows, serve, table, truth,
 };
 
 /// Kills a run when this many pages were answered. All further ones are kept waiting: otherwise a busy machine might
@@ -28,7 +28,9 @@ fn kill_after_and_resume(pages: usize) {
     };
     serve(&web, &held);
     work.write("books.csv", table(&BTreeMap::new()));
-    let running = fill(&work, &web).replace_flag("--delay", "0.05").start();
+    let running = fill_command(&work, &web)
+        .replace_flag("--delay", "0.05")
+        .start();
     web.log().wait_until("a page is kept waiting", |visits| {
         visits.pages().len() > pages
     });
@@ -44,13 +46,13 @@ fn kill_after_and_resume(pages: usize) {
     running.finish();
     assert!(!work.path("books.filled.csv").exists());
     answers.store(usize::MAX, Ordering::SeqCst);
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
     }
     // Those that were kept waiting are asked again, one at each site.
     let counts = web.visits().pages().counts();
-    assert_eq!(counts.len(), books());
+    assert_eq!(counts.len(), book_count());
     let repeated = counts.values().filter(|count| **count > 1).count();
     assert!(repeated <= SITES.len(), "{repeated} were asked again");
 }
@@ -126,7 +128,7 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     let (mut moments, mut killed) = (0, 0);
     for moment in Moment::ALL {
         for later in Moment::LATER {
-            let run = fill(&work, &web).replace_flag("--progress", "json");
+            let run = fill_command(&work, &web).replace_flag("--progress", "json");
             let mut running = run.replace_flag("--delay", "0.02").start();
             moment.wait(&mut running, &web);
             std::thread::sleep(Duration::from_millis(later));
@@ -150,8 +152,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     println!("{killed} of {moments} were killed before their end");
     // On a fast machine, some runs end before they are killed in one of the last steps.
     assert!(killed * 2 >= moments, "{killed} of {moments}");
-    fill(&work, &web).finish().expect_code(0);
-    assert_same(&alone, &work);
+    fill_command(&work, &web).finish().expect_code(0);
+    assert_same_outputs(&alone, &work);
     // Each end while pages are fetched costs one request of each site at most.
     let counts = web.visits().pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
@@ -174,16 +176,16 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
         let texts = names.map(|file| std::fs::read_to_string(file).unwrap());
         texts.map(pages).to_vec()
     };
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--sample", "3"])
         .finish()
         .expect_code(0);
     assert!(learned_from().iter().all(|pages| *pages <= 3));
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     let many = learned_from();
     assert!(many.iter().all(|pages| *pages >= 12), "{many:?}");
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
     }
-    assert_eq!(web.visits().pages().counts().len(), books());
+    assert_eq!(web.visits().pages().counts().len(), book_count());
 }

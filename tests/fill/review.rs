@@ -13,7 +13,7 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth};
+use super::made_web::{Oddities, book_count, fill_command, is_gap, rows, serve, table, truth};
 
 const HOSTILE: &str = "<script>window.wasRun = 1</script><b>Nobody</b>\u{202e}";
 
@@ -24,10 +24,10 @@ pub(super) struct Dashboard {
 
 impl Dashboard {
     pub(super) fn start(work: &Workplace) -> Dashboard {
-        Dashboard::with(work, &["--fill", "books.webfill"])
+        Dashboard::start_with_flags(work, &["--fill", "books.webfill"])
     }
 
-    pub(super) fn with(work: &Workplace, flags: &[&str]) -> Dashboard {
+    pub(super) fn start_with_flags(work: &Workplace, flags: &[&str]) -> Dashboard {
         let [.., high, low] = std::process::id().to_be_bytes();
         let place = format!("127.78.{high}.{low}:8081");
         let mut running = Run::new(["dashboard", "--listen", &place])
@@ -62,8 +62,8 @@ impl Dashboard {
 }
 
 /// Some known authors are wrong, and one of them is markup.
-pub(super) fn wrong() -> BTreeMap<(usize, usize), String> {
-    let known = (0..books()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
+pub(super) fn wrong_values() -> BTreeMap<(usize, usize), String> {
+    let known = (0..book_count()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
     let mut wrong: BTreeMap<(usize, usize), String> = known
         .map(|book| ((book, 1), format!("Nobody {book}")))
         .collect();
@@ -107,10 +107,10 @@ fn subject(browser: &Browser) -> String {
 fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    let wrong = wrong();
+    let wrong = wrong_values();
     work.write("books.csv", table(&wrong));
     let run = || {
-        fill(&work, &web)
+        fill_command(&work, &web)
             .args(["--check", "all"])
             .finish()
             .expect_code(0)
@@ -123,9 +123,9 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     let browser = Browser::start();
     browser.set_size(1280, 900);
     browser.open(&dashboard.url("/dashboard/"));
-    browser.click_at("main table a");
+    browser.wait_and_click("main table a");
     assert_eq!(browser.text_at("h1").unwrap(), "Table books.csv");
-    browser.click_at("a.button[href$='/review']");
+    browser.wait_and_click("a.button[href$='/review']");
     browser.wait_for("#review");
     let is_at = |place: usize| {
         let expected = format!("{} of {}", listed[place][1], listed[place][0]);
@@ -159,14 +159,14 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     wait_for_answers(&browser, &work, 5);
     is_at(4);
     // A doubt can also be answered without scripts.
-    browser.command(
+    browser.run_devtools_command(
         "Emulation.setScriptExecutionDisabled",
         json!({"value": true}),
     );
     browser.open(&browser.address());
-    browser.click_at("button[data-key=a]");
+    browser.wait_and_click("button[data-key=a]");
     wait_for_answers(&browser, &work, 6);
-    browser.command(
+    browser.run_devtools_command(
         "Emulation.setScriptExecutionDisabled",
         json!({"value": false}),
     );
@@ -222,12 +222,13 @@ fn people_accept_twenty_doubts_by_keys() {
     const ACCEPTED: usize = 20;
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    let mut wrong = wrong();
-    let years = (0..books()).filter(|book| (book % 6 == 4 || book % 12 == 0) && !is_gap(*book, 2));
+    let mut wrong = wrong_values();
+    let years =
+        (0..book_count()).filter(|book| (book % 6 == 4 || book % 12 == 0) && !is_gap(*book, 2));
     wrong.extend(years.map(|book| ((book, 2), (1_700 + book).to_string())));
     work.write("books.csv", table(&wrong));
     let run = || {
-        fill(&work, &web)
+        fill_command(&work, &web)
             .args(["--check", "all"])
             .finish()
             .expect_code(0)
@@ -241,17 +242,17 @@ fn people_accept_twenty_doubts_by_keys() {
     browser.open(&dashboard.url("/dashboard/"));
     let by = Keyboard::new(&browser);
     by.skip_to_content();
-    by.enter("books");
+    by.tab_to_and_enter("books");
     by.wait_for_page("Table books.csv");
     by.skip_to_content();
     by.tab_to("Review");
-    by.step(&[ENTER]);
+    by.press_as_step(&[ENTER]);
     browser.wait_for("#review");
     for place in 1..=ACCEPTED {
-        by.step(&['a']);
+        by.press_as_step(&['a']);
         wait_for_answers(&browser, &work, place);
     }
-    by.report("accept 20 doubts");
+    by.print_report("accept 20 doubts");
     assert!(answers(&work).iter().all(|one| one["answer"] == "accept"));
     run();
     let filled = rows(&work, "books.filled.csv");
@@ -272,16 +273,16 @@ fn people_accept_twenty_doubts_by_keys() {
 fn tables_and_their_review_are_shown_whole_to_everybody() {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {
-        lack_publisher: (0..books()).filter(|book| book % 12 == 1).collect(),
-        gone: (0..books()).filter(|book| book % 24 == 5).collect(),
+        lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
+        gone: (0..book_count()).filter(|book| book % 24 == 5).collect(),
         ..Oddities::default()
     };
     serve(&web, &odd);
-    work.write("books.csv", table(&wrong()));
-    fill(&work, &web).finish().expect_code(0);
+    work.write("books.csv", table(&wrong_values()));
+    fill_command(&work, &web).finish().expect_code(0);
     let dashboard = Dashboard::start(&work);
     let browser = Browser::start();
-    browser.set_zone("Europe/Berlin");
+    browser.set_time_zone("Europe/Berlin");
     for (name, path) in [
         ("tables", "/dashboard/tables"),
         ("table", "/dashboard/table/books"),
@@ -293,7 +294,7 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
         for wrong in ["undefined", "{{", "cannot be shown", "none of the"] {
             assert!(!text.contains(wrong), "{path} says {wrong}: {text}");
         }
-        looks::judge(&browser, &format!("fill-{name}"), Tables::Fit);
+        looks::check_and_screenshot(&browser, &format!("fill-{name}"), Tables::Fit);
     }
     let faults = browser.take_console();
     assert!(faults.is_empty(), "{faults:?}");
@@ -311,9 +312,11 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
 fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
-    work.write("books.csv", table(&wrong()));
+    work.write("books.csv", table(&wrong_values()));
     let run = |args: &[&str]| {
-        let run = fill(&work, &web).args(["--check", "all"]).args(args);
+        let run = fill_command(&work, &web)
+            .args(["--check", "all"])
+            .args(args);
         run.finish().expect_code(0)
     };
     run(&[]);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_web::{BOOKS, Oddities, SITES, books, fill, rows, serve, truth, url};
+use super::made_web::{BOOKS, Oddities, SITES, book_count, fill_command, rows, serve, truth, url};
 
 const FIELDS: [&str; 4] = ["title", "author", "year", "publisher"];
 
@@ -16,7 +16,7 @@ const UNKNOWN: usize = 3;
 /// Every third value of the other sites is missing.
 fn table() -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
-    for book in 0..books() {
+    for book in 0..book_count() {
         let cells: Vec<String> = (0..4)
             .map(
                 |field| match book / BOOKS == UNKNOWN || (book + field) % 3 == 0 {
@@ -30,12 +30,12 @@ fn table() -> String {
     text
 }
 
-fn first_of_unknown() -> usize {
+fn first_unknown_book() -> usize {
     UNKNOWN * BOOKS
 }
 
 /// The fields that are filled on the unknown site. Checks that no value of the filled table is wrong.
-fn filled_there(work: &Workplace) -> BTreeSet<usize> {
+fn check_and_list_filled(work: &Workplace) -> BTreeSet<usize> {
     let mut filled = BTreeSet::new();
     for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
         for (field, value) in truth(book).iter().enumerate() {
@@ -44,7 +44,7 @@ fn filled_there(work: &Workplace) -> BTreeSet<usize> {
                 written.is_empty() || written == value,
                 "book {book}: {written} instead of {value}"
             );
-            if book >= first_of_unknown() && !written.is_empty() {
+            if book >= first_unknown_book() && !written.is_empty() {
                 filled.insert(field);
             }
         }
@@ -80,8 +80,8 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table());
-    fill(&work, &web).finish().expect_code(0);
-    let filled = filled_there(&work);
+    fill_command(&work, &web).finish().expect_code(0);
+    let filled = check_and_list_filled(&work);
     assert!(filled.len() >= 2, "{filled:?}");
     // Each value has its page and its chain.
     let evidence = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
@@ -100,9 +100,9 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     }
     // The same again, without a request.
     let before = web.visits().len();
-    fill(&work, &web).finish().expect_code(0);
+    fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
-    assert_eq!(filled_there(&work), filled);
+    assert_eq!(check_and_list_filled(&work), filled);
 }
 
 #[test]
@@ -111,11 +111,13 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     serve(&web, &Oddities::default());
     work.write("books.csv", table());
     let strict = |args: &[&str]| {
-        let run = fill(&work, &web).args(["--precision", "0.9999"]).args(args);
+        let run = fill_command(&work, &web)
+            .args(["--precision", "0.9999"])
+            .args(args);
         run.finish().expect_code(0)
     };
     strict(&[]);
-    assert_eq!(filled_there(&work), BTreeSet::new());
+    assert_eq!(check_and_list_filled(&work), BTreeSet::new());
     let proposed = questions(&work);
     let fields: BTreeSet<usize> = proposed.iter().map(|(field, _)| *field).collect();
     assert!(fields.len() >= 2, "{proposed:?}");
@@ -140,12 +142,13 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         .map(|(_, line)| line.clone())
         .collect();
     answer(&work, &lines, "accept");
-    fill(&work, &web)
+    fill_command(&work, &web)
         .args(["--doubts", "answered.csv"])
         .finish()
         .expect_code(0);
     let filled = rows(&work, "books.filled.csv");
-    let there = (first_of_unknown()..books()).filter(|book| !filled[*book][2 + other].is_empty());
+    let there =
+        (first_unknown_book()..book_count()).filter(|book| !filled[*book][2 + other].is_empty());
     assert_eq!(there.count(), BOOKS);
-    assert!(!filled_there(&work).contains(&field));
+    assert!(!check_and_list_filled(&work).contains(&field));
 }

@@ -109,7 +109,7 @@ pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
 }
 
 /// A body that is sent while it is made.
-pub(crate) fn streamed(pieces: mpsc::Receiver<Bytes>) -> AnswerBody {
+pub(crate) fn streaming_body(pieces: mpsc::Receiver<Bytes>) -> AnswerBody {
     Pieces(pieces).boxed_unsync()
 }
 

@@ -10,7 +10,7 @@ use webfill_service::http::body;
 use webfill_service::http::{Answer, Peer, Tokens, note_known_client};
 
 use crate::answer::{Problem, see_other};
-use crate::form::{Form, pairs};
+use crate::form::{Form, parse_query_pairs};
 use crate::guard;
 use crate::history::{self, Counters};
 use crate::live;
@@ -76,7 +76,7 @@ impl Dashboard {
     /// Answers one request.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
         let mut answer = self.answer_unprotected(request, peer).await;
-        guard::protect(&mut answer, peer.is_tls);
+        guard::add_security_headers(&mut answer, peer.is_tls);
         answer
     }
 
@@ -87,7 +87,7 @@ impl Dashboard {
             return plain_text_answer(&problem);
         }
         let path = request.uri().path().to_owned();
-        let parts = route::parts(&path);
+        let parts = route::split_path(&path);
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let let_in = self.authenticate(tokens.as_deref(), request.headers(), peer);
         if let_in.is_some() {
@@ -138,7 +138,7 @@ impl Dashboard {
             visitor: let_in.visitor,
             session: let_in.session,
             path: path.to_owned(),
-            query: pairs(query),
+            query: parse_query_pairs(query),
             dashboard: self,
         }
     }
@@ -152,11 +152,11 @@ impl Dashboard {
         parts: &[&str],
     ) -> Result<Form, Problem> {
         guard::check_post_headers(headers, peer.is_tls)?;
-        let most_bytes = route::most_bytes(parts);
+        let most_bytes = route::max_body_bytes(parts);
         let read = body::read_whole(body, most_bytes, &self.large_bodies).await;
         let body = read.map_err(|fault| Problem::with_status(fault.status(), fault))?;
         let kind = headers.get(CONTENT_TYPE);
-        Ok(Form::read(kind.and_then(|kind| kind.to_str().ok()), body))
+        Ok(Form::parse(kind.and_then(|kind| kind.to_str().ok()), body))
     }
 }
 
@@ -223,6 +223,6 @@ pub fn redirect_to_start() -> Answer {
     let mut answer = see_other("/dashboard/");
     // Clients other than browsers get another answer at this path.
     answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
-    guard::protect(&mut answer, false);
+    guard::add_security_headers(&mut answer, false);
     answer
 }

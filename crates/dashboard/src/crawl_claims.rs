@@ -34,12 +34,17 @@ pub(crate) enum ClaimState {
 
 impl CrawlClaims {
     /// Forgets all claims but those of these crawls.
-    pub(crate) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+    pub(crate) fn retain_crawls(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.0.retain(|crawl, _| is_kept(crawl));
     }
 
     /// Compares a claim that was read just now with what was seen before.
-    pub(crate) fn judge(&mut self, claim: &CrawlClaim, now: Instant, now_ms: i64) -> ClaimState {
+    pub(crate) fn observe_claim(
+        &mut self,
+        claim: &CrawlClaim,
+        now: Instant,
+        now_ms: i64,
+    ) -> ClaimState {
         let crawl = claim.crawl.to_string();
         let before = self.0.get(&crawl);
         if let Some(before) = before
@@ -89,19 +94,37 @@ mod tests {
     fn a_claim_that_is_not_renewed_lapses() {
         let (mut claims, began) = (CrawlClaims::default(), Instant::now());
         let second = Duration::from_secs(1);
-        assert_eq!(claims.judge(&claim(7), began, 0), ClaimState::NotKnown);
+        assert_eq!(
+            claims.observe_claim(&claim(7), began, 0),
+            ClaimState::NotKnown
+        );
         let soon = began + LAPSES_AFTER - second;
-        assert_eq!(claims.judge(&claim(7), soon, 1), ClaimState::NotKnown);
+        assert_eq!(
+            claims.observe_claim(&claim(7), soon, 1),
+            ClaimState::NotKnown
+        );
         let late = began + LAPSES_AFTER;
-        assert_eq!(claims.judge(&claim(7), late, 2), ClaimState::Lapsed(None));
-        assert_eq!(claims.judge(&claim(8), late, 3), ClaimState::Renewed);
-        assert_eq!(claims.judge(&claim(8), late, 4), ClaimState::Renewed);
+        assert_eq!(
+            claims.observe_claim(&claim(7), late, 2),
+            ClaimState::Lapsed(None)
+        );
+        assert_eq!(
+            claims.observe_claim(&claim(8), late, 3),
+            ClaimState::Renewed
+        );
+        assert_eq!(
+            claims.observe_claim(&claim(8), late, 4),
+            ClaimState::Renewed
+        );
         let later = late + LAPSES_AFTER;
         assert_eq!(
-            claims.judge(&claim(8), later, 5),
+            claims.observe_claim(&claim(8), later, 5),
             ClaimState::Lapsed(Some(3))
         );
-        claims.keep(|crawl| crawl != "local/books");
-        assert_eq!(claims.judge(&claim(8), later, 6), ClaimState::NotKnown);
+        claims.retain_crawls(|crawl| crawl != "local/books");
+        assert_eq!(
+            claims.observe_claim(&claim(8), later, 6),
+            ClaimState::NotKnown
+        );
     }
 }

@@ -33,7 +33,7 @@ impl Visitor {
 pub trait Fleet: Send + Sync {
     /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. The
     /// fleet's audit log records its effects and refusals.
-    async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
+    async fn run_action(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
 
     /// Feeds a crawl request, in the same way.
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal>;

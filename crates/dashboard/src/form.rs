@@ -14,11 +14,11 @@ pub(crate) struct Form {
 const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Form {
-    pub(crate) fn read(content_type: Option<&str>, body: Vec<u8>) -> Form {
+    pub(crate) fn parse(content_type: Option<&str>, body: Vec<u8>) -> Form {
         let kind = content_type.and_then(|kind| kind.split(';').next());
         match kind.unwrap_or_default().trim().eq_ignore_ascii_case(FORM) {
             true => Form {
-                fields: pairs(&String::from_utf8_lossy(&body)),
+                fields: parse_query_pairs(&String::from_utf8_lossy(&body)),
                 raw: Vec::new(),
             },
             false => Form {
@@ -48,7 +48,7 @@ impl Form {
 }
 
 /// The pairs of a query, or of a form, which has the same syntax.
-pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_query_pairs(query: &str) -> Vec<(String, String)> {
     let mut url = Url::parse("http://localhost/").expect("it is a URL");
     url.set_query(Some(query));
     let pairs = url.query_pairs();
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_form_is_read_by_its_type() {
         let body = b"app=a+b&crawl=%C3%BC%26&empty=&app=second".to_vec();
-        let form = Form::read(
+        let form = Form::parse(
             Some("application/x-www-form-urlencoded; charset=utf-8"),
             body,
         );
@@ -73,16 +73,19 @@ mod tests {
         assert_eq!(form.get("empty"), Some(""));
         assert_eq!(form.get("other"), None);
         assert_eq!(form.fields().count(), 4);
-        let form = Form::read(Some("application/json"), b"{\"a\": 1}".to_vec());
+        let form = Form::parse(Some("application/json"), b"{\"a\": 1}".to_vec());
         assert_eq!(form.json().unwrap()["a"], 1);
-        assert!(Form::read(None, b"a=1".to_vec()).get("a").is_none());
+        assert!(Form::parse(None, b"a=1".to_vec()).get("a").is_none());
     }
 
     #[test]
     fn whatever_is_posted_as_a_form_is_read() {
         for body in [&b"\xff\xfe=%ff&&=&%"[..], b"", b"&&&", b"a#b=c"] {
-            Form::read(Some(FORM), body.to_vec());
+            Form::parse(Some(FORM), body.to_vec());
         }
-        assert_eq!(pairs("a#b=c"), [("a#b".to_owned(), "c".to_owned())]);
+        assert_eq!(
+            parse_query_pairs("a#b=c"),
+            [("a#b".to_owned(), "c".to_owned())]
+        );
     }
 }

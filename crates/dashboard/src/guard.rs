@@ -59,15 +59,18 @@ impl Guard {
 
 /// Checks any request by its headers. `has_tokens`: visitors must show a token.
 pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
-    let host = text(headers, HOST);
+    let host = header_text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
         return Err(Problem::forbidden(
             "the Host header names another machine: open the dashboard at localhost or at this machine's address",
         ));
     }
     // Links from anywhere are allowed; resources loaded by a foreign page are not.
-    let is_foreign = matches!(text(headers, FETCH_SITE), Some("cross-site" | "same-site"));
-    if is_foreign && text(headers, FETCH_MODE) != Some("navigate") {
+    let is_foreign = matches!(
+        header_text(headers, FETCH_SITE),
+        Some("cross-site" | "same-site")
+    );
+    if is_foreign && header_text(headers, FETCH_MODE) != Some("navigate") {
         return Err(Problem::forbidden("requests from other sites are refused"));
     }
     Ok(())
@@ -76,7 +79,7 @@ pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(),
 /// Checks a request that changes something: browsers name the page that has sent it.
 pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
     let scheme = if is_tls { "https" } else { "http" };
-    let own = text(headers, HOST).map(|host| format!("{scheme}://{host}"));
+    let own = header_text(headers, HOST).map(|host| format!("{scheme}://{host}"));
     let origin = headers.get(ORIGIN);
     let is_own = origin.is_none_or(|origin| {
         let origin = origin.to_str().ok();
@@ -95,7 +98,7 @@ pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<()
 }
 
 /// Adds the headers of all answers. An answer with a policy of its own keeps it.
-pub(crate) fn protect(answer: &mut Answer, is_tls: bool) {
+pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     let headers = answer.headers_mut();
     let mut add = |name: HeaderName, value: &'static str| {
         let value = HeaderValue::from_static(value);
@@ -112,7 +115,7 @@ pub(crate) fn protect(answer: &mut Answer, is_tls: bool) {
     }
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 

@@ -87,7 +87,8 @@ impl HealthLog {
         for point in &points {
             self.add(point.clone());
         }
-        self.file.add(&points, self.points.values().flatten())
+        self.file
+            .prepare_write(&points, self.points.values().flatten())
     }
 
     /// The curves of a mapping's fields, drawn into boxes of 100 by 40.

@@ -182,7 +182,7 @@ impl History {
         for sample in samples {
             history.insert(sample);
         }
-        history.thin();
+        history.thin_old_samples();
         history
     }
 
@@ -197,12 +197,12 @@ impl History {
     /// Adds a sample.
     pub(crate) fn add_sample(&mut self, sample: Sample) -> Writing {
         self.insert(sample.clone());
-        self.thin();
-        self.file.add(&[sample], self.samples.iter())
+        self.thin_old_samples();
+        self.file.prepare_write(&[sample], self.samples.iter())
     }
 
     /// Drops samples that are too old, and merges old ones.
-    fn thin(&mut self) {
+    fn thin_old_samples(&mut self) {
         let Some(last) = self.samples.last().map(|last| last.at) else {
             return;
         };
@@ -219,7 +219,7 @@ impl History {
             }
             let piece = PIECES.iter().find(|(older, _)| age > *older);
             match (kept.last_mut(), piece) {
-                (Some(before), Some((_, piece_s))) if is_one_piece(before, &sample, *piece_s) => {
+                (Some(before), Some((_, piece_s))) if can_merge(before, &sample, *piece_s) => {
                     before.merge_next(&sample);
                 }
                 _ => kept.push(sample),
@@ -243,7 +243,7 @@ impl History {
         let of_span = |sample: &&Sample| sample.at > from && sample.at - sample.over <= to;
         for sample in self.samples.iter().filter(of_span) {
             match found.last_mut() {
-                Some(before) if is_one_piece(before, sample, piece_s) => before.merge_next(sample),
+                Some(before) if can_merge(before, sample, piece_s) => before.merge_next(sample),
                 _ => found.push(sample.clone()),
             }
         }
@@ -252,7 +252,7 @@ impl History {
 }
 
 /// Whether two consecutive samples are merged: they are in the same piece of time, without a gap.
-fn is_one_piece(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
+fn can_merge(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
     before.at.div_euclid(piece_s) == sample.at.div_euclid(piece_s)
         && sample.at - sample.over - before.at < EVERY_S
 }
@@ -285,7 +285,7 @@ impl Sample {
     }
 
     /// The rates at the beginning of the span. How long the queue was then is not known.
-    fn at_begin(&self) -> Sample {
+    fn to_begin_sample(&self) -> Sample {
         Sample {
             is_begin: true,
             records: None,
@@ -295,7 +295,7 @@ impl Sample {
     }
 
     /// The part that concerns one crawl.
-    pub(crate) fn of_run(&self, name: &str) -> Sample {
+    pub(crate) fn sample_of_run(&self, name: &str) -> Sample {
         let run = self.runs.get(name).cloned().unwrap_or_default();
         Sample {
             at: self.at,
@@ -382,7 +382,7 @@ pub(crate) fn chart_json(samples: &[Sample]) -> Value {
             columns.push(at + 1, None, &groups);
         }
         if is_after_gap && sample.over > 0 {
-            columns.push(begins, Some(&sample.at_begin()), &groups);
+            columns.push(begins, Some(&sample.to_begin_sample()), &groups);
         }
         columns.push(sample.at, Some(sample), &groups);
         ended_before = Some(sample.at);

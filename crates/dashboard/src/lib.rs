@@ -7,7 +7,7 @@
 //! token against forged requests; [`login`] by its session, where tokens are required. An admitted request is a
 //! [`Visit`](visit::Visit): the visitor, the path, and the resources of the view. [`route`] passes it to a *view*,
 //! one file in [`views`], which reads its content and fills a template. Every answer gets the headers of
-//! [`guard::protect`].
+//! [`guard::add_security_headers`].
 //!
 //! The dashboard does not depend on the dispatcher. It calls a fleet by [`Fleet`], in the public language of JSON and
 //! with the visitor's rights. So rights are checked, and actions are written into the audit log, in the same place as

@@ -68,7 +68,7 @@ impl LineFile {
     }
 
     /// Adds lines. `all` are those that are kept, if the file is to be rewritten.
-    pub(crate) fn add<'a, T: Serialize + 'a>(
+    pub(crate) fn prepare_write<'a, T: Serialize + 'a>(
         &mut self,
         added: &[T],
         all: impl Iterator<Item = &'a T>,

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use webfill_service::http::Answer;
 
-use crate::answer::{Problem, Shown, streamed};
+use crate::answer::{Problem, Shown, streaming_body};
 use crate::snapshot::now_ms;
 use crate::views::{crawl, overview};
 use crate::visit::Visit;
@@ -55,7 +55,7 @@ impl Part {
                 Ok((html, snapshot.number, snapshot.at_ms))
             }
             Part::Crawl(app, id) => {
-                let html = crawl::live_part(visit, app, id).await?;
+                let html = crawl::render_live_part(visit, app, id).await?;
                 let at_ms = now_ms();
                 Ok((html, at_ms.unsigned_abs(), at_ms))
             }
@@ -80,7 +80,7 @@ pub(crate) fn open_stream(visit: Visit, part: Part) -> Shown {
     })?;
     let (events, body) = mpsc::channel(1);
     tokio::spawn(send_events(visit, part, events, permit));
-    let mut answer: Answer = Response::new(streamed(body));
+    let mut answer: Answer = Response::new(streaming_body(body));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

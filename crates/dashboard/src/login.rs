@@ -38,7 +38,7 @@ impl Dashboard {
             return Some(Admitted { visitor, session });
         };
         let session = session_of(headers)?;
-        let bearer = self.bearer(tokens, &session)?;
+        let bearer = self.renew_and_get_bearer(tokens, &session)?;
         visitor.name = Some(bearer.name.clone());
         visitor.rights = bearer.rights.clone();
         let session = Some(session);
@@ -46,7 +46,11 @@ impl Dashboard {
     }
 
     /// The owner of a session, while it is valid and its token is on the list.
-    pub(crate) fn bearer<'a>(&self, tokens: &'a Tokens, session: &str) -> Option<&'a Bearer> {
+    pub(crate) fn renew_and_get_bearer<'a>(
+        &self,
+        tokens: &'a Tokens,
+        session: &str,
+    ) -> Option<&'a Bearer> {
         let token = self.sessions.renew_and_get_token(session, Instant::now())?;
         tokens.bearer_by_digest(&token)
     }
@@ -84,7 +88,7 @@ impl Dashboard {
             .sessions
             .begin(digest, now)
             .map_err(Problem::internal_error)?;
-        let cookie = cookie(headers, &session, LASTS.as_secs(), peer.is_tls);
+        let cookie = session_cookie(headers, &session, LASTS.as_secs(), peer.is_tls);
         Ok(with_header(see_other("/dashboard/"), SET_COOKIE, &cookie))
     }
 
@@ -93,7 +97,7 @@ impl Dashboard {
         if let Some(session) = session {
             self.sessions.end(session);
         }
-        let cookie = cookie(headers, "", 0, peer.is_tls);
+        let cookie = session_cookie(headers, "", 0, peer.is_tls);
         with_header(see_other(LOGIN), SET_COOKIE, &cookie)
     }
 }
@@ -107,7 +111,7 @@ fn cookie_name(headers: &HeaderMap) -> String {
     format!("webfill-dashboard-{}", if digits { port } else { "" })
 }
 
-fn cookie(headers: &HeaderMap, session: &str, lasts_s: u64, is_tls: bool) -> String {
+fn session_cookie(headers: &HeaderMap, session: &str, lasts_s: u64, is_tls: bool) -> String {
     let name = cookie_name(headers);
     let secure = if is_tls { "; Secure" } else { "" };
     format!(
@@ -142,12 +146,13 @@ mod tests {
     fn a_cookie_is_of_one_port_and_is_closed_to_scripts_and_other_sites() {
         let at = headers(&[("host", "localhost:8080")]);
         assert_eq!(
-            cookie(&at, "abc", 60, true),
+            session_cookie(&at, "abc", 60, true),
             "webfill-dashboard-8080=abc; Path=/dashboard; Max-Age=60; HttpOnly; SameSite=Strict; Secure"
         );
-        assert!(!cookie(&at, "abc", 60, false).contains("Secure"));
+        assert!(!session_cookie(&at, "abc", 60, false).contains("Secure"));
         assert!(
-            cookie(&headers(&[("host", "[::1]")]), "", 0, true).starts_with("webfill-dashboard-=")
+            session_cookie(&headers(&[("host", "[::1]")]), "", 0, true)
+                .starts_with("webfill-dashboard-=")
         );
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Messages(Mutex<VecDeque<(String, Message)>>);
 
 impl Messages {
     /// Stores a message. Returns its name.
-    pub(crate) fn keep(&self, message: Message) -> String {
+    pub(crate) fn store(&self, message: Message) -> String {
         // Without random bytes no message is shown, which does no harm.
         let name = new_secret().unwrap_or_default();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,12 +50,12 @@ mod tests {
             is_fault: false,
             text: text.to_owned(),
         };
-        let first = messages.keep(message("first"));
+        let first = messages.store(message("first"));
         assert_eq!(messages.take(&first), Some(message("first")));
         assert_eq!(messages.take(&first), None);
-        let dropped = messages.keep(message("dropped"));
+        let dropped = messages.store(message("dropped"));
         for _ in 0..MOST {
-            messages.keep(message("later"));
+            messages.store(message("later"));
         }
         assert_eq!(messages.take(&dropped), None);
     }

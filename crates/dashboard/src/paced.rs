@@ -78,7 +78,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A value that is read every two seconds and was read with these durations, the last one now.
-    fn read_within(durations: &[Duration], now: Instant) -> Paced<usize> {
+    fn paced_with_durations(durations: &[Duration], now: Instant) -> Paced<usize> {
         let mut paced = Paced::with_interval(2 * SECOND);
         for (number, duration) in durations.iter().enumerate() {
             paced.store_reading(number, now, now + *duration);
@@ -92,37 +92,37 @@ mod tests {
         let now = Instant::now();
         let fresh: Paced<usize> = Paced::with_interval(2 * SECOND);
         assert!(fresh.is_due(now) && fresh.get().is_none());
-        let fast = read_within(&[SECOND / 1_000], now);
+        let fast = paced_with_durations(&[SECOND / 1_000], now);
         assert_eq!(fast.get(), Some(&0));
         assert!(!fast.is_due(now + SECOND) && fast.is_due(now + 2 * SECOND));
-        let slow = read_within(&[SECOND / 10; 3], now);
+        let slow = paced_with_durations(&[SECOND / 10; 3], now);
         assert!(!slow.is_due(now + 9 * SECOND) && slow.is_due(now + 10 * SECOND));
     }
 
     #[test]
     fn a_reading_that_had_to_wait_is_repeated_as_soon_as_the_others() {
         let now = Instant::now();
-        let paced = read_within(&[SECOND / 1_000, 5 * SECOND], now);
+        let paced = paced_with_durations(&[SECOND / 1_000, 5 * SECOND], now);
         assert!(paced.is_due(now + 2 * SECOND));
         let durations = [&[SECOND / 1_000][..], &[SECOND / 10; DURATIONS]].concat();
-        let slower_since = read_within(&durations, now);
+        let slower_since = paced_with_durations(&durations, now);
         assert!(!slower_since.is_due(now + 9 * SECOND) && slower_since.is_due(now + 10 * SECOND));
     }
 
     #[test]
     fn however_slow_readings_are_they_are_repeated_within_ten_intervals() {
         let now = Instant::now();
-        let paced = read_within(&[60 * SECOND], now);
+        let paced = paced_with_durations(&[60 * SECOND], now);
         assert!(!paced.is_due(now + 19 * SECOND) && paced.is_due(now + 20 * SECOND));
     }
 
     #[test]
     fn an_action_or_a_fault_makes_the_next_reading_due_sooner() {
         let now = Instant::now();
-        let mut paced = read_within(&[SECOND], now);
+        let mut paced = paced_with_durations(&[SECOND], now);
         paced.expire();
         assert!(paced.is_due(now) && paced.get() == Some(&0));
-        let mut paced = read_within(&[SECOND], now);
+        let mut paced = paced_with_durations(&[SECOND], now);
         paced.retry_within(2 * SECOND);
         assert!(!paced.is_due(now + SECOND) && paced.is_due(now + 2 * SECOND));
     }

@@ -17,7 +17,7 @@ use crate::visit::Visit;
 const MOST_FORM_BYTES: usize = 64 << 10;
 
 /// The parts of a path after `/dashboard/`.
-pub(crate) fn parts(path: &str) -> Vec<String> {
+pub(crate) fn split_path(path: &str) -> Vec<String> {
     let behind = path.strip_prefix("/dashboard").unwrap_or_default();
     let behind = behind.strip_prefix('/').unwrap_or_default();
     match behind {
@@ -71,7 +71,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
         ["machines"] => machines::show(visit).await,
         ["audit"] => audit::show(visit).await,
         ["editor", rest @ ..] => editor::show(visit, rest).await,
-        _ => Err(no_such_page()),
+        _ => Err(page_not_found()),
     }
 }
 
@@ -83,19 +83,19 @@ pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown 
         ["record", dataset, id, "cell"] => record_cell::submit(visit, dataset, id, form).await,
         ["do", action] => actions::submit(visit, action, form).await,
         ["editor", rest @ ..] => editor::submit(visit, rest, form).await,
-        _ => Err(no_such_page()),
+        _ => Err(page_not_found()),
     }
 }
 
 /// The most bytes of a post to a path.
-pub(crate) fn most_bytes(parts: &[&str]) -> usize {
+pub(crate) fn max_body_bytes(parts: &[&str]) -> usize {
     match parts {
-        ["editor", rest @ ..] => editor::most_bytes(rest),
+        ["editor", rest @ ..] => editor::max_body_bytes(rest),
         _ => MOST_FORM_BYTES,
     }
 }
 
-fn no_such_page() -> Problem {
+fn page_not_found() -> Problem {
     Problem::not_found("page not found")
 }
 
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn parts_are_split_before_they_are_decoded() {
-        assert!(parts("/dashboard").is_empty() && parts("/dashboard/").is_empty());
+        assert!(split_path("/dashboard").is_empty() && split_path("/dashboard/").is_empty());
         assert_eq!(
-            parts("/dashboard/crawl/a%2Fb/%C3%BC"),
+            split_path("/dashboard/crawl/a%2Fb/%C3%BC"),
             ["crawl", "a/b", "ü"]
         );
-        assert_eq!(parts("/dashboard/page//%"), ["page", "", "%"]);
-        assert_eq!(parts("/dashboard/%zz%4"), ["%zz%4"]);
-        assert_eq!(parts("/dashboard/%ff"), ["\u{fffd}"]);
-        assert_eq!(parts("/dashboard/%é%2"), ["%é%2"]);
+        assert_eq!(split_path("/dashboard/page//%"), ["page", "", "%"]);
+        assert_eq!(split_path("/dashboard/%zz%4"), ["%zz%4"]);
+        assert_eq!(split_path("/dashboard/%ff"), ["\u{fffd}"]);
+        assert_eq!(split_path("/dashboard/%é%2"), ["%é%2"]);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    pub(crate) fn to_open(site: &str, at_ms: i64) -> Change {
+    pub(crate) fn new_open(site: &str, at_ms: i64) -> Change {
         Change {
             site: site.to_owned(),
             at_ms,
@@ -108,16 +108,16 @@ impl SiteLog {
         }
         if is_whole {
             let recovered = self.troubled.keys().filter(|name| !seen.contains(*name));
-            changes.extend(recovered.map(|name| Change::to_open(name, now_ms)));
+            changes.extend(recovered.map(|name| Change::new_open(name, now_ms)));
         }
         for change in &changes {
             self.add(change.clone());
         }
-        self.file.add(&changes, self.changes.iter())
+        self.file.prepare_write(&changes, self.changes.iter())
     }
 
     /// The changes of a site, the latest first.
-    pub(crate) fn of_site(&self, site: &str, most: usize) -> Vec<Change> {
+    pub(crate) fn changes_of_site(&self, site: &str, most: usize) -> Vec<Change> {
         let own = self.changes.iter().rev();
         own.filter(|change| change.site == site)
             .take(most)
@@ -133,7 +133,12 @@ mod tests {
     use super::*;
 
     /// Returns whether any site has changed.
-    fn see(log: &mut SiteLog, listed: &[Value], is_whole: bool, now_ms: i64) -> bool {
+    fn record_and_detect_change(
+        log: &mut SiteLog,
+        listed: &[Value],
+        is_whole: bool,
+        now_ms: i64,
+    ) -> bool {
         let last = |log: &SiteLog| log.changes.back().cloned();
         let (before, count) = (last(log), log.changes.len());
         log.record_sites(listed, is_whole, now_ms).write();
@@ -150,22 +155,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = SiteLog::open(Some(folder.path()));
         let blocked = [site("a.org", "backing_off", "blocked")];
-        assert!(see(&mut log, &blocked, true, 5_000));
-        assert!(!see(&mut log, &blocked, true, 6_000), "nothing has changed");
+        assert!(record_and_detect_change(&mut log, &blocked, true, 5_000));
+        assert!(
+            !record_and_detect_change(&mut log, &blocked, true, 6_000),
+            "nothing has changed"
+        );
         let mut log = SiteLog::open(Some(folder.path()));
-        assert!(!see(&mut log, &blocked, true, 7_000), "it is known");
-        assert!(see(
+        assert!(
+            !record_and_detect_change(&mut log, &blocked, true, 7_000),
+            "it is known"
+        );
+        assert!(record_and_detect_change(
             &mut log,
             &[site("a.org", "unreachable", "dns")],
             true,
             8_000
         ));
         assert!(
-            !see(&mut log, &[], false, 9_000),
+            !record_and_detect_change(&mut log, &[], false, 9_000),
             "a part of the list says nothing"
         );
-        assert!(see(&mut log, &[], true, 10_000));
-        let own = SiteLog::open(Some(folder.path())).of_site("a.org", 10);
+        assert!(record_and_detect_change(&mut log, &[], true, 10_000));
+        let own = SiteLog::open(Some(folder.path())).changes_of_site("a.org", 10);
         let reported: Vec<(i64, &str, &str)> = own
             .iter()
             .map(|one| (one.at_ms, one.state.as_str(), one.reason.as_str()))
@@ -179,7 +190,7 @@ mod tests {
             ]
         );
         assert_eq!(own[2].evidence["sign"], "403");
-        assert!(SiteLog::default().of_site("a.org", 10).is_empty());
+        assert!(SiteLog::default().changes_of_site("a.org", 10).is_empty());
     }
 
     #[test]
@@ -193,7 +204,7 @@ mod tests {
         };
         for n in 0..24 {
             let state = ["backing_off", "unreachable"][n % 2];
-            assert!(see(&mut log, &all(state), true, 5_000));
+            assert!(record_and_detect_change(&mut log, &all(state), true, 5_000));
         }
         assert_eq!(log.changes.len(), MOST);
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();

@@ -289,7 +289,7 @@ impl LastReadings {
     }
 }
 
-fn from_health(health: &MappingHealth) -> Mapping {
+fn mapping_from_health(health: &MappingHealth) -> Mapping {
     let report = health.report();
     let alert = health.alert();
     Mapping {

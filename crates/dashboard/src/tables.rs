@@ -128,7 +128,7 @@ impl Tables {
     }
 
     /// The folder of tables to which new ones are added.
-    pub(crate) fn home(&self) -> Option<PathBuf> {
+    pub(crate) fn upload_folder(&self) -> Option<PathBuf> {
         let mut folders = self.0.iter();
         // The folder of a project has its name before its first run, too.
         let is_named = |folder: &Path| folder.to_string_lossy().ends_with(ENDING);
@@ -278,7 +278,7 @@ impl Review {
     }
 
     /// The answer about a cell, by its line and column.
-    pub(crate) fn of_cell(&self, row: u64, column: &str) -> Option<&CellAnswer> {
+    pub(crate) fn answer_of_cell(&self, row: u64, column: &str) -> Option<&CellAnswer> {
         self.cells.get(&(row, column.to_owned()))
     }
 
@@ -313,7 +313,7 @@ impl Review {
     }
 
     /// The first open doubt from this place on, or before it.
-    pub(crate) fn next_open(&self, from: usize) -> Option<usize> {
+    pub(crate) fn next_open_position(&self, from: usize) -> Option<usize> {
         let mut places = (from..self.doubts.len()).chain(0..from.min(self.doubts.len()));
         places.find(|&place| self.answer(&self.doubts[place]).is_none())
     }

@@ -73,12 +73,12 @@ impl Visit {
     }
 
     /// Asks the fleet, with the visitor's rights.
-    pub(crate) async fn ask(&self, action: Value) -> Result<Value, Problem> {
+    pub(crate) async fn run_action(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| {
             Problem::not_found("no dispatcher connected: open the dispatcher's own dashboard")
         })?;
-        Ok(fleet.ask(&self.visitor, action).await?)
+        Ok(fleet.run_action(&self.visitor, action).await?)
     }
 
     /// Feeds a crawl request to the fleet, with the visitor's rights.
@@ -142,7 +142,10 @@ impl Visit {
         match (&tokens, &self.session) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(tokens), Some(session)) => self.dashboard.bearer(tokens, session).is_some(),
+            (Some(tokens), Some(session)) => self
+                .dashboard
+                .renew_and_get_bearer(tokens, session)
+                .is_some(),
         }
     }
 

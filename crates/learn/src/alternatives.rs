@@ -87,7 +87,7 @@ fn compare_readings(scores: &Scores<'_>, best: usize, one: usize) -> ReadingDiff
         let second = &scores.readings[one][page];
         if !first.values.is_empty() && !second.values.is_empty() {
             both += 1.0;
-            alike += scores.likeness(best, one, page);
+            alike += scores.reading_similarity(best, one, page);
         } else if !second.values.is_empty() {
             let label = scores
                 .labels

@@ -88,7 +88,7 @@ impl<'t> Amount<'t> {
     }
 
     /// The number times this power of ten, as it is looked up.
-    fn shifted(&self, by: i32) -> String {
+    fn shift_decimal_point(&self, by: i32) -> String {
         let digits = format!("{}{}", self.whole, self.fraction);
         let point = self.whole.len() as i32 + by;
         let (whole, fraction) = match usize::try_from(point) {
@@ -126,7 +126,7 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     }
     let mut found = Vec::new();
     for by in std::iter::once(0).chain(SHIFTS) {
-        let places = page.find_text(&format!("\u{1}{}", wanted.shifted(-by)));
+        let places = page.find_text(&format!("\u{1}{}", wanted.shift_decimal_point(-by)));
         for &place in places.iter().take(MOST_PLACES) {
             let Some(read) = Amount::parse(&page.all[place].text) else {
                 continue;
@@ -137,8 +137,9 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
             // `1.820 m` is less than two metres, or nearly two kilometres.
             let is_ambiguous =
                 read.group.is_some() && read.whole.len() <= 6 && read.decimal.is_none();
-            let is_unlikely = by != 0 && (!has_unit || is_ambiguous || wanted.shifted(0) == "0");
-            if is_unlikely || leaks.holds(read.before) || leaks.holds(read.after) {
+            let is_unlikely =
+                by != 0 && (!has_unit || is_ambiguous || wanted.shift_decimal_point(0) == "0");
+            if is_unlikely || leaks.occur_in(read.before) || leaks.occur_in(read.after) {
                 continue;
             }
             let ways = conversions(&read, &wanted, by).into_iter();
@@ -159,7 +160,7 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     {
         return Vec::new();
     }
-    let mut processors = vec![number_within(read)];
+    let mut processors = vec![number_processor(read)];
     if let Some(mark) = read.group {
         let mark = if mark.is_whitespace() {
             r"\s".to_owned()
@@ -200,7 +201,7 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
 
 /// The processor that takes the number out of a text with the same words and signs. The marks stand where they stand in
 /// such numbers: with groups of three digits, `1.8` is none.
-fn number_within(read: &Amount<'_>) -> Value {
+fn number_processor(read: &Amount<'_>) -> Value {
     let escaped = |mark: char| match mark.is_whitespace() {
         true => r"\s".to_owned(),
         false => regex::escape(&mark.to_string()),
@@ -287,7 +288,11 @@ mod tests {
             ("1 234,5 m", 2, "123450"),
         ];
         for (text, by, shifted) in table {
-            assert_eq!(Amount::parse(text).unwrap().shifted(by), shifted, "{text}");
+            assert_eq!(
+                Amount::parse(text).unwrap().shift_decimal_point(by),
+                shifted,
+                "{text}"
+            );
         }
         for text in ["-5", "1-2", "12 (3)", "a", "1,23,4", "12.5 / 5"] {
             assert_eq!(Amount::parse(text), None, "{text}");

@@ -91,7 +91,9 @@ fn routes_from(
             Vec::new()
         }
         // Which of them it is, their names tell, not their order.
-        PlaceKind::JsonLd(kind, _) if kind == NAMED_OBJECT && page.has_several_linked(kind) => {
+        PlaceKind::JsonLd(kind, _)
+            if kind == NAMED_OBJECT && page.has_several_linked_objects(kind) =>
+        {
             Vec::new()
         }
         PlaceKind::JsonLd(kind, path) => {
@@ -100,10 +102,10 @@ fn routes_from(
                 path,
                 |path| json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}}),
             );
-            if page.has_several_linked(kind) {
+            if page.has_several_linked_objects(kind) {
                 let of_first: Vec<Route> = routes
                     .iter()
-                    .map(|route| of_first_object(route, kind))
+                    .map(|route| route_into_first_object(route, kind))
                     .collect();
                 routes.extend(of_first);
             }
@@ -121,7 +123,9 @@ fn routes_from(
                 |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
             );
             let routes = routes.into_iter();
-            routes.map(|route| in_parsed_json(route, *quote)).collect()
+            routes
+                .map(|route| route_into_parsed_json(route, *quote))
+                .collect()
         }
         PlaceKind::ScriptKey(key, written, owner) => {
             let mut notations = vec![*written];
@@ -129,7 +133,7 @@ fn routes_from(
                 // The value may have escapes on other pages.
                 notations.push(ScriptNotation::WithEscapes);
             }
-            let owner = owner.as_deref().filter(|owner| !leaks.holds(owner));
+            let owner = owner.as_deref().filter(|owner| !leaks.occur_in(owner));
             let owners = [None].into_iter().chain(owner.map(Some));
             let route = |owner| {
                 let routes = notations.iter();
@@ -142,7 +146,7 @@ fn routes_from(
                 None => meta_routes(*owner, name),
                 Some(_) => Vec::new(),
             };
-            routes.extend(named_link(*owner, name, labels, root));
+            routes.extend(named_link_route(*owner, name, labels, root));
             let end = Ending {
                 node: *owner,
                 forms: vec![(format!("/@{name}"), 0.2)],
@@ -156,9 +160,9 @@ fn routes_from(
             };
             let end = Ending {
                 node: parent,
-                forms: text_forms(*text, parent),
+                forms: text_steps(*text, parent),
             };
-            let mut routes = text_after_icon(*text, parent, leaks, root);
+            let mut routes = routes_after_icon(*text, parent, leaks, root);
             tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
@@ -204,12 +208,12 @@ fn json_routes(anchor: Anchor, path: &str, select: impl Fn(&str) -> Value) -> Ve
 fn names_known_value(path: &str, leaks: &Leaks) -> bool {
     let filters = path.split("=='").skip(1);
     let mut names = filters.filter_map(|rest| rest.split('\'').next());
-    names.any(|name| leaks.holds(name))
+    names.any(|name| leaks.occur_in(name))
 }
 
 /// The same route, but only into the first object of this type. Later objects describe related things, whose values
 /// would be read if the page's own object lacks the value.
-fn of_first_object(route: &Route, kind: &str) -> Route {
+fn route_into_first_object(route: &Route, kind: &str) -> Route {
     let path = &route.select["parameters"]["expression"];
     Route {
         anchor: route.anchor,
@@ -224,7 +228,7 @@ fn of_first_object(route: &Route, kind: &str) -> Route {
 }
 
 /// The same route into the JSON that a script parses.
-fn in_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
+fn route_into_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
     let pattern = json!({"type": "regex", "parameters": {"pattern": quote.pattern()}});
     let path = std::mem::replace(&mut route.select, pattern);
     if quote == ParsedQuote::Double {
@@ -299,7 +303,7 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
 }
 
 /// A route to the target of a link, found by the text of the link if this text is a label of the pages.
-fn named_link(
+fn named_link_route(
     owner: NodeRef<'_>,
     attribute: &str,
     labels: &Labels,
@@ -315,7 +319,7 @@ fn named_link(
 }
 
 /// The last steps to a text, from its parent, each with its burden.
-fn text_forms(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
+fn text_steps(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
     let texts: Vec<NodeRef<'_>> = parent
         .children()
         .filter(|child| child.is_text() && !is_blank(child.text()))
@@ -362,14 +366,14 @@ fn tree_routes(
             None => break,
         }
     }
-    starts.extend(icon_before(page, index, end, leaks, root));
+    starts.extend(icon_route_starts(page, index, end, leaks, root));
     // The row is already found, and plain steps lead on from there.
     starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in relative_paths(from, end.node) {
             if !compares_known_value(&steps, leaks) {
                 let xpath = format!("{xpath}{steps}");
-                push_forms(routes, anchor, &xpath, burden + more, end);
+                push_routes(routes, anchor, &xpath, burden + more, end);
             }
         }
     }
@@ -377,7 +381,7 @@ fn tree_routes(
         && let Some(paths) = absolute_paths(end.node)
     {
         for (path, burden) in paths {
-            push_forms(routes, Anchor::Path, &path, burden, end);
+            push_routes(routes, Anchor::Path, &path, burden, end);
         }
     }
     crate::beside::add_label_routes(
@@ -394,7 +398,7 @@ fn tree_routes(
             if is_text {
                 routes.push(xpath_route(Anchor::Label, xpath, burden));
             } else {
-                push_forms(routes, Anchor::Label, &xpath, burden, end);
+                push_routes(routes, Anchor::Label, &xpath, burden, end);
             }
         },
     );
@@ -402,7 +406,7 @@ fn tree_routes(
 
 /// The start of a route from an icon right before the value: an element without text, which has a name. Other values
 /// have other icons.
-fn icon_before<'d>(
+fn icon_route_starts<'d>(
     page: &Places<'d>,
     index: usize,
     end: &Ending<'d>,
@@ -428,7 +432,7 @@ fn icon_before<'d>(
 }
 
 /// Routes from an icon to the text right after it, in the same element.
-fn text_after_icon(
+fn routes_after_icon(
     text: NodeRef<'_>,
     parent: NodeRef<'_>,
     leaks: &Leaks,
@@ -443,8 +447,8 @@ fn text_after_icon(
     };
     let class = icon
         .attribute("class")
-        .filter(|class| is_short_class(class) && !leaks.holds(class));
-    let (Some(tag), Some(class)) = (icon.tag(), class.and_then(literal)) else {
+        .filter(|class| is_short_class(class) && !leaks.occur_in(class));
+    let (Some(tag), Some(class)) = (icon.tag(), class.and_then(xpath_literal)) else {
         return Vec::new();
     };
     if !is_valid_step_name(tag) {
@@ -467,7 +471,13 @@ fn element_before(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
     siblings.take_while(|sibling| *sibling != node).last()
 }
 
-fn push_forms(routes: &mut Vec<Route>, anchor: Anchor, xpath: &str, burden: f64, end: &Ending<'_>) {
+fn push_routes(
+    routes: &mut Vec<Route>,
+    anchor: Anchor,
+    xpath: &str,
+    burden: f64,
+    end: &Ending<'_>,
+) {
     for (form, more) in &end.forms {
         let route = xpath_route(anchor, format!("{xpath}{form}"), burden + more);
         routes.push(route);
@@ -496,7 +506,7 @@ pub(crate) fn text_condition(written: &str, text: &str, labels: &Labels) -> Opti
         true => "normalize-space(translate(.,'\u{a0}',' '))",
         false => "normalize-space(.)",
     };
-    let says = |text: &str| Some(format!("{normal}={}", literal(text)?));
+    let says = |text: &str| Some(format!("{normal}={}", xpath_literal(text)?));
     let this = says(text)?;
     let other = labels.other_form(text).and_then(|other| says(&other));
     Some(match other {
@@ -506,7 +516,7 @@ pub(crate) fn text_condition(written: &str, text: &str, labels: &Labels) -> Opti
 }
 
 /// A text as an XPath literal, if it does not contain both kinds of quotes.
-pub(crate) fn literal(text: &str) -> Option<String> {
+pub(crate) fn xpath_literal(text: &str) -> Option<String> {
     match (text.contains('\''), text.contains('"')) {
         (false, _) => Some(format!("'{text}'")),
         (true, false) => Some(format!("\"{text}\"")),
@@ -534,11 +544,11 @@ pub(crate) fn own_anchors(
     for attribute in node.attributes().take(24) {
         let (name, value) = (attribute.name(), attribute.value().trim());
         if name == "class" {
-            class_anchors(page, node, tag, attribute.value(), leaks, &mut found);
+            push_class_anchors(page, node, tag, attribute.value(), leaks, &mut found);
             continue;
         }
         if name == "href" && tag == "a" {
-            if let Some(start) = first_segment(value).filter(|start| !leaks.holds(start)) {
+            if let Some(start) = first_segment(value).filter(|start| !leaks.occur_in(start)) {
                 found.push((
                     Anchor::Link,
                     format!("//a[starts-with(@href,'{start}')]"),
@@ -556,10 +566,10 @@ pub(crate) fn own_anchors(
             _ if name.starts_with("data-") => Anchor::Data,
             _ => continue,
         };
-        if value.is_empty() || value.len() > 60 || looks_generated(value) || leaks.holds(value) {
+        if value.is_empty() || value.len() > 60 || looks_generated(value) || leaks.occur_in(value) {
             continue;
         }
-        if let Some(text) = literal(value) {
+        if let Some(text) = xpath_literal(value) {
             let of = if anchor == Anchor::Id { "*" } else { tag };
             found.push((anchor, format!("//{of}[@{name}={text}]"), 0.0));
         }
@@ -567,7 +577,7 @@ pub(crate) fn own_anchors(
     found
 }
 
-fn class_anchors(
+fn push_class_anchors(
     page: &Places<'_>,
     node: NodeRef<'_>,
     tag: &str,
@@ -577,9 +587,9 @@ fn class_anchors(
 ) {
     let tokens = class.split_whitespace().take(6);
     let tokens: Vec<&str> = tokens.filter(|token| token.len() <= LONGEST_NAME).collect();
-    let is_good = |token: &&str| !looks_generated(token) && !leaks.holds(token);
+    let is_good = |token: &&str| !looks_generated(token) && !leaks.occur_in(token);
     for token in tokens.iter().copied().filter(|token| is_good(token)) {
-        if let (Some(text), true) = (literal(&format!(" {token} ")), tokens.len() > 1) {
+        if let (Some(text), true) = (xpath_literal(&format!(" {token} ")), tokens.len() > 1) {
             let test = format!("contains(concat(' ', normalize-space(@class), ' '), {text})");
             found.push((Anchor::ClassToken, format!("//{tag}[{test}]"), 0.0));
         }
@@ -590,7 +600,9 @@ fn class_anchors(
     if !is_short_class(class) {
         return;
     }
-    let Some(text) = literal(class) else { return };
+    let Some(text) = xpath_literal(class) else {
+        return;
+    };
     let whole = format!("//{tag}[@class={text}]");
     let kind = if tokens.len() == 1 {
         Anchor::ClassToken
@@ -640,6 +652,6 @@ fn compares_known_value(expression: &str, leaks: &Leaks) -> bool {
     expression.split("[@class=").skip(1).any(|rest| {
         let quote = rest.chars().next().unwrap_or_default();
         let named = rest.split(quote).nth(1).unwrap_or_default();
-        leaks.holds(named)
+        leaks.occur_in(named)
     })
 }

@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{is_short_class, is_valid_step_name, literal, text_condition};
+use crate::anchors::{is_short_class, is_valid_step_name, text_condition, xpath_literal};
 use crate::labels::Labels;
 use crate::places::{PlaceKind, Places};
 use crate::steps::relative_paths;
@@ -182,7 +182,7 @@ fn add_route_after_label(
 }
 
 /// The sibling right after a label's element, as a step that the next label is not; `None` if both are alike.
-fn unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
+fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
     if !is_valid_step_name(tag) {
         return None;
     }
@@ -193,7 +193,7 @@ fn unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<S
         .attribute("class")
         .filter(|class| is_short_class(class))?;
     let is_other = label.attribute("class") != Some(class);
-    is_other.then(|| Some(format!("{tag}[@class={}]", literal(class)?)))?
+    is_other.then(|| Some(format!("{tag}[@class={}]", xpath_literal(class)?)))?
 }
 
 /// Routes through the siblings that follow the label's element.
@@ -233,7 +233,7 @@ fn add_sibling_routes(
             );
             if number == 1 {
                 let is_alone = up.children().filter(|child| child.is_element()).count() == 2;
-                if let Some(like) = unlike_label(node, sibling, tag).filter(|_| !is_alone) {
+                if let Some(like) = step_unlike_label(node, sibling, tag).filter(|_| !is_alone) {
                     found(
                         &format!("{from}/following-sibling::*[1][self::{like}]{steps}"),
                         more - STRICT,

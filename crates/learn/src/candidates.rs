@@ -219,7 +219,7 @@ impl Candidates {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
             for form in forms::conversions(wanted, &place.text) {
-                self.add_formed(number, page, index, &form, labels, leaks);
+                self.add_converted_place(number, page, index, &form, labels, leaks);
             }
         }
         let most = if whole.is_empty() { 6 } else { 2 };
@@ -236,13 +236,13 @@ impl Candidates {
             self.add_date(number, page, wanted, labels, leaks);
             for formed in forms::find(page, wanted, leaks) {
                 let (place, form) = (formed.place, &formed.processors);
-                self.add_formed(number, page, place, form, labels, leaks);
+                self.add_converted_place(number, page, place, form, labels, leaks);
             }
         }
     }
 
     /// Adds the candidates of a place where the page has the value in another form.
-    fn add_formed(
+    fn add_converted_place(
         &mut self,
         number: usize,
         page: &Places<'_>,
@@ -279,7 +279,7 @@ impl Candidates {
     }
 
     /// Adds the candidates of places that contain several known values of a page in one text.
-    pub(crate) fn add_joined(
+    pub(crate) fn add_joined_values(
         &mut self,
         number: usize,
         page: &Places<'_>,
@@ -346,7 +346,7 @@ impl Candidates {
     }
 
     /// For each candidate that yields plain texts, adds one that keeps only texts matching a pattern.
-    pub(crate) fn add_narrowed(&mut self, pattern: &str) {
+    pub(crate) fn add_pattern_filtered(&mut self, pattern: &str) {
         let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
         let ends_in_text = |candidate: &&Candidate| {
             let last = candidate.processors.last();
@@ -369,7 +369,7 @@ impl Candidates {
     }
 
     /// The likeliest candidates, at most `most`: found on the most pages, with stable anchors.
-    pub(crate) fn likeliest(self, most: usize) -> Vec<Candidate> {
+    pub(crate) fn select_likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
         // A form is not proved by a single page.
         let is_shown = |one: &Candidate| !one.is_formed || one.found_on.len() >= forms::SHOWN_BY;
@@ -458,15 +458,15 @@ fn surrounding_patterns(
     }
     for prefix in prefixes(before) {
         for suffix in suffixes(after) {
-            let is_name = prefix.contains(' ') && leaks.has_name_in(&prefix);
-            if is_name || leaks.holds(&prefix) || leaks.holds(&suffix) {
+            let is_name = prefix.contains(' ') && leaks.share_name_with(&prefix);
+            if is_name || leaks.occur_in(&prefix) || leaks.occur_in(&suffix) {
                 continue;
             }
             let to = match suffix.as_str() {
                 "" => "$".to_owned(),
                 suffix => pattern_with_any_digits(suffix),
             };
-            for from in beginnings(&prefix, before) {
+            for from in pattern_beginnings(&prefix, before) {
                 let pattern = format!("{from}\\s*(.+?)\\s*{to}");
                 if !patterns.contains(&pattern) {
                     patterns.push(pattern);
@@ -479,7 +479,7 @@ fn surrounding_patterns(
 
 /// The possible beginnings of a pattern with this prefix. A word may also occur earlier in the text, so the last
 /// occurrence may be the right one.
-fn beginnings(prefix: &str, before: &str) -> Vec<String> {
+fn pattern_beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
     }

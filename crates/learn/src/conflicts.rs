@@ -1,7 +1,7 @@
 //! Resolves conflicts: two fields with different known values must not choose the same place. For one of them, the
 //! place is a coincidence.
 
-use crate::field::{LearnedField, count_right};
+use crate::field::{LearnedField, count_correct_labels};
 use crate::score::trusted_labels;
 
 /// If two fields have chosen the same place, removes it from the field that it is less often right for.
@@ -15,10 +15,11 @@ pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
         let Some((one, other)) = conflict else {
             return;
         };
-        let (winner, loser) = match count_right(&fields[other].1) > count_right(&fields[one].1) {
-            true => (other, one),
-            false => (one, other),
-        };
+        let (winner, loser) =
+            match count_correct_labels(&fields[other].1) > count_correct_labels(&fields[one].1) {
+                true => (other, one),
+                false => (one, other),
+            };
         let taken = fields[winner].1.readings[fields[winner].1.ranking[0]].clone();
         let loser = &mut fields[loser].1;
         let readings = &loser.readings;

@@ -32,13 +32,13 @@ pub(crate) struct Reading {
 }
 
 /// The readings of each chain on each page: `[chain][page]`.
-pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
+pub(crate) fn read_chains(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     let mut readings = vec![Vec::with_capacity(pages.len()); chains.len()];
     for (chunk, chains) in chains.chunks(TOGETHER).enumerate() {
-        let Some(engine) = engine_of(chains) else {
+        let Some(engine) = build_field_engine(chains) else {
             // Run each chain by itself, so that one that cannot be loaded does not affect the others.
             for (at, chain) in chains.iter().enumerate() {
-                let engine = engine_of(&[chain]);
+                let engine = build_field_engine(&[chain]);
                 for page in pages {
                     let read = engine.as_ref().map(|engine| read_page(engine, 1, page));
                     let reading = read.and_then(|mut read| read.pop()).unwrap_or_default();
@@ -79,7 +79,7 @@ impl RowReader<'_> {
 
     fn read_together(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
         let mut readings = vec![vec![Reading::default(); rows.len()]; chains.len()];
-        let Some(engine) = engine_of_rows(&self.select, chains) else {
+        let Some(engine) = build_row_engine(&self.select, chains) else {
             if chains.len() > 1 {
                 let alone = chains
                     .iter()
@@ -97,7 +97,7 @@ impl RowReader<'_> {
             if wanted.is_empty() {
                 continue;
             }
-            for row in rows_of(&engine, page) {
+            for row in extract_rows(&engine, page) {
                 let Some(&place) = wanted.get(&row.position) else {
                     continue;
                 };
@@ -112,7 +112,7 @@ impl RowReader<'_> {
     }
 }
 
-fn rows_of(engine: &Engine, page: &Page) -> Vec<Row> {
+fn extract_rows(engine: &Engine, page: &Page) -> Vec<Row> {
     let mapping = engine.set().indexes().next();
     let extraction = engine.extract_with_mapping(mapping, input(page), RequestedParts::default());
     let listing = extraction.ok().and_then(|mut found| found.listings.pop());
@@ -128,7 +128,7 @@ pub(crate) fn select_objects(select: &[Value], page: &Page) -> Vec<Value> {
         "fields": [{"name": "whole", "processors": whole}],
         "key": ["whole"],
     });
-    let Some(engine) = engine_with("rows", rows) else {
+    let Some(engine) = build_engine("rows", rows) else {
         return Vec::new();
     };
     let object = |row: Row| match row.fields.get("whole") {
@@ -136,32 +136,35 @@ pub(crate) fn select_objects(select: &[Value], page: &Page) -> Vec<Value> {
         Some(value) => value.clone(),
         None => Value::Null,
     };
-    rows_of(&engine, page).into_iter().map(object).collect()
+    extract_rows(&engine, page)
+        .into_iter()
+        .map(object)
+        .collect()
 }
 
 /// The rows that a rule reads on a page.
 pub(crate) fn read_rows(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
-    let engine = engine_with("rows", rule.clone());
+    let engine = build_engine("rows", rule.clone());
     let rows = engine
-        .map(|engine| rows_of(&engine, page))
+        .map(|engine| extract_rows(&engine, page))
         .unwrap_or_default();
     rows.into_iter().map(|row| row.fields).collect()
 }
 
 /// An engine that runs the chains in the selected rows. It has an additional field that all rows have, so that no row
 /// is left out.
-fn engine_of_rows(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
+fn build_row_engine(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
     let mut fields = fields_of(chains);
     let row = json!({"type": "default", "parameters": {"value": "row"}});
     fields.push(json!({"name": "row", "processors": [row]}));
-    engine_with(
+    build_engine(
         "rows",
         json!({"dataset": "candidates", "select": select, "fields": fields, "key": ["row"]}),
     )
 }
 
-fn engine_of(chains: &[&[Value]]) -> Option<Engine> {
-    engine_with("fields", fields_of(chains).into())
+fn build_field_engine(chains: &[&[Value]]) -> Option<Engine> {
+    build_engine("fields", fields_of(chains).into())
 }
 
 fn fields_of(chains: &[&[Value]]) -> Vec<Value> {
@@ -174,7 +177,7 @@ fn fields_of(chains: &[&[Value]]) -> Vec<Value> {
     chains.iter().enumerate().map(field).collect()
 }
 
-fn engine_with(part: &str, what: Value) -> Option<Engine> {
+fn build_engine(part: &str, what: Value) -> Option<Engine> {
     let mut mapping = json!({
         "name": "candidates",
         "url_patterns": [{"type": "regex", "pattern": "^"}],

@@ -44,12 +44,14 @@ pub(crate) fn learn_field(
     limits: &Limits,
 ) -> LearnedField {
     match multiple.map_or_else(|| list_prevalence(&labels), ListPrevalence::from) {
-        ListPrevalence::Always => learn_as(group, labels, pointed, true, limits),
-        ListPrevalence::Never => learn_as(group, labels, pointed, false, limits),
+        ListPrevalence::Always => learn_single_or_list(group, labels, pointed, true, limits),
+        ListPrevalence::Never => learn_single_or_list(group, labels, pointed, false, limits),
         ListPrevalence::Rarely => {
-            let list = learn_as(group, labels.clone(), pointed, true, limits);
-            let single = learn_as(group, labels, pointed, false, limits);
-            match are_read_as_lists(&list) && count_right(&list) + 0.5 >= count_right(&single) {
+            let list = learn_single_or_list(group, labels.clone(), pointed, true, limits);
+            let single = learn_single_or_list(group, labels, pointed, false, limits);
+            match are_read_as_lists(&list)
+                && count_correct_labels(&list) + 0.5 >= count_correct_labels(&single)
+            {
                 true => list,
                 false => single,
             }
@@ -72,7 +74,7 @@ fn are_read_as_lists(list: &LearnedField) -> bool {
 }
 
 /// The number of labels for which the best candidate reads the known values. Partly read lists count in part.
-pub(crate) fn count_right(found: &LearnedField) -> f64 {
+pub(crate) fn count_correct_labels(found: &LearnedField) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
     };
@@ -80,7 +82,7 @@ pub(crate) fn count_right(found: &LearnedField) -> f64 {
     found.labels.iter().map(credit).sum()
 }
 
-fn learn_as(
+fn learn_single_or_list(
     group: &Group<'_>,
     mut labels: Vec<Label>,
     pointed: &[(usize, usize)],
@@ -107,7 +109,7 @@ fn learn_as(
             );
         }
         if multiple {
-            made.add_joined(label.page, page, &label.wanted, &group.labels, &group.leaks);
+            made.add_joined_values(label.page, page, &label.wanted, &group.labels, &group.leaks);
         }
     }
     for &(page, place) in pointed {
@@ -122,11 +124,11 @@ fn learn_as(
     }
     let mut at_first = AT_FIRST;
     if let Some(pattern) = shape::common_pattern(&labels) {
-        made.add_narrowed(&pattern);
+        made.add_pattern_filtered(&pattern);
         at_first *= 2;
     }
-    let candidates = made.likeliest(limits.candidates.min(at_first));
-    let mut candidates = best_of_first(group, candidates, &labels, multiple);
+    let candidates = made.select_likeliest(limits.candidates.min(at_first));
+    let mut candidates = best_on_first_pages(group, candidates, &labels, multiple);
     let mut readings = group.read_all(&candidates);
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
@@ -135,7 +137,7 @@ fn learn_as(
         candidates.extend(unions);
     }
     let ranking = Scores::new(&candidates, &readings, &labels, multiple).ranking(None);
-    let kept_out = foreign_parts::chains_without_them(
+    let kept_out = foreign_parts::chains_without_foreign_parts(
         group,
         &candidates,
         &readings,
@@ -219,7 +221,7 @@ fn list_prevalence(labels: &[Label]) -> ListPrevalence {
 }
 
 /// The candidates that are best on the first labelled pages. Only these are evaluated on all pages.
-fn best_of_first(
+fn best_on_first_pages(
     group: &Group<'_>,
     candidates: Vec<Candidate>,
     labels: &[Label],
@@ -246,7 +248,7 @@ fn best_of_first(
     let readings = group.read(&candidates, &numbers);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
-    let kept = select_spread(&candidates, &readings, &first, &ranking);
+    let kept = select_diverse_candidates(&candidates, &readings, &first, &ranking);
     kept.into_iter()
         .map(|one| candidates[one].clone())
         .collect()
@@ -254,7 +256,7 @@ fn best_of_first(
 
 /// The first candidates of the ranking. Some of each kind of anchor are included, so that kinds can vote, and some for
 /// each known value, so that lists with values in several places can be joined.
-fn select_spread(
+fn select_diverse_candidates(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
     labels: &[Label],

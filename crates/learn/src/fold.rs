@@ -9,7 +9,7 @@ pub(crate) use webfill_values::collapse_white_space;
 
 /// Folds a text, puts a space after each comma between words, and removes spaces between a number and its sign: `a,b`
 /// and `a, b` are the same list, `42%` and `42 %` the same share.
-pub fn folded(text: &str) -> String {
+pub fn fold_text(text: &str) -> String {
     let folded = remove_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {
         folded[..*at].ends_with(char::is_alphabetic)
@@ -76,7 +76,7 @@ impl KnownValue {
     /// `None` for a text that contains nothing to search for.
     pub(crate) fn new(value: &str) -> Option<KnownValue> {
         let text = collapse_white_space(&decode_references(value));
-        let folded = folded(&text);
+        let folded = fold_text(&text);
         if folded.is_empty() {
             return None;
         }
@@ -112,7 +112,7 @@ impl KnownValue {
 
     /// Whether the read text is this value but for one slip of the keyboard.
     pub(crate) fn is_misspelt(&self, read: &Spelling) -> bool {
-        differ_by_a_slip(&self.folded, &read.folded) && !self.is_in_other_notation(read)
+        differ_by_one_typo(&self.folded, &read.folded) && !self.is_in_other_notation(read)
     }
 
     /// Whether one of the two texts is a part of the other. Then the record is right, and the chain reads too little or
@@ -195,7 +195,7 @@ impl Spelling {
                 .all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
         Spelling {
             text: read.to_owned(),
-            folded: folded(read),
+            folded: fold_text(read),
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },
             day: dates::day_of(&collapse_white_space(read)),
@@ -231,7 +231,7 @@ const LEAST_MISSPELT: usize = 5;
 
 /// Whether two texts differ by one slip of the keyboard: a wrong, missing or extra character, or two neighbours in the
 /// wrong order.
-fn differ_by_a_slip(one: &str, other: &str) -> bool {
+fn differ_by_one_typo(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().min(other.len()) < LEAST_MISSPELT || one.len().abs_diff(other.len()) > 1 {
         return false;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use webfill_document::{NodeRef, XPath, XValue};
 
-use crate::anchors::{is_short_class, is_valid_step_name, literal};
+use crate::anchors::{is_short_class, is_valid_step_name, xpath_literal};
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::fold::{Spelling, collapse_white_space};
@@ -82,42 +82,45 @@ impl Feature {
     fn condition(&self) -> Option<String> {
         Some(match self {
             Feature::Class(tag, token) => {
-                let token = literal(&format!(" {token} "))?;
+                let token = xpath_literal(&format!(" {token} "))?;
                 format!(
                     "ancestor-or-self::{tag}[contains(concat(' ', normalize-space(@class), ' '), {token})]"
                 )
             }
-            Feature::Id(id) => format!("ancestor-or-self::*[@id={}]", literal(id)?),
+            Feature::Id(id) => format!("ancestor-or-self::*[@id={}]", xpath_literal(id)?),
             Feature::Property(tag, name) => {
-                format!("ancestor::{tag}[@itemprop={}]", literal(name)?)
+                format!("ancestor::{tag}[@itemprop={}]", xpath_literal(name)?)
             }
             Feature::Element(tag) => format!("ancestor-or-self::{tag}"),
             Feature::AfterText(tag, text) => {
-                format!("preceding::{tag}[normalize-space(.)={}]", literal(text)?)
+                format!(
+                    "preceding::{tag}[normalize-space(.)={}]",
+                    xpath_literal(text)?
+                )
             }
             Feature::Headed(tag, heading) => format!("ancestor::{tag}[{heading}]"),
             Feature::After(tag) => format!("preceding::{tag}"),
             Feature::Under(heading, text) => {
                 format!(
                     "preceding::{heading}[1][normalize-space(.)={}]",
-                    literal(text)?
+                    xpath_literal(text)?
                 )
             }
             Feature::First(tag, class) => {
-                let like = element_of_class(tag, class)?;
+                let like = class_step(tag, class)?;
                 format!(
                     "ancestor::{like}[not(preceding-sibling::{like})][following-sibling::{like}]"
                 )
             }
             Feature::Later(tag, class) => {
-                let like = element_of_class(tag, class)?;
+                let like = class_step(tag, class)?;
                 format!("ancestor::{like}[preceding-sibling::{like}]")
             }
         })
     }
 
     /// Whether it is a feature of the elements around a place, not of what precedes them.
-    fn is_around(&self) -> bool {
+    fn is_of_enclosing_element(&self) -> bool {
         !matches!(
             self,
             Feature::AfterText(..)
@@ -134,10 +137,10 @@ impl Feature {
 }
 
 /// An element of this whole class, as a step of an XPath.
-fn element_of_class(tag: &str, class: &str) -> Option<String> {
+fn class_step(tag: &str, class: &str) -> Option<String> {
     Some(match class {
         "" => format!("{tag}[not(@class) or @class='']"),
-        class => format!("{tag}[@class={}]", literal(class)?),
+        class => format!("{tag}[@class={}]", xpath_literal(class)?),
     })
 }
 
@@ -157,7 +160,7 @@ struct PageOfChain {
 type Headings<'d> = Vec<(NodeRef<'d>, &'d str, String)>;
 
 /// For the likeliest chains that also read foreign parts of pages, the same chains without these parts.
-pub(crate) fn chains_without_them(
+pub(crate) fn chains_without_foreign_parts(
     group: &Group<'_>,
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -169,14 +172,14 @@ pub(crate) fn chains_without_them(
         return Vec::new();
     }
     let headings: Vec<Headings<'_>> = group.pages.iter().map(headings_of).collect();
-    let has_shape = guards::have_a_shape(labels);
+    let has_shape = guards::have_common_shape(labels);
     let chosen = chains_to_examine(candidates, readings, ranking, labels);
     let chosen = chosen.into_iter().filter_map(|one| {
         let candidate = &candidates[one];
         let expression = xpath(candidate)?;
         let pages = pages_of_chain(group, candidate, expression, labels, &headings)?;
         let conditions = choose_conditions(&pages, multiple, has_shape);
-        with_conditions(one, candidate, expression, &conditions)
+        candidate_with_conditions(one, candidate, expression, &conditions)
     });
     chosen.collect()
 }
@@ -209,7 +212,7 @@ fn chains_to_examine(
     chosen
 }
 
-fn with_conditions(
+fn candidate_with_conditions(
     number: usize,
     candidate: &Candidate,
     expression: &str,
@@ -300,7 +303,7 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
     let mut features = BTreeSet::new();
     let is_name =
         |name: &&str| !name.is_empty() && name.len() <= LONGEST_HEADING && !looks_generated(name);
-    let is_good = |name: &&str| is_name(name) && !leaks.holds(name);
+    let is_good = |name: &&str| is_name(name) && !leaks.occur_in(name);
     let mut next = Some(node);
     while let Some(around) = next {
         next = around.parent();
@@ -326,7 +329,7 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
         if let Some(name) = around.attribute("itemprop").filter(is_good) {
             features.insert(Feature::Property(tag.to_owned(), name.to_owned()));
         }
-        features.extend(place_among_siblings(around, tag, class, leaks));
+        features.extend(sibling_order_feature(around, tag, class, leaks));
         let first = around.children().find_map(NodeRef::tag);
         if let Some(first) = first.filter(|first| is_heading(first)) {
             features.insert(Feature::Headed(tag.to_owned(), first.to_owned()));
@@ -342,26 +345,26 @@ fn features_of(node: NodeRef<'_>, headings: &Headings<'_>, leaks: &Leaks) -> BTr
             continue;
         }
         features.insert(Feature::After((*tag).to_owned()));
-        if !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.holds(text) {
+        if !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.occur_in(text) {
             features.insert(Feature::AfterText((*tag).to_owned(), text.clone()));
         }
     }
     let is_usable =
-        |text: &str| !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.holds(text);
+        |text: &str| !text.is_empty() && text.len() <= LONGEST_HEADING && !leaks.occur_in(text);
     let last = last.into_iter().filter(|(_, text)| is_usable(text));
     features.extend(last.map(|(tag, text)| Feature::Under(tag.to_owned(), text.to_owned())));
     features
 }
 
 /// Whether an element is the first of several siblings like it, or a later one.
-fn place_among_siblings(
+fn sibling_order_feature(
     node: NodeRef<'_>,
     tag: &str,
     class: &str,
     leaks: &Leaks,
 ) -> Option<Feature> {
     const MOST_SIBLINGS: usize = 2_000;
-    let is_good = class.is_empty() || is_short_class(class) && !leaks.holds(class);
+    let is_good = class.is_empty() || is_short_class(class) && !leaks.occur_in(class);
     let parent = node.parent().filter(|_| is_good)?;
     let is_like = |child: &NodeRef<'_>| {
         child.tag() == Some(tag) && child.attribute("class").unwrap_or_default() == class
@@ -395,7 +398,7 @@ fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> 
 }
 
 /// The places of a page that are left.
-fn left<'p>(
+fn remaining_places<'p>(
     page: &'p PageOfChain,
     chosen: &'p [Feature],
     more: Option<&'p Feature>,
@@ -407,16 +410,16 @@ fn left<'p>(
 }
 
 /// How many known values a page still yields, and how many others.
-fn read_there(
+fn count_known_and_others(
     page: &PageOfChain,
     chosen: &[Feature],
     more: Option<&Feature>,
     multiple: bool,
 ) -> (usize, usize) {
-    let others = left(page, chosen, more).filter(|place| !place.is_known);
-    let known = left(page, chosen, more).filter(|place| place.is_known);
+    let others = remaining_places(page, chosen, more).filter(|place| !place.is_known);
+    let known = remaining_places(page, chosen, more).filter(|place| place.is_known);
     let is_first = || {
-        left(page, chosen, more)
+        remaining_places(page, chosen, more)
             .next()
             .is_some_and(|place| place.is_known)
     };
@@ -432,11 +435,11 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
     let labelled: Vec<&PageOfChain> = pages.iter().filter(|page| page.has_label).collect();
     let before: Vec<(usize, usize)> = labelled
         .iter()
-        .map(|page| read_there(page, chosen, None, multiple))
+        .map(|page| count_known_and_others(page, chosen, None, multiple))
         .collect();
     let mut features: BTreeMap<&Feature, usize> = BTreeMap::new();
     for page in &labelled {
-        let others = left(page, chosen, None).filter(|place| !place.is_known);
+        let others = remaining_places(page, chosen, None).filter(|place| !place.is_known);
         let of_page: BTreeSet<&Feature> = others.flat_map(|place| &place.features).collect();
         for feature in of_page {
             *features.entry(feature).or_default() += 1;
@@ -446,7 +449,8 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
     for (feature, _) in features.into_iter().filter(|(_, pages)| *pages >= SHOWN_BY) {
         let mut gain = 0;
         let keeps_all = labelled.iter().zip(&before).all(|(page, (known, others))| {
-            let (known_left, others_left) = read_there(page, chosen, Some(feature), multiple);
+            let (known_left, others_left) =
+                count_known_and_others(page, chosen, Some(feature), multiple);
             gain += (known_left - (*known).min(known_left)) * MOST_PLACES + others - others_left;
             known_left >= *known
         });
@@ -462,23 +466,25 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
 fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let (labelled, others): (Vec<&PageOfChain>, Vec<&PageOfChain>) =
         pages.iter().partition(|page| page.has_label);
-    let right = labelled.iter().flat_map(|page| left(page, chosen, None));
+    let right = labelled
+        .iter()
+        .flat_map(|page| remaining_places(page, chosen, None));
     let right: BTreeSet<&Feature> = right
         .filter(|place| place.is_known)
         .flat_map(|place| &place.features)
         .collect();
     let read: Vec<&PageOfChain> = others
         .into_iter()
-        .filter(|page| left(page, chosen, None).next().is_some())
+        .filter(|page| remaining_places(page, chosen, None).next().is_some())
         .collect();
     let mut counts: BTreeMap<&Feature, usize> = BTreeMap::new();
     for page in &read {
         let most = if multiple { MOST_PLACES } else { 1 };
-        let places = left(page, chosen, None).take(most);
+        let places = remaining_places(page, chosen, None).take(most);
         let of_page: BTreeSet<&Feature> = places.flat_map(|place| &place.features).collect();
         for feature in of_page
             .into_iter()
-            .filter(|one| one.is_around() && !right.contains(one))
+            .filter(|one| one.is_of_enclosing_element() && !right.contains(one))
         {
             *counts.entry(feature).or_default() += 1;
         }

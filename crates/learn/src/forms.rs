@@ -15,7 +15,7 @@ use webfill_mapping::seconds_of_duration;
 use crate::amounts;
 use crate::clock::minutes_of_day;
 use crate::dates;
-use crate::fold::{KnownValue, folded};
+use crate::fold::{KnownValue, fold_text};
 use crate::fractions;
 use crate::labels::Leaks;
 use crate::places::{PlaceKind, Places};
@@ -103,7 +103,7 @@ fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let places = [full(number), with_empty(number)];
     let places = places
         .iter()
-        .flat_map(|stars| page.find_text(&folded(stars)));
+        .flat_map(|stars| page.find_text(&fold_text(stars)));
     let formed = places.map(|&place| ConvertedPlace {
         place,
         processors: vec![json!({"type": "map", "parameters": {"table": table, "others": "drop"}})],
@@ -194,7 +194,7 @@ fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
 
 /// Finds classes that mean `true` or `false`, as those of icons do.
 fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
-    let Some((class_means, processors)) = truth_words::class_words(value) else {
+    let Some((class_means, processors)) = truth_words::class_test_and_processors(value) else {
         return Vec::new();
     };
     let places = page.all.iter().enumerate();
@@ -213,7 +213,9 @@ fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some((words, map)) = truth_words::page_words(value) else {
         return Vec::new();
     };
-    let places = words.iter().flat_map(|word| page.find_text(&folded(word)));
+    let places = words
+        .iter()
+        .flat_map(|word| page.find_text(&fold_text(word)));
     let formed = places.map(|&place| ConvertedPlace {
         place,
         processors: vec![map.clone()],
@@ -257,7 +259,7 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
         if !others.starts_with(&numbers) || !words.iter().all(is_short) {
             return None;
         }
-        if words.iter().any(|words| leaks.holds(words)) {
+        if words.iter().any(|words| leaks.occur_in(words)) {
             return None;
         }
         let mut pattern = String::from("^");
@@ -319,7 +321,7 @@ fn find_reordered_name(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let has_letters = value.chars().any(char::is_alphabetic);
     let ways = ways.into_iter().filter(|_| has_letters);
     let formed = ways.flat_map(|(turned, processors)| {
-        let places = page.find_text(&folded(&turned));
+        let places = page.find_text(&fold_text(&turned));
         places.iter().take(MOST_PLACES).flat_map(move |&place| {
             let formed = |one: &Value| ConvertedPlace {
                 place,
@@ -356,7 +358,7 @@ fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     if !behind.is_empty() {
         processors.push(json!({"type": "suffix", "parameters": {"text": behind}}));
     }
-    let places = page.find_text(&folded(number)).iter().take(MOST_PLACES);
+    let places = page.find_text(&fold_text(number)).iter().take(MOST_PLACES);
     let formed = places.map(|&place| ConvertedPlace {
         place,
         processors: processors.clone(),

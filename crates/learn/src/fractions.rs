@@ -64,8 +64,8 @@ fn part_processor(text: &str, value: &str, leaks: &Leaks) -> Option<Option<Value
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '.' | '/'));
     if joins(before.chars().next_back())
         || joins(after.chars().next())
-        || leaks.holds(before)
-        || leaks.holds(after)
+        || leaks.occur_in(before)
+        || leaks.occur_in(after)
     {
         return None;
     }

@@ -6,13 +6,13 @@ pub(crate) fn looks_generated(name: &str) -> bool {
     if name.is_empty() || name.len() > 80 {
         return true;
     }
-    if digit_run(name) >= 4 || is_css_in_js(name) {
+    if longest_digit_run(name) >= 4 || is_css_in_js(name) {
         return true;
     }
     name.split(['-', '_', ':', '.', ' ']).any(looks_like_a_hash)
 }
 
-fn digit_run(name: &str) -> usize {
+fn longest_digit_run(name: &str) -> usize {
     let runs = name.split(|c: char| !c.is_ascii_digit());
     runs.map(str::len).max().unwrap_or(0)
 }

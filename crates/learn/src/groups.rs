@@ -16,7 +16,7 @@ pub(crate) fn group_pages(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<
         let alike = layouts
             .iter()
             .enumerate()
-            .map(|(at, (first, _))| (at, likeness(first, &sketch)))
+            .map(|(at, (first, _))| (at, similarity_percent(first, &sketch)))
             .filter(|(_, likeness)| *likeness >= 50)
             .max_by_key(|(at, likeness)| (*likeness, usize::MAX - at));
         match alike {
@@ -33,7 +33,7 @@ pub(crate) fn group_pages(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<
 }
 
 /// The percentage of equal digits in two sketches.
-fn likeness(one: &str, other: &str) -> usize {
+fn similarity_percent(one: &str, other: &str) -> usize {
     if one.len() != other.len() {
         return 0;
     }

@@ -104,7 +104,7 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
         (0..group.pages.len()).filter(|page| known.iter().all(|label| label.page != *page));
     let read = unlabelled.map(|page| &found.readings[one][page]);
     let mut texts: Vec<&str> = read
-        .flat_map(first_or_all(found))
+        .flat_map(value_selector(found))
         .filter(|value| value.text.len() <= LONGEST && !is_known(value) && is_of_layout(value))
         .map(|value| value.text.as_str())
         .collect();
@@ -133,7 +133,7 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
 
 /// Whether the known values are alike, as codes and mail addresses are. Then other values are recognised by their shape,
 /// wherever they stand.
-pub(crate) fn have_a_shape(labels: &[Label]) -> bool {
+pub(crate) fn have_common_shape(labels: &[Label]) -> bool {
     let values = labels.iter().flat_map(|label| &label.wanted);
     let values: BTreeSet<&str> = values.map(|value| value.text.as_str()).collect();
     let is_of_type = |(_, accepts): &(&str, IsOfType)| values.iter().all(|value| accepts(value));
@@ -143,7 +143,7 @@ pub(crate) fn have_a_shape(labels: &[Label]) -> bool {
 }
 
 /// Whether a processor is the one that drops texts which are cut off.
-pub fn drops_cut_off(processor: &Value) -> bool {
+pub fn drops_truncated_texts(processor: &Value) -> bool {
     processor["parameters"]["pattern"] == WHOLE
 }
 
@@ -166,7 +166,7 @@ fn shape_guard(found: &LearnedField, one: usize) -> Option<Guard> {
         }
     }
     let is_matched = |guard: &Guard| {
-        let all = found.readings[one].iter().flat_map(first_or_all(found));
+        let all = found.readings[one].iter().flat_map(value_selector(found));
         let all: Vec<bool> = all.map(|value| (guard.accepts)(&value.text)).collect();
         let matched = all.iter().filter(|matched| **matched).count();
         matched as f64 >= MATCHED * all.len() as f64
@@ -194,7 +194,7 @@ fn anchor_pattern(code: String) -> String {
 }
 
 /// The first value of a reading, or all of them if the field is a list.
-fn first_or_all(found: &LearnedField) -> impl Fn(&Reading) -> &[Spelling] + use<> {
+fn value_selector(found: &LearnedField) -> impl Fn(&Reading) -> &[Spelling] + use<> {
     let most = if found.multiple { usize::MAX } else { 1 };
     move |reading| &reading.values[..reading.values.len().min(most)]
 }

@@ -42,7 +42,10 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
 }
 
 /// The labels of a field, and the places that a person pointed at, as pairs of page and place.
-pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usize, usize)>) {
+pub(crate) fn labels_and_pointed_places(
+    pages: &[Places<'_>],
+    field: &str,
+) -> (Vec<Label>, Vec<(usize, usize)>) {
     let mut labels = Vec::new();
     let mut pointed = Vec::new();
     for (number, places) in pages.iter().enumerate() {

@@ -22,8 +22,8 @@ impl Leaks {
     }
 
     /// Whether a text is a known value, or contains one as whole words. A long known value may also be part of a word.
-    pub(crate) fn holds(&self, text: &str) -> bool {
-        let folded = crate::fold::folded(text);
+    pub(crate) fn occur_in(&self, text: &str) -> bool {
+        let folded = crate::fold::fold_text(text);
         let bare = folded.trim_end_matches([':', ' ']);
         let is_in = |known: &String| match known.chars().count() {
             length if length >= LONG => folded.contains(known.as_str()),
@@ -40,11 +40,11 @@ impl Leaks {
     }
 
     /// Whether a capitalised word of a text is also a word of a known value, as the surname in `Hopper in` is.
-    pub(crate) fn has_name_in(&self, text: &str) -> bool {
+    pub(crate) fn share_name_with(&self, text: &str) -> bool {
         let mut names = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| word.starts_with(char::is_uppercase))
-            .map(crate::fold::folded);
+            .map(crate::fold::fold_text);
         names.any(|name| self.0.iter().any(|known| is_word_of(&name, known)))
     }
 }
@@ -72,7 +72,7 @@ struct Forms {
 
 impl Forms {
     /// Adds the forms that another page has.
-    fn add(&mut self, here: Forms) {
+    fn merge(&mut self, here: Forms) {
         self.differ |= here.with_colon && here.without;
         self.with_colon |= here.with_colon;
         self.without |= here.without;
@@ -98,7 +98,7 @@ impl Labels {
                     continue;
                 }
                 let bare = without_colon(text);
-                counts.entry(bare).or_default().is_marked |= is_marked(at, text);
+                counts.entry(bare).or_default().is_marked |= is_marked_as_label(at, text);
                 let forms = here.entry(bare).or_default();
                 forms.with_colon |= bare.len() < text.len();
                 forms.without |= bare.len() == text.len();
@@ -106,7 +106,7 @@ impl Labels {
             for (text, forms) in here {
                 let count = counts.entry(text).or_default();
                 count.pages += 1;
-                count.forms.add(forms);
+                count.forms.merge(forms);
             }
         }
         let most = (pages.len() / 2).max(2);
@@ -115,7 +115,9 @@ impl Labels {
             let is_common = count.pages >= most;
             let is_likely =
                 count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));
-            (is_common || is_likely) && text.chars().any(char::is_alphabetic) && !leaks.holds(text)
+            (is_common || is_likely)
+                && text.chars().any(char::is_alphabetic)
+                && !leaks.occur_in(text)
         });
         let labels = counts.into_iter();
         Labels(
@@ -145,7 +147,7 @@ fn without_colon(text: &str) -> &str {
     text.strip_suffix(':').map_or(text, str::trim_end)
 }
 
-fn is_marked(at: &PlaceKind<'_>, text: &str) -> bool {
+fn is_marked_as_label(at: &PlaceKind<'_>, text: &str) -> bool {
     let PlaceKind::Text(node) = at else {
         return false;
     };
@@ -184,10 +186,10 @@ mod tests {
     fn a_text_with_a_known_value_is_no_anchor() {
         let leaks = Leaks::new(["ada", "boston", "12"].map(str::to_owned).into_iter());
         for text in ["Ada:", "Works by Ada", "ada-works", "bostonians"] {
-            assert!(leaks.holds(text), "{text}");
+            assert!(leaks.occur_in(text), "{text}");
         }
         for text in ["Canada", "Madame", "12 works", "Works by"] {
-            assert!(!leaks.holds(text), "{text}");
+            assert!(!leaks.occur_in(text), "{text}");
         }
     }
 }

@@ -47,7 +47,8 @@ pub fn learn_with_links(
     }
     // One tree at a time, because the trees of all pages together would be too large.
     let sketches = pages.iter().map(|page| parse_page(page, 8).sketch());
-    let groups = url_patterns::merge_inseparable(group_pages(pages, sketches.collect()), pages);
+    let groups =
+        url_patterns::merge_inseparable_groups(group_pages(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
     let mut pages_to_check = Vec::new();
     for group in &groups {
@@ -62,7 +63,7 @@ pub fn learn_with_links(
         });
     }
     let links: Vec<Vec<Value>> = (0..learnt.len())
-        .map(|at| links_of(pages, &learnt, at, task))
+        .map(|at| learn_links(pages, &learnt, at, task))
         .collect();
     let mut learned = Learned {
         mappings: Vec::new(),
@@ -81,8 +82,8 @@ pub fn learn_with_links(
         let others = urls_of_others(pages, &groups, &group, other_urls);
         let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
         let patterns = url_patterns::patterns_with_links(&urls, links_of_records, &others);
-        let name = name_of(&task.name, learned.mappings.len());
-        let mapping = mapping_of(&name, &patterns, &links, &reports);
+        let name = numbered_name(&task.name, learned.mappings.len());
+        let mapping = mapping_json(&name, &patterns, &links, &reports);
         learned.mappings.push(report::mapping_report(
             mapping,
             &urls,
@@ -94,7 +95,7 @@ pub fn learn_with_links(
 }
 
 /// The `url_parsers` of a group.
-fn links_of(pages: &[Page], learnt: &[LearnedGroup], at: usize, task: &Task) -> Vec<Value> {
+fn learn_links(pages: &[Page], learnt: &[LearnedGroup], at: usize, task: &Task) -> Vec<Value> {
     let pairs = links::link_pairs(pages, learnt, at);
     if pairs.is_empty() {
         return Vec::new();
@@ -197,7 +198,7 @@ pub(crate) fn prepare_group<'d>(
 fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<FieldReport>, Vec<f64>) {
     let mut all: Vec<(String, LearnedField)> = Vec::new();
     for field in fields {
-        let (labels, pointed) = known::labels(&group.pages, field);
+        let (labels, pointed) = known::labels_and_pointed_places(&group.pages, field);
         if labels.iter().all(|label| label.wanted.is_empty()) {
             continue;
         }
@@ -231,19 +232,24 @@ pub(crate) fn urls_of_others<'p>(
     urls.chain(other_urls).filter(|url| !own(url)).collect()
 }
 
-pub(crate) fn name_of(name: &str, before: usize) -> String {
+pub(crate) fn numbered_name(name: &str, before: usize) -> String {
     match before {
         0 => name.to_owned(),
         before => format!("{name}{}", before + 1),
     }
 }
 
-fn mapping_of(name: &str, patterns: &[String], links: &[Value], reports: &[FieldReport]) -> Value {
+fn mapping_json(
+    name: &str,
+    patterns: &[String],
+    links: &[Value],
+    reports: &[FieldReport],
+) -> Value {
     let patterns: Vec<Value> = patterns
         .iter()
         .map(|pattern| json!({"type": "regex", "pattern": pattern}))
         .collect();
-    let fields: Vec<Value> = reports.iter().filter_map(field_of).collect();
+    let fields: Vec<Value> = reports.iter().filter_map(field_json).collect();
     let mut mapping = json!({"name": name, "url_patterns": patterns});
     if !links.is_empty() {
         mapping["url_parsers"] = links.into();
@@ -253,7 +259,7 @@ fn mapping_of(name: &str, patterns: &[String], links: &[Value], reports: &[Field
 }
 
 /// The field of a mapping that this report describes, if something was learned.
-pub(crate) fn field_of(report: &FieldReport) -> Option<Value> {
+pub(crate) fn field_json(report: &FieldReport) -> Option<Value> {
     let processors = report.processors.clone()?;
     let mut field = json!({"name": report.field});
     if report.multiple {

@@ -49,11 +49,11 @@ mod unseen;
 mod url_patterns;
 
 pub use clock::minutes_of_day;
-pub use fold::{folded, is_amount_sign};
-pub use guards::drops_cut_off;
+pub use fold::{fold_text, is_amount_sign};
+pub use guards::drops_truncated_texts;
 pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
-pub use rows::{learn_rows, records_on, select_rows};
+pub use rows::{find_records_on_page, learn_rows, select_rows};
 pub use same::{common_form, is_misspelt_value, is_partly_same, is_same_value};
 pub use sentences::is_word_of_sentence;
 pub use types::{

@@ -39,11 +39,11 @@ pub(crate) fn link_pairs(
             let of_record = |target: &&usize| pages[**target].record.as_ref() == Some(record);
             let targets = other.group.iter().filter(of_record);
             let better = targets.filter(|&&target| {
-                let reads = |report: &&FieldReport| agrees(report, &pages[target]);
+                let reads = |report: &&FieldReport| agrees_on_page(report, &pages[target]);
                 let mut read = other.reports.iter().filter(reads);
                 read.any(|there| {
                     let here = |report: &FieldReport| {
-                        report.field == there.field && agrees(report, &pages[page])
+                        report.field == there.field && agrees_on_page(report, &pages[page])
                     };
                     !learnt[from].reports.iter().any(here)
                 })
@@ -54,7 +54,7 @@ pub(crate) fn link_pairs(
     pairs
 }
 
-fn agrees(report: &FieldReport, page: &Page) -> bool {
+fn agrees_on_page(report: &FieldReport, page: &Page) -> bool {
     report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 

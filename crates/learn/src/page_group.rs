@@ -28,7 +28,7 @@ impl Group<'_> {
             Some(rows) => rows.read(&chains, numbers),
             None => {
                 let pages: Vec<&Page> = numbers.iter().map(|&at| self.pages[at].page).collect();
-                evaluate::read(&chains, &pages)
+                evaluate::read_chains(&chains, &pages)
             }
         }
     }

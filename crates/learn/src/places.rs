@@ -10,7 +10,7 @@ use webfill_mapping::{PageKind, value_text};
 
 use crate::clock::minutes_of_day;
 use crate::dates::{self, DateInterpretation};
-use crate::fold::{KnownValue, Spelling, collapse_white_space, folded};
+use crate::fold::{KnownValue, Spelling, collapse_white_space, fold_text};
 use crate::sentences::is_word_of_sentence;
 use crate::survival::Anchor;
 use crate::truth_words::is_truth_class;
@@ -95,7 +95,7 @@ impl ParsedQuote {
         }
     }
 
-    fn json(self, text: &str) -> Option<Value> {
+    fn parse_json(self, text: &str) -> Option<Value> {
         match self {
             ParsedQuote::Single => serde_json::from_str(text).ok(),
             ParsedQuote::Double => {
@@ -301,24 +301,24 @@ impl<'d> Places<'d> {
         }
         if declared.starts_with("application/ld+json") {
             if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
-                self.read_linked(&value, 0);
+                self.read_linked_data(&value, 0);
             }
         } else if declared.starts_with("application/json") {
             self.read_json(text);
         } else if !declared.contains("template") {
-            self.read_parsed(text);
-            self.read_keys(text);
+            self.read_parsed_json(text);
+            self.read_script_keys(text);
         }
     }
 
     /// Reads the JSON that a script parses.
-    fn read_parsed(&mut self, script: &str) {
+    fn read_parsed_json(&mut self, script: &str) {
         if !script.contains("JSON.parse") {
             return;
         }
         for (quote, pattern) in ParsedQuote::ALL.iter().zip(PARSED.iter()) {
             for found in pattern.captures_iter(script).take(100) {
-                if let Some(value) = quote.json(&found[1]) {
+                if let Some(value) = quote.parse_json(&found[1]) {
                     self.read_members(&value, "$", 0, &|path| PlaceKind::ParsedJson(path, *quote));
                 }
             }
@@ -335,14 +335,14 @@ impl<'d> Places<'d> {
     }
 
     /// Reads the typed objects of linked data, each with its own members.
-    fn read_linked(&mut self, value: &Value, depth: usize) {
+    fn read_linked_data(&mut self, value: &Value, depth: usize) {
         if depth > 16 {
             return;
         }
         match value {
             Value::Array(items) => items
                 .iter()
-                .for_each(|item| self.read_linked(item, depth + 1)),
+                .for_each(|item| self.read_linked_data(item, depth + 1)),
             Value::Object(object) => {
                 let kind = match object.get("@type") {
                     Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
@@ -359,7 +359,7 @@ impl<'d> Places<'d> {
                     self.read_members(value, "$", 0, &|path| PlaceKind::JsonLd(kind.clone(), path));
                 }
                 let nested = object.values().filter(|member| !member.is_string());
-                nested.for_each(|member| self.read_linked(member, depth + 1));
+                nested.for_each(|member| self.read_linked_data(member, depth + 1));
             }
             _ => {}
         }
@@ -409,7 +409,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    fn read_keys(&mut self, script: &str) {
+    fn read_script_keys(&mut self, script: &str) {
         let mut objects = OpenObjects::new(script);
         for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
             let owner = objects.name_at(found.get(0).map_or(0, |found| found.start()));
@@ -453,7 +453,7 @@ impl<'d> Places<'d> {
     }
 
     /// Whether the page has several objects of this type in its linked data.
-    pub(crate) fn has_several_linked(&self, kind: &str) -> bool {
+    pub(crate) fn has_several_linked_objects(&self, kind: &str) -> bool {
         self.linked.get(kind).is_some_and(|count| *count > 1)
     }
 
@@ -508,7 +508,7 @@ impl<'d> Places<'d> {
                 continue;
             }
             let starts = place.text.match_indices(value).map(|(start, _)| start);
-            let bounded = |start: &usize| is_bounded(&place.text, *start, value.len());
+            let bounded = |start: &usize| is_at_word_boundaries(&place.text, *start, value.len());
             if let Some(start) = starts.take(20).find(bounded) {
                 found.push((index, start));
                 if found.len() >= most {
@@ -579,7 +579,7 @@ impl<'d> Places<'d> {
 
 /// The keys by which a place is found: its text, and the number, telephone number or days that it means.
 fn lookup_keys(text: &str) -> Vec<String> {
-    let mut keys = vec![folded(text)];
+    let mut keys = vec![fold_text(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
         if let Some(number) = crate::fold::number_in(text) {
             keys.push(format!("\u{1}{number}"));
@@ -667,7 +667,7 @@ fn is_plain(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn is_bounded(text: &str, start: usize, length: usize) -> bool {
+fn is_at_word_boundaries(text: &str, start: usize, length: usize) -> bool {
     let before = text[..start].chars().next_back();
     let after = text[start + length..].chars().next();
     let first = text[start..].chars().next();

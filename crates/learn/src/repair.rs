@@ -11,7 +11,7 @@ use crate::evaluate::{self, Reading};
 use crate::field::{LearnedField, learn_field};
 use crate::fold::KnownValue;
 use crate::known;
-use crate::learning::{field_of, parse_pages, prepare_group};
+use crate::learning::{field_json, parse_pages, prepare_group};
 use crate::page_group::Group;
 use crate::report;
 use crate::score::Label;
@@ -59,7 +59,7 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
     if pages.is_empty() {
         return Err(LearnError::NoPages);
     }
-    let engine = engine_of(old)?;
+    let engine = build_engine(old)?;
     let chosen: Vec<usize> = (0..pages.len().min(limits.pages.max(1))).collect();
     let documents = parse_pages(pages, &chosen);
     let group = prepare_group(pages, &documents, &chosen);
@@ -76,7 +76,7 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
     };
     for field in fields {
         let name = field["name"].as_str().unwrap_or_default().to_owned();
-        let (labels, pointed) = known::labels(&group.pages, &name);
+        let (labels, pointed) = known::labels_and_pointed_places(&group.pages, &name);
         let known = labels
             .iter()
             .filter(|label| !label.wanted.is_empty())
@@ -99,7 +99,7 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
         let found = learn_field(&group, labels, &pointed, Some(multiple), limits);
         let repair = assess_repair(name, &found, &group);
         if repair.accepted
-            && let Some(learned) = repair.learned.as_ref().and_then(field_of)
+            && let Some(learned) = repair.learned.as_ref().and_then(field_json)
         {
             replace_chain(field, &learned);
         }
@@ -111,7 +111,7 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
     }
 }
 
-fn engine_of(old: &Value) -> Result<Engine, LearnError> {
+fn build_engine(old: &Value) -> Result<Engine, LearnError> {
     let source = Source {
         name: "the old mapping".to_owned(),
         text: old.to_string(),
@@ -158,7 +158,7 @@ fn replace_chain(field: &mut Value, learned: &Value) {
 
 fn assess_repair(field: String, found: &LearnedField, group: &Group<'_>) -> FieldRepair {
     let report = report::field_report(&field, found, group);
-    let refusal = refusal(found, &report);
+    let refusal = refusal_reason(found, &report);
     FieldRepair {
         broken: true,
         accepted: refusal.is_none(),
@@ -169,7 +169,7 @@ fn assess_repair(field: String, found: &LearnedField, group: &Group<'_>) -> Fiel
 }
 
 /// Why a repair is not reliable enough.
-fn refusal(found: &LearnedField, report: &FieldReport) -> Option<String> {
+fn refusal_reason(found: &LearnedField, report: &FieldReport) -> Option<String> {
     let Some(&best) = found.ranking.first() else {
         return Some(report.why.clone());
     };

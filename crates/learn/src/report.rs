@@ -57,13 +57,13 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
         why: String::new(),
     };
     let Some(&best) = found.ranking.first() else {
-        report.why = explain_nothing(found);
+        report.why = explain_failure(found);
         return report;
     };
     report.anchor = Some(found.candidates[best].anchor.name().to_owned());
     report.confidence = confidence(found, best);
     add_comparison(found, best, group, &mut report);
-    report.candidates = best_of_kinds(found, best, group);
+    report.candidates = best_by_anchor_kind(found, best, group);
     report.runner_up = report.candidates.get(1).map(|one| one.processors.clone());
     report.why = explain_choice(found, best, &report, |page| {
         !found.readings[best][page].values.is_empty()
@@ -97,8 +97,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guards().all(|guard| guard.accepts(text));
-    report.reads = count_reads(found, best, accepts);
-    report.least = least_read(found, best, report.reads, accepts);
+    report.reads = expected_read_count(found, best, accepts);
+    report.least = min_read_count(found, best, report.reads, accepts);
     report.disputed = disputed_pages(found, best, group, report.reads, accepts);
     report.why = explain_choice(found, best, &report, |page| {
         let chains = [best].into_iter().chain(alternatives.iter().copied());
@@ -141,12 +141,12 @@ fn confidence(found: &LearnedField, best: usize) -> f64 {
     let pages = found.readings[best].len();
     let alike = |other: usize| {
         (0..pages)
-            .map(|page| scores.likeness(best, other, page))
+            .map(|page| scores.reading_similarity(best, other, page))
             .sum::<f64>()
     };
     let is_filled = |reading: &&Reading| !reading.values.is_empty();
     let filled = found.readings[best].iter().filter(is_filled).count();
-    let filled = match is_named(&found.candidates[best]) && filled >= READ_BY_NAME {
+    let filled = match finds_by_name(&found.candidates[best]) && filled >= READ_BY_NAME {
         true => pages,
         false => filled,
     };
@@ -180,7 +180,7 @@ fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, boo
 
 /// Whether a chain finds the value only by a name, such as a label or an attribute. A page that lacks the name lacks
 /// the field, and is no evidence for or against the chain.
-fn is_named(candidate: &Candidate) -> bool {
+fn finds_by_name(candidate: &Candidate) -> bool {
     let is_unnamed_pattern = |processor: &Value| {
         let pattern = processor["parameters"]["pattern"].as_str();
         processor["type"] == "regex" && !pattern.is_some_and(has_word)
@@ -243,7 +243,11 @@ fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
 /// On fewer pages than this, it shows nothing if two chains read the same.
 const FEWEST_COMPARED: usize = 5;
 
-fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
+fn best_by_anchor_kind(
+    found: &LearnedField,
+    best: usize,
+    group: &Group<'_>,
+) -> Vec<CandidateReport> {
     let scores = Scores::new(
         &found.candidates,
         &found.readings,
@@ -267,7 +271,9 @@ fn best_of_kinds(found: &LearnedField, best: usize, group: &Group<'_>) -> Vec<Ca
             let read: Vec<usize> = (0..pages)
                 .filter(|&page| reads(best, page) || reads(one, page))
                 .collect();
-            let likeness = read.iter().map(|&page| scores.likeness(best, one, page));
+            let likeness = read
+                .iter()
+                .map(|&page| scores.reading_similarity(best, one, page));
             let agreement = match read.len() < FEWEST_COMPARED || is_counted {
                 true => 0.0,
                 false => likeness.sum::<f64>() / read.len() as f64,
@@ -301,7 +307,7 @@ fn count_distinct(
 }
 
 /// See [`FieldReport::reads`].
-fn count_reads(
+fn expected_read_count(
     found: &LearnedField,
     best: usize,
     accepts: impl Fn(&str) -> bool + Copy,
@@ -323,7 +329,7 @@ fn count_reads(
 }
 
 /// See [`FieldReport::least`].
-fn least_read(
+fn min_read_count(
     found: &LearnedField,
     best: usize,
     expected: Option<usize>,
@@ -396,7 +402,7 @@ fn disputed_pages(
         let has_more = !found.multiple && expected == Some(1) && different(page) > 1;
         let is_contradicted = others.iter().any(|&other| {
             !found.readings[other][page].values.is_empty()
-                && scores.likeness(best, other, page) < 0.99
+                && scores.reading_similarity(best, other, page) < 0.99
         });
         has_more || is_contradicted
     };
@@ -408,7 +414,7 @@ fn disputed_pages(
         .collect()
 }
 
-fn explain_nothing(found: &LearnedField) -> String {
+fn explain_failure(found: &LearnedField) -> String {
     let known = found
         .labels
         .iter()
@@ -437,7 +443,7 @@ fn explain_choice(
         0 => String::new(),
         doubted => format!("; {doubted} known values look out of date"),
     };
-    let lacking = describe_lacking(found, reads);
+    let lacking = describe_pages_without_values(found, reads);
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
@@ -452,7 +458,7 @@ fn explain_choice(
 
 /// The number of pages without known values on which nothing is read, if that is at least every fifth of them. They
 /// may lack the field, or the anchor of the chain.
-fn describe_lacking(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
+fn describe_pages_without_values(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
         labels.any(|label| label.page == page && !label.wanted.is_empty())
@@ -508,7 +514,7 @@ pub(crate) fn doubts(found: &LearnedField, group: &Group<'_>) -> Vec<f64> {
         .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     for &other in others.take(3) {
         for (page, doubt) in doubts.iter_mut().enumerate() {
-            *doubt += 1.0 - scores.likeness(best, other, page);
+            *doubt += 1.0 - scores.reading_similarity(best, other, page);
         }
     }
     doubts

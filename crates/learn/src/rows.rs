@@ -33,7 +33,7 @@ use crate::fold::KnownValue;
 use crate::groups::group_pages;
 use crate::known;
 use crate::labels::{Labels, Leaks};
-use crate::learning::{self, field_of, parse_pages};
+use crate::learning::{self, field_json, parse_pages};
 use crate::page_group::Group;
 use crate::places::Places;
 use crate::report;
@@ -76,7 +76,8 @@ pub fn learn_rows(
     let sketches = pages
         .iter()
         .map(|page| learning::parse_page(page, 8).sketch());
-    let groups = url_patterns::merge_inseparable(group_pages(pages, sketches.collect()), pages);
+    let groups =
+        url_patterns::merge_inseparable_groups(group_pages(pages, sketches.collect()), pages);
     let mut learned = Learned {
         mappings: Vec::new(),
         left_out: Vec::new(),
@@ -93,10 +94,10 @@ pub fn learn_rows(
                 let own = listing.further.iter().chain(links).cloned();
                 let links: Vec<Url> = own.collect();
                 let patterns = url_patterns::patterns_with_links(&urls, &links, &others);
-                let name = learning::name_of(&task.task.name, learned.mappings.len());
+                let name = learning::numbered_name(&task.task.name, learned.mappings.len());
                 learned
                     .mappings
-                    .push(listing.mapping(&name, &patterns, &urls));
+                    .push(listing.into_mapping(&name, &patterns, &urls));
             }
             Err(why) => learned.left_out.extend(chosen.iter().map(|&page| LeftOut {
                 url: pages[page].url.to_string(),
@@ -147,7 +148,7 @@ fn prepare_pages<'d>(
 
 /// The indexes of those records that are on a page. At least two values of the record, or its only one, must be on the
 /// page, and one of them must be a text that occurs in few places.
-pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
+pub fn find_records_on_page(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// In how many places a value may occur to identify its record.
     const FEW: usize = 4;
     /// The fewest characters of such a value.
@@ -191,7 +192,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn mapping(self, name: &str, patterns: &[String], urls: &[&Url]) -> LearnedMapping {
+    fn into_mapping(self, name: &str, patterns: &[String], urls: &[&Url]) -> LearnedMapping {
         let patterns = patterns
             .iter()
             .map(|pattern| json!({"type": "regex", "pattern": pattern}));
@@ -287,7 +288,7 @@ fn finish_listing(
     task: &RowsTask,
 ) -> Result<Listing, String> {
     let written = fields.iter().filter_map(|(from, report)| {
-        let field = field_of(report)?;
+        let field = field_json(report)?;
         Some(match *from {
             "row" => field,
             from => shared::with_origin(field, from),
@@ -506,7 +507,7 @@ fn learn_fields(
     task: &RowsTask,
 ) -> Vec<(&'static str, FieldReport)> {
     let rows = choose_rows(&rule.rows);
-    let heads: BTreeMap<usize, HashSet<usize>> = heads(&rule.rows);
+    let heads: BTreeMap<usize, HashSet<usize>> = head_positions(&rule.rows);
     let of_rows: Vec<Page> = rows
         .iter()
         .map(|row| row_as_page(sheets, row, rule, &heads))
@@ -537,7 +538,7 @@ fn learn_fields(
     };
     let mut all: Vec<(String, LearnedField)> = Vec::new();
     for field in known::fields_to_learn(&of_rows, &task.task.fields) {
-        let (labels, pointed) = known::labels(&group.pages, &field);
+        let (labels, pointed) = known::labels_and_pointed_places(&group.pages, &field);
         if labels.iter().any(|label| !label.wanted.is_empty()) {
             let found = learn_field(&group, labels, &pointed, None, &task.task.limits);
             all.push((field, found));
@@ -563,7 +564,7 @@ fn choose_rows<'r, 'd>(rows: &'r [PreparedRow<'d>]) -> Vec<&'r PreparedRow<'d>> 
     rows.iter().filter(is_taken).collect()
 }
 
-fn heads(rows: &[PreparedRow<'_>]) -> BTreeMap<usize, HashSet<usize>> {
+fn head_positions(rows: &[PreparedRow<'_>]) -> BTreeMap<usize, HashSet<usize>> {
     let mut heads: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
     for row in rows {
         let of_sheet = heads.entry(row.sheet).or_default();

@@ -55,7 +55,7 @@ impl Label {
 
     /// Like [`Label::credit`], but a reading that the known value misspells counts nearly as much as an equal one,
     /// because a chain reads it by chance just as rarely.
-    fn credit_with_slips(&self, reading: &Reading, multiple: bool) -> f64 {
+    fn credit_with_typos(&self, reading: &Reading, multiple: bool) -> f64 {
         let exact = self.credit(reading, multiple);
         if exact >= 0.99 || !self.is_unseen.contains(&true) {
             return exact;
@@ -81,7 +81,7 @@ impl Label {
     /// Whether the known values differ from a reading only by slips.
     pub(crate) fn is_misspelt(&self, reading: &Reading, multiple: bool) -> bool {
         self.credit(reading, multiple) < 0.99
-            && self.credit_with_slips(reading, multiple) >= MISSPELT
+            && self.credit_with_typos(reading, multiple) >= MISSPELT
     }
 
     /// Whether one of the known values is not on its page and differs from this value only by a slip.
@@ -159,7 +159,7 @@ impl<'a> Scores<'a> {
             .map(|pages| {
                 labels
                     .iter()
-                    .map(|label| label.credit_with_slips(&pages[label.page], multiple))
+                    .map(|label| label.credit_with_typos(&pages[label.page], multiple))
                     .collect()
             })
             .collect();
@@ -272,7 +272,7 @@ impl<'a> Scores<'a> {
     }
 
     /// The best candidate of each kind of anchor, judging by labels.
-    fn best_of_kinds(&self) -> BTreeMap<Anchor, (usize, f64)> {
+    fn best_by_anchor_kind(&self) -> BTreeMap<Anchor, (usize, f64)> {
         let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
         for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
             if self.credit_sum(candidate, None) <= 0.0 {
@@ -291,7 +291,7 @@ impl<'a> Scores<'a> {
 
     /// For each candidate, the share of votes that it agrees with. Each kind of anchor has one vote on each page.
     fn agreements(&self) -> Vec<f64> {
-        let best = self.best_of_kinds();
+        let best = self.best_by_anchor_kind();
         let most = best
             .values()
             .map(|(one, _)| self.credit_sum(*one, None))
@@ -325,7 +325,7 @@ impl<'a> Scores<'a> {
             let (mut agreed, mut all) = (0.0, 0.0);
             for page in (0..pages).filter(|&page| !labelled[page]) {
                 for (voter, weight) in &voters {
-                    let likeness = self.likeness(candidate, *voter, page);
+                    let likeness = self.reading_similarity(candidate, *voter, page);
                     agreed += weight * likeness;
                     all += weight;
                 }
@@ -345,7 +345,7 @@ impl<'a> Scores<'a> {
     }
 
     /// How far two candidates read the same on a page: 0 or 1, or a share for lists.
-    pub(crate) fn likeness(&self, one: usize, other: usize, page: usize) -> f64 {
+    pub(crate) fn reading_similarity(&self, one: usize, other: usize, page: usize) -> f64 {
         let (one, other) = (
             &self.readings[one][page].values,
             &self.readings[other][page].values,

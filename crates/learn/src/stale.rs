@@ -29,7 +29,7 @@ pub(crate) fn outdated_labels(
     let right = (0..scores.labels.len())
         .filter(|&label| is_right(label))
         .count();
-    let witnesses = witnesses(scores, ranking, best);
+    let witnesses = independent_chains(scores, ranking, best);
     let is_doubted = |&label: &usize| {
         let Label {
             page,
@@ -38,7 +38,7 @@ pub(crate) fn outdated_labels(
             ..
         } = &scores.labels[label];
         let read = &scores.readings[best][*page];
-        let agrees = |&one: &usize| scores.likeness(best, one, *page) >= 0.99;
+        let agrees = |&one: &usize| scores.reading_similarity(best, one, *page) >= 0.99;
         !is_right(label)
             && !is_certain
             && !wanted.is_empty()
@@ -84,7 +84,7 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
 }
 
 /// For each other kind of anchor, the best chain, if it is a witness.
-fn witnesses(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
+fn independent_chains(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
     let sum = |one: usize| scores.credits[one].iter().sum::<f64>();
     let mut kinds = vec![scores.candidates[best].anchor];
     let mut found = Vec::new();

@@ -14,7 +14,7 @@ use webfill_document::{NodeRef, XPath, XValue};
 use crate::anchors::{is_valid_step_name, text_condition};
 use crate::candidates::{Candidate, has_word};
 use crate::evaluate::Reading;
-use crate::fold::{Spelling, collapse_white_space, folded};
+use crate::fold::{Spelling, collapse_white_space, fold_text};
 use crate::labels::Labels;
 use crate::page_group::Group;
 use crate::places::Places;
@@ -75,7 +75,7 @@ pub(crate) fn find_risky_chains(
     let examined = ranking.iter().take(MOST_CHAINS);
     let risky = examined.filter_map(|&number| {
         let (candidate, readings) = (&candidates[number], &readings[number]);
-        let (safer, is_unusable) = examine(group, candidate, readings, labels)?;
+        let (safer, is_unusable) = find_safer_chain(group, candidate, readings, labels)?;
         let safer = safer.map(|mut safer| {
             safer.burden -= WORTH;
             safer.without_condition = Some(number);
@@ -92,7 +92,7 @@ pub(crate) fn find_risky_chains(
 
 /// The same chain with a condition, if one is known, and whether it must not be used without. `None`: no value can
 /// stand in for another one.
-fn examine(
+fn find_safer_chain(
     group: &Group<'_>,
     candidate: &Candidate,
     readings: &[Reading],
@@ -111,7 +111,7 @@ fn examine(
     }
     if let Some(pattern) = unnamed {
         let has_others = has_values_alike(group, &places, labels);
-        return has_others.then(|| (with_all_parts(candidate, pattern, &places), true));
+        return has_others.then(|| (with_part_count_condition(candidate, pattern, &places), true));
     }
     let leads_from_label = leads_from_label_alone(group, expression, &places);
     if leads_from_label && !takes_first {
@@ -144,8 +144,8 @@ fn examine(
     if conditions.is_empty()
         && let Some(company) = &company
     {
-        let condition = company.before_elements(&places);
-        match condition.or_else(|| company.largest(&places)) {
+        let condition = company.condition_of_texts_before(&places);
+        match condition.or_else(|| company.condition_of_member_count(&places)) {
             Some(condition) => conditions.push(condition),
             None => return Some((None, true)),
         }
@@ -281,12 +281,12 @@ fn condition_of_row(
 ) -> Option<(String, bool)> {
     let rows: Vec<RowOfValue<'_>> = places
         .iter()
-        .map(|place| RowOfValue::around(place.node, &group.labels))
+        .map(|place| RowOfValue::from_value_node(place.node, &group.labels))
         .collect::<Option<_>>()?;
     if rows.iter().filter(|row| !row.others.is_empty()).count() < SHOWN_BY {
         return None;
     }
-    let whole = rows.iter().filter(|row| row.is_whole()).count();
+    let whole = rows.iter().filter(|row| row.has_all_cells()).count();
     let first = "ancestor::table[1]/descendant::tr[1]";
     let is_whole = format!("ancestor-or-self::td[1][count(../*)=count({first}/*)]");
     if whole == rows.len() {
@@ -323,7 +323,7 @@ struct RowOfValue<'d> {
 
 impl<'d> RowOfValue<'d> {
     /// `None` if the value is in no such cell, or if another cell is a label: then the row has several fields.
-    fn around(node: NodeRef<'d>, labels: &Labels) -> Option<RowOfValue<'d>> {
+    fn from_value_node(node: NodeRef<'d>, labels: &Labels) -> Option<RowOfValue<'d>> {
         let mut around = std::iter::successors(Some(node), |node| node.parent());
         let cell = around.find(|node| matches!(node.tag(), Some("td" | "th")))?;
         let row = cell
@@ -331,12 +331,13 @@ impl<'d> RowOfValue<'d> {
             .filter(|row| row.tag() == Some("tr") && cell.tag() == Some("td"))?;
         let cells: Vec<NodeRef<'_>> = row.children().filter(|cell| cell.is_element()).collect();
         let others = || cells.iter().skip(1).filter(|other| **other != cell);
-        let is_label =
-            |other: &&NodeRef<'_>| other.tag() == Some("th") || labels.has(&beginning_of(**other));
+        let is_label = |other: &&NodeRef<'_>| {
+            other.tag() == Some("th") || labels.has(&shortened_cell_text(**other))
+        };
         if others().any(|other| is_label(&other)) {
             return None;
         }
-        let texts = others().map(|other| folded(&beginning_of(*other)));
+        let texts = others().map(|other| fold_text(&shortened_cell_text(*other)));
         Some(RowOfValue {
             row,
             cells: cells.len(),
@@ -345,14 +346,14 @@ impl<'d> RowOfValue<'d> {
     }
 
     /// Whether it has as many cells as the first row of its table, which is another one.
-    fn is_whole(&self) -> bool {
+    fn has_all_cells(&self) -> bool {
         let cells = |row: NodeRef<'_>| row.children().filter(|cell| cell.is_element()).count();
         first_row(self.row).is_some_and(|first| first != self.row && cells(first) == self.cells)
     }
 }
 
 /// The text of a cell, as far as it is compared: a label or a value is shorter.
-fn beginning_of(cell: NodeRef<'_>) -> String {
+fn shortened_cell_text(cell: NodeRef<'_>) -> String {
     const COMPARED: usize = 400;
     let beginning: String = cell.text().chars().take(COMPARED).collect();
     collapse_white_space(&beginning)
@@ -423,7 +424,7 @@ impl Company {
 
     /// The condition that as many texts stand before the first element as on all known pages. Only these can take the
     /// place of a text that is one of them, whatever follows.
-    fn before_elements(&self, places: &[KnownPlace<'_>]) -> Option<String> {
+    fn condition_of_texts_before(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         if self.level > 0 || self.tag.is_some() {
             return None;
         }
@@ -443,7 +444,7 @@ impl Company {
     }
 
     /// The condition that they are as many as on the known pages that have most.
-    fn largest(&self, places: &[KnownPlace<'_>]) -> Option<String> {
+    fn condition_of_member_count(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         let counts = places.iter().map(|place| self.members(place.node).len());
         let counts: Vec<usize> = counts.collect();
         let most = *counts.iter().max()?;
@@ -483,7 +484,7 @@ fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>>
 fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> Option<Company> {
     let mut shown: BTreeMap<(usize, Option<&str>), usize> = BTreeMap::new();
     for place in places {
-        let others = values_of_others(&group.pages[place.page], place.page, labels);
+        let others = values_of_other_fields(&group.pages[place.page], place.page, labels);
         let mut node = place.node;
         for level in 0..LEVELS {
             let Some(parent) = node.parent() else { break };
@@ -495,7 +496,7 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
             let is_other = |member: &NodeRef<'_>| {
                 *member != node
                     && member.text().len() <= 4 * LONGEST_COMPARED
-                    && ends_in_one_of(&folded(&collapse_white_space(member.text())), &others)
+                    && ends_in_one_of(&fold_text(&collapse_white_space(member.text())), &others)
             };
             if members.iter().any(is_other) {
                 *shown.entry((level, tag)).or_default() += 1;
@@ -521,13 +522,13 @@ fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
 }
 
 /// The known values of other fields of a page, in the form in which texts are compared.
-fn values_of_others(page: &Places<'_>, number: usize, labels: &[Label]) -> BTreeSet<String> {
+fn values_of_other_fields(page: &Places<'_>, number: usize, labels: &[Label]) -> BTreeSet<String> {
     let mut values: BTreeSet<String> = page
         .page
         .known
         .values()
         .flatten()
-        .map(|value| folded(&collapse_white_space(value)))
+        .map(|value| fold_text(&collapse_white_space(value)))
         .collect();
     let own = labels.iter().filter(|label| label.page == number);
     for wanted in own.flat_map(|label| &label.wanted) {
@@ -541,13 +542,13 @@ fn values_of_others(page: &Places<'_>, number: usize, labels: &[Label]) -> BTree
 fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> bool {
     const SHORTEST_TEXT: usize = 4;
     let has_alike = places.iter().filter(|place| {
-        let text = folded(&place.text);
+        let text = fold_text(&place.text);
         let own = labels.iter().filter(|label| label.page == place.page);
         let own: Vec<&str> = own
             .flat_map(|label| &label.wanted)
             .map(|wanted| wanted.folded.as_str())
             .collect();
-        let others = values_of_others(&group.pages[place.page], place.page, labels);
+        let others = values_of_other_fields(&group.pages[place.page], place.page, labels);
         // A part of the value, or a longer text that it is a part of, is not beside it.
         let is_beside = |other: &str| {
             let mut own = own.iter();
@@ -575,7 +576,7 @@ fn are_alike(one: &str, other: &str) -> bool {
 
 /// The chain for texts that have as many parts as the known ones that have most. A pattern without a mark takes the
 /// first that looks like a value, and has no such chain.
-fn with_all_parts(
+fn with_part_count_condition(
     candidate: &Candidate,
     pattern: &str,
     places: &[KnownPlace<'_>],

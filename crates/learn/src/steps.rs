@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{is_short_class, is_valid_step_name, literal};
+use crate::anchors::{is_short_class, is_valid_step_name, xpath_literal};
 
 /// A step down: the tag, its number among the siblings with that tag, and their count.
 pub(crate) struct Step {
@@ -24,7 +24,7 @@ impl Step {
 }
 
 /// The steps from an element to one inside it; `None` if a name cannot be a step.
-pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
+pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut node = to;
     while node != from {
@@ -59,7 +59,7 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
 
 /// The ways to write the steps from an element to one inside it, each with its burden.
 pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
-    let Some(steps) = steps(from, to, 24) else {
+    let Some(steps) = steps_between(from, to, 24) else {
         return Vec::new();
     };
     let Some(last) = steps.last() else {
@@ -88,7 +88,7 @@ pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String,
     }
     let class = to.attribute("class");
     let class = class.filter(|class| is_short_class(class));
-    if let Some(text) = class.and_then(literal) {
+    if let Some(text) = class.and_then(xpath_literal) {
         found.push((format!("//{}[@class={text}]", last.tag), 0.08));
     }
     found
@@ -97,7 +97,7 @@ pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String,
 /// Paths from the root: with all numbers, with none, and with all but the last one.
 pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let root = to.document().root();
-    let steps = steps(root, to, 60)?;
+    let steps = steps_between(root, to, 60)?;
     let last = steps.iter().rposition(|step| step.of > 1);
     let all: String = steps.iter().map(|step| step.to_xpath(true)).collect();
     let mut paths = vec![(all, 0.6)];

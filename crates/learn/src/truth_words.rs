@@ -30,7 +30,7 @@ pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)
     let (yes, no) = OF_RECORDS
         .into_iter()
         .find(|(yes, no)| lower == *yes || lower == *no)?;
-    let written = |word: &str| written_like(word, value);
+    let written = |word: &str| match_capitalization(word, value);
     let table = YES.iter().map(|word| (*word, written(yes)));
     let table = table.chain(NO.iter().map(|word| (*word, written(no))));
     let table: Map<String, Value> = table
@@ -106,7 +106,9 @@ pub(crate) fn is_truth_class(class: &str) -> bool {
 
 /// Whether a class means this word of a record, and the processors that turn it into the record's two words. `None` if
 /// it is another word.
-pub(crate) fn class_words(value: &str) -> Option<(impl Fn(&str) -> bool, Vec<Value>)> {
+pub(crate) fn class_test_and_processors(
+    value: &str,
+) -> Option<(impl Fn(&str) -> bool, Vec<Value>)> {
     let lower = value.to_lowercase();
     let (yes, no) = OF_RECORDS
         .into_iter()
@@ -118,11 +120,11 @@ pub(crate) fn class_words(value: &str) -> Option<(impl Fn(&str) -> bool, Vec<Val
     };
     let table = YES_CLASSES
         .iter()
-        .map(|word| (*word, written_like(yes, value)));
+        .map(|word| (*word, match_capitalization(yes, value)));
     let table = table.chain(
         NO_CLASSES
             .iter()
-            .map(|word| (*word, written_like(no, value))),
+            .map(|word| (*word, match_capitalization(no, value))),
     );
     let table: Map<String, Value> = table
         .map(|(word, of_record)| (word.to_owned(), of_record.into()))
@@ -136,7 +138,7 @@ pub(crate) fn class_words(value: &str) -> Option<(impl Fn(&str) -> bool, Vec<Val
 }
 
 /// The word, capitalised like the other one.
-fn written_like(word: &str, other: &str) -> String {
+fn match_capitalization(word: &str, other: &str) -> String {
     let mut letters = other.chars();
     let has_first = letters.next().is_some_and(char::is_uppercase);
     match (has_first, letters.next().is_some_and(char::is_uppercase)) {
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn classes_of_icons_mean_yes_or_no() {
-        let means = |value: &str, class: &str| class_words(value).unwrap().0(class);
+        let means = |value: &str, class: &str| class_test_and_processors(value).unwrap().0(class);
         for class in [
             "stock in-stock",
             "icon icon-check",

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use crate::types::Page;
 use evidence::{Evidence, FieldModel};
 use profile::Profile;
-use slots::{Site, Slot, Value, form, words};
+use slots::{Site, Slot, Value, comparison_form, words};
 
 /// The most pages of a site that are used.
 const MOST_PAGES: usize = 30;
@@ -96,7 +96,7 @@ impl Teachers {
     pub fn new(sites: &[Vec<&Page>], fields: &[ProposedField]) -> Teachers {
         let sites: Vec<TaughtSite> = sites
             .iter()
-            .map(|pages| TaughtSite::new(&best_known(pages), fields))
+            .map(|pages| TaughtSite::new(&select_best_known_pages(pages), fields))
             .collect();
         let mut teachers = Teachers {
             fields: fields.to_vec(),
@@ -104,7 +104,7 @@ impl Teachers {
             confirmed: vec![true; fields.len()],
         };
         teachers.confirmed = (0..fields.len())
-            .map(|field| teachers.confirms(field))
+            .map(|field| teachers.is_confirmed(field))
             .collect();
         teachers
     }
@@ -164,7 +164,7 @@ impl Teachers {
 
     /// Whether each taught site has the field where the others propose it, as far as they propose it with high
     /// confidence.
-    fn confirms(&self, field: usize) -> bool {
+    fn is_confirmed(&self, field: usize) -> bool {
         (0..self.sites.len()).all(|at| {
             let taught = &self.sites[at];
             let others: Vec<&TaughtSite> = self
@@ -191,7 +191,7 @@ impl Teachers {
     }
 
     fn best_guess(&self, site: &Site, field: usize, teaching: &[&TaughtSite]) -> Option<Guess> {
-        let model = self.model(field, teaching)?;
+        let model = self.build_model(field, teaching)?;
         let evidence: Vec<Evidence> = site
             .slots
             .iter()
@@ -208,11 +208,11 @@ impl Teachers {
         Some(Guess {
             slot: best,
             confidence: same.map(|at| odds[at]).sum::<f64>() / all,
-            is_twofold: evidence[best].is_twofold(),
+            is_twofold: evidence[best].has_name_and_values(),
         })
     }
 
-    fn model<'t>(&self, field: usize, teaching: &[&'t TaughtSite]) -> Option<FieldModel<'t>> {
+    fn build_model<'t>(&self, field: usize, teaching: &[&'t TaughtSite]) -> Option<FieldModel<'t>> {
         let wanted = &self.fields[field];
         let mut model = FieldModel {
             title: words(&wanted.title),
@@ -285,7 +285,7 @@ impl TaughtField {
                 let values = page.known.get(&field.name).into_iter().flatten();
                 let values = values.map(|text| Value {
                     text: text.clone(),
-                    form: form(text),
+                    form: comparison_form(text),
                 });
                 values.collect()
             })
@@ -302,10 +302,12 @@ impl TaughtField {
         let shares: Vec<f64> = site
             .slots
             .iter()
-            .map(|slot| match field.is_list || slot.per_page() <= 1.5 {
-                true => share_of_known(slot, &known) / pages_known as f64,
-                false => 0.0,
-            })
+            .map(
+                |slot| match field.is_list || slot.mean_values_per_page() <= 1.5 {
+                    true => share_of_known(slot, &known) / pages_known as f64,
+                    false => 0.0,
+                },
+            )
             .collect();
         let most = shares.iter().copied().fold(0.0, f64::max);
         if most >= HOLDS {
@@ -345,7 +347,7 @@ fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
 }
 
 /// The pages with the most known fields, at most [`MOST_PAGES`].
-fn best_known<'p>(pages: &[&'p Page]) -> Vec<&'p Page> {
+fn select_best_known_pages<'p>(pages: &[&'p Page]) -> Vec<&'p Page> {
     let mut best = pages.to_vec();
     best.sort_by_key(|page| usize::MAX - page.known.len());
     best.truncate(MOST_PAGES);

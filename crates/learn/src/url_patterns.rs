@@ -9,7 +9,10 @@ use crate::types::Page;
 
 /// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping of a page by its
 /// URL.
-pub(crate) fn merge_inseparable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<usize>> {
+pub(crate) fn merge_inseparable_groups(
+    mut groups: Vec<Vec<usize>>,
+    pages: &[Page],
+) -> Vec<Vec<usize>> {
     let mut at = 0;
     while at < groups.len() {
         let own: Vec<&Url> = groups[at].iter().map(|&page| &pages[page].url).collect();
@@ -315,7 +318,7 @@ mod tests {
         texts.iter().map(url).collect()
     }
 
-    fn of(own: &[&str], others: &[&str]) -> String {
+    fn joined_patterns(own: &[&str], others: &[&str]) -> String {
         let (own, others) = (urls(own), urls(others));
         let others: Vec<&Url> = others.iter().collect();
         patterns_with_links(&own.iter().collect::<Vec<_>>(), &[], &others).join(" ")
@@ -324,16 +327,19 @@ mod tests {
     #[test]
     fn marks_separate_kinds_if_nothing_else_does() {
         let own = ["/wiki/Ada", "/wiki/Grace_Hopper", "/wiki/Emmy"];
-        assert_eq!(of(&own, &[]), "^https?://made\\.example/wiki/[^/?]+$");
+        assert_eq!(
+            joined_patterns(&own, &[]),
+            "^https?://made\\.example/wiki/[^/?]+$"
+        );
         let others = ["/wiki/Talk:Ada", "/wiki/Special:Search"];
         assert_eq!(
-            of(&own, &others),
+            joined_patterns(&own, &others),
             "^https?://made\\.example/wiki/[0-9A-Za-z%_]+$"
         );
         let own = ["/lamp-12", "/chair-7", "/kettle-and-pot-9"];
         let others = ["/about-us", "/imprint"];
         assert_eq!(
-            of(&own, &others),
+            joined_patterns(&own, &others),
             "^https?://made\\.example/[0-9A-Za-z%\\-]*[0-9]$"
         );
     }
@@ -369,13 +375,13 @@ mod tests {
 
     #[test]
     fn a_few_of_another_kind_are_excluded_by_name() {
-        let pattern = of(&["/ada", "/grace", "/emmy"], &["/about", "/x/y"]);
+        let pattern = joined_patterns(&["/ada", "/grace", "/emmy"], &["/about", "/x/y"]);
         let excluded = "^(?!(?:https://made\\.example/about)$)https?://made\\.example/[^/?]+$";
         assert_eq!(pattern, excluded);
         let many: Vec<String> = (0..30).map(|number| format!("/page{number}x")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(
-            of(&["/ada", "/grace"], &many),
+            joined_patterns(&["/ada", "/grace"], &many),
             "^https?://made\\.example/[^/?]+$"
         );
     }

@@ -78,7 +78,7 @@ fn day(number: usize) -> (usize, usize, usize) {
     (2015 + number % 9, 1 + number * 7 % 12, 1 + number * 11 % 28)
 }
 
-fn iso(number: usize) -> String {
+fn iso_date(number: usize) -> String {
     let (year, month, day) = day(number);
     format!("{year}-{month:02}-{day:02}")
 }
@@ -103,7 +103,7 @@ fn pages(layout: &str, text: impl Fn(usize) -> String) -> Vec<Page> {
             let html = layout
                 .replace('N', &(number + 40).to_string())
                 .replace('V', &text(number));
-            let iso = iso(number);
+            let iso = iso_date(number);
             let known: &[(&str, &[&str])] = match number < KNOWN {
                 true => &[("field", &[&iso])],
                 false => &[],
@@ -123,7 +123,7 @@ fn learn_and_count(pages: &[Page]) -> (usize, usize, usize, Learned) {
     let (mut right, mut wrong) = (0, 0);
     for (number, page) in pages.iter().enumerate() {
         match read(&one.mapping, page).remove("field") {
-            Some(Value::String(value)) if value == iso(number) => right += 1,
+            Some(Value::String(value)) if value == iso_date(number) => right += 1,
             Some(_) => wrong += 1,
             None => {}
         }
@@ -198,7 +198,7 @@ fn an_order_that_no_known_value_shows_is_not_guessed() {
 fn pages_that_write_a_date_in_two_ways_give_one_form() {
     let months: Vec<&str> = LANGUAGES[1].2.split(' ').collect();
     let text = |number: usize| match number % 3 {
-        0 => iso(number),
+        0 => iso_date(number),
         _ => write_date("D. M Y", &months, number),
     };
     let (agree, right, wrong, learned) = learn_and_count(&pages(LAYOUTS[0].1, text));

@@ -285,7 +285,7 @@ const LOOK_ALIKES: &[Form] = &[
 ];
 
 /// Learns from all pages but the last one. Returns the value that it reads on that one, and the chain.
-fn read_last(form: &Form) -> (Option<String>, Option<String>) {
+fn learn_and_read_last(form: &Form) -> (Option<String>, Option<String>) {
     let made = |(number, (record, shown)): (usize, &(&str, &str))| {
         let html = format!(
             "<h1>Item {number}</h1><table><tr><th>Colour</th><td>{}</td></tr><tr><th>Value</th><td>{shown}</td></tr></table>",
@@ -320,7 +320,7 @@ fn values_are_read_in_the_form_of_the_record() {
     let mut wrong = Vec::new();
     for form in FORMS {
         let wanted = form.values.last().unwrap().0;
-        let (text, chain) = read_last(form);
+        let (text, chain) = learn_and_read_last(form);
         if !text.as_deref().is_some_and(|text| is_right(text, wanted)) {
             wrong.push(format!(
                 "{}: {text:?}, not {wanted}, by {chain:?}",
@@ -336,7 +336,7 @@ fn a_text_that_only_looks_like_the_form_is_not_read() {
     let mut wrong = Vec::new();
     for form in LOOK_ALIKES {
         let wanted = form.values.last().unwrap().0;
-        let (text, chain) = read_last(form);
+        let (text, chain) = learn_and_read_last(form);
         if text.as_deref().is_some_and(|text| !is_right(text, wanted)) {
             wrong.push(format!("{}: {text:?} by {chain:?}", form.name));
         }

@@ -7,7 +7,7 @@ use webfill_learn::learn;
 /// The most memory that the process may ever use. The trees of a group may take 1 GiB of it.
 const MOST_MIB: u64 = 1_600;
 
-fn learn_from(what: &str, text: &str) {
+fn assert_learns_within_memory(what: &str, text: &str) {
     let pages: Vec<_> = (0..3)
         .map(|number| {
             page(
@@ -57,7 +57,7 @@ fn hostile_pages_do_no_harm() {
         ("odd attributes", attributes),
     ];
     for (what, text) in cases {
-        learn_from(what, &text);
+        assert_learns_within_memory(what, &text);
     }
 }
 

@@ -240,7 +240,7 @@ fn pages(kind: &Kind) -> Vec<Page> {
 }
 
 /// The value that a mapping reads on the last page, learned without that page.
-fn read_unseen(pages: &[Page]) -> (Option<Value>, Learned) {
+fn learn_and_read_last(pages: &[Page]) -> (Option<Value>, Learned) {
     let (last, known) = pages.split_last().unwrap();
     let learned = learn(known, &[], &task()).unwrap();
     let mapping = learned.mappings.first().map(|one| &one.mapping);
@@ -252,7 +252,7 @@ fn read_unseen(pages: &[Page]) -> (Option<Value>, Learned) {
 fn values_of_each_kind_are_read_as_they_are_or_not_at_all() {
     let mut wrong = Vec::new();
     for kind in KINDS {
-        let (value, learned) = read_unseen(&pages(kind));
+        let (value, learned) = learn_and_read_last(&pages(kind));
         if value != kind.last.1.map(Value::from) {
             let chains = learned
                 .mappings
@@ -290,7 +290,7 @@ fn a_list_that_few_pages_show_is_not_cut_to_its_first_value() {
         .collect();
     let last = ["Grace 1", "Rosa 1", "Hedy 1"].map(str::to_owned);
     pages.push(page("book/99", html(&last), &[]));
-    let (value, learned) = read_unseen(&pages);
+    let (value, learned) = learn_and_read_last(&pages);
     assert_eq!(value, Some(json!(last)), "{learned:?}");
     assert_eq!(learned.mappings[0].fields[0].agree.len(), 20);
 }
@@ -614,7 +614,7 @@ fn values_get_the_form_of_the_records_where_these_decide_it() {
             values: form.values,
             last: form.last,
         };
-        let (value, learned) = read_unseen(&pages(&kind));
+        let (value, learned) = learn_and_read_last(&pages(&kind));
         let value = value.map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
         if value.as_deref() != form.last.1 {
             let first = learned.mappings.first();
@@ -634,7 +634,7 @@ fn one_page_shows_no_form() {
             values: &form.values[..1],
             last: form.last,
         };
-        let (value, _) = read_unseen(&pages(&kind));
+        let (value, _) = learn_and_read_last(&pages(&kind));
         assert_eq!(value, None, "{}", form.name);
     }
 }

@@ -402,7 +402,7 @@ fn a_repair_that_is_not_sure_is_refused() {
 }
 
 /// The pages of a field that may be wrong.
-fn disputed(learned: &Learned, field: &str) -> Vec<String> {
+fn disputed_pages(learned: &Learned, field: &str) -> Vec<String> {
     let mut fields = learned.mappings[0].fields.iter();
     let field = fields.find(|one| one.field == field).unwrap();
     assert!(field.processors.is_some(), "{}", field.why);
@@ -422,7 +422,7 @@ fn a_page_with_several_values_where_known_ones_stand_alone_is_disputed() {
             page(&path, html(number, more[number]), &[("maker", known)])
         });
         let pages: Vec<Page> = pages.collect();
-        disputed(&learn(&pages, &[], &task()).unwrap(), "maker")
+        disputed_pages(&learn(&pages, &[], &task()).unwrap(), "maker")
     };
     assert!(learn_from(&["", "", "", "", "", ""]).is_empty());
     let other = " <b class=maker>Someone</b>";
@@ -443,7 +443,7 @@ fn on_a_site_of_few_pages_a_chain_of_another_kind_disputes_a_value() {
             page(&format!("thing/{number}"), text, &[("name", known)])
         });
         let pages: Vec<Page> = pages.collect();
-        disputed(&learn(&pages, &[], &task()).unwrap(), "name")
+        disputed_pages(&learn(&pages, &[], &task()).unwrap(), "name")
     };
     assert!(learn_from(3, &[]).is_empty());
     let found = learn_from(3, &[NAMES[0], "Mary the First"]);

@@ -149,7 +149,7 @@ fn task() -> RowsTask {
     }
 }
 
-fn read(mapping: &Value, page: &Page) -> Vec<Map<String, Value>> {
+fn read_rows(mapping: &Value, page: &Page) -> Vec<Map<String, Value>> {
     let source = Source {
         name: "learned".into(),
         text: mapping.to_string(),
@@ -247,7 +247,7 @@ fn learn_and_score(layout: &Layout, known_rows: [&[usize]; 2]) -> (Score, Learne
     let mut score = Score::default();
     for (number, (page, books)) in pages.iter().enumerate() {
         let read = match learned.mappings.first() {
-            Some(mapping) => read(&mapping.mapping, page),
+            Some(mapping) => read_rows(&mapping.mapping, page),
             None => Vec::new(),
         };
         let books = books.iter().enumerate();

@@ -118,7 +118,7 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
 mod pointed {
     use super::*;
 
-    fn point(page: &mut Page, field: &str, nodes: &[&str]) {
+    fn add_pointed_nodes(page: &mut Page, field: &str, nodes: &[&str]) {
         let said = FieldStatement {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             ..FieldStatement::default()
@@ -134,10 +134,10 @@ mod pointed {
     #[test]
     fn one_page_is_enough_for_several_fields_and_lists() {
         let mut pages = pages();
-        point(&mut pages[2], "name", &["/html/body/h1"]);
-        point(&mut pages[2], "born", &["/html/body/table/tbody/tr[1]/td"]);
+        add_pointed_nodes(&mut pages[2], "name", &["/html/body/h1"]);
+        add_pointed_nodes(&mut pages[2], "born", &["/html/body/table/tbody/tr[1]/td"]);
         let works = ["/html/body/ul/li[1]", "/html/body/ul/li[2]"];
-        point(&mut pages[2], "works", &works);
+        add_pointed_nodes(&mut pages[2], "works", &works);
         let learned = learn(&pages, &[], &task()).unwrap();
         let fields = read_last(&learned);
         assert_eq!(fields["name"], "Rosa L");
@@ -163,9 +163,9 @@ mod pointed {
         let mut pages: Vec<Page> = (0..4)
             .map(|number| page(&format!("person/{number}"), text(number), &[]))
             .collect();
-        point(&mut pages[0], "born", &["/html/body/p/text()[2]"]);
-        point(&mut pages[0], "face", &["/html/body/img/@src"]);
-        point(&mut pages[0], "whole", &["/html/body/div"]);
+        add_pointed_nodes(&mut pages[0], "born", &["/html/body/p/text()[2]"]);
+        add_pointed_nodes(&mut pages[0], "face", &["/html/body/img/@src"]);
+        add_pointed_nodes(&mut pages[0], "whole", &["/html/body/div"]);
         let learned = learn(&pages, &[], &task()).unwrap();
         let last = page("person/5", text(5), &[]);
         let fields = crate::made::read(&learned.mappings[0].mapping, &last);
@@ -177,7 +177,7 @@ mod pointed {
     #[test]
     fn a_correction_of_one_page_changes_the_choice() {
         let mut pages = pages();
-        point(&mut pages[0], "name", &["/html/head/title"]);
+        add_pointed_nodes(&mut pages[0], "name", &["/html/head/title"]);
         let title = read_last(&learn(&pages, &[], &task()).unwrap());
         assert_eq!(title["name"], "Rosa - People");
         let said = FieldStatement {
@@ -202,14 +202,14 @@ mod pointed {
             "id(id(id('x')))",
         ] {
             let mut pages = pages();
-            point(&mut pages[1], "name", &[node]);
+            add_pointed_nodes(&mut pages[1], "name", &[node]);
             let learned = learn(&pages, &[], &task()).unwrap();
             assert!(learned.mappings.is_empty(), "{node}: {learned:?}");
             assert_eq!(learned.left_out.len(), 5, "{node}");
         }
         let mut pages = pages();
         // More nodes than are used of one page.
-        point(&mut pages[1], "name", &vec!["//*"; 10_000]);
+        add_pointed_nodes(&mut pages[1], "name", &vec!["//*"; 10_000]);
         assert!(learn(&pages, &[], &task()).is_ok());
     }
 }

@@ -16,7 +16,7 @@ const FIRST_NAMES: [&str; 7] = ["Ada", "Mary", "Grace", "Emmy", "Hedy", "Rosa", 
 const LAST_NAMES: [&str; 5] = ["Lovelace", "Shelley", "Hopper", "Noether", "Parks"];
 
 /// The values of a book, in the order of `FIELDS`.
-fn values(number: usize) -> [String; 4] {
+fn book_values(number: usize) -> [String; 4] {
     let name = |number: usize| format!("{} {}", FIRST_NAMES[number % 7], LAST_NAMES[number % 5]);
     [
         name(number * 3),
@@ -35,15 +35,15 @@ struct Layout {
     html: fn(&[Shown; 3]) -> String,
 }
 
-fn join(shown: &Shown, form: impl Fn(&str, Option<&str>) -> String) -> String {
+fn format_fields(shown: &Shown, form: impl Fn(&str, Option<&str>) -> String) -> String {
     let fields = FIELDS.iter().zip(shown);
     fields
         .map(|((_, label), value)| form(label, value.as_deref()))
         .collect()
 }
 
-fn of_shown(shown: &Shown, form: impl Fn(&str, &str) -> String) -> String {
-    join(shown, |label, value| {
+fn format_shown_fields(shown: &Shown, form: impl Fn(&str, &str) -> String) -> String {
+    format_fields(shown, |label, value| {
         value.map_or_else(String::new, |value| form(label, value))
     })
 }
@@ -56,13 +56,13 @@ const LAYOUTS: [Layout; 13] = [
                 let value = value.map(|value| format!("<dd>{value}</dd>"));
                 format!("<dt>{label}</dt>{}", value.unwrap_or_default())
             };
-            format!("<dl>{}</dl>", join(&books[0], of_field))
+            format!("<dl>{}</dl>", format_fields(&books[0], of_field))
         },
     },
     Layout {
         name: "a heading without its paragraph",
         html: |books| {
-            join(&books[0], |label, value| {
+            format_fields(&books[0], |label, value| {
                 let value = value.map(|value| format!("<p>{value}</p>"));
                 format!("<h3>{label}</h3>{}", value.unwrap_or_default())
             })
@@ -74,20 +74,21 @@ const LAYOUTS: [Layout; 13] = [
             let line = |label: &str, value: Option<&str>| {
                 format!("<b>{label}:</b> {}<br>", value.unwrap_or_default())
             };
-            format!("<div class=facts>{}</div>", join(&books[0], line))
+            format!("<div class=facts>{}</div>", format_fields(&books[0], line))
         },
     },
     Layout {
         name: "lines of text",
         html: |books| {
-            let lines = of_shown(&books[0], |label, value| format!("{label}: {value}<br>"));
+            let lines =
+                format_shown_fields(&books[0], |label, value| format!("{label}: {value}<br>"));
             format!("<div class=facts>{lines}</div>")
         },
     },
     Layout {
         name: "a row that is missing",
         html: |books| {
-            let rows = of_shown(&books[0], |label, value| {
+            let rows = format_shown_fields(&books[0], |label, value| {
                 format!("<tr><th>{label}</th><td>{value}</td></tr>")
             });
             format!("<table>{rows}</table>")
@@ -108,16 +109,16 @@ const LAYOUTS: [Layout; 13] = [
     Layout {
         name: "a header with fewer cells below it",
         html: |books| {
-            let header = join(&books[0], |label, _| format!("<th>{label}</th>"));
-            let cells = of_shown(&books[0], |_, value| format!("<td>{value}</td>"));
+            let header = format_fields(&books[0], |label, _| format!("<th>{label}</th>"));
+            let cells = format_shown_fields(&books[0], |_, value| format!("<td>{value}</td>"));
             format!("<table><tr>{header}</tr><tr>{cells}</tr></table>")
         },
     },
     Layout {
         name: "a header with an empty cell below it",
         html: |books| {
-            let header = join(&books[0], |label, _| format!("<th>{label}</th>"));
-            let cells = join(&books[0], |_, value| {
+            let header = format_fields(&books[0], |label, _| format!("<th>{label}</th>"));
+            let cells = format_fields(&books[0], |_, value| {
                 format!("<td>{}</td>", value.unwrap_or_default())
             });
             format!("<table><tr>{header}</tr><tr>{cells}</tr></table>")
@@ -126,14 +127,14 @@ const LAYOUTS: [Layout; 13] = [
     Layout {
         name: "items without labels",
         html: |books| {
-            let items = of_shown(&books[0], |_, value| format!("<li>{value}</li>"));
+            let items = format_shown_fields(&books[0], |_, value| format!("<li>{value}</li>"));
             format!("<ul class=facts>{items}</ul>")
         },
     },
     Layout {
         name: "spans of one class",
         html: |books| {
-            let spans = of_shown(&books[0], |_, value| {
+            let spans = format_shown_fields(&books[0], |_, value| {
                 format!("<span class=m>{value}</span> ")
             });
             format!("<p>{spans}</p>")
@@ -149,7 +150,7 @@ const LAYOUTS: [Layout; 13] = [
     Layout {
         name: "icons before texts",
         html: |books| {
-            let texts = of_shown(&books[0], |label, value| {
+            let texts = format_shown_fields(&books[0], |label, value| {
                 format!(
                     "<i class='icon icon-{}'></i> {value} ",
                     label.to_lowercase()
@@ -182,8 +183,8 @@ const LAYOUTS: [Layout; 13] = [
 ];
 
 /// A page that lacks the field with this number.
-fn made(layout: &Layout, number: usize, lacks: Option<usize>) -> Page {
-    let all = |number: usize| -> Shown { values(number).map(Some).to_vec() };
+fn page_lacking_field(layout: &Layout, number: usize, lacks: Option<usize>) -> Page {
+    let all = |number: usize| -> Shown { book_values(number).map(Some).to_vec() };
     let mut books = [all(number), all(number + 50), all(number + 90)];
     if let Some(field) = lacks {
         books[0][field] = None;
@@ -211,17 +212,19 @@ fn made(layout: &Layout, number: usize, lacks: Option<usize>) -> Page {
 fn nothing_stands_in_for_a_value_that_a_page_lacks() {
     let mut wrong = Vec::new();
     for layout in &LAYOUTS {
-        let pages: Vec<Page> = (0..20).map(|number| made(layout, number, None)).collect();
+        let pages: Vec<Page> = (0..20)
+            .map(|number| page_lacking_field(layout, number, None))
+            .collect();
         let learned = learn(&pages, &[], &task()).unwrap();
         for number in 30..42 {
             let lacks = number % FIELDS.len();
             let read = read(
                 &learned.mappings[0].mapping,
-                &made(layout, number, Some(lacks)),
+                &page_lacking_field(layout, number, Some(lacks)),
             );
             for (at, (name, _)) in FIELDS.iter().enumerate() {
                 let value = read.get(*name).and_then(|value| value.as_str());
-                let own = Some(values(number)[at].clone()).filter(|_| at != lacks);
+                let own = Some(book_values(number)[at].clone()).filter(|_| at != lacks);
                 if value.is_some() && value.map(str::to_owned) != own {
                     wrong.push(format!(
                         "{}, {number}: {name} is {value:?}, not {own:?}",
@@ -230,10 +233,16 @@ fn nothing_stands_in_for_a_value_that_a_page_lacks() {
                 }
             }
         }
-        let complete = read(&learned.mappings[0].mapping, &made(layout, 45, None));
-        let of_complete = FIELDS.iter().zip(values(45)).filter(|((name, _), value)| {
-            complete.get(*name).and_then(|read| read.as_str()) == Some(value.as_str())
-        });
+        let complete = read(
+            &learned.mappings[0].mapping,
+            &page_lacking_field(layout, 45, None),
+        );
+        let of_complete = FIELDS
+            .iter()
+            .zip(book_values(45))
+            .filter(|((name, _), value)| {
+                complete.get(*name).and_then(|read| read.as_str()) == Some(value.as_str())
+            });
         if of_complete.count() < FIELDS.len() {
             wrong.push(format!("{}: of a complete page {complete:?}", layout.name));
         }
@@ -290,7 +299,7 @@ const NAMED: [Named; 2] = [
 #[test]
 fn a_value_is_read_although_pages_lack_other_things() {
     let made = |named: &Named, number: usize, has_own: bool, is_known: bool| {
-        let book = values(number);
+        let book = book_values(number);
         let html = format!(
             "<h1>Book {number}</h1>{}",
             (named.html)(&book, has_own, number.is_multiple_of(2))
@@ -317,7 +326,7 @@ fn a_value_is_read_although_pages_lack_other_things() {
             let complete = read(mapping, &made(named, number, true, false));
             assert_eq!(
                 complete[named.field],
-                values(number)[1],
+                book_values(number)[1],
                 "{}: {mapping}",
                 named.name
             );

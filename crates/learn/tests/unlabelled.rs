@@ -24,7 +24,10 @@ fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec
 }
 
 /// The pages that are read wrongly or not at all, with what was read.
-fn misread(pages: &[Page], truth: impl Fn(usize) -> String) -> (Vec<String>, Learned) {
+fn learn_and_find_misread(
+    pages: &[Page],
+    truth: impl Fn(usize) -> String,
+) -> (Vec<String>, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let mapping = &learned.mappings[0].mapping;
     let misread = pages.iter().enumerate().filter_map(|(number, page)| {
@@ -35,7 +38,7 @@ fn misread(pages: &[Page], truth: impl Fn(usize) -> String) -> (Vec<String>, Lea
     (misread.collect(), learned)
 }
 
-fn name(number: usize) -> String {
+fn lamp_name(number: usize) -> String {
     match number < KNOWN {
         true => format!("Lamp {number}"),
         false => format!("Lamp {number} of brass and glass, with three arms"),
@@ -45,7 +48,7 @@ fn name(number: usize) -> String {
 #[test]
 fn a_copy_that_is_cut_off_where_it_is_long_is_not_read() {
     for mark in ["...", "\u{2026}", " \u{2026}", " [...]"] {
-        let cut = |number: usize| match name(number) {
+        let cut = |number: usize| match lamp_name(number) {
             short if short.len() <= 20 => short,
             long => format!("{}{mark}", &long[..18]),
         };
@@ -55,10 +58,10 @@ fn a_copy_that_is_cut_off_where_it_is_long_is_not_read() {
                 "<title>Shop</title><meta property=og:title content='{0}'><h1>{0}</h1>\
                  <table class=data><tr><td>{1}</td><td>No. {number}</td></tr></table>",
                 cut(number),
-                name(number)
+                lamp_name(number)
             )
         };
-        let (misread, learned) = misread(&pages(html, name), name);
+        let (misread, learned) = learn_and_find_misread(&pages(html, lamp_name), lamp_name);
         assert!(misread.is_empty(), "{mark}: {misread:?} {learned:?}");
     }
 }
@@ -66,15 +69,15 @@ fn a_copy_that_is_cut_off_where_it_is_long_is_not_read() {
 #[test]
 fn a_field_that_is_only_cut_off_elsewhere_is_not_read_there() {
     let cut = |number: usize| match number < KNOWN {
-        true => name(number),
+        true => lamp_name(number),
         false => format!("Lamp {number} of brass an..."),
     };
     let html =
         |number: usize| format!("<title>Shop</title><h1>{}</h1><p>{number}</p>", cut(number));
-    let pages = pages(html, name);
+    let pages = pages(html, lamp_name);
     let learned = learn(&pages, &[], &task()).unwrap();
     let mapping = &learned.mappings[0].mapping;
-    assert_eq!(read(mapping, &pages[2])["field"], name(2));
+    assert_eq!(read(mapping, &pages[2])["field"], lamp_name(2));
     assert_eq!(read(mapping, &pages[20]).get("field"), None, "{mapping:#}");
 }
 
@@ -87,10 +90,10 @@ fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named
             true => "<div class=new><b>New:</b> <span>V</span></div>",
             false => "<div class=old><i></i> <span>V</span></div>",
         };
-        let label = label.replace('V', &name(number));
+        let label = label.replace('V', &lamp_name(number));
         format!("<h1>Shop</h1><div class=head>{label}</div><p>No. {number}</p><p>End</p>")
     };
-    let (misread, learned) = misread(&pages(html, name), name);
+    let (misread, learned) = learn_and_find_misread(&pages(html, lamp_name), lamp_name);
     assert!(
         misread.iter().all(|one| one.ends_with("None")),
         "{misread:?}"
@@ -135,7 +138,7 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
                 value(number)
             )
         };
-        let (mut misread, learned) = misread(&pages(html, value), value);
+        let (mut misread, learned) = learn_and_find_misread(&pages(html, value), value);
         // A text that is not a mail address may be dropped, because reading nothing is better than reading something
         // else.
         if kind.starts_with("mail") {
@@ -164,7 +167,7 @@ fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
             truth(number)
         )
     };
-    let (misread, learned) = misread(&pages(html, truth), truth);
+    let (misread, learned) = learn_and_find_misread(&pages(html, truth), truth);
     assert!(misread.is_empty(), "{misread:?} {learned:?}");
 }
 
@@ -223,7 +226,7 @@ fn pages_without_the_anchor_are_filled_by_a_second_chain_if_values_have_a_shape(
         };
         format!("<h1>Item {number}</h1><p>No. {number}</p>{contact}<p>End</p>")
     };
-    let (misread, learned) = misread(&pages(html, mail), mail);
+    let (misread, learned) = learn_and_find_misread(&pages(html, mail), mail);
     let expected: Vec<String> = (0..PAGES)
         .filter(|&number| !has_mail(number))
         .map(|number| format!("{number}: None"))

@@ -8,11 +8,11 @@ use std::io::{self, IsTerminal, Write};
 /// Prints a line on standard error, formatted as by `println!`, with control characters escaped.
 #[macro_export]
 macro_rules! say {
-    ($($text:tt)*) => { $crate::terminal::print_error(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::terminal::print_on_stderr(format_args!($($text)*)) };
 }
 
 /// Prints for [`say!`](crate::say). A closed standard error is not an error.
-pub fn print_error(line: impl Display) {
+pub fn print_on_stderr(line: impl Display) {
     let mut text = escape_control_characters(&line.to_string());
     text.push('\n');
     let _ = io::stderr().write_all(text.as_bytes());

@@ -64,7 +64,7 @@ impl LoopClient {
 
 #[async_trait]
 impl Fleet for LoopClient {
-    async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
+    async fn run_action(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
         self.check_frontier_open()?;
         let asked = ControlRequest::Act(webfill_api::parse_action(action)?);
         self.submit(visitor, asked).await

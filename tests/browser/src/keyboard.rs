@@ -50,22 +50,22 @@ impl<'b> Keyboard<'b> {
     }
 
     /// The name of the focused element.
-    pub fn focused(&self) -> String {
+    pub fn focused_name(&self) -> String {
         text_of(self.browser.run_script(FOCUSED, json!([])))
     }
 
     /// Presses Tab until the name of the focused element contains `name`. The focus must be visible at every stop.
     pub fn tab_to(&self, name: &str) {
         let mut passed = Vec::new();
-        while !self.focused().contains(name) {
+        while !self.focused_name().contains(name) {
             assert!(passed.len() < MOST_TABS, "no `{name}` among {passed:?}");
             self.press(&[TAB]);
-            passed.push(self.focused());
+            passed.push(self.focused_name());
             assert_eq!(
                 self.browser.run_script(IS_SEEN, json!([])),
                 true,
                 "the focus is not seen: `{}`",
-                self.focused()
+                self.focused_name()
             );
         }
     }
@@ -77,7 +77,7 @@ impl<'b> Keyboard<'b> {
     }
 
     /// Performs a step of the job: moves the focus to the element with this name and presses Enter.
-    pub fn enter(&self, name: &str) {
+    pub fn tab_to_and_enter(&self, name: &str) {
         self.tab_to(name);
         self.press(&[ENTER]);
         self.steps.set(self.steps.get() + 1);
@@ -92,20 +92,20 @@ impl<'b> Keyboard<'b> {
     }
 
     /// Performs a step of the job that consists of these keys.
-    pub fn step(&self, keys: &[char]) {
+    pub fn press_as_step(&self, keys: &[char]) {
         self.press(keys);
         self.steps.set(self.steps.get() + 1);
     }
 
     /// Performs a step of the job: a key with a modifier.
-    pub fn step_with(&self, modifier: char, key: char) {
+    pub fn press_with_as_step(&self, modifier: char, key: char) {
         self.browser.press_with(modifier, key);
         self.keys.set(self.keys.get() + 2);
         self.steps.set(self.steps.get() + 1);
     }
 
     /// Prints the steps, the keys and the time that the job took.
-    pub fn report(&self, job: &str) {
+    pub fn print_report(&self, job: &str) {
         println!(
             "{job}: {} steps, {} keys, {:.1} s",
             self.steps.get(),

@@ -180,7 +180,7 @@ impl Browser {
     }
 
     /// Clicks the first element that a CSS selector matches, once it exists.
-    pub fn click_at(&self, selector: &str) {
+    pub fn wait_and_click(&self, selector: &str) {
         self.wait_until(selector, || {
             let Element(id) = self.find(selector)?;
             let path = format!("{}/element/{id}/click", self.session);
@@ -253,7 +253,7 @@ impl Browser {
     }
 
     /// Runs a command of the browser's own protocol.
-    pub fn command(&self, name: &str, parameters: Value) -> Value {
+    pub fn run_devtools_command(&self, name: &str, parameters: Value) -> Value {
         let command = json!({"cmd": name, "params": parameters});
         self.post("/goog/cdp/execute", &command)
     }
@@ -262,12 +262,12 @@ impl Browser {
     pub fn set_prefers_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": value}]);
-        self.command("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.run_devtools_command("Emulation.setEmulatedMedia", json!({"features": features}));
     }
 
     /// Sets the time zone of the reader.
-    pub fn set_zone(&self, zone: &str) {
-        self.command("Emulation.setTimezoneOverride", json!({"timezoneId": zone}));
+    pub fn set_time_zone(&self, zone: &str) {
+        self.run_devtools_command("Emulation.setTimezoneOverride", json!({"timezoneId": zone}));
     }
 
     /// Sets the size of the window's content.
@@ -279,7 +279,7 @@ impl Browser {
     fn override_size(&self, width: u32, height: u32) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.command("Emulation.setDeviceMetricsOverride", metrics);
+        self.run_devtools_command("Emulation.setDeviceMetricsOverride", metrics);
     }
 
     /// From now on elements are found within a frame.

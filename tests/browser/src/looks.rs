@@ -50,7 +50,7 @@ pub enum Tables {
 }
 
 /// Judges the open page on each screen, and keeps a picture of each: `NAME-WIDTH[-dark].png`.
-pub fn judge(browser: &Browser, name: &str, tables: Tables) {
+pub fn check_and_screenshot(browser: &Browser, name: &str, tables: Tables) {
     let axe = fs::read_to_string(axe_path()).expect("tests/dashboard/install.sh");
     browser.run_script(&axe, json!([]));
     for width in WIDTHS {
@@ -59,9 +59,9 @@ pub fn judge(browser: &Browser, name: &str, tables: Tables) {
             browser.set_prefers_dark(is_dark);
             let shade = if is_dark { "-dark" } else { "" };
             let what = format!("{name}-{width}{shade}");
-            judge_access(browser, &what, is_dark);
+            check_accessibility(browser, &what, is_dark);
             if !is_dark {
-                judge_width(browser, &what, width, tables);
+                check_width(browser, &what, width, tables);
             }
             browser.screenshot(&what);
         }
@@ -77,7 +77,7 @@ fn axe_path() -> PathBuf {
     ))
 }
 
-fn judge_access(browser: &Browser, what: &str, is_dark: bool) {
+fn check_accessibility(browser: &Browser, what: &str, is_dark: bool) {
     let only = match is_dark {
         false => format!("{{type: 'tag', values: {TAGS}}}"),
         true => format!("{{type: 'rule', values: {COLOURS}}}"),
@@ -102,7 +102,7 @@ fn judge_access(browser: &Browser, what: &str, is_dark: bool) {
 
 /// Checks that the page does not have to be scrolled sideways, that nothing is cut off, and that tables fit where they
 /// must.
-fn judge_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
+fn check_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
     let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
     assert!(
         wide.as_u64().expect("a number") <= u64::from(width),

@@ -37,7 +37,7 @@ const PAINTED: &str = "
 impl Browser {
     /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people. Returns its path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
-        let metrics = self.command("Page.getLayoutMetrics", json!({}));
+        let metrics = self.run_devtools_command("Page.getLayoutMetrics", json!({}));
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
         let height = size("cssContentSize", "height").min(MOST_HIGH);
@@ -47,7 +47,9 @@ impl Browser {
         let path = self.screenshot_of_window(name);
         match before {
             Some((width, height)) => self.override_size(width, height),
-            None => drop(self.command("Emulation.clearDeviceMetricsOverride", json!({}))),
+            None => {
+                drop(self.run_devtools_command("Emulation.clearDeviceMetricsOverride", json!({})))
+            }
         }
         path
     }
@@ -59,8 +61,8 @@ impl Browser {
         fs::create_dir_all(&folder).expect("our own folder");
         let path = folder.join(format!("{name}.png"));
         self.run_and_wait(PAINTED, json!([]));
-        let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
-        keep_former(&path);
+        let picture = self.run_devtools_command("Page.captureScreenshot", json!({"format": "png"}));
+        move_former_screenshot(&path);
         let picture = BASE64_STANDARD.decode(text_of(picture["data"].clone()));
         fs::write(&path, picture.expect("a picture")).expect("our own file");
         path
@@ -68,7 +70,7 @@ impl Browser {
 }
 
 /// Moves a picture of an earlier run to the folder `former`, for `compare-screenshots`.
-fn keep_former(path: &Path) {
+fn move_former_screenshot(path: &Path) {
     let written = fs::metadata(path).and_then(|known| known.modified());
     let age = written
         .ok()

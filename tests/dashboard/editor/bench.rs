@@ -20,15 +20,15 @@ pub(super) struct Bench {
 impl Bench {
     /// Starts a dashboard over the mappings of a workplace. `more` are further arguments, such as the store.
     pub(super) fn start(work: &Workplace, web: &Web, more: &[&str]) -> Bench {
-        Bench::of_process(work, web, more, "0.2")
+        Bench::start_process(work, web, more, "0.2")
     }
 
     /// Like [`Bench::start`], with another delay between two requests to a site, in seconds.
     pub(super) fn with_delay(work: &Workplace, web: &Web, delay: &str) -> Bench {
-        Bench::of_process(work, web, &[], delay)
+        Bench::start_process(work, web, &[], delay)
     }
 
-    fn of_process(work: &Workplace, web: &Web, more: &[&str], delay: &str) -> Bench {
+    fn start_process(work: &Workplace, web: &Web, more: &[&str], delay: &str) -> Bench {
         static DASHBOARDS: AtomicU32 = AtomicU32::new(0);
         let number = DASHBOARDS.fetch_add(1, Ordering::Relaxed);
         let [.., high, low] = std::process::id().to_be_bytes();
@@ -85,7 +85,7 @@ impl Bench {
     }
 
     /// Begins a draft, for an existing mapping or a new one. Returns its path.
-    pub(super) fn begin(&self, mapping: &str, name: &str) -> String {
+    pub(super) fn begin_draft(&self, mapping: &str, name: &str) -> String {
         self.post_form(
             "/dashboard/editor/new",
             &[("mapping", mapping), ("name", name)],
@@ -97,7 +97,7 @@ impl Bench {
     }
 
     /// Sends a request as the page's script does, with the path of the draft, an action and its JSON.
-    pub(super) fn ask(&self, draft: &str, action: &str, body: &Value) -> Answer {
+    pub(super) fn request(&self, draft: &str, action: &str, body: &Value) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [
             ("Origin", origin.as_str()),
@@ -109,16 +109,16 @@ impl Bench {
             .send("POST", &path, &headers, &body.to_string())
     }
 
-    /// Like [`Bench::ask`], but it must succeed.
+    /// Like [`Bench::request`], but it must succeed.
     pub(super) fn request_ok(&self, draft: &str, action: &str, body: &Value) -> Value {
-        let answer = self.ask(draft, action, body);
+        let answer = self.request(draft, action, body);
         assert_eq!(answer.status, 200, "{action}: {}", answer.body);
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Like [`Bench::ask`], but it must be refused. Returns the reason.
+    /// Like [`Bench::request`], but it must be refused. Returns the reason.
     pub(super) fn request_refused(&self, draft: &str, action: &str, body: &Value) -> String {
-        let answer = self.ask(draft, action, body);
+        let answer = self.request(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);
         let reported: Value = serde_json::from_str(&answer.body).expect("JSON");
         reported["error"].as_str().expect("words").to_owned()
@@ -131,10 +131,10 @@ impl Bench {
 
     /// Uploads a page.
     pub(super) fn upload(&self, draft: &str, name: &str, body: &str) -> Answer {
-        self.ask_raw(&format!("{draft}/upload/{name}"), body)
+        self.post_raw(&format!("{draft}/upload/{name}"), body)
     }
 
-    fn ask_raw(&self, path: &str, body: &str) -> Answer {
+    fn post_raw(&self, path: &str, body: &str) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [
             ("Origin", origin.as_str()),

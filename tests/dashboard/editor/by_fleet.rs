@@ -22,7 +22,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
         visits.pages().0.len() > 5
     });
     let bench = Bench::of(fleet.visitor());
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     for path in ["/wanted", "/moved", "/wanted"] {
         bench.request_ok(&draft, "add", &json!({"add": {"url": site.url(path)}}));
     }
@@ -53,7 +53,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
 #[test]
 fn the_reason_for_an_unfetched_url_is_shown() {
     let mut fleet = Fleet::unstarted();
-    fleet.set("BACKOFF_BLOCKED", "3600");
+    fleet.set_setting("BACKOFF_BLOCKED", "3600");
     let site = fleet.web.site("people.example");
     site.serve("/gone", status(404));
     site.serve_robots("User-agent: *\nDisallow: /private/\n");
@@ -62,7 +62,7 @@ fn the_reason_for_an_unfetched_url_is_shown() {
     fleet.start_dispatcher();
     fleet.start_supervisor();
     let bench = Bench::of(fleet.visitor());
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     let refused = |url: String| bench.request_refused(&draft, "add", &json!({"add": {"url": url}}));
     let gone = refused(site.url("/gone"));
     assert!(gone.contains("the server returned 404"), "{gone}");
@@ -73,7 +73,7 @@ fn the_reason_for_an_unfetched_url_is_shown() {
         |n: u32| json!({"url": blocks.url(&format!("/{n}")), "appid": "testapp", "crawlid": "b"});
     fleet.feed(&(0..6).map(feed).collect::<Vec<_>>());
     crate::fleet::wait_for("it backs off", || {
-        let answer = fleet.ask(&json!({"action": "site", "site": BLOCKS}));
+        let answer = fleet.run_action(&json!({"action": "site", "site": BLOCKS}));
         (answer["state"] == "backing_off").then_some(())
     });
     let before = blocks.visits().0.len();

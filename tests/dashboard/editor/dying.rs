@@ -22,7 +22,7 @@ const HOST: &str = "people.example";
 const LARGE: usize = 15 << 20;
 
 /// The id of the job of a dashboard, once its reading thread has begun.
-fn job_of(dashboard: u32) -> Option<u32> {
+fn find_job_process(dashboard: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{dashboard}/task"))
         .ok()?
         .flatten();
@@ -43,7 +43,7 @@ fn job_of(dashboard: u32) -> Option<u32> {
 fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let (work, web) = (Workplace::new(), Web::start());
     let mut bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     let body = "<p>x".repeat(LARGE / 4);
     let large = format!("<h1>Ada</h1>{body}");
     bench.request_ok(
@@ -57,7 +57,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     let ended = |end: &dyn Fn(u32)| {
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| bench.request_refused(&draft, "trial", &json!({})));
-            end(wait_for("a job is at work", || job_of(dashboard)));
+            end(wait_for("a job is at work", || find_job_process(dashboard)));
             asked.join().expect("it is reported")
         })
     };
@@ -77,7 +77,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     });
     assert!(large.starts_with("it ran out of memory"), "{large}");
 
-    let small = bench.begin("", "people");
+    let small = bench.begin_draft("", "people");
     bench.upload(&small, "small.html", "<h1>Bob</h1>");
     let mapping = json!({"mapping": heading_mapping("people", "page.invalid")});
     let tried = bench.request_ok(&small, "trial", &mapping);
@@ -97,7 +97,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
     for round in 0..6 {
         let mut bench = Bench::start(&work, &web, &[]);
         let known = if round == 0 { "" } else { "people" };
-        let draft = bench.begin(known, "people");
+        let draft = bench.begin_draft(known, "people");
         let first = work.path("mappings/people.json").exists();
         let dashboard = bench.dashboard().processes()[0].pid;
         let saving = std::thread::spawn(move || {

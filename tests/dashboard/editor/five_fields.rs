@@ -49,7 +49,7 @@ const TO_CLICK: Duration = Duration::from_millis(1_300);
 const TO_TYPE: Duration = Duration::from_millis(280);
 const TO_DECIDE: Duration = Duration::from_millis(1_350);
 
-fn person([name, born, town, papers, page]: [&str; 5]) -> Page {
+fn person_page([name, born, town, papers, page]: [&str; 5]) -> Page {
     status(200)
         .header("content-type", "text/html; charset=utf-8")
         .body(format!(
@@ -71,14 +71,14 @@ struct Person<'b> {
 }
 
 impl Person<'_> {
-    fn step(&mut self, words: &str) {
+    fn print_step(&mut self, words: &str) {
         let took = self.began.elapsed().as_secs_f64();
         println!("{took:5.1} s, {:2} clicks: {words}", self.clicks);
         self.by_hand += TO_DECIDE;
     }
 
     fn click(&mut self, selector: &str) {
-        self.browser.click_at(selector);
+        self.browser.wait_and_click(selector);
         self.clicks += 1;
         self.by_hand += TO_CLICK;
     }
@@ -135,7 +135,7 @@ fn results(browser: &Browser) -> Vec<Vec<String>> {
 fn serve(web: &Web) {
     let site = web.site(HOST);
     for (number, one) in PEOPLE.into_iter().enumerate() {
-        site.serve(&format!("/{number}"), person(one));
+        site.serve(&format!("/{number}"), person_page(one));
     }
 }
 
@@ -170,25 +170,25 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     assert!(by_hand <= MOST_BY_HAND, "{by_hand:?}");
     assert_eq!(browser.take_console(), Vec::<String>::new());
     drop(browser);
-    judge(&work);
+    check_saved_mapping(&work);
 }
 
 /// Performs the script of the how-to.
 fn make_mapping(person: &mut Person<'_>) {
-    person.step("Open System, Mapping editor.");
+    person.print_step("Open System, Mapping editor.");
     person.click(".areas li:last-child a");
     person.click(".views a[href='/dashboard/editor']");
     person.browser.wait_for("#new-name:focus");
-    person.step("Type a name for the mapping, press Enter.");
+    person.print_step("Type a name for the mapping, press Enter.");
     person.type_text("people");
     person.type_text(&ENTER.to_string());
     person.browser.wait_for("#url:focus");
-    person.step("Paste the URLs of two pages, press Fetch once.");
+    person.print_step("Paste the URLs of two pages, press Fetch once.");
     let urls = (0..PAGES).map(|number| format!("http://{HOST}/{number}\n"));
     person.paste_text(&urls.collect::<String>());
     person.click("#add-url button");
     person.wait_for_status("2 pages added");
-    person.step("Click the five values on the page, one after the other.");
+    person.print_step("Click the five values on the page, one after the other.");
     for value in [
         "h1",
         "tr:nth-child(1) td",
@@ -199,19 +199,19 @@ fn make_mapping(person: &mut Person<'_>) {
         person.click_on_page(value);
     }
     person.wait_for_columns(&["name", "born", "town", "papers", "website"]);
-    person.step("Press Read as date, and Read as number, above the values.");
+    person.print_step("Press Read as date, and Read as number, above the values.");
     person.click("button[aria-label='Read born as date']");
     person.wait_for_status("born is read as a date");
     person.click("button[aria-label='Read papers as number']");
     person.wait_for_status("papers is read as a number");
-    person.step("Press Save: the pages become golden cases.");
+    person.print_step("Press Save: the pages become golden cases.");
     person.click("#save");
     person.wait_for_status("2 golden cases kept");
-    person.step("Done.");
+    person.print_step("Done.");
 }
 
 /// Checks that the saved mapping passes its tests, and that the golden case of the first page has the right values.
-fn judge(work: &Workplace) {
+fn check_saved_mapping(work: &Workplace) {
     for action in ["check", "test"] {
         let mut run = Run::new(["mapping", action]);
         if action == "test" {
@@ -252,7 +252,7 @@ fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
     let bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     for number in 0..PEOPLE.len() {
         let url = format!("http://{HOST}/{number}");
         bench.request_ok(&draft, "add", &json!({"add": {"url": url}}));
@@ -270,7 +270,7 @@ fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     assert_eq!(browser.take_console(), Vec::<String>::new());
 }
 
-fn fields(bench: &Bench, draft: &str) -> Vec<String> {
+fn field_names(bench: &Bench, draft: &str) -> Vec<String> {
     let state = bench.state(draft);
     let fields = state["draft"]["mapping"]["fields"].as_array().cloned();
     let fields = fields.unwrap_or_default();
@@ -287,7 +287,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         let browser = person.browser;
         let click = |selector: &str| {
             browser.enter_frame(&browser.wait_for("#frame"));
-            browser.click_at(selector);
+            browser.wait_and_click(selector);
             browser.leave_frames();
         };
         click("h1");
@@ -303,13 +303,13 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         assert_eq!(head, "Candidates for born");
         assert!(browser.find(".candidate table").is_some());
         // Another candidate is chosen after the reload.
-        browser.click_at(".candidate:last-child button[aria-label^='Use candidate']");
+        browser.wait_and_click(".candidate:last-child button[aria-label^='Use candidate']");
         person.wait_for_status("born is read by");
         person.wait_for_columns(&["name", "born"]);
         let before = bench.state(draft)["draft"]["mapping"].clone();
         click("tr:nth-child(2) td");
         person.wait_for_columns(&["name", "born", "town"]);
-        browser.click_at("#undo");
+        browser.wait_and_click("#undo");
         person.wait_for_status("Undone");
         browser.wait_until("the former mapping", || {
             (bench.state(draft)["draft"]["mapping"] == before).then_some(())
@@ -320,7 +320,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         // A value pointed at again begins a field once more.
         click("tr:nth-child(2) td");
         person.wait_for_columns(&["name", "born", "town"]);
-        assert_eq!(fields(bench, draft), ["name", "born", "town"]);
+        assert_eq!(field_names(bench, draft), ["name", "born", "town"]);
     });
 }
 
@@ -355,7 +355,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         .finish();
     let store = format!("sqlite:{}", work.path("store.db").display());
     let bench = Bench::start(&work, &web, &["--store", &store]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     let add = json!({"add": {"crawl": {"app": "local", "crawl": "test", "count": 10}}});
     bench.request_ok(&draft, "add", &add);
     let browser = Browser::start();
@@ -378,7 +378,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     browser.wait_until("the page", || {
         (browser.text_at("h1")? == PEOPLE[1][0]).then_some(())
     });
-    browser.click_at("tr:nth-child(2) td");
+    browser.wait_and_click("tr:nth-child(2) td");
     browser.leave_frames();
     // The field is named after the column of the table that knows the value, not after the label.
     person.wait_for_columns(&["wohnort"]);

@@ -36,7 +36,7 @@ impl Watcher {
         Watcher { port, came }
     }
 
-    fn came(&self) -> usize {
+    fn visit_count(&self) -> usize {
         self.came.load(Ordering::SeqCst)
     }
 }
@@ -95,7 +95,7 @@ fn a_hostile_page_reaches_nothing() {
     let (work, web, watcher) = (Workplace::new(), Web::start(), Watcher::start());
     let evil = format!("evil.example:{}", watcher.port);
     let bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "hostile");
+    let draft = bench.begin_draft("", "hostile");
     for (name, text) in hostile_pages() {
         let added = bench.upload(
             &draft,
@@ -108,15 +108,15 @@ fn a_hostile_page_reaches_nothing() {
     browser.open(&bench.url(&draft));
     // The editor rebuilds the list of pages after each trial.
     for page in 1..=hostile_pages().len() {
-        browser.click_at(&format!("#page-choice option:nth-child({page})"));
+        browser.wait_and_click(&format!("#page-choice option:nth-child({page})"));
         browser.enter_frame(&browser.wait_for("#frame"));
         browser.wait_until("the copy", || {
             let script = "return document.readyState === 'complete' && document.querySelector('h1')?.textContent";
             let text = browser.run_script(script, json!([]));
             (text == "hostile").then_some(())
         });
-        browser.click_at("h1");
-        assert_closed(&browser, &evil);
+        browser.wait_and_click("h1");
+        assert_frame_isolated(&browser, &evil);
         browser.leave_frames();
         let address = browser.address();
         assert_eq!(address, bench.url(&draft), "the page stays where it is");
@@ -136,14 +136,14 @@ fn a_hostile_page_reaches_nothing() {
         .filter(|url| !url.ends_with("/by-the-test"))
         .collect();
     assert_eq!(of_pages, Vec::<&String>::new());
-    assert_eq!(watcher.came(), 0, "somebody came");
+    assert_eq!(watcher.visit_count(), 0, "somebody came");
     // This visit shows that the watcher notices visitors.
     browser.open(&format!("http://{evil}/"));
-    browser.wait_until("the watcher", || (watcher.came() > 0).then_some(()));
+    browser.wait_until("the watcher", || (watcher.visit_count() > 0).then_some(()));
 }
 
 /// Checks that even a script that runs in the frame reaches nothing.
-fn assert_closed(browser: &Browser, evil: &str) {
+fn assert_frame_isolated(browser: &Browser, evil: &str) {
     let tried = |script: &str| browser.run_script(script, json!([]));
     let denied = "try { SCRIPT; return 'done' } catch (error) { return error.name }";
     for script in [

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_tests::run::binary;
 
-fn start() -> Child {
+fn start_job() -> Child {
     Command::new(binary())
         .arg("dashboard-job")
         .env("MIMALLOC_ARENA_RESERVE", "0")
@@ -18,14 +18,14 @@ fn start() -> Child {
         .expect("it starts")
 }
 
-fn head(url: &str, body: &str) -> Value {
+fn page_head(url: &str, body: &str) -> Value {
     json!({"url": url, "content_type": null, "ending": "html", "bytes": body.len(), "known": {}})
 }
 
 /// The result of a job for one page.
 fn run_job(work: Value, body: &str) -> Value {
-    let order = json!({"work": work, "pages": [head("https://a.example/", body)]});
-    let mut job = start();
+    let order = json!({"work": work, "pages": [page_head("https://a.example/", body)]});
+    let mut job = start_job();
     let mut stdin = job.stdin.take().expect("piped");
     let mut stdout = job.stdout.take().expect("piped");
     let text = format!("{order}\n{body}");
@@ -45,8 +45,8 @@ fn read_proc_file(child: &Child, file: &str) -> String {
 #[test]
 fn a_job_is_confined_before_it_reads_its_pages() {
     let body = "<h1>x</h1>";
-    let order = json!({"work": "copy", "pages": [head("https://a.example/", body)]});
-    let mut job = start();
+    let order = json!({"work": "copy", "pages": [page_head("https://a.example/", body)]});
+    let mut job = start_job();
     let mut stdin = job.stdin.take().expect("piped");
     writeln!(stdin, "{order}").expect("it reads");
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -119,7 +119,7 @@ fn an_order_that_is_none_ends_the_job_with_words() {
         "{}",
         "{\"work\": \"copy\", \"pages\": [{\"bytes\": 99999999999}]}\n",
     ] {
-        let mut job = start();
+        let mut job = start_job();
         let mut stdin = job.stdin.take().expect("piped");
         let _ = stdin.write_all(order.as_bytes());
         drop(stdin);

@@ -20,7 +20,7 @@ fn with_draft(use_it: impl FnOnce(&Bench, &str, &Browser)) {
         &heading_mapping("people", "people.example"),
     );
     let bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("people", "");
+    let draft = bench.begin_draft("people", "");
     assert_eq!(bench.upload(&draft, "ada.html", PAGE).status, 200);
     let browser = Browser::start();
     browser.set_size(1440, 900);
@@ -43,19 +43,19 @@ fn wait_for_mapping(bench: &Bench, draft: &str, browser: &Browser, pointer: &str
 fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
     with_draft(|bench, draft, browser| {
         let by = Keyboard::new(browser);
-        by.enter("Add a step to title");
-        assert_eq!(by.focused(), "Processor of step 2 of title Processor");
+        by.tab_to_and_enter("Add a step to title");
+        assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
         // Each arrow chooses another processor, whose parameters are drawn.
         let before = browser.run_script("return document.activeElement.value", json!([]));
         by.press(&[DOWN, DOWN]);
-        assert_eq!(by.focused(), "Processor of step 2 of title Processor");
+        assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
         let now = browser.run_script("return document.activeElement.value", json!([]));
         assert_ne!(before, now);
         wait_for_mapping(bench, draft, browser, "/fields/0/processors/1/type", &now);
-        by.enter("Move step 2 of title up");
-        assert_eq!(by.focused(), "Processor of step 1 of title Processor");
-        by.enter("Remove step 1 of title");
-        assert_eq!(by.focused(), "Add a step to title Add a step");
+        by.tab_to_and_enter("Move step 2 of title up");
+        assert_eq!(by.focused_name(), "Processor of step 1 of title Processor");
+        by.tab_to_and_enter("Remove step 1 of title");
+        assert_eq!(by.focused_name(), "Add a step to title Add a step");
         wait_for_mapping(
             bench,
             draft,
@@ -63,18 +63,18 @@ fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
             "/fields/0/processors/0/type",
             &json!("css"),
         );
-        by.enter("Add a field");
-        assert_eq!(by.focused(), "Name");
+        by.tab_to_and_enter("Add a field");
+        assert_eq!(by.focused_name(), "Name");
         by.type_text("x");
         by.press(&[webfill_test_browser::TAB]);
-        assert_eq!(by.focused(), "all values, as a list");
+        assert_eq!(by.focused_name(), "all values, as a list");
         // The name is new, and the form was drawn again.
         assert_eq!(
             browser.wait_for_text("#editor fieldset:last-of-type legend"),
             "field_2x"
         );
-        by.enter("Remove field field_2x");
-        assert_eq!(by.focused(), "Add a field");
+        by.tab_to_and_enter("Remove field field_2x");
+        assert_eq!(by.focused_name(), "Add a field");
     });
 }
 
@@ -115,7 +115,7 @@ fn text_typed_in_the_copy_finds_elements() {
         wait_for_mapping(bench, draft, browser, "/fields/1", &Value::Null);
         by.press(&[ESCAPE]);
         browser.wait_until("the way out", || {
-            by.focused().contains("Field").then_some(())
+            by.focused_name().contains("Field").then_some(())
         });
     });
 }

@@ -20,8 +20,13 @@ fn mapping(fields: &[Value]) -> Value {
 }
 
 /// The values read from the only page of a new draft, by field.
-fn read(bench: &Bench, name: &str, body: &str, fields: &[Value]) -> Vec<(String, String)> {
-    let draft = bench.begin("", "papers");
+fn read_uploaded_page(
+    bench: &Bench,
+    name: &str,
+    body: &str,
+    fields: &[Value],
+) -> Vec<(String, String)> {
+    let draft = bench.begin_draft("", "papers");
     let answer = bench.upload(&draft, name, body);
     assert_eq!(answer.status, 200, "{}", answer.body);
     let tried = bench.request_ok(&draft, "trial", &mapping(fields));
@@ -38,7 +43,7 @@ fn read(bench: &Bench, name: &str, body: &str, fields: &[Value]) -> Vec<(String,
     read
 }
 
-fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned_pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     let owned = expected
         .iter()
         .map(|(one, other)| ((*one).to_owned(), (*other).to_owned()));
@@ -58,8 +63,8 @@ fn json_is_read_by_a_mapping() {
             json!({"expression": "$.person.towns[0]"}),
         ),
     ];
-    let read = read(&bench, "ada.json", body, &fields);
-    assert_eq!(read, pairs(&[("name", "Ada"), ("town", "London")]));
+    let read = read_uploaded_page(&bench, "ada.json", body, &fields);
+    assert_eq!(read, owned_pairs(&[("name", "Ada"), ("town", "London")]));
 }
 
 #[test]
@@ -72,9 +77,12 @@ fn a_pdf_is_shown_as_text_and_read_by_a_mapping() {
         field("number", "regex", json!({"pattern": "number (\\d+)"})),
         field("title", "meta", json!({"name": "title"})),
     ];
-    let read = read(&bench, "paper.pdf", &body, &fields);
-    assert_eq!(read, pairs(&[("number", "4711"), ("title", "A paper")]));
-    let draft = bench.begin("", "papers");
+    let read = read_uploaded_page(&bench, "paper.pdf", &body, &fields);
+    assert_eq!(
+        read,
+        owned_pairs(&[("number", "4711"), ("title", "A paper")])
+    );
+    let draft = bench.begin_draft("", "papers");
     bench.upload(&draft, "paper.pdf", &body);
     let copy = bench.visitor.get(&format!("{draft}/copy/0"));
     assert_eq!(copy.status, 200, "{}", copy.body);
@@ -94,7 +102,7 @@ fn unreadable_pages_show_the_reason() {
             "nor a known kind of document",
         ),
     ] {
-        let draft = bench.begin("", "papers");
+        let draft = bench.begin_draft("", "papers");
         bench.upload(&draft, name, body);
         let refused = bench.request_refused(&draft, "trial", &mapping(&fields));
         assert!(refused.contains(why), "{name}: {refused}");

@@ -22,7 +22,7 @@ const NAMES: [&str; 5] = [
 
 const TOWNS: [&str; 5] = ["London", "New York", "Göttingen", "Wien", "Stockholm"];
 
-fn person(number: usize) -> Page {
+fn person_page(number: usize) -> Page {
     let (name, town) = (NAMES[number], TOWNS[number]);
     let next = (number + 1) % NAMES.len();
     status(200)
@@ -42,7 +42,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     let site = web.site(HOST);
     for number in 0..NAMES.len() {
-        site.serve(&format!("/person/{number}"), person(number));
+        site.serve(&format!("/person/{number}"), person_page(number));
     }
     let bench = Bench::start(&work, &web, &[]);
     let browser = Browser::start();
@@ -53,14 +53,14 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     browser.fill(&name, "menschen");
     browser.press(&[ENTER]);
     for number in 0..3 {
-        at.add(&format!("http://{HOST}/person/{number}"));
+        at.add_page(&format!("http://{HOST}/person/{number}"));
     }
     assert_eq!(site.visits().pages().len(), 3, "each page was fetched once");
 
     // With the mouse: the heading.
     at.name_field("name");
     browser.enter_frame(&browser.wait_for("#frame"));
-    browser.click_at("h1.right, h1");
+    browser.wait_and_click("h1.right, h1");
     browser.leave_frames();
     at.use_first_candidate("name");
     // With keys only: arrow keys lead from the page in the frame to the town.
@@ -80,7 +80,7 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     at.use_first_candidate("town");
     browser.screenshot("editor");
 
-    browser.click_at("#try");
+    browser.wait_and_click("#try");
     at.wait_for_results("Values on all pages");
     for reported in ["Ada Lovelace", "Grace Hopper", "Göttingen"] {
         assert!(
@@ -90,12 +90,12 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
         );
     }
     browser.screenshot("editor-trial");
-    looks::judge_editor(&browser, "editor-trial");
-    browser.click_at("#trace");
+    looks::check_editor(&browser, "editor-trial");
+    browser.wait_and_click("#trace");
     at.wait_for_results("Each step on this page");
     browser.screenshot("editor-trace");
-    looks::judge_editor(&browser, "editor-trace");
-    browser.click_at("#save");
+    looks::check_editor(&browser, "editor-trace");
+    browser.wait_and_click("#save");
     browser.wait_until("the save", || at.status().contains("Saved").then_some(()));
     assert!(
         at.status().contains("3 golden cases kept"),
@@ -140,17 +140,17 @@ impl Pointing<'_> {
     }
 
     /// Adds a page by its URL.
-    fn add(&self, url: &str) {
+    fn add_page(&self, url: &str) {
         let browser = self.browser;
         browser.wait_until("the script", || {
             let is_open = browser.find("#adding[open]").is_some();
             is_open.then_some(()).or_else(|| {
-                browser.click_at("#adding summary");
+                browser.wait_and_click("#adding summary");
                 None
             })
         });
         browser.fill(&browser.wait_for("#url"), url);
-        browser.click_at("#add-url button");
+        browser.wait_and_click("#add-url button");
         let options = "return [...document.querySelectorAll('#page-choice option')].map((one) => one.text).join(' ')";
         browser.wait_until("the page", || {
             let shown = browser.run_script(options, Value::from(Vec::<Value>::new()));
@@ -190,7 +190,7 @@ impl Pointing<'_> {
                 .then(|| browser.find(".candidate button.main"))
                 .flatten()
         });
-        browser.click_at(".candidate button.main");
+        browser.wait_and_click(".candidate button.main");
         browser.wait_until("the check", || {
             let reported = self.status();
             reported

@@ -24,7 +24,7 @@ fn raised_price(number: usize) -> String {
     price(number + 1_000)
 }
 
-fn thing(number: usize, is_new: bool, new_price: fn(usize) -> String) -> Page {
+fn thing_page(number: usize, is_new: bool, new_price: fn(usize) -> String) -> Page {
     let main = match is_new {
         false => format!(
             "<p class=name>Thing {number}</p><p class=cost>{}</p>",
@@ -73,7 +73,7 @@ impl Broken {
                 .trim_start_matches('/')
                 .parse()
                 .unwrap_or_default();
-            thing(number, layout.load(Ordering::SeqCst), new_price).into()
+            thing_page(number, layout.load(Ordering::SeqCst), new_price).into()
         });
         let urls: Vec<String> = (0..THINGS)
             .map(|number| format!("http://{HOST}/{number}"))
@@ -100,7 +100,7 @@ impl Broken {
     }
 
     /// The fields that the mapping of the folder reads in a crawl of one page.
-    fn read_again(&self, number: usize) -> Value {
+    fn crawl_and_read(&self, number: usize) -> Value {
         let seeds = format!("http://{HOST}/{number}");
         self.work
             .crawl_without_delay(&self.web)
@@ -172,7 +172,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         mapping()["fields"][0],
         "what was whole stays"
     );
-    assert_eq!(broken.read_again(77)["price"], price(77));
+    assert_eq!(broken.crawl_and_read(77)["price"], price(77));
 }
 
 /// A person without a mouse who follows the alert of the overview to the proposal for its repair.
@@ -185,7 +185,7 @@ fn open_repair<'b>(broken: &Broken, browser: &'b Browser) -> Keyboard<'b> {
     });
     let by = Keyboard::new(browser);
     by.skip_to_content();
-    by.enter("Repair shop");
+    by.tab_to_and_enter("Repair shop");
     by.wait_for_page("Mapping shop");
     browser.wait_until("the proposal", || {
         let head = browser.text_at("#results-head")?;
@@ -229,12 +229,12 @@ fn people_mend_a_broken_mapping_by_keys() {
     let browser = Browser::start();
     let by = open_repair(&broken, &browser);
     browser.screenshot("editor-repair");
-    by.enter("Apply and save");
+    by.tab_to_and_enter("Apply and save");
     wait_for_status(&browser, "Saved");
-    by.report("mend a broken mapping");
+    by.print_report("mend a broken mapping");
     assert_eq!(browser.take_console(), Vec::<String>::new());
-    looks::judge_editor(&browser, "editor-repair");
-    let read = broken.read_again(77);
+    looks::check_editor(&browser, "editor-repair");
+    let read = broken.crawl_and_read(77);
     assert_eq!(read["price"], price(77));
     assert_eq!(read["name"], "Thing 77");
 }
@@ -245,33 +245,33 @@ fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
     let broken = Broken::with_new_prices(raised_price);
     let browser = Browser::start();
     let by = open_repair(&broken, &browser);
-    by.enter("Apply and save");
+    by.tab_to_and_enter("Apply and save");
     wait_for_status(&browser, "Saved");
-    by.enter("Point at price");
+    by.tab_to_and_enter("Point at price");
     wait_for_copy(&browser);
     // What is typed finds the label, and its value is beside it.
     by.type_text("price");
     wait_for_element(&browser, "th: Price");
     by.press(&[DOWN]);
     wait_for_element(&browser, "td: ");
-    by.step(&[ENTER]);
+    by.press_as_step(&[ENTER]);
     wait_for_status(&browser, "candidates for price");
     browser.screenshot("editor-by-keys");
-    looks::judge_editor(&browser, "editor-by-keys");
+    looks::check_editor(&browser, "editor-by-keys");
     by.press(&[ESCAPE]);
-    by.enter("Use candidate 1");
+    by.tab_to_and_enter("Use candidate 1");
     wait_for_status(&browser, "price is read by");
-    by.step_with(CONTROL, 's');
+    by.press_with_as_step(CONTROL, 's');
     wait_for_status(&browser, "Saved");
-    by.report("mend a field that no repair finds");
+    by.print_report("mend a field that no repair finds");
     assert_eq!(browser.take_console(), Vec::<String>::new());
-    let read = broken.read_again(77);
+    let read = broken.crawl_and_read(77);
     assert_eq!(read["price"], raised_price(77));
     assert_eq!(read["name"], "Thing 77");
 }
 
 /// The texts that are marked in a frame of the page of a mapping.
-fn marked(browser: &Browser, frame: &str) -> Vec<String> {
+fn marked_texts(browser: &Browser, frame: &str) -> Vec<String> {
     let frame = format!("iframe[title^='{frame}']");
     browser.run_script(
         "document.querySelector(arguments[0]).scrollIntoView()",
@@ -293,8 +293,8 @@ fn pages_from_before_and_after_a_change_are_side_by_side() {
     let browser = Browser::start();
     browser.set_size(1440, 900);
     browser.open(&broken.bench.url("/dashboard/mapping/shop"));
-    let before = marked(&browser, "Before");
+    let before = marked_texts(&browser, "Before");
     assert_eq!(before.len(), 3, "{before:?}");
-    assert_eq!(marked(&browser, "After"), ["The Shop"]);
+    assert_eq!(marked_texts(&browser, "After"), ["The Shop"]);
     browser.screenshot("mapping-broken");
 }

@@ -20,7 +20,7 @@ const BOOKS: [(&str, Option<u8>); 6] = [
     ("Hollow Crown", Some(1)),
 ];
 
-fn listing() -> String {
+fn listing_html() -> String {
     let mut html = String::from(
         "<title>Books</title><h1>Books</h1><nav><ul><li><a href=/>Home</a></ul></nav><ul class=books>",
     );
@@ -47,7 +47,7 @@ fn no_arguments() -> Value {
 struct Rows<'b>(&'b Browser);
 
 impl Rows<'_> {
-    fn choose(&self, what: &str) {
+    fn choose_field(&self, what: &str) {
         let script = "const [what] = arguments; const choice = document.getElementById('field-choice');
             choice.value = what; choice.dispatchEvent(new Event('change', {bubbles: true})); return choice.value;";
         let is_there =
@@ -56,7 +56,7 @@ impl Rows<'_> {
     }
 
     /// Clicks on the innermost element within an entry that has this text.
-    fn point(&self, text: &str) {
+    fn click_element_with_text(&self, text: &str) {
         let script = "const [text] = arguments;
             const all = [...document.querySelectorAll('li, li *')].filter((one) => one.textContent.includes(text));
             if (all.length) all[all.length - 1].click();
@@ -79,7 +79,7 @@ impl Rows<'_> {
     }
 
     /// The texts of the marked elements in the page.
-    fn marked(&self) -> Vec<String> {
+    fn marked_texts(&self) -> Vec<String> {
         self.0.enter_frame(&self.0.wait_for("#frame"));
         let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
         let marked = self.0.run_script(script, no_arguments());
@@ -88,7 +88,7 @@ impl Rows<'_> {
     }
 
     /// Renames a field of the rule, once it exists.
-    fn rename(&self, before: &str, now: &str) {
+    fn rename_field(&self, before: &str, now: &str) {
         let script = "const [before, now] = arguments;
             const boxes = [...document.querySelectorAll('#editor [data-path^=\"rows.fields\"][data-path$=\".name\"]')];
             const box = boxes.find((one) => one.value === before);
@@ -108,22 +108,22 @@ fn two_rows_are_pointed_at_and_all_are_read() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     let bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "books");
+    let draft = bench.begin_draft("", "books");
     let uploaded = bench.upload(
         &draft,
         "books.html/https%3A%2F%2Fshelf.example%2Fbooks",
-        &listing(),
+        &listing_html(),
     );
     assert_eq!(uploaded.status, 200, "{}", uploaded.body);
     let browser = Browser::start();
     let at = Rows(&browser);
     browser.open(&bench.url(&draft));
-    at.choose("#rows");
-    at.point("Orchard");
+    at.choose_field("#rows");
+    at.click_element_with_text("Orchard");
     at.wait_for_status("point at two or more rows");
-    at.point("Ferry");
+    at.click_element_with_text("Ferry");
     at.wait_for_status("6 rows");
-    let marked = at.marked();
+    let marked = at.marked_texts();
     for (title, _) in BOOKS {
         assert!(
             marked.iter().any(|text| text.starts_with(title)),
@@ -137,24 +137,24 @@ fn two_rows_are_pointed_at_and_all_are_read() {
         "{marked:?}"
     );
 
-    at.choose("#rows.field_1");
-    at.point("Ferry");
+    at.choose_field("#rows.field_1");
+    at.click_element_with_text("Ferry");
     at.wait_for_status("6 rows");
     at.wait_for_status("found by");
     browser.wait_for("#results table");
-    at.rename("field_1", "title");
-    at.choose("#rows.field_2");
-    at.point("2");
+    at.rename_field("field_1", "title");
+    at.choose_field("#rows.field_2");
+    at.click_element_with_text("2");
     browser.wait_until("two fields in the table", || {
         browser
             .text_at("#results table")
             .filter(|text| text.contains("field_2"))
             .map(drop)
     });
-    at.rename("field_2", "stars");
-    at.choose("#rows.stars");
+    at.rename_field("field_2", "stars");
+    at.choose_field("#rows.stars");
     browser.screenshot("editor-rows");
-    browser.click_at("#save");
+    browser.wait_and_click("#save");
     at.wait_for_status("Saved");
     at.wait_for_status("1 golden cases kept");
     assert_eq!(browser.take_console(), Vec::<String>::new());

@@ -19,7 +19,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
     site.serve("/ada", page("Ada").link("/bob"));
     site.serve("/bob", page("Bob"));
     let mut bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     for path in ["/ada", "/bob", "/ada"] {
         bench.request_ok(&draft, "add", &json!({"add": {"url": site.url(path)}}));
     }
@@ -81,7 +81,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
         .wait_until("its end", |dashboard| dashboard.processes().is_empty());
     let bench = Bench::start(&work, &web, &[]);
     assert_eq!(bench.state(&draft)["draft"]["mapping"], mapping["mapping"]);
-    let again = bench.begin("people", "");
+    let again = bench.begin_draft("people", "");
     let known = &bench.state(&again)["draft"]["pages"][0]["known"];
     assert_eq!(known["title"], json!(["Ada"]));
 }
@@ -91,7 +91,7 @@ fn changes_by_someone_else_are_not_overwritten() {
     let (work, web) = (Workplace::new(), Web::start());
     work.write_json("mappings/people.json", &heading_mapping("people", HOST));
     let bench = Bench::start(&work, &web, &[]);
-    let [one, other] = ["people"; 2].map(|name| bench.begin(name, ""));
+    let [one, other] = ["people"; 2].map(|name| bench.begin_draft(name, ""));
     let mut mapping = heading_mapping("people", HOST);
     mapping["description"] = "One.".into();
     bench.request_ok(&one, "save", &json!({"mapping": mapping}));
@@ -111,7 +111,7 @@ fn changes_by_someone_else_are_not_overwritten() {
 }
 
 /// The lines of `webfill audit` about saved mappings.
-fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
+fn mapping_save_audit_lines(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
     let reported = Run::new(["audit", "--json", "--what", "mapping_save"])
         .args(arguments)
         .in_folder(work.path("."))
@@ -127,12 +127,12 @@ fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
 fn the_audit_log_shows_who_has_saved_which_mapping() {
     let (work, web) = (Workplace::new(), Web::start());
     let bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     let mut mapping = heading_mapping("people", HOST);
     bench.request_ok(&draft, "save", &json!({"mapping": mapping}));
     mapping["description"] = "Another.".into();
     bench.request_ok(&draft, "save", &json!({"mapping": mapping}));
-    let lines = audited(&work, &[]);
+    let lines = mapping_save_audit_lines(&work, &[]);
     assert_eq!(lines.len(), 2, "{lines:?}");
     let line = &lines[1];
     for (key, value) in [
@@ -159,14 +159,14 @@ fn the_audit_log_shows_who_has_saved_which_mapping() {
 
     let token = "chief-0123456789abcdef0123456789abcdef";
     let fleet = Fleet::with_tokens(&format!("chief {token}\n"));
-    let bench = Bench::of(fleet.logged_in(token));
-    let draft = bench.begin("", "people");
+    let bench = Bench::of(fleet.log_in(token));
+    let draft = bench.begin_draft("", "people");
     bench.request_ok(
         &draft,
         "save",
         &json!({"mapping": heading_mapping("people", HOST)}),
     );
-    let lines = audited(
+    let lines = mapping_save_audit_lines(
         &fleet.work,
         &["--state", "state/dispatcher", "--who", "chief"],
     );
@@ -184,9 +184,9 @@ fn the_audit_log_shows_who_has_saved_which_mapping() {
 fn requests_from_elsewhere_are_refused() {
     let (work, web) = (Workplace::new(), Web::start());
     let mut bench = Bench::start(&work, &web, &[]);
-    let draft = bench.begin("", "people");
+    let draft = bench.begin_draft("", "people");
     bench.token = "0".repeat(64);
-    let forged = bench.ask(&draft, "check", &json!({"mapping": {}}));
+    let forged = bench.request(&draft, "check", &json!({"mapping": {}}));
     assert_eq!(forged.status, 403, "{}", forged.body);
     let bench = Bench::start(&work, &web, &[]);
     for draft in [
@@ -194,7 +194,11 @@ fn requests_from_elsewhere_are_refused() {
         "/dashboard/editor/draft/0",
         "/dashboard/editor/draft/%2e%2e%2f%2e%2e",
     ] {
-        assert_eq!(bench.ask(draft, "check", &json!({})).status, 404, "{draft}");
+        assert_eq!(
+            bench.request(draft, "check", &json!({})).status,
+            404,
+            "{draft}"
+        );
     }
     assert!(
         bench

@@ -1,6 +1,6 @@
 //! The words around a value on its page, for people who check it.
 
-use webfill_learn::{folded, is_word_of_sentence};
+use webfill_learn::{fold_text, is_word_of_sentence};
 use webfill_values::collapse_white_space;
 
 /// Characters before and after the value.
@@ -41,8 +41,8 @@ impl<'p> PlainText<'p> {
     /// Whether a value stands there, in this spelling or one that the learner takes for the same text, and is no part of
     /// a longer word or number.
     pub fn contains_value(&mut self, value: &str) -> bool {
-        let text = self.folded.get_or_insert_with(|| folded(&self.text));
-        let mut spellings = std::iter::once(folded(value)).chain(group_digits(value));
+        let text = self.folded.get_or_insert_with(|| fold_text(&self.text));
+        let mut spellings = std::iter::once(fold_text(value)).chain(group_digits(value));
         spellings.any(|value| value_positions(text, &value).next().is_some())
     }
 
@@ -51,13 +51,13 @@ impl<'p> PlainText<'p> {
         if !self.contains_value(value) {
             return Stands::Not;
         }
-        let value = folded(value);
+        let value = fold_text(value);
         if !value.chars().all(char::is_alphabetic) {
             return Stands::Apart;
         }
         let mut is_in_sentence = false;
         for run in texts(self.page).filter(|run| run.len() >= value.len()) {
-            let text = folded(&collapse_white_space(&decode_references(run)));
+            let text = fold_text(&collapse_white_space(&decode_references(run)));
             for at in value_positions(&text, &value) {
                 if !is_word_of_sentence(&text, at, value.len()) {
                     return Stands::Apart;

@@ -318,7 +318,7 @@ impl Mappings {
 
 /// Removes the processors that drop texts which are cut off.
 fn remove_cut_off_filters(field: &mut Value) {
-    let is_kept = |processor: &Value| !webfill_learn::drops_cut_off(processor);
+    let is_kept = |processor: &Value| !webfill_learn::drops_truncated_texts(processor);
     let without = |chain: &mut Value| {
         if let Some(chain) = chain.as_array_mut() {
             chain.retain(is_kept);

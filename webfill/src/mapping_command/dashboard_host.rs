@@ -56,7 +56,7 @@ impl Host for DashboardHost {
         fetched.map_err(|fault| fault.message)
     }
 
-    async fn keep_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String> {
+    async fn add_golden_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String> {
         let folder = golden_folder(mappings);
         let keeping = tokio::task::spawn_blocking(move || keep_case_in(&folder, case));
         let kept = keeping.await.map_err(|error| error.to_string())?;

@@ -75,7 +75,7 @@ async fn run_action(
             let from = asked
                 .add
                 .ok_or_else(|| Problem::bad_request("nothing to add"))?;
-            let note = adding::add(visit, bench, &draft, from).await?;
+            let note = adding::add_pages(visit, bench, &draft, from).await?;
             let mut reply = draft_with_faults(bench, bench.load_draft(id).await?).await;
             reply["note"] = note.into();
             Ok(reply)
@@ -87,7 +87,7 @@ async fn run_action(
                 .await?;
             Ok(draft_with_faults(bench, bench.load_draft(id).await?).await)
         }
-        "reload" => Ok(visit.ask(json!({"action": "reload"})).await?),
+        "reload" => Ok(visit.run_action(json!({"action": "reload"})).await?),
         _ => Err(Problem::not_found(format!("unknown action `{action}`"))),
     }
 }
@@ -319,10 +319,10 @@ async fn save(
         by = visit.visitor.name.as_deref(),
         "mapping saved in the mapping editor"
     );
-    let noted = note_saved(visit, name, &saved).await;
+    let noted = write_save_audit_entry(visit, name, &saved).await;
     let (cases, mut problems) = match golden.is_empty() {
         true => Default::default(),
-        false => keep_cases(bench, &draft, golden).await,
+        false => add_golden_cases(bench, &draft, golden).await,
     };
     problems.extend(noted.err().map(|problem| problem.text));
     let shown = |path: &PathBuf| path.display().to_string();
@@ -335,7 +335,11 @@ async fn save(
     }))
 }
 
-async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(), Problem> {
+async fn write_save_audit_entry(
+    visit: &Visit,
+    mapping: &str,
+    saved: &SavedFile,
+) -> Result<(), Problem> {
     let shown = |path: &PathBuf| path.display().to_string();
     let about = json!({
         "mapping": mapping,
@@ -346,7 +350,11 @@ async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(
 }
 
 /// Keeps pages as golden cases. Returns their paths, and why some are not kept.
-async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<String>, Vec<String>) {
+async fn add_golden_cases(
+    bench: &Editor,
+    draft: &Draft,
+    golden: &[usize],
+) -> (Vec<String>, Vec<String>) {
     let mut pages = usable_pages(draft);
     pages.retain(|page| golden.contains(&page.number));
     let read = async {
@@ -367,7 +375,7 @@ async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<Str
         .iter()
         .zip(read["pages"].as_array().into_iter().flatten())
     {
-        match keep_case(bench, draft, page, read).await {
+        match add_golden_case(bench, draft, page, read).await {
             Ok(path) => cases.push(path),
             Err(why) => problems.push(format!("{}: {why}", page.url)),
         }
@@ -375,7 +383,7 @@ async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<Str
     (cases, problems)
 }
 
-async fn keep_case(
+async fn add_golden_case(
     bench: &Editor,
     draft: &Draft,
     page: &DraftPage,
@@ -406,6 +414,9 @@ async fn keep_case(
         links: links.collect(),
         rows: read["rows"].as_array().cloned().unwrap_or_default(),
     };
-    let path = bench.host.keep_case(bench.folder.path(), case).await?;
+    let path = bench
+        .host
+        .add_golden_case(bench.folder.path(), case)
+        .await?;
     Ok(path.display().to_string())
 }

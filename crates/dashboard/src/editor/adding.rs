@@ -36,7 +36,7 @@ pub(super) enum PageSource {
 }
 
 /// Adds pages. Returns a sentence about the added ones.
-pub(super) async fn add(
+pub(super) async fn add_pages(
     visit: &Visit,
     bench: &Editor,
     draft: &Draft,
@@ -122,7 +122,8 @@ pub(super) async fn golden_pages(
     mapping: String,
     most: usize,
 ) -> Result<Vec<NewPage>, Problem> {
-    let reading = bench.with_folder(move |folder| golden::pages_of(folder.path(), &mapping, most));
+    let reading =
+        bench.with_folder(move |folder| golden::read_pages(folder.path(), &mapping, most));
     reading.await
 }
 

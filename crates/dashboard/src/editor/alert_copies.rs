@@ -16,7 +16,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     let bench = visit.usable_editor()?;
     let page = visit.query_value("page").unwrap_or_default();
     let opened = visit.open_store().await?;
-    let text = stored::text_of_sample(&*opened.store, mapping, page).await;
+    let text = stored::load_sample_text(&*opened.store, mapping, page).await;
     let (url, body) = text
         .map_err(Problem::unavailable)?
         .ok_or_else(|| Problem::not_found("the text of this page was not kept"))?;
@@ -34,11 +34,19 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     };
     let bodies = vec![body];
     let read = match trace_work(bench, mapping).await? {
-        Some(work) => bench.jobs.run_on(order(work), bodies.clone()).await?,
+        Some(work) => {
+            bench
+                .jobs
+                .run_with_bodies(order(work), bodies.clone())
+                .await?
+        }
         None => Value::Null,
     };
-    let copy = bench.jobs.run_on(order(Work::Copy), bodies).await?;
-    copies::document(&copy, Purpose::Reading(&elements(&read)))
+    let copy = bench
+        .jobs
+        .run_with_bodies(order(Work::Copy), bodies)
+        .await?;
+    copies::document(&copy, Purpose::Reading(&element_numbers(&read)))
 }
 
 /// The job that traces the mapping as it is in the folder; `None` if the mapping has faults.
@@ -55,7 +63,7 @@ async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Probl
 }
 
 /// The elements that any field was read from.
-fn elements(read: &Value) -> Vec<u64> {
+fn element_numbers(read: &Value) -> Vec<u64> {
     let of_fields = read["elements"].as_object().into_iter().flatten();
     let numbers = of_fields.flat_map(|(_, numbers)| numbers.as_array().into_iter().flatten());
     numbers.filter_map(Value::as_u64).collect()

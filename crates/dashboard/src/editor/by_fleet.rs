@@ -111,7 +111,9 @@ fn describe_outcome(outcome: &str, page: &Value) -> String {
 /// A backoff may last for hours, so do not wait for its end.
 async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> {
     let site = site(url);
-    let known = visit.ask(json!({"action": "site", "site": site})).await?;
+    let known = visit
+        .run_action(json!({"action": "site", "site": site}))
+        .await?;
     match known["state"].as_str().unwrap_or("open") {
         "open" => Ok(()),
         state => Err(Problem::bad_request(format!(

@@ -26,7 +26,11 @@ pub(super) fn document(copy: &Value, purpose: Purpose<'_>) -> Shown {
     let document = frame::document(html, is_cut, purpose, &nonce);
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     let answer = with_content_type(200, kind, document.into_bytes());
-    let answer = with_header(answer, CONTENT_SECURITY_POLICY, &frame::policy(&nonce));
+    let answer = with_header(
+        answer,
+        CONTENT_SECURITY_POLICY,
+        &frame::content_security_policy(&nonce),
+    );
     Ok(with_header(answer, CACHE_CONTROL, "no-store"))
 }
 

@@ -176,7 +176,9 @@ impl<'d> Writer<'d> {
             html.push_str(&format!(" class=\"{class}\""));
         }
         for attribute in node.attributes() {
-            if let Some(written) = elements::attribute(tag, attribute.name(), attribute.value()) {
+            if let Some(written) =
+                elements::sanitize_attribute(tag, attribute.name(), attribute.value())
+            {
                 html.push_str(&written);
             }
         }

@@ -128,7 +128,7 @@ impl Drafts {
     }
 
     /// Begins a draft; `id` is unused. If there are too many drafts, those unchanged for the longest time are removed.
-    pub(crate) fn begin(
+    pub(crate) fn create(
         &self,
         id: &str,
         edited: Edited,
@@ -348,14 +348,14 @@ mod tests {
         format!("{number:032x}")
     }
 
-    fn begin(drafts: &Drafts, number: usize) -> Draft {
+    fn create_draft(drafts: &Drafts, number: usize) -> Draft {
         let edited = Edited {
             file: "people.json".into(),
             place: None,
             version: None,
         };
         drafts
-            .begin(&id(number), edited, json!({"name": "people"}), None)
+            .create(&id(number), edited, json!({"name": "people"}), None)
             .unwrap()
     }
 
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_draft_has_its_last_changes() {
         let (_dir, drafts) = drafts();
-        let draft = begin(&drafts, 1);
+        let draft = create_draft(&drafts, 1);
         assert_eq!(drafts.get(&draft.id).unwrap(), draft);
         assert_eq!(drafts.add_page(&draft.id, page("a", 3)).unwrap(), 0);
         assert_eq!(drafts.add_page(&draft.id, page("b", 3)).unwrap(), 1);
@@ -409,7 +409,7 @@ mod tests {
     fn drafts_pages_and_bytes_are_bounded() {
         let (_dir, drafts) = drafts();
         for number in 0..MOST_DRAFTS + 3 {
-            begin(&drafts, number);
+            create_draft(&drafts, number);
         }
         assert_eq!(drafts.list().unwrap().len(), MOST_DRAFTS);
         let last = id(MOST_DRAFTS + 2);
@@ -421,7 +421,7 @@ mod tests {
         let refused = drafts.add_page(&last, page("more", 1));
         assert!(matches!(refused, Err(DraftError::TooMuch(_))));
         drafts.add_page(&last, page("0", 1)).unwrap();
-        let large = begin(&drafts, 100).id;
+        let large = create_draft(&drafts, 100).id;
         for number in 0..4 {
             drafts
                 .add_page(&large, page(&number.to_string(), MOST_PAGE_BYTES))

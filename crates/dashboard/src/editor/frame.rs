@@ -11,7 +11,7 @@ const SCRIPT: &str = include_str!("../../assets/frame.js");
 const STYLE: &str = include_str!("../../assets/frame.css");
 
 /// The policy of a document whose script has this nonce.
-pub(super) fn policy(nonce: &str) -> String {
+pub(super) fn content_security_policy(nonce: &str) -> String {
     format!(
         "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -80,7 +80,7 @@ mod tests {
         );
         assert_eq!(document.matches("</style").count(), 1);
         assert!(document.contains("<script nonce=\"abc\">"));
-        let policy = policy("abc");
+        let policy = content_security_policy("abc");
         let read = super::document("", false, Purpose::Reading(&[4, 7]), "abc");
         assert!(read.contains("data-read=\"4 7\""), "{read}");
         assert!(policy.starts_with("sandbox allow-scripts; default-src 'none';"));

@@ -12,20 +12,20 @@ use super::known::known_values;
 const MOST_CASE_BYTES: u64 = 4 << 20;
 
 /// The golden cases of a mapping, in order of name, up to a limit. Other files are skipped.
-pub(super) fn pages_of(mappings: &Path, mapping: &str, most: usize) -> Vec<NewPage> {
+pub(super) fn read_pages(mappings: &Path, mapping: &str, most: usize) -> Vec<NewPage> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if mapping.starts_with('.') || !mapping.chars().all(is_plain) {
         return Vec::new();
     }
     let folder = mappings.join("golden").join(mapping);
-    let files = files_of(&folder);
+    let files = list_files(&folder);
     let is_case = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "json");
     let cases = files.iter().filter(is_case);
-    let pages = cases.filter_map(|case| page_of(case, &files));
+    let pages = cases.filter_map(|case| read_page(case, &files));
     pages.take(most).collect()
 }
 
-fn files_of(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
@@ -33,7 +33,7 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn page_of(case: &Path, files: &[PathBuf]) -> Option<NewPage> {
+fn read_page(case: &Path, files: &[PathBuf]) -> Option<NewPage> {
     if fs::metadata(case).ok()?.len() > MOST_CASE_BYTES {
         return None;
     }
@@ -72,15 +72,15 @@ mod tests {
         fs::write(folder.join("ada.html"), "<h1>Ada</h1>").unwrap();
         fs::write(folder.join("alone.json"), case).unwrap();
         fs::write(folder.join("README.md"), "x").unwrap();
-        let pages = pages_of(dir.path(), "people", 20);
+        let pages = read_pages(dir.path(), "people", 20);
         assert_eq!(pages.len(), 1);
         assert_eq!(pages[0].url, "https://people.example/ada");
         assert_eq!(pages[0].body, b"<h1>Ada</h1>");
         assert_eq!(pages[0].known["tags"], ["a", "b"]);
         assert_eq!(pages[0].known.len(), 2);
         for mapping in ["../golden/people", ".", "..", "nobody"] {
-            assert!(pages_of(dir.path(), mapping, 20).is_empty(), "{mapping}");
+            assert!(read_pages(dir.path(), mapping, 20).is_empty(), "{mapping}");
         }
-        assert!(pages_of(dir.path(), "people", 0).is_empty());
+        assert!(read_pages(dir.path(), "people", 0).is_empty());
     }
 }

@@ -39,5 +39,5 @@ pub trait Host: Send + Sync + std::fmt::Debug {
     async fn fetch(&self, mappings: &Path, url: &Url) -> Result<FetchedPage, String>;
 
     /// Adds a golden case to those of a folder of mappings, like `webfill mapping save`. Returns its path.
-    async fn keep_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String>;
+    async fn add_golden_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String>;
 }

@@ -109,9 +109,9 @@ impl Folder {
     /// All readable mappings, in order of precedence.
     pub fn list(&self) -> Vec<MappingEntry> {
         let mut listed = Vec::new();
-        for source in self.sources() {
+        for source in self.read_sources() {
             let file = file_name(&source);
-            for mapping in mappings_of(&source.text) {
+            for mapping in parse_mappings(&source.text) {
                 let text = |name: &str| mapping[name].as_str().unwrap_or_default().to_owned();
                 listed.push(MappingEntry {
                     file: file.clone(),
@@ -123,14 +123,14 @@ impl Folder {
         listed
     }
 
-    fn sources(&self) -> Vec<Source> {
+    fn read_sources(&self) -> Vec<Source> {
         MappingSet::sources_of_dir(&self.path).0
     }
 
     /// A mapping by its name, with its position.
     pub fn find(&self, name: &str) -> Option<(Value, Edited)> {
-        for source in self.sources() {
-            let mappings = mappings_of(&source.text);
+        for source in self.read_sources() {
+            let mappings = parse_mappings(&source.text);
             let is_list = source.text.trim_start().starts_with('[');
             let found = mappings.iter().position(|mapping| mapping["name"] == name);
             if let Some(place) = found {
@@ -146,12 +146,12 @@ impl Folder {
     }
 
     /// The text of the file with the mapping in its position.
-    fn text_with(&self, edited: &Edited, mapping: &Value) -> String {
+    fn file_text_with_mapping(&self, edited: &Edited, mapping: &Value) -> String {
         let mut whole = mapping.clone();
         if let Some(place) = edited.place
             && let Ok(text) = fs::read_to_string(self.path.join(&edited.file))
         {
-            let mut list = mappings_of(&text);
+            let mut list = parse_mappings(&text);
             if let Some(there) = list.get_mut(place) {
                 *there = mapping.clone();
                 whole = list.into();
@@ -162,17 +162,17 @@ impl Folder {
 
     /// Checks a mapping in its future position among the others.
     pub fn check(&self, edited: &Edited, mapping: &Value) -> CheckResult {
-        let before = match MappingSet::from_sources(self.sources()) {
+        let before = match MappingSet::from_sources(self.read_sources()) {
             Ok(_) => Vec::new(),
             Err(errors) => errors.0,
         };
         let path = self.path.join(&edited.file);
         let own = path.display().to_string();
-        let mut sources = self.sources();
+        let mut sources = self.read_sources();
         sources.retain(|source| source.name != own);
         sources.push(Source {
             name: own.clone(),
-            text: self.text_with(edited, mapping),
+            text: self.file_text_with_mapping(edited, mapping),
         });
         sources.sort_by(|one, other| Path::new(&one.name).cmp(Path::new(&other.name)));
         let found = |fault: &Fault| to_mapping_fault(fault, &own, edited.place);
@@ -222,7 +222,7 @@ impl Folder {
         if !checked.faults.is_empty() {
             return Err(NotSaved::Faults(checked.faults));
         }
-        let text = self.text_with(edited, mapping);
+        let text = self.file_text_with_mapping(edited, mapping);
         if text.len() > MOST_BYTES {
             return Err(NotSaved::Name(format!(
                 "{} would be too large for a mapping",
@@ -230,7 +230,9 @@ impl Folder {
             )));
         }
         let former = match &there {
-            Some(there) if *there != text => Some(keep_former(&path, there).map_err(failed)?),
+            Some(there) if *there != text => {
+                Some(save_former_version(&path, there).map_err(failed)?)
+            }
             _ => None,
         };
         if let Err(error) = write_whole(&path, text.as_bytes()) {
@@ -241,7 +243,7 @@ impl Folder {
             return Err(failed(error));
         }
         // The mapping is saved; the next one to be saved drops what is left.
-        let _ = drop_oldest(&path);
+        let _ = remove_oldest_versions(&path);
         Ok(SavedFile {
             path,
             former,
@@ -251,7 +253,7 @@ impl Folder {
 }
 
 /// The mappings in the text of a file; empty if it is not JSON.
-fn mappings_of(text: &str) -> Vec<Value> {
+fn parse_mappings(text: &str) -> Vec<Value> {
     match serde_json::from_str(text) {
         Ok(Value::Array(list)) => list,
         Ok(mapping @ Value::Object(_)) => vec![mapping],
@@ -302,15 +304,17 @@ fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFa
 }
 
 /// Keeps the previous version of a file under the next free number.
-fn keep_former(path: &Path, content: &str) -> io::Result<PathBuf> {
-    let next = numbers_of(path)?.last().map_or(1, |last| last + 1);
+fn save_former_version(path: &Path, content: &str) -> io::Result<PathBuf> {
+    let next = former_version_numbers(path)?
+        .last()
+        .map_or(1, |last| last + 1);
     let former = former_version_path(path, next);
     write_whole(&former, content.as_bytes())?;
     Ok(former)
 }
 
-fn drop_oldest(path: &Path) -> io::Result<()> {
-    let numbers = numbers_of(path)?;
+fn remove_oldest_versions(path: &Path) -> io::Result<()> {
+    let numbers = former_version_numbers(path)?;
     for number in numbers.iter().rev().skip(FORMER_VERSIONS) {
         fs::remove_file(former_version_path(path, *number))?;
     }
@@ -322,7 +326,7 @@ fn former_version_path(path: &Path, number: u64) -> PathBuf {
 }
 
 /// The numbers of a file's previous versions, in order.
-fn numbers_of(path: &Path) -> io::Result<Vec<u64>> {
+fn former_version_numbers(path: &Path) -> io::Result<Vec<u64>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.");
     let mut numbers = Vec::new();

@@ -171,7 +171,7 @@ pub(super) async fn add_previous_values(
 }
 
 /// The URL and the text of a page that the standing alert of a mapping has kept.
-pub(super) async fn text_of_sample(
+pub(super) async fn load_sample_text(
     store: &dyn Store,
     mapping: &str,
     page: &str,
@@ -201,7 +201,7 @@ pub(super) async fn load_pages_of_alert(
         .map(|sample| sample.id);
     let mut texts = store.samples_with_texts(ids.collect()).await?;
     texts.sort_by(|one, other| one.id.cmp(&other.id));
-    let before = values_before(alert);
+    let before = values_before_change(alert);
     let mut pages = Vec::new();
     for sample in texts {
         let is_former = sample.id.rsplit('/').nth(1) == Some("before");
@@ -233,7 +233,7 @@ pub(super) async fn load_pages_of_alert(
 }
 
 /// The values read before the change, by URL, without shortened ones.
-fn values_before(alert: &Alert) -> BTreeMap<String, Values> {
+fn values_before_change(alert: &Alert) -> BTreeMap<String, Values> {
     let is_whole = |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
     let of_page = |page: &webfill_health::KeptPage| {
         let mut values = known_values(&page.fields);

@@ -19,7 +19,7 @@ const FIRST_PAGES: usize = 10;
 const MOST_JSON_BYTES: usize = 8 << 20;
 
 /// The largest body that may be posted below `/dashboard/editor`.
-pub(crate) fn most_bytes(parts: &[&str]) -> usize {
+pub(crate) fn max_body_bytes(parts: &[&str]) -> usize {
     match parts {
         ["draft", _, "upload", ..] => MOST_PAGE_BYTES,
         _ => MOST_JSON_BYTES,
@@ -138,7 +138,7 @@ async fn begin_draft(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
             opened => opened?,
         },
         None => {
-            let of_page = page.as_ref().map(|page| name_after(&page.url));
+            let of_page = page.as_ref().map(|page| mapping_name_from_url(&page.url));
             new_mapping(
                 &given("name")
                     .map(str::to_owned)
@@ -166,7 +166,7 @@ fn new_mapping(name: &str) -> (serde_json::Value, Edited) {
 }
 
 /// A mapping's name, derived from the site of a page.
-fn name_after(url: &str) -> String {
+fn mapping_name_from_url(url: &str) -> String {
     let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     site.unwrap_or_default().replace(|c| !is_plain(c), "_")
@@ -181,7 +181,7 @@ async fn create_draft(
 ) -> Result<String, Problem> {
     let secret = new_secret().map_err(Problem::internal_error)?;
     let id: String = secret.chars().take(32).collect();
-    let begin = move |drafts: &Drafts| Ok(drafts.begin(&id, edited, mapping, repairs)?.id);
+    let begin = move |drafts: &Drafts| Ok(drafts.create(&id, edited, mapping, repairs)?.id);
     bench.with_drafts(begin).await
 }
 
@@ -212,13 +212,13 @@ async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     let pages = stored::load_pages_of_alert(&*opened.store, &*opened.browse, &alert);
     let pages = pages.await.map_err(Problem::unavailable)?;
     let id = create_draft(bench, edited, mapping, Some(stored::repairs(&alert))).await?;
-    adding::add_fitting_pages(bench, &id, select_of_both_kinds(pages)).await?;
+    adding::add_fitting_pages(bench, &id, select_pages_within_limit(pages)).await?;
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
 /// Selects pages within the limit: first those from after the change, which are used for learning, and a few from
 /// before it.
-fn select_of_both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
+fn select_pages_within_limit(pages: Vec<NewPage>) -> Vec<NewPage> {
     const FORMER: usize = 5;
     let (former, now): (Vec<NewPage>, Vec<NewPage>) =
         pages.into_iter().partition(|page| page.is_former);

@@ -64,7 +64,7 @@ pub(super) fn build_atomically(
     let made = make(&part).and_then(|()| {
         let synced = File::open(&part).and_then(|file| file.sync_all());
         let renamed = synced
-            .and_then(|()| remove_journal(index))
+            .and_then(|()| remove_journal_and_index(index))
             .and_then(|()| fs::rename(&part, index));
         renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
@@ -77,7 +77,7 @@ pub(super) fn build_atomically(
 
 /// SQLite would apply a journal that an interrupted write has left to the new index, too. Without that journal the old
 /// index is useless, so it is removed first.
-fn remove_journal(index: &Path) -> io::Result<()> {
+fn remove_journal_and_index(index: &Path) -> io::Result<()> {
     let mut journal = index.as_os_str().to_owned();
     journal.push("-journal");
     let journal = PathBuf::from(journal);
@@ -104,7 +104,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
     let mut evidence = Lines::open(&files.evidence)?;
     let conn = Connection::open(part).map_err(failed)?;
     conn.execute_batch(TABLES).map_err(failed)?;
-    let mut columns = Columns::new(&table, &noted_fields(files));
+    let mut columns = Columns::new(&table, &read_overview_fields(files));
     let mut sites = Sites::default();
     let mut counts: BTreeMap<(i64, u8), u64> = BTreeMap::new();
     let (mut n, mut has_evidence) = (0_i64, false);
@@ -179,7 +179,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
 }
 
 /// The columns that the command fills or compares, as far as it has noted them.
-fn noted_fields(files: &Files) -> BTreeSet<String> {
+fn read_overview_fields(files: &Files) -> BTreeSet<String> {
     let overview = files.wishes.with_file_name("overview.json");
     let overview = fs::read(overview).ok();
     let overview: Option<Value> = overview.and_then(|json| serde_json::from_slice(&json).ok());

@@ -153,7 +153,7 @@ impl RecordDownload {
     fn for_each_document(&self, mut take: impl FnMut(&Value) -> io::Result<()>) -> io::Result<()> {
         let mut after: Option<Place> = None;
         loop {
-            let page = records::page(self.browse.as_ref(), &self.filter, after, STEP, false);
+            let page = records::load_page(self.browse.as_ref(), &self.filter, after, STEP, false);
             let page = self.handle.block_on(page).map_err(io::Error::other)?;
             for row in &page.rows {
                 take(&row.record.record.document)?;
@@ -176,7 +176,7 @@ struct Found {
 
 impl Found {
     fn add_document(&mut self, document: &Value) -> io::Result<()> {
-        for name in record_cells::names_of(document) {
+        for name in record_cells::field_names(document) {
             let place = match self.places.get(name) {
                 Some(place) => *place,
                 None if self.names.len() >= MOST_COLUMNS => {

@@ -17,7 +17,7 @@ use super::state::State;
 const SHOWN_CHARS: usize = 160;
 
 /// The names of the fields of a record, and of those that it lacks.
-pub(crate) fn names_of(document: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     let fields = &document["fields"];
     let names = fields.as_object().into_iter().flatten();
     let missing = document["missing"].as_array().into_iter().flatten();
@@ -171,7 +171,7 @@ pub(crate) fn cell_of(value: &Value) -> Cell {
 }
 
 /// The beginning of a value, for a list.
-pub(crate) fn beginning(value: &Value) -> Option<String> {
+pub(crate) fn shortened_text(value: &Value) -> Option<String> {
     let text = text_of(&cell_of(value)).filter(|text| !text.is_empty())?;
     Some(match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -230,15 +230,15 @@ mod tests {
         ] {
             assert_eq!(state_of(&document, name, &pages), state, "{name}");
         }
-        let names: Vec<&str> = names_of(&document).collect();
+        let names: Vec<&str> = field_names(&document).collect();
         assert!(names.contains(&"absent") && names.len() == 9, "{names:?}");
     }
 
     #[test]
     fn a_list_shows_the_beginning_of_a_value() {
-        assert_eq!(beginning(&json!(["a", "b"])).as_deref(), Some("a; b"));
-        assert_eq!(beginning(&json!([])), None);
-        let long = beginning(&json!("ü".repeat(500))).unwrap();
+        assert_eq!(shortened_text(&json!(["a", "b"])).as_deref(), Some("a; b"));
+        assert_eq!(shortened_text(&json!([])), None);
+        let long = shortened_text(&json!("ü".repeat(500))).unwrap();
         assert_eq!(long.chars().count(), SHOWN_CHARS + 1);
     }
 }

@@ -14,7 +14,7 @@ use webfill_store::{
 use webfill_urls::canonical_url;
 
 use super::building::text_of;
-use super::record_cells::{Known, cell_of, names_of, sites_of, state_of, urls_of};
+use super::record_cells::{Known, cell_of, field_names, sites_of, state_of, urls_of};
 use super::state::State;
 
 /// The maximum number of records checked for one page. The next page continues behind them.
@@ -100,7 +100,7 @@ impl Filter {
             })
     }
 
-    fn takes(&self, row: &Row) -> bool {
+    fn matches(&self, row: &Row) -> bool {
         let document = &row.record.record.document;
         self.state.is_none_or(|state| {
             let mut columns = self.columns(document).into_iter();
@@ -112,7 +112,7 @@ impl Filter {
     fn columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
         match &self.column {
             Some(column) => vec![column.as_str()],
-            None => names_of(document).collect(),
+            None => field_names(document).collect(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Filter {
 }
 
 /// The page of a list behind `after`.
-pub(crate) async fn page(
+pub(crate) async fn load_page(
     browse: &dyn Browse,
     filter: &Filter,
     after: Option<Place>,
@@ -144,8 +144,8 @@ pub(crate) async fn page(
             .whole_records(&filter.records, &condition, from.as_ref(), step)
             .await?;
         page.examined += listed.examined;
-        let mut rows = with_pages_of(browse, listed.rows, with_pages).await?;
-        rows.retain(|row| filter.takes(row));
+        let mut rows = load_rows(browse, listed.rows, with_pages).await?;
+        rows.retain(|row| filter.matches(row));
         from = listed.next;
         let room = wanted - page.rows.len();
         if rows.len() > room {
@@ -164,7 +164,7 @@ pub(crate) async fn page(
 }
 
 /// Records with the results of their pages, read at once.
-async fn with_pages_of(
+async fn load_rows(
     browse: &dyn Browse,
     records: Vec<ListedRecord>,
     with_pages: bool,
@@ -195,15 +195,15 @@ async fn with_pages_of(
 }
 
 /// A record with its pages.
-pub(crate) async fn row(
+pub(crate) async fn load_row(
     browse: &dyn Browse,
     record: ListedRecord,
 ) -> Result<Option<Row>, StoreError> {
-    Ok(with_pages_of(browse, vec![record], true).await?.pop())
+    Ok(load_rows(browse, vec![record], true).await?.pop())
 }
 
 fn needs_pages(document: &Value) -> bool {
-    names_of(document).any(|name| !matches!(Known::of(document, name), Known::State(_)))
+    field_names(document).any(|name| !matches!(Known::of(document, name), Known::State(_)))
 }
 
 /// The keys of the pages that are looked up for a record.
@@ -244,7 +244,7 @@ impl SortValue {
         })
     }
 
-    fn order(&self, other: &SortValue) -> Ordering {
+    fn compare(&self, other: &SortValue) -> Ordering {
         match (self, other) {
             (SortValue::Number(one), SortValue::Number(other)) => one.total_cmp(other),
             (SortValue::Text(one), SortValue::Text(other)) => one.cmp(other),
@@ -263,12 +263,12 @@ pub(crate) async fn sorted_page(
     after: Option<&str>,
     wanted: usize,
 ) -> Result<Option<Page>, StoreError> {
-    let mut keys = sort_keys(browse, &filter.records, column).await?;
+    let mut keys = load_sort_keys(browse, &filter.records, column).await?;
     keys.sort_by(|(one_key, one), (other_key, other)| match (one, other) {
         (Some(one), Some(other)) if is_descending => {
-            other.order(one).then_with(|| other_key.cmp(one_key))
+            other.compare(one).then_with(|| other_key.cmp(one_key))
         }
-        (Some(one), Some(other)) => one.order(other).then_with(|| one_key.cmp(other_key)),
+        (Some(one), Some(other)) => one.compare(other).then_with(|| one_key.cmp(other_key)),
         (None, None) => one_key.cmp(other_key),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
@@ -294,8 +294,8 @@ pub(crate) async fn sorted_page(
                 id,
                 record,
             };
-            let row = row(browse, listed).await?;
-            page.rows.extend(row.filter(|row| filter.takes(row)));
+            let row = load_row(browse, listed).await?;
+            page.rows.extend(row.filter(|row| filter.matches(row)));
         }
         let is_full = page.rows.len() >= wanted || began.elapsed() >= SEARCH_TIME;
         if is_full {
@@ -309,7 +309,7 @@ pub(crate) async fn sorted_page(
     Ok(Some(page))
 }
 
-async fn sort_keys(
+async fn load_sort_keys(
     browse: &dyn Browse,
     records: &RecordFilter,
     column: &str,
@@ -346,7 +346,7 @@ mod tests {
     fn values_are_sorted_as_numbers_before_texts() {
         let value = |value: Value| SortValue::of(&value);
         let mut values = [json!("b"), json!("10"), json!(9.5), json!("A"), json!(-1)].map(value);
-        values.sort_by(|one, other| one.as_ref().unwrap().order(other.as_ref().unwrap()));
+        values.sort_by(|one, other| one.as_ref().unwrap().compare(other.as_ref().unwrap()));
         let expected = [json!(-1), json!(9.5), json!("10"), json!("a"), json!("b")].map(value);
         assert_eq!(values, expected);
         assert_eq!(value(json!("")), None);

@@ -98,7 +98,7 @@ fn three_months_are_kept_in_bounded_memory_and_on_a_bounded_disk() {
     let again = History::open(Some(folder.path()));
     // Opening merges samples, so those in memory are merged again, too.
     history.thinned_at = 0;
-    history.thin();
+    history.thin_old_samples();
     assert_eq!(again.samples, history.samples);
 }
 
@@ -223,7 +223,7 @@ fn a_crawl_has_its_own_part_of_the_samples() {
     );
     let second = std::mem::replace(&mut both, first);
     both.merge_next(&second);
-    let own = both.of_run("app/c");
+    let own = both.sample_of_run("app/c");
     assert_eq!((own.pages, own.records.unwrap().resolved), (10, 5));
-    assert_eq!(both.of_run("app/d").pages, 0);
+    assert_eq!(both.sample_of_run("app/d").pages, 0);
 }

@@ -77,7 +77,7 @@ impl Dashboard {
                         Value::Array(listed) => listed,
                         _ => Vec::new(),
                     };
-                    Some(self.record_sites(listed, is_more).await)
+                    Some(self.summarize_and_record_sites(listed, is_more).await)
                 }
                 Err(_) => None,
             };
@@ -103,7 +103,11 @@ impl Dashboard {
     }
 
     /// Summarises the sites in trouble, and records their changes.
-    async fn record_sites(self: &Arc<Self>, listed: Vec<Value>, is_more: bool) -> Sites {
+    async fn summarize_and_record_sites(
+        self: &Arc<Self>,
+        listed: Vec<Value>,
+        is_more: bool,
+    ) -> Sites {
         let sites = sites_in_trouble(&listed, is_more);
         let dashboard = Arc::clone(self);
         // Writing may block. Changes that cannot be written are known until the process ends.
@@ -155,7 +159,7 @@ impl Dashboard {
         let Some(fleet) = &self.fleet else {
             return Err("no dispatcher connected".into());
         };
-        let answer = fleet.ask(&Visitor::dashboard(), action).await;
+        let answer = fleet.run_action(&Visitor::dashboard(), action).await;
         answer.map_err(|refusal| refusal.message)
     }
 
@@ -186,12 +190,13 @@ impl Dashboard {
     async fn read_store(self: &Arc<Self>, known: &mut KnownCrawls) -> Result<StoreLists, Problem> {
         let opened = self.store.get().await?;
         let states = opened.store.health().await.map_err(Problem::unavailable)?;
-        let mappings = mappings(&states);
+        let mappings = mappings_from_states(&states);
         self.record_health(states).await;
         let all = CrawlFilter::default();
         let crawls = opened.browse.crawls(&all, None, MOST_CRAWLS).await;
         let mut rows = crawls.map_err(Problem::unavailable)?.rows;
-        let processes = judge_processes(&*opened.browse, &mut rows, &mut known.claims).await;
+        let processes =
+            mark_interrupted_crawls(&*opened.browse, &mut rows, &mut known.claims).await;
         let (silent, has_unknown_process) = processes.map_err(Problem::unavailable)?;
         let records = count_records(&*opened.store, &rows, &mut known.counted).await;
         let records = records.map_err(Problem::unavailable)?;
@@ -201,13 +206,16 @@ impl Dashboard {
                 let list_page = opened.browse.site_states(None, MOST_SITES_READ).await;
                 let list_page = list_page.map_err(Problem::unavailable)?;
                 let listed: Vec<Value> = list_page.rows.iter().map(site_row).collect();
-                Some(self.record_sites(listed, list_page.next.is_some()).await)
+                Some(
+                    self.summarize_and_record_sites(listed, list_page.next.is_some())
+                        .await,
+                )
             }
         };
         Ok(StoreLists {
             mappings,
             records,
-            crawls: crawls_of(&rows, &known.counted, silent, has_unknown_process),
+            crawls: summarize_crawls(&rows, &known.counted, silent, has_unknown_process),
             sites,
         })
     }
@@ -219,7 +227,7 @@ const MOST_SITES_READ: u32 = 1_000;
 const CLAIM_JUDGED_AFTER: Duration = LAPSES_AFTER.saturating_add(Duration::from_secs(1));
 
 /// The crawls whose processes have died, which are interrupted from now on, and whether it is not known of another one.
-async fn judge_processes(
+async fn mark_interrupted_crawls(
     browse: &dyn Browse,
     crawls: &mut [Crawl],
     claims: &mut CrawlClaims,
@@ -234,7 +242,7 @@ async fn judge_processes(
             continue;
         };
         kept.push(crawl.id.to_string());
-        match claims.judge(&claim, Instant::now(), now_ms()) {
+        match claims.observe_claim(&claim, Instant::now(), now_ms()) {
             ClaimState::Renewed => {}
             ClaimState::NotKnown => has_unknown = true,
             ClaimState::Lapsed(renewed_ms) => {
@@ -247,7 +255,7 @@ async fn judge_processes(
             }
         }
     }
-    claims.keep(|crawl| kept.iter().any(|one| one == crawl));
+    claims.retain_crawls(|crawl| kept.iter().any(|one| one == crawl));
     Ok((silent, has_unknown))
 }
 
@@ -264,7 +272,7 @@ fn site_row(site: &SiteState) -> Value {
     })
 }
 
-fn crawls_of(
+fn summarize_crawls(
     rows: &[Crawl],
     counted: &CountsByCrawl,
     silent: Vec<SilentCrawl>,
@@ -342,12 +350,12 @@ fn key_of(crawl: &Crawl) -> String {
 }
 
 /// All mappings, those with an alert first.
-fn mappings(states: &[HealthState]) -> Vec<Mapping> {
+fn mappings_from_states(states: &[HealthState]) -> Vec<Mapping> {
     let healths = states.iter().filter_map(|state| {
         let of_mapping = state.id.starts_with("mapping/");
         of_mapping.then(|| serde_json::from_str(&state.state).ok())?
     });
-    let mut mappings: Vec<Mapping> = healths.map(|health| from_health(&health)).collect();
+    let mut mappings: Vec<Mapping> = healths.map(|health| mapping_from_health(&health)).collect();
     mappings.sort_by_key(|mapping| (mapping.alert.is_none(), mapping.name.clone()));
     mappings
 }

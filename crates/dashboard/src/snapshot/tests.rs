@@ -15,7 +15,7 @@ struct Starting {
 
 #[async_trait]
 impl Fleet for Starting {
-    async fn ask(&self, _: &Visitor, action: Value) -> Result<Value, Refusal> {
+    async fn run_action(&self, _: &Visitor, action: Value) -> Result<Value, Refusal> {
         if !self.is_open.load(Ordering::Relaxed) {
             return Err(Refusal::new("$", "the frontier is being opened"));
         }

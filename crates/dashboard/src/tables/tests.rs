@@ -17,7 +17,7 @@ fn project() -> (tempfile::TempDir, Project) {
     (folder, project)
 }
 
-fn about(doubt: &Doubt, decision: Decision) -> Answer<'_> {
+fn new_answer(doubt: &Doubt, decision: Decision) -> Answer<'_> {
     Answer {
         key: &doubt.key,
         row: doubt.row,
@@ -46,22 +46,28 @@ fn answers_about_cells_count_until_a_run_has_read_them() {
         .append_answer(&answer(Decision::Accept, Some("Emma")))
         .unwrap();
     let review = project.read_review().unwrap();
-    let of_cell = review.of_cell(9, "title").unwrap();
+    let of_cell = review.answer_of_cell(9, "title").unwrap();
     assert_eq!(of_cell.value.as_deref(), Some("Emma"));
     assert_eq!(review.count_accepted(), 0, "it is no listed doubt");
     let read = fs::metadata(project.answers_path()).unwrap().len();
     let answers = project.folder.join("answers.json");
     fs::write(answers, json!({"reviewed": read}).to_string()).unwrap();
-    assert_eq!(project.read_review().unwrap().of_cell(9, "title"), None);
+    assert_eq!(
+        project.read_review().unwrap().answer_of_cell(9, "title"),
+        None
+    );
     project
         .append_answer(&answer(Decision::Reject, None))
         .unwrap();
     let review = project.read_review().unwrap();
-    assert!(!review.of_cell(9, "title").unwrap().is_accepted);
+    assert!(!review.answer_of_cell(9, "title").unwrap().is_accepted);
     project
         .append_answer(&answer(Decision::Undo, None))
         .unwrap();
-    assert_eq!(project.read_review().unwrap().of_cell(9, "title"), None);
+    assert_eq!(
+        project.read_review().unwrap().answer_of_cell(9, "title"),
+        None
+    );
 }
 
 #[test]
@@ -69,7 +75,9 @@ fn answers_are_kept_and_taken_back_in_their_order() {
     let (_folder, project) = project();
     let answer = |place: usize, decision| {
         let doubt = project.read_review().unwrap().doubts[place].clone();
-        project.append_answer(&about(&doubt, decision)).unwrap();
+        project
+            .append_answer(&new_answer(&doubt, decision))
+            .unwrap();
     };
     answer(0, Decision::Accept);
     answer(2, Decision::Reject);
@@ -82,13 +90,13 @@ fn answers_are_kept_and_taken_back_in_their_order() {
         ),
         (1, 1, 1)
     );
-    assert_eq!(review.next_open(0), Some(1));
-    assert_eq!(review.next_open(2), Some(1));
+    assert_eq!(review.next_open_position(0), Some(1));
+    assert_eq!(review.next_open_position(2), Some(1));
     assert_eq!(review.last_answered().unwrap().key, "c");
     answer(2, Decision::Undo);
     let review = project.read_review().unwrap();
     assert_eq!(review.last_answered().unwrap().key, "a");
-    assert_eq!(review.next_open(2), Some(2));
+    assert_eq!(review.next_open_position(2), Some(2));
     answer(0, Decision::Reject);
     assert_eq!(project.read_review().unwrap().count_accepted(), 0);
 }
@@ -117,14 +125,14 @@ fn a_line_without_its_end_is_no_answer_and_is_written_over() {
     let (_folder, project) = project();
     let doubts = project.read_review().unwrap().doubts;
     project
-        .append_answer(&about(&doubts[0], Decision::Accept))
+        .append_answer(&new_answer(&doubts[0], Decision::Accept))
         .unwrap();
     let whole = fs::read(project.answers_path()).unwrap();
     let torn = [&whole[..], &whole[..20]].concat();
     fs::write(project.answers_path(), torn).unwrap();
     assert_eq!(project.read_review().unwrap().count_accepted(), 1);
     project
-        .append_answer(&about(&doubts[1], Decision::Reject))
+        .append_answer(&new_answer(&doubts[1], Decision::Reject))
         .unwrap();
     let review = project.read_review().unwrap();
     assert_eq!((review.count_accepted(), review.count_rejected()), (1, 1));

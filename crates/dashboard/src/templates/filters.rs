@@ -31,7 +31,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("duration", |value: Value| {
         format_number_or_dash(&value, format_duration)
     });
-    environment.add_filter("time", |value: Value| time_element(at_ms(&value)));
+    environment.add_filter("time", |value: Value| time_element(parse_time_ms(&value)));
     environment.add_filter("time_ms", |value: Value| {
         time_element(i64::try_from(value).ok())
     });
@@ -95,7 +95,7 @@ fn format_duration(seconds: f64) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-fn at_ms(value: &Value) -> Option<i64> {
+fn parse_time_ms(value: &Value) -> Option<i64> {
     match value.as_str() {
         Some(text) => parse_iso_time(text),
         None => {
@@ -294,13 +294,13 @@ mod tests {
         let reported =
             "<time datetime=\"2026-11-24T06:00:00.500Z\">2026-11-24\u{a0}06:00\u{a0}UTC</time>";
         assert_eq!(
-            time_element(at_ms(&Value::from(1_795_500_000.5))).as_str(),
+            time_element(parse_time_ms(&Value::from(1_795_500_000.5))).as_str(),
             Some(reported)
         );
         let text = Value::from("2026-11-24T06:00:00.500Z");
-        assert_eq!(time_element(at_ms(&text)).as_str(), Some(reported));
+        assert_eq!(time_element(parse_time_ms(&text)).as_str(), Some(reported));
         assert_eq!(
-            time_element(at_ms(&Value::from("<script>"))).as_str(),
+            time_element(parse_time_ms(&Value::from("<script>"))).as_str(),
             Some(NOTHING)
         );
     }

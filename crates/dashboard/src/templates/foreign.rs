@@ -68,7 +68,7 @@ fn value_html(value: &Json) -> String {
                 .iter()
                 .all(|item| !item.is_object() && !item.is_array()) =>
         {
-            show_list(items)
+            list_html(items)
         }
         Json::Array(_) | Json::Object(_) => {
             format!(
@@ -80,7 +80,7 @@ fn value_html(value: &Json) -> String {
     }
 }
 
-fn show_list(items: &[Json]) -> String {
+fn list_html(items: &[Json]) -> String {
     let mut html = String::from("<ul class=\"values\">");
     for item in items.iter().take(MOST_ITEMS) {
         let _ = write!(

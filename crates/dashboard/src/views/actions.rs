@@ -69,7 +69,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
             request[*member] = value;
         }
     }
-    let message = match visit.ask(request).await {
+    let message = match visit.run_action(request).await {
         Ok(answer) => Message {
             is_fault: false,
             text: result_message(done, &answer),
@@ -81,7 +81,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     };
     visit.dashboard.expire_snapshot().await;
     let back = return_path(form.get("back"));
-    let name = visit.dashboard.messages.keep(message);
+    let name = visit.dashboard.messages.store(message);
     let mark = if back.contains('?') { '&' } else { '?' };
     Ok(see_other(&format!("{back}{mark}message={name}")))
 }
@@ -159,7 +159,7 @@ mod tests {
 
     fn form(body: &str) -> Form {
         let kind = Some("application/x-www-form-urlencoded");
-        Form::read(kind, body.as_bytes().to_vec())
+        Form::parse(kind, body.as_bytes().to_vec())
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn push_if_matching(text: &[u8], asked: &AuditQuery, lines: &mut Vec<Line>) {
         wanted.is_none() || line.get(key).and_then(Value::as_str) == wanted.as_deref()
     };
     if is("who", &asked.who) && is("action", &asked.action) {
-        lines.push(line_of(line));
+        lines.push(line_from_json(line));
     }
 }
 
@@ -191,7 +191,7 @@ const PLACED: [&str; 7] = [
     "why",
 ];
 
-fn line_of(line: Map<String, Value>) -> Line {
+fn line_from_json(line: Map<String, Value>) -> Line {
     let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
     let at = text("timestamp").unwrap_or_default();
     Line {

@@ -7,7 +7,7 @@ use webfill_store::{Browse, page_id};
 
 use super::grid::{files, open_index};
 use super::grid_parts::COLUMNS;
-use super::page::text_of;
+use super::page::decode_body_text;
 use super::reading::with_time_limit;
 use super::review::split_at_value;
 use super::tables::{find_project, run_blocking};
@@ -81,7 +81,7 @@ impl Cell {
 }
 
 /// The cell of an address or of a form.
-async fn find(
+async fn find_cell(
     visit: &Visit,
     project: &Project,
     get: impl Fn(&str) -> Option<String>,
@@ -132,7 +132,7 @@ async fn find(
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let project = find_project(visit, name)?;
     let asked = |key: &str| visit.query_value(key).map(str::to_owned);
-    let (files, cell) = find(visit, &project, asked).await?;
+    let (files, cell) = find_cell(visit, &project, asked).await?;
     let own = project.clone();
     let review = run_blocking(move || own.read_review()).await?;
     let copy = load_stored_copy(visit, &project, &cell).await;
@@ -164,7 +164,7 @@ fn content(
     let excerpt = cell.text("excerpt").unwrap_or_default();
     let [before, marked, after] = split_at_value(excerpt, value);
     let is_link = |url: &str| url.starts_with("http://") || url.starts_with("https://");
-    let answer = review.of_cell(cell.row, &cell.title);
+    let answer = review.answer_of_cell(cell.row, &cell.title);
     let candidates: Vec<Value> = cell
         .candidates()
         .into_iter()
@@ -224,16 +224,16 @@ async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Opti
     let opened = with_time_limit(visit.dashboard.project_stores.get(&file))
         .await
         .ok()??;
-    passage_of(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
+    load_passage(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
 }
 
 /// The words around a value in the copy of a page that a store keeps.
-pub(super) async fn passage_of(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
+pub(super) async fn load_passage(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
     let page = with_time_limit(browse.page(id)).await.ok()??;
     let body = with_time_limit(browse.body(id)).await.ok()??;
     let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
     let found = run_blocking(move || {
-        let text = text_of(&body, &kind).map_err(|problem| problem.text)?;
+        let text = decode_body_text(&body, &kind).map_err(|problem| problem.text)?;
         Ok(text.and_then(|text| find_passage(&visible_text(&text), &value)))
     });
     found.await.ok()?
@@ -322,7 +322,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     }
     let wanted = CellRequest::from_form(form)?;
     let posted = |key: &str| form.get(key).map(str::to_owned);
-    let (files, cell) = find(visit, &project, posted).await?;
+    let (files, cell) = find_cell(visit, &project, posted).await?;
     let path = cell.path(name);
     if form.get("version") != Some(&*cell.version) {
         let message = Message {
@@ -331,7 +331,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
                 "Nothing was changed: the table was filled again meanwhile, and this cell may be another one",
             ),
         };
-        let message = visit.dashboard.messages.keep(message);
+        let message = visit.dashboard.messages.store(message);
         return Ok(see_other(&format!("{path}&message={message}")));
     }
     let decision = wanted.decision();

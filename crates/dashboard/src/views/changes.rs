@@ -15,7 +15,7 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
     if let Some((app, _)) = of {
         visit.require_app(app)?;
     }
-    let kind = visit.query_value("kind").map(kind_named).transpose()?;
+    let kind = visit.query_value("kind").map(parse_kind).transpose()?;
     let filter = ChangeListFilter {
         crawl: of.map(|(app, crawl)| CrawlId::new(app, crawl)),
         kind,
@@ -37,7 +37,7 @@ pub(crate) async fn show(visit: &Visit, of: Option<(&str, &str)>) -> Shown {
     visit.render_page("changes.html", &title, content)
 }
 
-fn kind_named(name: &str) -> Result<ChangeKind, Problem> {
+fn parse_kind(name: &str) -> Result<ChangeKind, Problem> {
     let mut all = ChangeKind::ALL.into_iter();
     let found = all.find(|kind| kind.as_str() == name);
     found.ok_or_else(|| Problem::bad_request("kind: expected new, changed, gone or back"))

@@ -81,7 +81,7 @@ struct StoredCrawl {
 }
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
-    let mut content = content(visit, app, crawl).await?;
+    let mut content = load_content(visit, app, crawl).await?;
     if visit.has_store() {
         let base = format!(
             "/dashboard/crawl/{}/{}",
@@ -94,8 +94,12 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
 }
 
 /// The part of the page that updates itself.
-pub(crate) async fn live_part(visit: &Visit, app: &str, crawl: &str) -> Result<String, Problem> {
-    let content = content(visit, app, crawl).await?;
+pub(crate) async fn render_live_part(
+    visit: &Visit,
+    app: &str,
+    crawl: &str,
+) -> Result<String, Problem> {
+    let content = load_content(visit, app, crawl).await?;
     let templates = &visit.dashboard.templates;
     Ok(crate::templates::render(templates, "run.html", content))
 }
@@ -109,12 +113,15 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
         Some(kept) => (Some(kept.started_at_ms), kept.finished_at_ms),
         None => (None, None),
     };
-    let records = records_of(visit, &store, &id, kept.as_ref()).await?;
+    let records = load_record_counts(visit, &store, &id, kept.as_ref()).await?;
     let totals = kept.as_ref().map(|kept| totals(kept, &records));
     let name = id.to_string();
     let is_whole = overview::requested_span(visit) == 0;
     let reduce = |samples: Vec<Sample>| {
-        let mut own: Vec<Sample> = samples.iter().map(|sample| sample.of_run(&name)).collect();
+        let mut own: Vec<Sample> = samples
+            .iter()
+            .map(|sample| sample.sample_of_run(&name))
+            .collect();
         if let Some(totals) = totals.clone().filter(|_| is_whole) {
             history::complete_run(&mut own, totals);
         }
@@ -151,7 +158,7 @@ fn totals(kept: &Crawl, records: &Value) -> Sample {
     }
 }
 
-async fn content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem> {
+async fn load_content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Problem> {
     visit.require_app(app)?;
     let id = CrawlId::new(app, crawl);
     let (fleet, read) = tokio::join!(fleet_status(visit, &id), load_stored(visit, &id));
@@ -210,7 +217,7 @@ async fn fleet_status(visit: &Visit, id: &CrawlId) -> Result<Option<Value>, Prob
         return Ok(None);
     }
     let question = json!({"action": "info", "appid": id.app_id, "crawlid": id.crawl_id});
-    visit.ask(question).await.map(Some)
+    visit.run_action(question).await.map(Some)
 }
 
 async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem> {
@@ -226,7 +233,7 @@ async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem
         ..PageFilter::default()
     };
     let crawl = with_time_limit(store.store.get_crawl(id)).await?;
-    let records = records_of(visit, &store, id, crawl.as_ref()).await?;
+    let records = load_record_counts(visit, &store, id, crawl.as_ref()).await?;
     Ok(StoredCrawl {
         records,
         crawl,
@@ -240,7 +247,7 @@ async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem
 }
 
 /// The records of a crawl: when it ended, or else as they were counted last; null for a crawl without a dataset.
-async fn records_of(
+async fn load_record_counts(
     visit: &Visit,
     store: &BrowseHandles,
     id: &CrawlId,
@@ -382,14 +389,14 @@ fn funnel(counts: &Value) -> Funnel {
             group: "refused",
         })
     });
-    let outcomes = largest_first(outcomes);
+    let outcomes = sort_largest_first(outcomes);
     let is_page = |step: &&Step| step.name.parse::<Outcome>().is_ok_and(Outcome::is_page);
     Funnel {
         found,
         wanted: queued + leased + done,
         pages: outcomes.iter().filter(is_page).map(|step| step.count).sum(),
         skipped,
-        reasons: largest_first(reasons),
+        reasons: sort_largest_first(reasons),
         queued,
         leased,
         done,
@@ -397,7 +404,7 @@ fn funnel(counts: &Value) -> Funnel {
     }
 }
 
-fn largest_first(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+fn sort_largest_first(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     let mut steps: Vec<Step> = steps.filter(|step| step.count > 0).collect();
     steps.sort_by_key(|step| std::cmp::Reverse(step.count));
     steps

@@ -61,7 +61,7 @@ pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
         rows += list_page.rows.len();
         examined += list_page.examined;
         for page in &list_page.rows {
-            text += &line(page);
+            text += &csv_line(page);
         }
         from = list_page.next;
         if from.is_none() {
@@ -79,7 +79,7 @@ pub(crate) async fn download(visit: &Visit, app: &str, crawl: &str) -> Shown {
     Ok(with_header(answer, CONTENT_DISPOSITION, name))
 }
 
-fn line(page: &PageRow) -> String {
+fn csv_line(page: &PageRow) -> String {
     let status = page.status_code.map(|code| code.to_string());
     let cells = [
         page.url.as_str(),

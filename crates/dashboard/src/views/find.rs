@@ -34,7 +34,7 @@ async fn search(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Va
     };
     let (fleet, fleet_fault) = data_or_fault(explain_url(visit, &url, app, crawl).await);
     let fleet = fleet.flatten().unwrap_or_default();
-    let crawls = crawls_of(&fleet, app, crawl);
+    let crawls = crawls_to_search(&fleet, app, crawl);
     let (pages, store_fault) = match visit.dashboard.store.is_configured() {
         true => data_or_fault(load_pages(visit, &url, crawls).await),
         false => (None, None),
@@ -63,11 +63,11 @@ async fn explain_url(
             question[member] = value.into();
         }
     }
-    visit.ask(question).await.map(Some)
+    visit.run_action(question).await.map(Some)
 }
 
 /// The crawls named by the fleet, and the requested one.
-fn crawls_of(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
+fn crawls_to_search(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     let fleet = fleet["crawls"].as_array().into_iter().flatten();
     let fleet = fleet.filter(|one| one["state"] != "unknown");
     let named = fleet.filter_map(|one| {
@@ -134,9 +134,15 @@ mod tests {
             {"appid": "a", "crawlid": "2", "state": "unknown"},
         ]});
         let own = CrawlId::new("a", "1");
-        assert_eq!(crawls_of(&fleet, "", ""), std::slice::from_ref(&own));
-        assert_eq!(crawls_of(&fleet, "a", "1"), std::slice::from_ref(&own));
-        assert_eq!(crawls_of(&fleet, "b", "3"), [own, CrawlId::new("b", "3")]);
-        assert!(crawls_of(&Value::Null, "", "").is_empty());
+        assert_eq!(crawls_to_search(&fleet, "", ""), std::slice::from_ref(&own));
+        assert_eq!(
+            crawls_to_search(&fleet, "a", "1"),
+            std::slice::from_ref(&own)
+        );
+        assert_eq!(
+            crawls_to_search(&fleet, "b", "3"),
+            [own, CrawlId::new("b", "3")]
+        );
+        assert!(crawls_to_search(&Value::Null, "", "").is_empty());
     }
 }

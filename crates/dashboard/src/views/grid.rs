@@ -31,7 +31,7 @@ struct GridQuery {
 
 impl GridQuery {
     fn from_visit(visit: &Visit) -> Result<GridQuery, Problem> {
-        let state = visit.query_value("state").map(grid_parts::state_of_name);
+        let state = visit.query_value("state").map(grid_parts::parse_state);
         let after = number_in_query(visit, "after")?;
         Ok(GridQuery {
             filter: Filter {
@@ -134,7 +134,7 @@ fn trail(name: &str) -> Value {
 fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value {
     let (grid, page) = (&listed.grid, &listed.page);
     let columns = &grid.meta.columns;
-    let (first, end, window) = grid_parts::window(visit, first, columns.len());
+    let (first, end, window) = grid_parts::column_window(visit, first, columns.len());
     let path = format!("/dashboard/table/{}", percent_encode(name));
     let heads: Vec<Value> = (first..end)
         .map(|at| column_head(visit, grid, at))
@@ -142,7 +142,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
     let rows: Vec<Value> = page
         .rows
         .iter()
-        .map(|row| shown_row(row, grid, (first, end), &listed.review, &path))
+        .map(|row| row_json(row, grid, (first, end), &listed.review, &path))
         .collect();
     let next = page.next.map(|next| next.to_string());
     let next = next.map(|next| link_from_beginning(visit, &[("after", &next)]));
@@ -150,7 +150,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
     let states: Vec<Value> = State::all()
         .map(|state| {
             let count = listed.counts.iter().find(|(counted, _)| *counted == state);
-            grid_parts::legend(visit, state, asked, count.map(|(_, count)| *count))
+            grid_parts::legend_entry(visit, state, asked, count.map(|(_, count)| *count))
         })
         .filter(|state| state["count"].as_u64() > Some(0) || state["is_on"] == true)
         .collect();
@@ -179,7 +179,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
         "hidden": {"sort": visit.query_value("sort"), "order": visit.query_value("order")},
         "is_filtered": is_filtered,
         "has_states": grid.meta.has_evidence,
-        "files": grid_parts::files(visit, &format!("{path}/rows")),
+        "files": grid_parts::download_links(visit, &format!("{path}/rows")),
         "all": path.clone() + "/rows",
         "list": {
             "next": next,
@@ -192,12 +192,12 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
 
 fn column_head(visit: &Visit, grid: &Grid, at: usize) -> Value {
     let column = &grid.meta.columns[at];
-    let mut head = grid_parts::head(visit, at, &column.name, &at.to_string(), true);
+    let mut head = grid_parts::column_header(visit, at, &column.name, &at.to_string(), true);
     head["is_number"] = (column.kind != Kind::Text).into();
     head
 }
 
-fn shown_row(
+fn row_json(
     row: &Row,
     grid: &Grid,
     (first, end): (usize, usize),
@@ -213,7 +213,7 @@ fn shown_row(
         shown["is_number"] = (column.kind != Kind::Text).into();
         if column.is_field {
             shown["link"] = format!("{path}/cell?row={}&column={at}", row.n).into();
-            let answer = review.of_cell(row.number, &column.name);
+            let answer = review.answer_of_cell(row.number, &column.name);
             shown["answer"] =
                 json!(
                     answer.map(|answer| match (answer.is_accepted, &answer.value) {

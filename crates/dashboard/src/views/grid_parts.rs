@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Sender};
 
-use crate::answer::{Problem, Shown, streamed};
+use crate::answer::{Problem, Shown, streaming_body};
 use crate::grid::download::Format;
 use crate::grid::state::State;
 use crate::visit::Visit;
@@ -38,7 +38,7 @@ pub(super) fn link_from_beginning(visit: &Visit, values: &[(&str, &str)]) -> Str
 }
 
 /// The columns that are shown, from `first` on, and the links to others.
-pub(super) fn window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
+pub(super) fn column_window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
     let first = if first < columns { first } else { 0 };
     let end = columns.min(first + COLUMNS);
     let link = |first: usize| visit.link_with(&[("first", &first.to_string())]);
@@ -53,7 +53,13 @@ pub(super) fn window(visit: &Visit, first: usize, columns: usize) -> (usize, usi
 
 /// A column, with the link that sorts by it: up, then down, then in the order of the table. `key` names it in the
 /// address.
-pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bool) -> Value {
+pub(super) fn column_header(
+    visit: &Visit,
+    at: usize,
+    name: &str,
+    key: &str,
+    can_sort: bool,
+) -> Value {
     let is_sorted = visit.query_value("sort") == Some(key);
     let is_descending = visit.query_value("order") == Some("desc");
     let (sort, order) = match (is_sorted, is_descending) {
@@ -71,7 +77,7 @@ pub(super) fn head(visit: &Visit, at: usize, name: &str, key: &str, can_sort: bo
 }
 
 /// A state, with the link that lists the rows with it; `count` is null where it is not known.
-pub(super) fn legend(
+pub(super) fn legend_entry(
     visit: &Visit,
     state: State,
     asked: Option<State>,
@@ -88,7 +94,7 @@ pub(super) fn legend(
 
 /// The links to a list as files: with its filter, but without its page and order. `files` is the address of the files
 /// without their endings.
-pub(super) fn files(visit: &Visit, files: &str) -> Vec<Value> {
+pub(super) fn download_links(visit: &Visit, files: &str) -> Vec<Value> {
     let query = link_from_beginning(visit, &[("sort", ""), ("order", ""), ("first", "")]);
     let query = query.split_once('?').map_or("", |(_, query)| query);
     let mark = if query.is_empty() { "" } else { "?" };
@@ -111,7 +117,7 @@ pub(super) fn position_in_query(visit: &Visit, key: &str) -> Result<Option<usize
     Ok(number_in_query(visit, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
-pub(super) fn state_of_name(name: &str) -> Result<State, Problem> {
+pub(super) fn parse_state(name: &str) -> Result<State, Problem> {
     let found = State::from_name(name);
     found.ok_or_else(|| Problem::bad_request(format!("no cell is `{name}`")))
 }
@@ -137,7 +143,7 @@ pub(super) fn send_file(
         send(pieces);
         drop(permit);
     });
-    let mut answer = Response::new(streamed(body));
+    let mut answer = Response::new(streaming_body(body));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -7,6 +7,6 @@ use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.require_whole_fleet()?;
-    let status = visit.ask(json!({"action": "status"})).await?;
+    let status = visit.run_action(json!({"action": "status"})).await?;
     visit.render_page("machines.html", "Machines", json!({"status": status}))
 }

@@ -23,7 +23,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let set = files
         .as_ref()
         .and_then(|found| found.as_ref().as_ref().ok());
-    let file = set.and_then(|set| file_of(set, name));
+    let file = set.and_then(|set| description_json(set, name));
     let (read, store_fault) = match visit.dashboard.store.is_configured() {
         true => data_or_fault(load_stored(visit, name).await),
         false => (None, None),
@@ -72,7 +72,7 @@ async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
 }
 
 /// The description in its file.
-fn file_of(set: &MappingSet, name: &str) -> Option<Value> {
+fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
     let index = set.find_by_name(name)?;
     Some(json!({
         "version": set.version_of(index),

@@ -34,7 +34,7 @@ const PIECES: usize = 8;
 /// The service and the folder for dropped tables, if this visitor may drop tables here.
 pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     let filler = visit.dashboard.setup.filler.as_deref()?;
-    let home = visit.dashboard.tables.home()?;
+    let home = visit.dashboard.tables.upload_folder()?;
     let may = visit.can_change() && !visit.visitor.rights.is_limited_to_apps();
     may.then_some((filler, home))
 }
@@ -120,7 +120,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
             home.display()
         ),
     };
-    let message = visit.dashboard.messages.keep(message);
+    let message = visit.dashboard.messages.store(message);
     let to = format!("/dashboard/tables?message={message}");
     Ok(answer::json(200, &json!({"to": to})))
 }
@@ -167,12 +167,12 @@ fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
         .iter()
         .any(|one| one == table);
     let has_failed = matches!(filler.run_state(table), Some(FillRun::Failed(_)));
-    was_dropped && has_failed && !is_there(&folder_of(table))
+    was_dropped && has_failed && !path_exists(&folder_of(table))
 }
 
 /// Whether the table or its folder is there, or a link in its place.
 fn is_taken(table: &Path) -> bool {
-    is_there(table) || is_there(&folder_of(table))
+    path_exists(table) || path_exists(&folder_of(table))
 }
 
 fn folder_of(table: &Path) -> PathBuf {
@@ -185,7 +185,7 @@ fn folder_of(table: &Path) -> PathBuf {
     table.with_file_name(format!("{stem}.webfill"))
 }
 
-fn is_there(path: &Path) -> bool {
+fn path_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 

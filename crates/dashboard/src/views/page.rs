@@ -22,13 +22,13 @@ const MOST_LINKS: usize = 200;
 const CHANGES: u32 = 10;
 
 /// The key of a page, from its path.
-fn key(app: &str, crawl: &str, hash: &str) -> String {
+fn page_key(app: &str, crawl: &str, hash: &str) -> String {
     format!("{app}/{crawl}/{hash}")
 }
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
     visit.require_app(app)?;
-    let (store, id) = (open_store(visit).await?, key(app, crawl, hash));
+    let (store, id) = (open_store(visit).await?, page_key(app, crawl, hash));
     let page = with_time_limit(store.browse.page(&id)).await?;
     let page = page.ok_or_else(|| {
         Problem::not_found(
@@ -102,7 +102,7 @@ pub(super) fn can_use_editor(visit: &Visit) -> bool {
 /// The body as text: never parsed, and never served with its own type.
 pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
     visit.require_app(app)?;
-    let (store, id) = (open_store(visit).await?, key(app, crawl, hash));
+    let (store, id) = (open_store(visit).await?, page_key(app, crawl, hash));
     let missing = || Problem::not_found("the body of this page is not kept");
     let page = with_time_limit(store.browse.page(&id))
         .await?
@@ -112,7 +112,7 @@ pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str)
         .ok_or_else(missing)?;
     let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
     let bytes = body.bytes;
-    let read = tokio::task::spawn_blocking(move || text_of(&body, &kind)).await;
+    let read = tokio::task::spawn_blocking(move || decode_body_text(&body, &kind)).await;
     let text = read.map_err(Problem::internal_error)??;
     let content = json!({
         "app": app, "crawl": crawl, "id": id, "bytes": bytes,
@@ -126,7 +126,7 @@ pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str)
 }
 
 /// The beginning of a body, decoded by its type; `None` if it is not text.
-pub(super) fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
+pub(super) fn decode_body_text(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
     let broken = || Problem::internal_error("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {
         return Err(broken());
@@ -172,20 +172,30 @@ mod tests {
     fn a_body_is_text_in_its_own_encoding() {
         let latin = b"Stra\xdfe";
         let kept = body(latin, 6);
-        let text = text_of(&kept, "text/html; Charset=\"ISO-8859-1\"").unwrap();
+        let text = decode_body_text(&kept, "text/html; Charset=\"ISO-8859-1\"").unwrap();
         assert_eq!(text.as_deref(), Some("Straße"));
-        let text = text_of(&kept, "text/html").unwrap();
+        let text = decode_body_text(&kept, "text/html").unwrap();
         assert_eq!(text.as_deref(), Some("Stra\u{fffd}e"));
-        let text = text_of(&body(b"a\0b", 3), "application/pdf").unwrap();
+        let text = decode_body_text(&body(b"a\0b", 3), "application/pdf").unwrap();
         assert_eq!(text, None);
     }
 
     #[test]
     fn a_body_that_says_less_than_it_is_or_more_than_there_may_be_is_refused() {
         let bomb = vec![b'a'; 1 << 20];
-        assert_eq!(text_of(&body(&bomb, 10), "").unwrap_err().status, 500);
-        assert_eq!(text_of(&body(&bomb, u64::MAX), "").unwrap_err().status, 500);
-        let text = text_of(&body(&bomb, 1 << 20), "").unwrap().unwrap();
+        assert_eq!(
+            decode_body_text(&body(&bomb, 10), "").unwrap_err().status,
+            500
+        );
+        assert_eq!(
+            decode_body_text(&body(&bomb, u64::MAX), "")
+                .unwrap_err()
+                .status,
+            500
+        );
+        let text = decode_body_text(&body(&bomb, 1 << 20), "")
+            .unwrap()
+            .unwrap();
         assert_eq!(text.len(), MOST_SHOWN);
     }
 }

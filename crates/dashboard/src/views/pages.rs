@@ -18,7 +18,7 @@ pub(crate) enum PagesOf<'a> {
 }
 
 pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
-    let filter = filter(visit, &of)?;
+    let filter = page_filter(visit, &of)?;
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
     let list_page = with_time_limit(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
     let outcomes = Outcome::ALL.iter();
@@ -51,7 +51,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     visit.render_page("pages.html", &title, content)
 }
 
-fn filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
+fn page_filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
     let outcome = visit.query_value("outcome").map(str::parse::<Outcome>);
     let outcome = outcome.transpose().map_err(Problem::bad_request)?;
     let asked = |key: &str| visit.query_value(key).map(str::trim).map(str::to_owned);

@@ -57,7 +57,7 @@ pub(super) async fn find(
     let mut results = Vec::new();
     for url in urls.iter().take(MOST_URLS) {
         for crawl in crawls.iter().take(MOST_CRAWLS) {
-            results.push(find_in(visit, store, url, crawl).await?);
+            results.push(load_url_result(visit, store, url, crawl).await?);
         }
     }
     let set = visit.dashboard.mapping_files.get().await;
@@ -92,7 +92,7 @@ fn urls_of(document: &Value) -> Vec<String> {
     urls
 }
 
-async fn find_in(
+async fn load_url_result(
     visit: &Visit,
     store: &BrowseHandles,
     url: &str,
@@ -116,7 +116,7 @@ async fn find_in(
 pub(crate) async fn fleet_reason(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
     let question =
         json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
-    let answer = visit.ask(question).await.ok()?;
+    let answer = visit.run_action(question).await.ok()?;
     let text = answer["crawls"][0]["text"].as_str()?;
     Some(text.to_owned())
 }
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    fn fetched(page: Option<Value>) -> UrlResult {
+    fn url_result(page: Option<Value>) -> UrlResult {
         UrlResult {
             url: String::from("http://a.org/"),
             crawl: CrawlId::new("a", "c"),
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    fn set() -> MappingSet {
+    fn mapping_set() -> MappingSet {
         let text = json!({
             "name": "people",
             "url_patterns": [{"type": "host", "pattern": "a.org"}],
@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn each_way_of_missing_has_its_sentence() {
-        let set = set();
-        let why = |field: &str, page: Option<Value>| fetched(page).reason_for(field, Some(&set));
+        let set = mapping_set();
+        let why = |field: &str, page: Option<Value>| url_result(page).reason_for(field, Some(&set));
         let page = |outcome: &str, mapping: Option<&str>| {
             Some(json!({"outcome": outcome, "mapping": mapping}))
         };
@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn the_same_reason_is_shown_once_and_a_record_without_urls_has_one() {
-        let set = set();
-        let results = [fetched(None), fetched(None)];
+        let set = mapping_set();
+        let results = [url_result(None), url_result(None)];
         assert_eq!(reasons_of("city", &results, Some(&set)).len(), 1);
         let reasons = reasons_of("town", &[], Some(&set));
         assert_eq!(reasons.len(), 2);

@@ -8,16 +8,16 @@ use webfill_store::{
     has_value, page_id,
 };
 
-use super::cell::{CellRequest, passage_of};
+use super::cell::{CellRequest, load_passage};
 use super::reading::{open_store, with_time_limit};
-use super::records::path_of;
+use super::records::record_path;
 use crate::answer::{Problem, Shown, see_other};
 use crate::form::Form;
 use crate::grid::building::text_of;
 use crate::grid::record_cells::{
     answer_of, cell_of, meaning, other_values, state_of, value_on_page,
 };
-use crate::grid::records::{Row, row};
+use crate::grid::records::{Row, load_row};
 use crate::grid::state::State;
 use crate::messages::Message;
 use crate::secrets::hex;
@@ -58,7 +58,7 @@ impl Cell {
             id: id.to_owned(),
             record,
         };
-        let row = with_time_limit(row(store.browse.as_ref(), listed)).await?;
+        let row = with_time_limit(load_row(store.browse.as_ref(), listed)).await?;
         let row = row.ok_or_else(missing)?;
         let state = state_of(&row.record.record.document, field, &row.pages);
         if state == State::Kept && row.record.record.document["fields"].get(field).is_none() {
@@ -92,14 +92,14 @@ impl Cell {
     }
 
     /// A page with a value for this field, if no page has filled the field.
-    fn page(&self) -> Option<(&PageResult, &Value)> {
+    fn page_with_value(&self) -> Option<(&PageResult, &Value)> {
         let is_open = self.is_given() || self.state == State::Refused;
         let has_value = value_on_page(&self.row.pages, &self.field, |_| true);
         has_value.filter(|_| is_open)
     }
 
     fn path(&self) -> String {
-        let path = path_of(&self.dataset, &self.id);
+        let path = record_path(&self.dataset, &self.id);
         format!("{path}/cell?field={}", percent_encode(&self.field))
     }
 
@@ -110,7 +110,7 @@ impl Cell {
             .iter()
             .map(|member| self.member_of_field(member))
             .collect();
-        let page = self.page().map(|(_, value)| value);
+        let page = self.page_with_value().map(|(_, value)| value);
         let seen = json!([seen, page]).to_string();
         let mut digits = hex(&Sha256::digest(seen.as_bytes()));
         digits.truncate(16);
@@ -119,7 +119,7 @@ impl Cell {
 
     /// The URL that the value is from.
     fn url(&self) -> Option<&str> {
-        match self.page() {
+        match self.page_with_value() {
             Some((page, _)) => Some(&page.url),
             None => self.member_of_field("sources")["url"].as_str(),
         }
@@ -134,7 +134,7 @@ fn is_visible(visit: &Visit, record: &WholeRecord) -> bool {
 }
 
 /// Decisions change the record for all applications.
-fn can_decide(visit: &Visit) -> Result<(), Problem> {
+fn require_decision_right(visit: &Visit) -> Result<(), Problem> {
     visit.require_whole_fleet()?;
     match visit.can_change() {
         true => Ok(()),
@@ -145,16 +145,16 @@ fn can_decide(visit: &Visit) -> Result<(), Problem> {
 pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     let store = open_store(visit).await?;
     let cell = Cell::find(visit, &store, (dataset, id), visit.query_value("field")).await?;
-    let copy = stored_copy(&store, &cell).await;
+    let copy = load_stored_copy(&store, &cell).await;
     let mut content = content(&cell, copy);
-    content["can_decide"] = can_decide(visit).is_ok().into();
+    content["can_decide"] = require_decision_right(visit).is_ok().into();
     visit.render_page("cell.html", "Evidence", content)
 }
 
 /// The words around the value on the stored copy of its page, in the latest crawl that has one.
-async fn stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
+async fn load_stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
     let url = cell.url()?;
-    let value = match cell.page() {
+    let value = match cell.page_with_value() {
         Some((_, value)) => value,
         None => cell.value(),
     };
@@ -165,7 +165,7 @@ async fn stored_copy(store: &BrowseHandles, cell: &Cell) -> Option<Value> {
     let text = text_of(&cell_of(first))?;
     for crawl in &cell.row.record.record.crawls {
         let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
-        if let Some(found) = passage_of(store.browse.as_ref(), &id, text.clone()).await {
+        if let Some(found) = load_passage(store.browse.as_ref(), &id, text.clone()).await {
             return Some(found);
         }
     }
@@ -188,7 +188,7 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
     let mut state = cell.state.to_json();
     state["meaning"] = meaning(cell.state).into();
     let is_given = cell.is_given();
-    let page_value = match cell.page() {
+    let page_value = match cell.page_with_value() {
         Some((_, value)) => text(value),
         None if is_given || source["url"].is_null() => String::new(),
         None => text(cell.value()),
@@ -203,14 +203,14 @@ fn content(cell: &Cell, copy: Option<Value>) -> Value {
             json!({"text": text(&one["value"]), "url": url, "is_link": is_link(url)})
         })
         .collect();
-    let has_other_page = cell.page().is_some() && cell.state != State::Known;
+    let has_other_page = cell.page_with_value().is_some() && cell.state != State::Known;
     let is_filled = has_value(cell.value()) && !is_given;
     let can_accept = has_other_page || (is_filled && answer.is_none());
     let can_reject = has_other_page && is_given && answer.is_none()
         || is_filled && answer != Some("edited")
         || cell.state == State::Conflicting;
     let url = cell.url();
-    let record = path_of(&cell.dataset, &cell.id);
+    let record = record_path(&cell.dataset, &cell.id);
     let dataset = percent_encode(&cell.dataset);
     json!({
         "trail": {"link": record, "label": format!("Record {}", cell.id)},
@@ -274,7 +274,7 @@ fn parse_typed_text(text: &str, like: &Value) -> Value {
 
 /// Applies a decision, and shows the cell again.
 pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) -> Shown {
-    can_decide(visit)?;
+    require_decision_right(visit)?;
     let wanted = CellRequest::from_form(form)?;
     let store = open_store(visit).await?;
     let cell = Cell::find(visit, &store, (dataset, id), form.get("field")).await?;
@@ -320,7 +320,7 @@ pub(crate) async fn submit(visit: &Visit, dataset: &str, id: &str, form: &Form) 
 }
 
 fn report_changed_meanwhile(visit: &Visit, path: &str) -> Shown {
-    let message = visit.dashboard.messages.keep(Message {
+    let message = visit.dashboard.messages.store(Message {
         is_fault: true,
         text: String::from("Nothing was changed: the record has changed meanwhile"),
     });
@@ -358,10 +358,10 @@ async fn resolve_answer(
                 source,
             }
         }
-        CellRequest::Page => match cell.page() {
+        CellRequest::Page => match cell.page_with_value() {
             Some((page, value)) => DecisionAnswer::AcceptOther {
                 value: value.clone(),
-                source: source_of(store, page).await?,
+                source: load_source(store, page).await?,
             },
             None => DecisionAnswer::Accept,
         },
@@ -369,7 +369,7 @@ async fn resolve_answer(
 }
 
 /// The source of a value of a page, as records have it.
-async fn source_of(store: &BrowseHandles, page: &PageResult) -> Result<Value, Problem> {
+async fn load_source(store: &BrowseHandles, page: &PageResult) -> Result<Value, Problem> {
     let whole = with_time_limit(store.browse.page(&page.id)).await?;
     let whole = whole.ok_or_else(|| Problem::not_found("the page is no longer stored"))?;
     Ok(json!({"url": page.url, "mapping": whole["mapping"], "at": whole["started_at"]}))

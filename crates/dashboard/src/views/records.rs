@@ -88,7 +88,7 @@ impl Asked {
                     from_id,
                     apps: visit.apps(),
                 },
-                state: of_cells.map(grid_parts::state_of_name).transpose()?,
+                state: of_cells.map(grid_parts::parse_state).transpose()?,
                 column: text("column"),
                 site: text("site"),
             },
@@ -164,7 +164,7 @@ async fn show_records(visit: &Visit, dataset: &str) -> Shown {
         _ => {
             let after = asked.after.as_deref().map(str::parse::<Place>);
             let after = after.transpose().map_err(Problem::bad_request)?;
-            with_time_limit(records::page(browse, &asked.filter, after, ROWS, true)).await?
+            with_time_limit(records::load_page(browse, &asked.filter, after, ROWS, true)).await?
         }
     };
     let sample = RecordFilter {
@@ -178,7 +178,7 @@ async fn show_records(visit: &Visit, dataset: &str) -> Shown {
         fields.chain(&row.missing).map(String::as_str)
     });
     let of_page = page.rows.iter();
-    let of_page = of_page.flat_map(|row| record_cells::names_of(&row.record.record.document));
+    let of_page = of_page.flat_map(|row| record_cells::field_names(&row.record.record.document));
     let named = [asked.filter.column.as_deref(), visit.query_value("sort")];
     let names = distinct_names(of_sample.chain(of_page).chain(named.into_iter().flatten()));
     let listed = Listed { names, total, page };
@@ -208,20 +208,22 @@ fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Value {
     let names = &listed.names;
-    let (first, end, window) = grid_parts::window(visit, asked.first, names.len());
+    let (first, end, window) = grid_parts::column_window(visit, asked.first, names.len());
     let shown = &names[first..end];
     let rows = listed.page.rows.iter().zip(1_usize..);
     let rows: Vec<Value> = rows
-        .map(|(row, n)| shown_row(row, n, (first, shown), dataset))
+        .map(|(row, n)| row_json(row, n, (first, shown), dataset))
         .collect();
     let heads = shown.iter().enumerate();
     let heads: Vec<Value> = heads
-        .map(|(at, name)| grid_parts::head(visit, first + at, name, name, listed.can_sort()))
+        .map(|(at, name)| {
+            grid_parts::column_header(visit, first + at, name, name, listed.can_sort())
+        })
         .collect();
     let filter = &asked.filter;
     let states: Vec<Value> = State::all()
         .filter(|state| !matches!(state, State::BelowPrecision | State::Kept))
-        .map(|state| legend(visit, state, filter.state))
+        .map(|state| legend_entry(visit, state, filter.state))
         .collect();
     let next = listed.page.next.as_deref();
     let is_bound = visit.visitor.rights.is_limited_to_apps();
@@ -246,7 +248,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         "fields": names.iter().map(|name| json!({"key": name, "name": name})).collect::<Vec<_>>(),
         "sites": [],
         "types_site": true,
-        "selects": [{"name": "records", "label": "Records", "asked": filter.records.state.map(name_of), "options": ["open", "resolved"]}],
+        "selects": [{"name": "records", "label": "Records", "asked": filter.records.state.map(record_state_name), "options": ["open", "resolved"]}],
         "prefix": {"label": "Id begins with", "value": visit.query_value("id")},
         "from": (!is_resolved).then(|| json!({"label": "From id", "value": visit.query_value("from")})),
         "asked": {
@@ -256,7 +258,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
         "is_filtered": asked.is_filtered(),
         "has_states": true,
         "notes": notes(asked, listed),
-        "files": grid_parts::files(visit, "/dashboard/records"),
+        "files": grid_parts::download_links(visit, "/dashboard/records"),
         "all": "/dashboard/records",
         "list": {
             "next": next.map(|next| visit.link_with(&[("after", next)])),
@@ -283,7 +285,7 @@ fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
     notes
 }
 
-fn name_of(state: RecordState) -> &'static str {
+fn record_state_name(state: RecordState) -> &'static str {
     match state {
         RecordState::Open => "open",
         RecordState::Resolved => "resolved",
@@ -291,8 +293,8 @@ fn name_of(state: RecordState) -> &'static str {
 }
 
 /// A state with the link that lists the records with it. The state of records stays.
-fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
-    let mut shown = grid_parts::legend(visit, state, asked, None);
+fn legend_entry(visit: &Visit, state: State, asked: Option<State>) -> Value {
+    let mut shown = grid_parts::legend_entry(visit, state, asked, None);
     shown["meaning"] = record_cells::meaning(state).into();
     if let Some(records) = visit
         .query_value("state")
@@ -304,15 +306,15 @@ fn legend(visit: &Visit, state: State, asked: Option<State>) -> Value {
     shown
 }
 
-fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &str) -> Value {
+fn row_json(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &str) -> Value {
     let (record, document) = (&row.record, &row.record.record.document);
-    let path = path_of(dataset, &record.id);
+    let path = record_path(dataset, &record.id);
     let cells = names.iter().zip(first..).map(|(name, at)| {
         let state = record_cells::state_of(document, name, &row.pages);
         let value = &document["fields"][name];
         let mut shown = state.to_json();
         shown["at"] = at.into();
-        shown["text"] = json!(record_cells::beginning(value));
+        shown["text"] = json!(record_cells::shortened_text(value));
         shown["is_number"] = value.is_number().into();
         if state != State::Kept {
             shown["link"] = format!("{path}/cell?field={}", percent_encode(name)).into();
@@ -328,7 +330,7 @@ fn shown_row(row: &Row, n: usize, (first, names): (usize, &[String]), dataset: &
     })
 }
 
-pub(super) fn path_of(dataset: &str, id: &str) -> String {
+pub(super) fn record_path(dataset: &str, id: &str) -> String {
     format!(
         "/dashboard/record/{}/{}",
         percent_encode(dataset),

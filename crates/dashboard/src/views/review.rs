@@ -16,8 +16,8 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let asked = visit
         .query_value("at")
         .and_then(|key| review.position_of(key));
-    let place = asked.or_else(|| review.next_open(0));
-    let path = path(name);
+    let place = asked.or_else(|| review.next_open_position(0));
+    let path = review_path(name);
     let link = |place: Option<usize>| {
         let place = place.filter(|place| *place < review.doubts.len())?;
         Some(format!(
@@ -65,8 +65,11 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
                 "Nothing was changed: the table was filled again meanwhile, and this doubt is not among its doubts any more",
             ),
         };
-        let message = visit.dashboard.messages.keep(message);
-        return Ok(see_other(&format!("{}?message={message}", path(name))));
+        let message = visit.dashboard.messages.store(message);
+        return Ok(see_other(&format!(
+            "{}?message={message}",
+            review_path(name)
+        )));
     };
     let doubt = review.doubts[place].clone();
     let mut about =
@@ -101,14 +104,14 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     Ok(see_other(&match next {
         Some(next) => format!(
             "{}?at={}",
-            path(name),
+            review_path(name),
             percent_encode(&review.doubts[next].key)
         ),
-        None => path(name),
+        None => review_path(name),
     }))
 }
 
-fn path(name: &str) -> String {
+fn review_path(name: &str) -> String {
     format!("/dashboard/table/{}/review", percent_encode(name))
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     let content = json!({
         "site": site,
         "because": reason.map(words::describe_backoff),
-        "rule": fleet.as_ref().map(rule),
+        "rule": fleet.as_ref().map(rules_json),
         "fleet": fleet, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "kept": read.state, "rows": read.rows, "clock": read.clock, "robots": read.robots,
         "timeline": timeline,
@@ -57,11 +57,11 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
 /// The states of a site as they followed each other, the latest first. The earliest one begins with the first known
 /// page of the site.
 fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
-    let mut changes = visit.dashboard.site_log().of_site(site, CHANGES);
+    let mut changes = visit.dashboard.site_log().changes_of_site(site, CHANGES);
     let is_cut = changes.len() == CHANGES;
     let earliest_ms = changes.last().map_or(i64::MAX, |change| change.at_ms);
     let first = first.filter(|first| !is_cut && first.at_ms < earliest_ms);
-    changes.extend(first.map(|first| Change::to_open(site, first.at_ms)));
+    changes.extend(first.map(|first| Change::new_open(site, first.at_ms)));
     let mut until_ms = None;
     let row = |change: &Change| {
         let over_ms = until_ms.map(|until_ms: i64| until_ms - change.at_ms);
@@ -101,7 +101,7 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
         return Ok(None);
     }
     visit
-        .ask(json!({"action": "site", "site": site}))
+        .run_action(json!({"action": "site", "site": site}))
         .await
         .map(Some)
 }
@@ -161,12 +161,12 @@ async fn load_stored(visit: &Visit, site: &str) -> Result<StoredSite, Problem> {
         ..filter
     };
     let disallowed = with_time_limit(store.browse.pages(&disallowed, None, FORBIDDEN)).await?;
-    read.robots = robots_of(&store, site, &list_page.rows, &disallowed.rows).await?;
+    read.robots = load_robots(&store, site, &list_page.rows, &disallowed.rows).await?;
     Ok(read)
 }
 
 /// The robots.txt files of the origins of these pages, with the lines that forbid some of them.
-async fn robots_of(
+async fn load_robots(
     store: &BrowseHandles,
     site: &str,
     pages: &[PageRow],
@@ -191,7 +191,7 @@ async fn robots_of(
 }
 
 /// The current rules, if there are any.
-fn rule(fleet: &Value) -> Value {
+fn rules_json(fleet: &Value) -> Value {
     let of = |name: &str| (!fleet[name].is_null()).then(|| fleet[name].clone());
     json!({"delay": of("delay"), "block_until": of("block_until"), "limit": of("limit")})
 }

@@ -31,7 +31,7 @@ async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let after = visit.query_value("after").map(str::parse::<u64>);
     let after = after.transpose().map_err(Problem::bad_request)?;
     let question = json!({"action": "sites", "backing_off": !is_all, "after": after.unwrap_or(0)});
-    let answer = visit.ask(question).await?;
+    let answer = visit.run_action(question).await?;
     let sites = answer["sites"].as_array().into_iter().flatten();
     let mut sites: Vec<&Value> = sites.collect();
     // Within the page: sites that need a person first.

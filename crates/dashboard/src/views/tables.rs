@@ -56,17 +56,17 @@ pub(crate) fn with_percent(mut overview: Value) -> Value {
     for list in ["fields", "sites"] {
         for part in overview[list].as_array_mut().into_iter().flatten() {
             part["percent"] = json!(percent(part));
-            round(part);
+            round_probabilities(part);
         }
     }
-    round(&mut overview["all"]);
+    round_probabilities(&mut overview["all"]);
     if let Some(share) = overview["share"].as_f64() {
         overview["percent"] = json!(100.0 * share);
     }
     overview
 }
 
-fn round(part: &mut Value) {
+fn round_probabilities(part: &mut Value) {
     let digits = |value: &mut Value| {
         if let Some(share) = value.as_f64() {
             *value = format!("{share:.3}").into();

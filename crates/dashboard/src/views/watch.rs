@@ -22,14 +22,14 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     };
     let question = json!({"action": "watch_show", "name": name, "runs": runs});
     let watch = visit
-        .ask(question)
+        .run_action(question)
         .await
         .map_err(|problem| match problem.status {
             400 => Problem::not_found(problem.text),
             _ => problem,
         })?;
     let app = watch["app"].as_str().unwrap_or_default().to_owned();
-    let (changes, store_fault) = data_or_fault(changes_of(visit, &app, name).await);
+    let (changes, store_fault) = data_or_fault(load_changes(visit, &app, name).await);
     let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
@@ -44,7 +44,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("watch.html", &format!("Watch {name}"), content)
 }
 
-async fn changes_of(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value>, Problem> {
+async fn load_changes(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value>, Problem> {
     if !visit.dashboard.store.is_configured() {
         return Ok(Vec::new());
     }

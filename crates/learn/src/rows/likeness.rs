@@ -93,7 +93,7 @@ impl Model {
                 _ => model.core.intersection(&parts).cloned().collect(),
             };
             model.all.extend(parts);
-            let paths = values.iter().filter_map(|value| path(*row, *value));
+            let paths = values.iter().filter_map(|value| path_in_row(*row, *value));
             model.of_values.extend(paths);
         }
         model
@@ -109,7 +109,7 @@ impl Model {
             self.fewest_cells > 0 && count_cells(element, "th") > 0 && cells_here == 0;
         // A single cell across the whole table is the heading of a section.
         let is_across = self.fewest_cells > 2 && cells_here == 1 && count_cells(element, "th") == 0;
-        if is_of_headers || is_across || self.is_named_otherwise(&parts) {
+        if is_of_headers || is_across || self.is_advert_or_heading(&parts) {
             return Likeness::Other;
         }
         let share = |part: usize, all: usize| part as f64 / all.max(1) as f64;
@@ -124,7 +124,7 @@ impl Model {
     }
 
     /// Whether classes mark the parts as an advertisement or a heading, although no known row has such classes.
-    fn is_named_otherwise(&self, parts: &BTreeSet<String>) -> bool {
+    fn is_advert_or_heading(&self, parts: &BTreeSet<String>) -> bool {
         let is_head = |part: &&String| part.starts_with("self.") && has_word(part, &OF_HEADS);
         let is_advert = |part: &&String| has_word(part, &OF_ADVERTISEMENTS);
         let is_so = |parts: &BTreeSet<String>| {
@@ -139,7 +139,7 @@ impl Model {
 
     /// How many of an element's parts the known rows also have, as a share. The parts that all of them have count
     /// again.
-    pub(super) fn share(&self, element: NodeRef<'_>) -> f64 {
+    pub(super) fn shared_parts_score(&self, element: NodeRef<'_>) -> f64 {
         let parts = parts(element);
         let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
         parts.intersection(&self.all).count() as f64 / parts.len().max(1) as f64 + core
@@ -178,7 +178,7 @@ fn has_word(part: &str, known: &[&str]) -> bool {
 }
 
 /// The tag and the classes of an element.
-fn name(element: NodeRef<'_>) -> Option<String> {
+fn tag_and_classes(element: NodeRef<'_>) -> Option<String> {
     let mut name = element.tag()?.to_owned();
     for token in kind_tokens(element) {
         name.push('.');
@@ -204,7 +204,9 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
         if parts.len() >= MOST_PARTS || depth >= DEPTH {
             return;
         }
-        let Some(name) = name(child) else { continue };
+        let Some(name) = tag_and_classes(child) else {
+            continue;
+        };
         let path = format!("{path}/{name}");
         add_parts(child, &path, depth + 1, parts);
         parts.insert(path);
@@ -212,14 +214,14 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
 }
 
 /// The path from a row to an element within it, by names. For the row itself, it is only the tag.
-fn path(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
+fn path_in_row(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
     if row == element {
         return row.tag().map(str::to_owned);
     }
     let mut names = Vec::new();
     let mut node = element;
     while node != row {
-        names.push(name(node)?);
+        names.push(tag_and_classes(node)?);
         node = node.parent()?;
     }
     names.reverse();

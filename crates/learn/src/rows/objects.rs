@@ -32,7 +32,7 @@ pub(super) struct Objects {
 pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Objects> {
     let mut selects: BTreeSet<String> = BTreeSet::new();
     for sheet in sheets.iter().filter(|sheet| !sheet.list.rows.is_empty()) {
-        selects.extend(selects_of(sheet.list.page));
+        selects.extend(candidate_selects(sheet.list.page));
     }
     let mut best: Option<((usize, usize), Objects)> = None;
     for select in selects.iter().take(MOST) {
@@ -54,7 +54,7 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Objects> {
 }
 
 /// The chains, as JSON, that select objects of a page.
-fn selects_of(page: &Page) -> BTreeSet<String> {
+fn candidate_selects(page: &Page) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut of_json = |text: &str, is_linked: bool| {
         let Ok(value) = serde_json::from_str::<Value>(text.trim()) else {

@@ -5,7 +5,7 @@ use webfill_document::{NodeRef, XPath};
 use webfill_urls::Url;
 
 use super::prepared_page::PreparedPage;
-use crate::anchors::literal;
+use crate::anchors::xpath_literal;
 
 /// XPaths of links that sites mark as leading to the next page, in the order in which they are tried.
 const BY_NAME: [&str; 4] = [
@@ -108,6 +108,6 @@ fn find_by_text(sheet: &PreparedPage<'_>) -> Option<String> {
     };
     let mut links = links.filter(is_next);
     let link = links.next()?;
-    let text = literal(&crate::fold::collapse_white_space(link.text()))?;
+    let text = xpath_literal(&crate::fold::collapse_white_space(link.text()))?;
     Some(format!("//a[normalize-space(.)={text}]/@href"))
 }

@@ -8,10 +8,10 @@ use webfill_document::NodeRef;
 use webfill_mapping::columns_of_row;
 
 use super::likeness::kind_tokens;
-use super::standing::kind;
+use super::standing::tag_and_classes;
 use super::target::{header_texts, siblings_after};
-use crate::anchors::{is_valid_step_name, literal};
-use crate::fold::folded;
+use crate::anchors::{is_valid_step_name, xpath_literal};
+use crate::fold::fold_text;
 use crate::places::Root;
 use crate::survival::Anchor;
 
@@ -39,11 +39,11 @@ pub(super) fn roots_of_row<'d>(
     if shape.width > 1 {
         add_later_elements(row, shape, heads, &mut roots);
     }
-    add_cells(row, &mut roots);
+    add_cell_roots(row, &mut roots);
     roots
 }
 
-fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
+fn add_cell_roots<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
     let columns = columns_of_row(row);
     let table = row.parent().and_then(|parent| match parent.tag() {
         Some("table") => Some(parent),
@@ -81,7 +81,7 @@ fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
             Some(name) => {
                 let header = written
                     .iter()
-                    .find(|text| folded(text) == *name)
+                    .find(|text| fold_text(text) == *name)
                     .unwrap_or(name);
                 (json!({"header": header}), Anchor::Label, 0.0)
             }
@@ -138,7 +138,7 @@ fn add_later_elements<'d>(
 fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
     let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let others = || all.iter().filter(|other| **other != node);
-    if others().any(|other| kind(*other) == kind(node)) {
+    if others().any(|other| tag_and_classes(*other) == tag_and_classes(node)) {
         return None;
     }
     if others().all(|other| other.tag() != Some(tag)) {
@@ -146,7 +146,7 @@ fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String
     }
     let token = kind_tokens(node)
         .find(|token| others().all(|other| !kind_tokens(*other).any(|one| one == *token)))?;
-    let literal = literal(&format!(" {token} "))?;
+    let literal = xpath_literal(&format!(" {token} "))?;
     let class = format!("contains(concat(' ', normalize-space(@class), ' '), {literal})");
     Some((Anchor::ClassToken, class))
 }

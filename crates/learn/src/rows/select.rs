@@ -8,7 +8,7 @@ use super::likeness::kind_tokens;
 use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements};
 use super::target::{Target, header_texts, number_of_tag};
-use crate::anchors::{is_valid_step_name, literal, own_anchors};
+use crate::anchors::{is_valid_step_name, own_anchors, xpath_literal};
 use crate::generated::looks_generated;
 use crate::labels::Leaks;
 use crate::steps::{absolute_paths, relative_paths};
@@ -126,7 +126,7 @@ fn add_row_selectors(
     for attribute in head.attributes().take(24) {
         let (name, value) = (attribute.name(), attribute.value());
         let is_type = matches!(name, "itemtype" | "role" | "typeof");
-        if is_type && let Some(value) = literal(value).filter(|_| !leaks.holds(value)) {
+        if is_type && let Some(value) = xpath_literal(value).filter(|_| !leaks.occur_in(value)) {
             add(Anchor::Itemprop, format!("//{tag}[@{name}={value}]"), 0.0);
         } else if (name.starts_with("data-") || name == "itemscope") && is_valid_step_name(name) {
             add(Anchor::Data, format!("//{tag}[@{name}]"), 0.1);
@@ -177,13 +177,16 @@ fn table_selectors(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64
     let mut found = Vec::new();
     let caption = node.children().find(|child| child.tag() == Some("caption"));
     let caption = caption.map(|caption| crate::fold::collapse_white_space(caption.text()));
-    let is_name = |text: &String| !text.is_empty() && text.len() <= 60 && !leaks.holds(text);
-    if let Some(text) = caption.filter(is_name).and_then(|text| literal(&text)) {
+    let is_name = |text: &String| !text.is_empty() && text.len() <= 60 && !leaks.occur_in(text);
+    if let Some(text) = caption
+        .filter(is_name)
+        .and_then(|text| xpath_literal(&text))
+    {
         let table = format!("//table[caption[normalize-space(.)={text}]]");
         found.push((Anchor::Label, table, 0.05));
     }
     for text in header_texts(node).into_iter().filter(is_name).take(8) {
-        if let Some(text) = literal(&text) {
+        if let Some(text) = xpath_literal(&text) {
             let table = format!("//table[.//th[normalize-space(.)={text}]]");
             found.push((Anchor::Label, table, 0.05));
         }
@@ -202,8 +205,8 @@ fn heading_selector(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String,
         .rev()
         .find(|(_, one)| matches!(one.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6")))?;
     let text = crate::fold::collapse_white_space(heading.text());
-    let is_name = !text.is_empty() && text.len() <= 60 && !leaks.holds(&text);
-    let text = literal(&text).filter(|_| is_name)?;
+    let is_name = !text.is_empty() && text.len() <= 60 && !leaks.occur_in(&text);
+    let text = xpath_literal(&text).filter(|_| is_name)?;
     let number = before[at..]
         .iter()
         .filter(|one| one.tag() == Some(tag))
@@ -339,14 +342,14 @@ fn has_token(element: NodeRef<'_>, token: &str) -> bool {
 }
 
 fn condition_on_class_token(token: &str) -> Option<String> {
-    let literal = literal(&format!(" {token} "))?;
+    let literal = xpath_literal(&format!(" {token} "))?;
     Some(format!(
         "contains(concat(' ', normalize-space(@class), ' '), {literal})"
     ))
 }
 
 /// The children of an element by tag, and its descendants by tag and class, and by tag alone (with an empty class).
-fn names_within<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
+fn descendant_names<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
     let mut found = BTreeSet::new();
     for child in element.descendants().take(400) {
         let Some(tag) = child.tag().filter(|tag| is_valid_step_name(tag)) else {
@@ -453,7 +456,7 @@ type Add<'a> = &'a mut dyn FnMut(String, f64, Box<dyn Fn(NodeRef<'_>) -> bool>);
 
 fn add_child_conditions(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
     let own = |element: &NodeRef<'_>| -> BTreeSet<(String, Option<String>)> {
-        let children = names_within(*element).into_iter();
+        let children = descendant_names(*element).into_iter();
         children
             .map(|(tag, token)| (tag.to_owned(), token.map(str::to_owned)))
             .collect()
@@ -516,7 +519,7 @@ fn add_attribute_conditions(rows: &[NodeRef<'_>], add: Add<'_>) {
     if let (1, Some(start)) = (starts.len(), starts.first().copied())
         && start.len() > 1
         && !looks_generated(start)
-        && let Some(written) = literal(start)
+        && let Some(written) = xpath_literal(start)
     {
         let start = start.to_owned();
         let meets = move |element: NodeRef<'_>| {

@@ -8,7 +8,7 @@ use webfill_urls::Url;
 
 use super::prepared_page::PreparedPage;
 use crate::field::learn_field;
-use crate::fold::{KnownValue, Spelling, folded};
+use crate::fold::{KnownValue, Spelling, fold_text};
 use crate::known;
 use crate::learning::prepare_group;
 use crate::report;
@@ -29,7 +29,7 @@ fn shared_values(sheets: &[PreparedPage<'_>], field: &str) -> Option<Vec<(usize,
             .rows
             .iter()
             .filter_map(|row| row.known.get(field)?.first());
-        let values: BTreeSet<String> = known.clone().map(|value| folded(value)).collect();
+        let values: BTreeSet<String> = known.clone().map(|value| fold_text(value)).collect();
         match values.len() {
             0 => {}
             1 => found.extend(known.take(1).map(|value| (number, value.clone()))),
@@ -151,7 +151,7 @@ fn learn_from_page(
         .collect();
     let all: Vec<usize> = (0..pages.len()).collect();
     let group = prepare_group(&pages, documents, &all);
-    let (labels, pointed) = known::labels(&group.pages, field);
+    let (labels, pointed) = known::labels_and_pointed_places(&group.pages, field);
     let found = learn_field(&group, labels, &pointed, Some(false), limits);
     let report = report::field_report(field, &found, &group);
     report.processors.is_some().then_some(SharedField {

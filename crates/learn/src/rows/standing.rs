@@ -251,16 +251,16 @@ fn multi_element_layout<'d>(
             counts[number] = count;
         }
     }
-    let kind = most_common(heads.iter().map(|(_, head)| kind(*head)))?;
+    let kind = most_common(heads.iter().map(|(_, head)| tag_and_classes(*head)))?;
     // The first element of a row may contain no value of the record, so it is searched for among the elements before.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
         let mut own = std::iter::once(*head).chain(before);
-        if let Some(first) = own.find(|one| self::kind(*one) == kind) {
+        if let Some(first) = own.find(|one| self::tag_and_classes(*one) == kind) {
             *head = first;
         }
     }
-    heads.retain(|(_, head)| self::kind(*head) == kind);
+    heads.retain(|(_, head)| self::tag_and_classes(*head) == kind);
     finish_layout(containers, standings, heads, &counts, true)
 }
 
@@ -275,7 +275,7 @@ fn elements_before(node: NodeRef<'_>) -> Vec<NodeRef<'_>> {
 }
 
 /// The tag and the class of an element.
-pub(super) fn kind(node: NodeRef<'_>) -> String {
+pub(super) fn tag_and_classes(node: NodeRef<'_>) -> String {
     let mut kind = node.tag().unwrap_or_default().to_owned();
     for token in super::likeness::kind_tokens(node) {
         kind.push('.');

@@ -6,8 +6,8 @@ use webfill_document::NodeRef;
 
 use super::likeness::{Likeness, is_empty};
 use super::prepared_page::PreparedPage;
-use super::standing::{Layout, RecordElements, WIDEST, kind, model, tag_path};
-use crate::fold::folded;
+use super::standing::{Layout, RecordElements, WIDEST, model, tag_and_classes, tag_path};
+use crate::fold::fold_text;
 
 /// The elements of the pages by whether they are rows. An element is named by the number of its page and its position
 /// there.
@@ -73,7 +73,10 @@ impl<'d> Target<'d> {
                     () if !rows_name_fields && contains_field_names(sheets, child) => {
                         Likeness::Other
                     }
-                    () if layout.is_wide && later_model.share(child) > model.share(child) => {
+                    () if layout.is_wide
+                        && later_model.shared_parts_score(child)
+                            > model.shared_parts_score(child) =>
+                    {
                         Likeness::Other
                     }
                     () => model.likeness(child),
@@ -99,8 +102,14 @@ impl<'d> Target<'d> {
 
     /// If the later elements of a row look like the first one, first elements are found by counting.
     fn regroup_by_count(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
-        let kinds: HashSet<String> = layout.heads.iter().map(|(_, head)| kind(*head)).collect();
-        let is_alike = tails.iter().any(|(_, tail)| kinds.contains(&kind(*tail)));
+        let kinds: HashSet<String> = layout
+            .heads
+            .iter()
+            .map(|(_, head)| tag_and_classes(*head))
+            .collect();
+        let is_alike = tails
+            .iter()
+            .any(|(_, tail)| kinds.contains(&tag_and_classes(*tail)));
         let width = 1 + self.tails;
         let first = layout
             .heads
@@ -110,7 +119,7 @@ impl<'d> Target<'d> {
             .heads
             .iter()
             .all(|(_, head)| number_of_tag(*head) % width == first % width);
-        if !is_alike || width < 2 || !is_regular || self.has_structure() {
+        if !is_alike || width < 2 || !is_regular || self.heads_differ_from_tails() {
             return;
         }
         self.stride = Some((width, first % width));
@@ -127,7 +136,7 @@ impl<'d> Target<'d> {
     }
 
     /// Whether first elements and later ones have different parts.
-    fn has_structure(&self) -> bool {
+    fn heads_differ_from_tails(&self) -> bool {
         let children = |element: &NodeRef<'d>| -> Vec<Option<&str>> {
             element
                 .children()
@@ -151,14 +160,14 @@ fn contains_field_names(sheets: &[PreparedPage<'_>], element: NodeRef<'_>) -> bo
     let names: HashSet<String> = rows
         .take(20)
         .flat_map(|row| row.known.keys())
-        .map(|name| folded(name))
+        .map(|name| fold_text(name))
         .collect();
     let texts = element
         .descendants()
         .filter(|node| node.is_text())
         .take(100);
     let named: HashSet<String> = texts
-        .map(|text| folded(text.text()))
+        .map(|text| fold_text(text.text()))
         .filter(|text| names.contains(text))
         .collect();
     named.len() > 1
@@ -254,7 +263,11 @@ fn containers<'d>(sheets: &[PreparedPage<'d>], layout: &Layout<'d>) -> Vec<(usiz
             let is_known = containers
                 .iter()
                 .any(|(of, known)| of == sheet && *known == node);
-            if is_known || !kinds.iter().any(|(_, kind, _)| *kind == self::kind(node)) {
+            if is_known
+                || !kinds
+                    .iter()
+                    .any(|(_, kind, _)| *kind == self::tag_and_classes(node))
+            {
                 continue;
             }
             let kind = kind_of(node);
@@ -277,8 +290,8 @@ fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
     let heads = table.into_iter().flat_map(|table| header_texts(table));
     (
         tag_path(container),
-        kind(container),
-        heads.map(|text| folded(&text)).collect(),
+        tag_and_classes(container),
+        heads.map(|text| fold_text(&text)).collect(),
     )
 }
 

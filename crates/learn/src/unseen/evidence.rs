@@ -81,7 +81,7 @@ impl Evidence {
             same_property,
         ];
         let named = named.into_iter().fold(0.0, f64::max);
-        let several = slot.per_page() - 1.0;
+        let several = slot.mean_values_per_page() - 1.0;
         Evidence([
             1.0,
             same_label,
@@ -96,7 +96,7 @@ impl Evidence {
             most_profile(&|other| profile.length_similarity(other)),
             most_profile(&|other| profile.word_overlap(other)),
             most_profile(&|other| profile.range_overlap(other)),
-            slot.pages() as f64 / pages.max(1) as f64,
+            slot.count_pages_with_values() as f64 / pages.max(1) as f64,
             if field.is_list {
                 0.0
             } else {
@@ -124,7 +124,7 @@ impl Evidence {
     }
 
     /// Whether both a name and the values speak for it. One of them alone is not enough to fill from.
-    pub(super) fn is_twofold(&self) -> bool {
+    pub(super) fn has_name_and_values(&self) -> bool {
         let named = self.0[1..6].iter().chain(&self.0[15..16]);
         named.fold(0.0, |most: f64, one| most.max(*one)) >= 0.5 && self.0[8].max(self.0[7]) >= 0.5
     }

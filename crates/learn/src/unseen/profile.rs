@@ -34,11 +34,11 @@ impl Profile {
             count += 1.0;
             profile.longest = profile.longest.max(text.chars().count());
             *profile.shapes.entry(shape(text)).or_default() += 1.0;
-            *profile.kinds.entry(kind(text).to_owned()).or_default() += 1.0;
-            *profile.lengths.entry(length(text)).or_default() += 1.0;
+            *profile.kinds.entry(text_kind(text).to_owned()).or_default() += 1.0;
+            *profile.lengths.entry(length_step(text)).or_default() += 1.0;
             profile.words.extend(words(text));
             profile.forms.insert(form.to_owned());
-            numbers.extend(number(text));
+            numbers.extend(parse_number(text));
         }
         for shares in [
             &mut profile.shapes,
@@ -80,7 +80,7 @@ impl Profile {
 
     /// Whether a value is of a kind that these values have, and not much longer.
     pub(super) fn fits(&self, text: &str) -> bool {
-        let share = self.kinds.get(kind(text)).copied().unwrap_or_default();
+        let share = self.kinds.get(text_kind(text)).copied().unwrap_or_default();
         share >= LEAST_SHARE && text.chars().count() <= self.longest * 3 / 2
     }
 
@@ -150,7 +150,7 @@ fn shape(text: &str) -> String {
     shape
 }
 
-fn kind(text: &str) -> &'static str {
+fn text_kind(text: &str) -> &'static str {
     let count = |is: &dyn Fn(char) -> bool| text.chars().filter(|c| is(*c)).count();
     let digits = count(&|c| c.is_ascii_digit());
     let letters = count(&char::is_alphabetic);
@@ -179,7 +179,7 @@ fn is_day(text: &str) -> bool {
 }
 
 /// The length of a text as a step. Steps grow with the length.
-fn length(text: &str) -> String {
+fn length_step(text: &str) -> String {
     let count = text.chars().count();
     (f64::from(u32::try_from(count).unwrap_or(u32::MAX)).log2() * 1.5)
         .round()
@@ -192,7 +192,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.filter(is_word).map(str::to_lowercase)
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     let plain: String = text
         .chars()
         .filter(|c| c.is_ascii_digit() || *c == '.')

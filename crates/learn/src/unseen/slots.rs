@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use webfill_document::{Document, NodeRef};
 
-use crate::fold::{collapse_white_space, folded};
+use crate::fold::{collapse_white_space, fold_text};
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
 use crate::learning::{parse_page, parse_pages};
@@ -66,15 +66,15 @@ pub(super) struct Site {
 }
 
 impl Slot {
-    pub(super) fn pages(&self) -> usize {
+    pub(super) fn count_pages_with_values(&self) -> usize {
         let with_values = self.values.iter().filter(|values| !values.is_empty());
         with_values.count()
     }
 
     /// The mean number of values on pages that have any.
-    pub(super) fn per_page(&self) -> f64 {
+    pub(super) fn mean_values_per_page(&self) -> f64 {
         let all: usize = self.values.iter().map(Vec::len).sum();
-        all as f64 / self.pages().max(1) as f64
+        all as f64 / self.count_pages_with_values().max(1) as f64
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
@@ -100,7 +100,9 @@ impl Slot {
             };
             same += usize::from(forms(one) == forms(other));
         }
-        let least = self.pages().min(other.pages());
+        let least = self
+            .count_pages_with_values()
+            .min(other.count_pages_with_values());
         both * 10 >= least * 9 && same * 10 >= both * 9 && both > 0
     }
 }
@@ -123,7 +125,7 @@ impl Site {
         let mut slots: BTreeMap<String, Slot> = BTreeMap::new();
         let mut titles = Vec::new();
         for (number, page) in places.iter().enumerate() {
-            titles.push(folded(page.document.title().unwrap_or_default()));
+            titles.push(fold_text(page.document.title().unwrap_or_default()));
             for place in &page.all {
                 if place.text.chars().count() > LONGEST {
                     continue;
@@ -153,32 +155,35 @@ impl Site {
         }
         let mut slots: Vec<Slot> = slots.into_values().collect();
         let least = (owned.len() / 5).max(2.min(owned.len()));
-        slots.retain(|slot| slot.pages() >= least && slot.per_page() <= MOST_ON_PAGE as f64);
+        slots.retain(|slot| {
+            slot.count_pages_with_values() >= least
+                && slot.mean_values_per_page() <= MOST_ON_PAGE as f64
+        });
         slots.retain(|slot| {
             // A text that is the same on all pages describes none of them.
             let first = slot.values().next().map(|value| &value.text);
             owned.len() < 3 || slot.values().any(|value| Some(&value.text) != first)
         });
-        slots.sort_by_key(|slot| std::cmp::Reverse(slot.pages()));
+        slots.sort_by_key(|slot| std::cmp::Reverse(slot.count_pages_with_values()));
         slots.truncate(MOST_SLOTS);
         for slot in &mut slots {
             slot.strip_common_words();
             for value in slot.values.iter_mut().flatten() {
-                value.form = form(&value.text);
+                value.form = comparison_form(&value.text);
             }
             let all = slot.values.iter().flatten();
             slot.profile =
                 Profile::from_values(all.map(|one| (one.text.as_str(), one.form.as_str())));
             let in_title = slot.values.iter().zip(&titles).filter(|(values, title)| {
                 let is_in = |value: &Value| {
-                    let text = folded(&value.text);
+                    let text = fold_text(&value.text);
                     text.chars().count() > 2 && title.contains(&text)
                 };
                 values.iter().any(is_in)
             });
-            slot.in_title = in_title.count() as f64 / slot.pages().max(1) as f64;
+            slot.in_title = in_title.count() as f64 / slot.count_pages_with_values().max(1) as f64;
         }
-        slots.retain(|slot| slot.pages() >= least);
+        slots.retain(|slot| slot.count_pages_with_values() >= least);
         Site {
             pages: owned.len(),
             slots,
@@ -187,10 +192,10 @@ impl Site {
 }
 
 /// The form that all spellings of a text have in common. Only texts with digits have spellings that fold differently.
-pub(super) fn form(text: &str) -> String {
+pub(super) fn comparison_form(text: &str) -> String {
     match text.bytes().any(|byte| byte.is_ascii_digit()) {
         true => common_form(text),
-        false => folded(text),
+        false => fold_text(text),
     }
 }
 
@@ -207,7 +212,7 @@ impl Slot {
         let begin = common_affix(&texts, false);
         let end = common_affix(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
-        self.names.extend(words(&folded(&end)));
+        self.names.extend(words(&fold_text(&end)));
         // A heading or a named member has no other label: unless there is a colon, the beginning belongs to the value.
         let is_named = self.is_heading || self.property.is_some();
         if !is_word(&begin) || (is_named && !begin.trim_end().ends_with(':')) {
@@ -262,7 +267,7 @@ fn common_affix(sorted: &[&str], at_end: bool) -> String {
 }
 
 fn bare_label(text: &str) -> String {
-    let text = folded(text);
+    let text = fold_text(text);
     text.trim_end_matches(|c: char| c == ':' || c.is_whitespace())
         .trim_start_matches(|c: char| !c.is_alphanumeric())
         .to_owned()
@@ -318,7 +323,7 @@ fn identify_slot(
         PlaceKind::Element(element) => is_inline_only(*element)
             .then(|| identify_text(*element, text, labels, prefixes, "e"))?,
         PlaceKind::Attribute(owner, name) => identify_attribute(*owner, name, text),
-        PlaceKind::JsonLd(kind, path) => Some(identify_linked(kind, path)),
+        PlaceKind::JsonLd(kind, path) => Some(identify_linked_data(kind, path)),
         PlaceKind::Json(_) | PlaceKind::ParsedJson(..) | PlaceKind::ScriptKey(..) => None,
     }
 }
@@ -363,7 +368,7 @@ fn identify_text(
         return None;
     }
     let mut found = FoundValue {
-        names: names_of(element),
+        names: name_words(element),
         property: element.attribute("itemprop").map(str::to_owned),
         is_heading: nearest_ancestors(element, 2).any(|element| element.tag() == Some("h1")),
         ..FoundValue::default()
@@ -379,12 +384,12 @@ fn identify_text(
     }
     match label_of(node, labels) {
         Some(label) => {
-            found.key = format!("l|{kind}|{label}|{}", ancestry(element, 2, false));
+            found.key = format!("l|{kind}|{label}|{}", ancestor_path(element, 2, false));
             let value = text.trim_start_matches([':', ' ']);
             found.text = (value.len() < text.len()).then(|| value.to_owned());
             found.label = Some(label);
         }
-        None => found.key = format!("p|{kind}|{}", ancestry(element, 6, true)),
+        None => found.key = format!("p|{kind}|{}", ancestor_path(element, 6, true)),
     }
     Some(found)
 }
@@ -395,20 +400,20 @@ fn identify_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<Foun
         .find_map(|name| owner.attribute(name));
     match (name, property) {
         ("content", Some(property)) => Some(FoundValue {
-            key: format!("m|{property}|{}", ancestry(owner.parent()?, 2, false)),
+            key: format!("m|{property}|{}", ancestor_path(owner.parent()?, 2, false)),
             names: words(property),
             property: Some(property.rsplit(':').next().unwrap_or(property).to_owned()),
             ..FoundValue::default()
         }),
         ("datetime", _) => Some(FoundValue {
-            key: format!("d|{}", ancestry(owner, 5, true)),
-            names: names_of(owner),
+            key: format!("d|{}", ancestor_path(owner, 5, true)),
+            names: name_words(owner),
             property: owner.attribute("itemprop").map(str::to_owned),
             ..FoundValue::default()
         }),
         ("href", _) if text.starts_with("http") => Some(FoundValue {
-            key: format!("h|{}", ancestry(owner, 5, true)),
-            names: names_of(owner)
+            key: format!("h|{}", ancestor_path(owner, 5, true)),
+            names: name_words(owner)
                 .into_iter()
                 .chain(words(owner.text()))
                 .take(12)
@@ -420,7 +425,7 @@ fn identify_attribute(owner: NodeRef<'_>, name: &str, text: &str) -> Option<Foun
     }
 }
 
-fn identify_linked(kind: &str, path: &str) -> FoundValue {
+fn identify_linked_data(kind: &str, path: &str) -> FoundValue {
     let plain: String = {
         let mut inside = false;
         path.chars()
@@ -451,7 +456,7 @@ fn nearest_ancestors(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = 
 }
 
 /// Words in the names of an element and of the two elements around it, if these contain little else.
-fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
+fn name_words(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let text = element.text().len();
     for (far, one) in nearest_ancestors(element, 3).enumerate() {
@@ -468,7 +473,7 @@ fn names_of(element: NodeRef<'_>) -> BTreeSet<String> {
 }
 
 /// The tags and classes of an element and its ancestors, optionally with their numbers among siblings.
-fn ancestry(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
+fn ancestor_path(element: NodeRef<'_>, most: usize, numbered: bool) -> String {
     let mut path = String::new();
     for (far, one) in nearest_ancestors(element, most).enumerate() {
         let Some(tag) = one.tag() else { break };

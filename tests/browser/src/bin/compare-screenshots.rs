@@ -69,7 +69,7 @@ fn main() {
         println!("{:6.2} % {name}", share * 100.0);
     }
     let list = folder.join("compared.html");
-    fs::write(&list, page(&compared)).expect("our own file");
+    fs::write(&list, comparison_html(&compared)).expect("our own file");
     println!("side by side: {}", list.display());
 }
 
@@ -96,7 +96,7 @@ fn differing_share(browser: &Browser, one: &Path, other: &Path) -> f64 {
     }
 }
 
-fn page(compared: &[(f64, &String)]) -> String {
+fn comparison_html(compared: &[(f64, &String)]) -> String {
     let mut html = String::from(
         "<!doctype html><meta charset=utf-8><title>Screenshots</title>\
          <style>body{font:15px system-ui}div{display:grid;grid-template-columns:1fr 1fr;gap:1rem}img{width:100%;border:1px solid #999}</style>",

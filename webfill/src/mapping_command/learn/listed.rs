@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, records_on};
+use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, find_records_on_page};
 use webfill_service::Fault;
 use webfill_urls::Url;
 
@@ -30,7 +30,7 @@ impl ListedRecords {
             if linked.len() >= SEVERAL {
                 return linked.into_values().map(row).collect();
             }
-            let found = records_on(&page_to_learn(page), &known);
+            let found = find_records_on_page(&page_to_learn(page), &known);
             match found.len() >= SEVERAL {
                 true => found.into_iter().map(|at| known[at].clone()).collect(),
                 false => Vec::new(),

@@ -149,7 +149,7 @@ pub(super) fn display_of(name: &str) -> Display {
 }
 
 /// An attribute for an element of this name. No attribute holds free text or an address.
-pub(super) fn attribute(tag: &str, name: &str, value: &str) -> Option<String> {
+pub(super) fn sanitize_attribute(tag: &str, name: &str, value: &str) -> Option<String> {
     let is_wanted = match name {
         "colspan" | "rowspan" => matches!(tag, "td" | "th"),
         "span" => matches!(tag, "col" | "colgroup"),

@@ -2,7 +2,7 @@ use webfill_document::{Document, Limits};
 
 use super::*;
 
-fn copied(page: &str) -> Copy {
+fn copy_html(page: &str) -> Copy {
     copy(
         &Document::parse_html(page, &Limits::default()),
         Bounds::default(),
@@ -24,7 +24,7 @@ fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
 /// Must hold for every page, however hostile: parsed the way a browser does, the copy has only elements and
 /// attributes of the tables, and no address.
 fn assert_harmless(page: &str) -> Copy {
-    let copy = copied(page);
+    let copy = copy_html(page);
     let (tags, attributes) = tags_and_attributes(&copy.html);
     let allowed = |tag: &str| match display_of(tag) {
         Display::As(same) | Display::Void(same) => same == tag,

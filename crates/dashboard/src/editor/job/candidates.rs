@@ -9,9 +9,9 @@ use webfill_learn::{
 };
 use webfill_mapping::{PageKind, Source};
 
-use super::nodes::{element_by_number, innermost, xpath_to};
+use super::nodes::{element_by_number, innermost_element, xpath_to};
 use super::page::Page;
-use super::reading::{build_engine, elements_of, extract, shorten};
+use super::reading::{build_engine, element_numbers_by_field, extract, shorten};
 use super::{MOST_PAGES, PointedField, ROWS};
 
 /// The most candidates tried for a field: fewer than commands try, because someone is waiting.
@@ -30,14 +30,14 @@ pub(super) fn find_candidates(
     for page in &mut to_learn {
         page.known.retain(|name, _| name == field);
     }
-    let notes = pass_statements(field, said, pages, &mut to_learn);
+    let notes = add_statements(field, said, pages, &mut to_learn);
     let learned = learn_mappings("draft", &[field.to_owned()], &to_learn)?;
-    let Some((mapping, report)) = report_for_pointed(&learned, field, said, pages) else {
+    let Some((mapping, report)) = report_for_pointed_pages(&learned, field, said, pages) else {
         let mut why = "no chain found that reads this value".to_owned();
         why.extend(notes.iter().map(|note| format!("; {note}")));
         return Ok(json!({"candidates": [], "why": why, "notes": notes}));
     };
-    let read = values_of(report, pages)?;
+    let read = candidate_values(report, pages)?;
     let pages_of_kind: Vec<usize> = (0..pages.len())
         .filter(|&page| {
             mapping
@@ -71,14 +71,14 @@ pub(super) fn find_candidates(
 }
 
 /// A mapping of all fields that have known values, or that were pointed at.
-pub(super) fn learn_all(
+pub(super) fn learn_all_fields(
     name: &str,
     said: &BTreeMap<String, Vec<PointedField>>,
     pages: &[Page],
 ) -> Result<Value, String> {
     let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn_page).collect();
     for (field, said) in said.iter().filter(|(field, _)| !field.starts_with(ROWS)) {
-        pass_statements(field, said, pages, &mut to_learn);
+        add_statements(field, said, pages, &mut to_learn);
     }
     for page in &mut to_learn {
         page.known.retain(|name, _| is_field_name(name));
@@ -115,7 +115,7 @@ fn learn_mappings(
 }
 
 /// Passes the elements pointed at to the learner. Unusable ones are described in words.
-pub(super) fn pass_statements(
+pub(super) fn add_statements(
     field: &str,
     said: &[PointedField],
     pages: &[Page],
@@ -134,7 +134,7 @@ pub(super) fn pass_statements(
         let mut paths = |numbers: &[usize]| {
             let mut paths = Vec::new();
             for &number in numbers.iter().take(MOST_POINTED) {
-                match path_of(&document, number) {
+                match element_xpath(&document, number) {
                     Ok(path) => paths.push(path),
                     Err(note) => notes.push(note),
                 }
@@ -152,11 +152,11 @@ pub(super) fn pass_statements(
     notes
 }
 
-pub(super) fn path_of(document: &Document, number: usize) -> Result<String, String> {
+pub(super) fn element_xpath(document: &Document, number: usize) -> Result<String, String> {
     let Some(node) = element_by_number(document, number) else {
         return Err(format!("no element {number} on the page"));
     };
-    let node = innermost(node);
+    let node = innermost_element(node);
     let tag = node.tag().unwrap_or_default();
     let length = node.text().trim().chars().count();
     if length > 1_000 {
@@ -168,7 +168,7 @@ pub(super) fn path_of(document: &Document, number: usize) -> Result<String, Stri
 }
 
 /// The result for the pages that were pointed at, or else for the most pages.
-fn report_for_pointed<'l>(
+fn report_for_pointed_pages<'l>(
     learned: &'l [LearnedMapping],
     field: &str,
     said: &[PointedField],
@@ -188,12 +188,12 @@ fn report_for_pointed<'l>(
 }
 
 /// The values of each candidate on each page, with the elements they come from.
-fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, String> {
+fn candidate_values(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, String> {
     let fields = report.candidates.iter().enumerate();
     let fields: Vec<Value> = fields
         .map(|(number, candidate)| {
             json!({
-                "name": name_of(number),
+                "name": candidate_name(number),
                 "multiple": report.multiple,
                 "processors": candidate.processors,
             })
@@ -214,9 +214,12 @@ fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, St
         let fields = extract(&engine, index, page).map(|extraction| extraction.fields);
         let fields = fields.unwrap_or_default();
         let trace = engine.trace(Some(index), page.input());
-        let elements = trace.map_or_else(|| Map::new().into(), |trace| elements_of(&trace, page));
+        let elements = trace.map_or_else(
+            || Map::new().into(),
+            |trace| element_numbers_by_field(&trace, page),
+        );
         for (number, values) in all.iter_mut().enumerate() {
-            let name = name_of(number);
+            let name = candidate_name(number);
             let mut value = fields.get(&name).cloned().unwrap_or_default();
             shorten(&mut value);
             values.push(json!({"value": value, "elements": elements[&name]}));
@@ -225,7 +228,7 @@ fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, St
     Ok(all)
 }
 
-fn name_of(candidate: usize) -> String {
+fn candidate_name(candidate: usize) -> String {
     format!("candidate_{candidate}")
 }
 

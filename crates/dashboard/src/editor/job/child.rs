@@ -108,10 +108,10 @@ fn do_work(work: Work, pages: &[Page]) -> Result<Value, String> {
             sources,
             mapping,
             is_whole,
-        } => reading::read(sources, &mapping, is_whole, pages),
+        } => reading::read_pages(sources, &mapping, is_whole, pages),
         Work::Trace { sources, mapping } => reading::trace(sources, &mapping, only()?),
         Work::Candidates { field, said } => candidates::find_candidates(&field, &said, pages),
-        Work::Learn { name, said } => candidates::learn_all(&name, &said, pages),
+        Work::Learn { name, said } => candidates::learn_all_fields(&name, &said, pages),
         Work::Rows {
             name,
             dataset,

@@ -9,7 +9,7 @@ pub(super) fn element_by_number(document: &Document, number: usize) -> Option<No
 }
 
 /// The innermost element with all of the text: a click on a heading means the element in it.
-pub(super) fn innermost(mut node: NodeRef<'_>) -> NodeRef<'_> {
+pub(super) fn innermost_element(mut node: NodeRef<'_>) -> NodeRef<'_> {
     loop {
         let is_blank = |child: &NodeRef<'_>| !child.is_element() && child.text().trim().is_empty();
         let mut children = node
@@ -38,7 +38,7 @@ pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
 }
 
 /// The number of the element at a path, or of the element that has the text or attribute there.
-pub(super) fn element_at(document: &Document, path: &str) -> Option<usize> {
+pub(super) fn element_number_at(document: &Document, path: &str) -> Option<usize> {
     let found = document.evaluate(&XPath::compile(path).ok()?).ok()?;
     let node = match found.first()? {
         XValue::Node(node) => *node,
@@ -69,7 +69,7 @@ mod tests {
         {
             let path = xpath_to(node);
             assert_eq!(
-                element_at(&document, &path),
+                element_number_at(&document, &path),
                 Some(node.position()),
                 "{path}"
             );
@@ -82,7 +82,7 @@ mod tests {
     fn the_innermost_element_with_all_of_the_text_is_meant() {
         let page = "<h1> <span><!-- x --><b>Ada</b></span> </h1><h2>Ada <b>L</b></h2>";
         let document = Document::parse_html(page, &Limits::default());
-        let of = |tag: &str| innermost(document.elements_by_tag(tag).next().unwrap()).tag();
+        let of = |tag: &str| innermost_element(document.elements_by_tag(tag).next().unwrap()).tag();
         assert_eq!(of("h1"), Some("b"));
         assert_eq!(of("h2"), Some("h2"));
     }

@@ -86,13 +86,17 @@ impl Jobs {
             .await
             .map_err(|error| machine_error(error.into()))?
             .map_err(machine_error)?;
-        self.carry_out(order, bodies).await
+        self.run_in_child(order, bodies).await
     }
 
     /// Carries out an order on bodies in memory.
-    pub async fn run_on(&self, order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, JobError> {
+    pub async fn run_with_bodies(
+        &self,
+        order: Order,
+        bodies: Vec<Vec<u8>>,
+    ) -> Result<Value, JobError> {
         let _permit = self.acquire_permit().await?;
-        self.carry_out(order, bodies).await
+        self.run_in_child(order, bodies).await
     }
 
     async fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, JobError> {
@@ -102,12 +106,20 @@ impl Jobs {
         }
     }
 
-    async fn carry_out(&self, mut order: Order, bodies: Vec<Vec<u8>>) -> Result<Value, JobError> {
+    async fn run_in_child(
+        &self,
+        mut order: Order,
+        bodies: Vec<Vec<u8>>,
+    ) -> Result<Value, JobError> {
         for (page, body) in order.pages.iter_mut().zip(&bodies) {
             page.bytes = body.len() as u64;
         }
-        let mut child = self.start().map_err(machine_error)?;
-        let ended = timeout(self.deadline, converse(&mut child, &order, bodies)).await;
+        let mut child = self.spawn_child().map_err(machine_error)?;
+        let ended = timeout(
+            self.deadline,
+            communicate_with_child(&mut child, &order, bodies),
+        )
+        .await;
         let Ok(ended) = ended else {
             // A child that cannot be killed is already ending.
             let _ = child.kill().await;
@@ -120,7 +132,7 @@ impl Jobs {
             .map_err(|error| machine_error(error.into()))?
     }
 
-    fn start(&self) -> io::Result<Child> {
+    fn spawn_child(&self) -> io::Result<Child> {
         let mut command = (self.program)();
         command
             .stdin(Stdio::piped())
@@ -142,7 +154,7 @@ struct ChildOutput {
     words: String,
 }
 
-async fn converse(
+async fn communicate_with_child(
     child: &mut Child,
     order: &Order,
     bodies: Vec<Vec<u8>>,

@@ -9,7 +9,7 @@ use webfill_mapping::{
 };
 
 use super::MEMORY_BYTES;
-use super::nodes::element_at;
+use super::nodes::element_number_at;
 use super::page::Page;
 
 /// The time for one page.
@@ -22,7 +22,7 @@ const SHOWN_LINKS: usize = 200;
 const SHOWN_ROWS: usize = 200;
 
 /// Fields, rows and links of each page, by one mapping of a set.
-pub(super) fn read(
+pub(super) fn read_pages(
     sources: Vec<Source>,
     mapping: &str,
     is_whole: bool,
@@ -31,19 +31,19 @@ pub(super) fn read(
     let (engine, index) = build_engine(sources, mapping)?;
     let read: Vec<Value> = pages
         .iter()
-        .map(|page| read_one(&engine, index, is_whole, page))
+        .map(|page| read_page(&engine, index, is_whole, page))
         .collect();
     Ok(json!({"pages": read}))
 }
 
-fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -> Value {
+fn read_page(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -> Value {
     let set = engine.set();
     let found = set.find(page.url.as_str());
     let used = found.map(|index| set.name(index));
     match extract(engine, index, page) {
         Err(why) => json!({"url": page.url.as_str(), "used": used, "error": why}),
         Ok(extraction) => {
-            let rows = rows_of(&extraction, is_whole);
+            let rows = rows_json(&extraction, is_whole);
             let mut fields = extraction.fields;
             if !is_whole {
                 fields.iter_mut().for_each(|(_, value)| shorten(value));
@@ -69,7 +69,7 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
 }
 
 /// The rows of each rule, in the form of golden cases. For people the list is cut, with its count.
-pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
+pub(super) fn rows_json(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
         let mut answer = listing.to_json();
         if !is_whole {
@@ -115,7 +115,7 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
         None => engine.trace(Some(index), page.input()),
     };
     let trace = trace.ok_or_else(|| format!("unknown mapping {mapping}"))?;
-    let elements = elements_of(&trace, page);
+    let elements = element_numbers_by_field(&trace, page);
     let mut answer = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
     answer["elements"] = elements;
     Ok(answer)
@@ -123,7 +123,7 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
 
 /// For each field, the numbers of the elements that its value comes from: those found by the last step that finds
 /// elements.
-pub(super) fn elements_of(trace: &Trace, page: &Page) -> Value {
+pub(super) fn element_numbers_by_field(trace: &Trace, page: &Page) -> Value {
     let mut all = Map::new();
     if matches!(page.kind, PageKind::Json | PageKind::Text) {
         return all.into();
@@ -135,7 +135,7 @@ pub(super) fn elements_of(trace: &Trace, page: &Page) -> Value {
             .map(|step| &step.reading.nodes)
             .find(|nodes| !nodes.is_empty());
         let nodes = nodes.into_iter().flatten();
-        let elements = nodes.filter_map(|node| element_at(&document, &node.path));
+        let elements = nodes.filter_map(|node| element_number_at(&document, &node.path));
         all.insert(field.name.clone(), elements.collect::<Vec<usize>>().into());
     }
     all.into()

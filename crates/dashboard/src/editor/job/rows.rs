@@ -8,10 +8,10 @@ use webfill_learn::{
 };
 use webfill_mapping::Source;
 
-use super::candidates::pass_statements;
+use super::candidates::add_statements;
 use super::nodes::{element_by_number, xpath_to};
 use super::page::Page;
-use super::reading::{build_engine, extract, rows_of};
+use super::reading::{build_engine, extract, rows_json};
 use super::{MOST_PAGES, PointedField, ROWS};
 
 /// The most elements used of those pointed at as rows on one page.
@@ -34,7 +34,7 @@ pub(super) fn find_rows(
             .strip_prefix(ROWS)
             .and_then(|rest| rest.strip_prefix('.'))
         {
-            notes.extend(pass_statements(field, said, pages, &mut to_learn));
+            notes.extend(add_statements(field, said, pages, &mut to_learn));
         }
     }
     let pointed = said.get(ROWS).map(Vec::as_slice).unwrap_or_default();
@@ -131,7 +131,7 @@ fn read_rows(mapping: &Value, name: &str, pages: &[Page]) -> Result<Value, Strin
     let read = pages
         .iter()
         .map(|page| match extract(&engine, index, page) {
-            Ok(extraction) => rows_of(&extraction, false),
+            Ok(extraction) => rows_json(&extraction, false),
             Err(_) => json!([]),
         });
     Ok(read.collect())

@@ -20,7 +20,7 @@ fn new(file: &str) -> Edited {
     }
 }
 
-fn files(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.collect();
@@ -41,7 +41,7 @@ fn a_faulty_mapping_changes_nothing_and_the_fault_names_its_path() {
         "fields[0].processors[0].parameters.expression"
     );
     assert_eq!(faults[0].file, None);
-    assert!(files(dir.path()).is_empty());
+    assert!(file_names(dir.path()).is_empty());
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn former_versions_are_kept_and_their_number_is_bounded() {
         let former = fs::read_to_string(saved.unwrap().former.unwrap()).unwrap();
         assert!(former.contains(&format!("//p{}\"", number - 1)), "{former}");
     }
-    let names = files(dir.path());
+    let names = file_names(dir.path());
     assert_eq!(names.len(), FORMER_VERSIONS + 1, "{names:?}");
     assert!(!names.contains(&"people.json.3".to_owned()));
     assert!(names.contains(&"people.json.13".to_owned()));
@@ -125,7 +125,7 @@ fn of_two_who_save_at_once_one_is_refused() {
         let savers = ["//a", "//b", "//c"].map(save);
         let saved = savers.map(|saver| saver.join().unwrap());
         assert_eq!(saved.iter().filter(|saved| **saved).count(), 1);
-        assert_eq!(files(dir.path()), ["people.json", "people.json.1"]);
+        assert_eq!(file_names(dir.path()), ["people.json", "people.json.1"]);
     }
 }
 
@@ -190,7 +190,7 @@ fn names_that_lead_elsewhere_are_refused() {
             .unwrap_err();
         assert!(matches!(refused, NotSaved::Name(_)), "{name}: {refused}");
     }
-    assert!(files(dir.path()).is_empty());
+    assert!(file_names(dir.path()).is_empty());
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Books {
     }
 
     /// All rows of a list, page by page.
-    fn all(&self, filter: &Filter, order: Order) -> Vec<Row> {
+    fn all_rows(&self, filter: &Filter, order: Order) -> Vec<Row> {
         let grid = self.grid(order.column);
         let (mut all, mut after) = (Vec::new(), None);
         for _ in 0..10_000 {
@@ -112,22 +112,22 @@ impl Books {
     }
 }
 
-fn in_state(state: State) -> Filter {
+fn state_filter(state: State) -> Filter {
     Filter {
         state: Some(state),
         ..Filter::default()
     }
 }
 
-fn places(rows: &[Row]) -> Vec<i64> {
+fn row_numbers(rows: &[Row]) -> Vec<i64> {
     rows.iter().map(|row| row.n).collect()
 }
 
 #[test]
 fn rows_come_once_each_in_the_order_of_the_table() {
     let books = Books::new(1_234);
-    let all = books.all(&Filter::default(), Order::default());
-    assert_eq!(places(&all), (1..=1_234).collect::<Vec<_>>());
+    let all = books.all_rows(&Filter::default(), Order::default());
+    assert_eq!(row_numbers(&all), (1..=1_234).collect::<Vec<_>>());
     assert_eq!(all[0].cells[2].as_deref(), Some("Found 0"));
     assert_eq!(all[4].number, 6, "lines are counted with the header");
     let grid = books.grid(None);
@@ -153,29 +153,29 @@ fn a_filter_takes_all_its_rows_and_no_others() {
         for column in [None, Some(2)] {
             let filter = Filter {
                 column,
-                ..in_state(state)
+                ..state_filter(state)
             };
-            let listed = places(&books.all(&filter, Order::default()));
+            let listed = row_numbers(&books.all_rows(&filter, Order::default()));
             assert_eq!(listed, expected(&is_its), "{name}");
             assert!(of_title.contains(&(state, listed.len() as u64)));
         }
         let filter = Filter {
             site: Some(String::from("s3.example")),
-            ..in_state(state)
+            ..state_filter(state)
         };
-        let listed = places(&books.all(&filter, Order::default()));
+        let listed = row_numbers(&books.all_rows(&filter, Order::default()));
         assert_eq!(listed, expected(&|book| is_its(book) && book % 7 == 3));
         let other = Filter {
             column: Some(3),
-            ..in_state(state)
+            ..state_filter(state)
         };
-        assert!(books.all(&other, Order::default()).is_empty());
+        assert!(books.all_rows(&other, Order::default()).is_empty());
     }
     let nowhere = Filter {
         site: Some(String::from("nowhere.example")),
         ..Filter::default()
     };
-    assert!(books.all(&nowhere, Order::default()).is_empty());
+    assert!(books.all_rows(&nowhere, Order::default()).is_empty());
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn rows_are_sorted_by_values_and_those_without_one_come_last() {
             column: Some(column),
             is_descending,
         };
-        let rows = books.all(&Filter::default(), order(3));
+        let rows = books.all_rows(&Filter::default(), order(3));
         let years: Vec<i64> = rows
             .iter()
             .map(|row| row.cells[3].as_ref().unwrap().parse().unwrap())
@@ -198,7 +198,7 @@ fn rows_are_sorted_by_values_and_those_without_one_come_last() {
         }
         assert_eq!(years, sorted, "numbers, not texts");
         assert_eq!(years.len(), 999);
-        let rows = books.all(&Filter::default(), order(2));
+        let rows = books.all_rows(&Filter::default(), order(2));
         let titles: Vec<Option<&str>> = rows.iter().map(|row| row.cells[2].as_deref()).collect();
         let values = titles.iter().flatten().count();
         assert!(titles[..values].iter().all(Option::is_some), "{titles:?}");
@@ -209,12 +209,12 @@ fn rows_are_sorted_by_values_and_those_without_one_come_last() {
         }
         let titles: Vec<&str> = titles.into_iter().flatten().collect();
         assert_eq!(titles, sorted);
-        let mut all = places(&rows);
+        let mut all = row_numbers(&rows);
         all.sort_unstable();
         assert_eq!(all, (1..=999).collect::<Vec<_>>());
     }
-    let filled = books.all(
-        &in_state(State::Filled),
+    let filled = books.all_rows(
+        &state_filter(State::Filled),
         Order {
             column: Some(3),
             is_descending: true,
@@ -252,7 +252,7 @@ fn files_have_the_filtered_rows_whole_and_no_formulas_for_spreadsheets() {
     let csv = String::from_utf8(books.download(&Filter::default(), Format::Csv)).unwrap();
     assert_eq!(csv.lines().count(), 32);
     assert!(csv.contains(&format!("\"'=HYPERLINK(\"\"x\"\"), {long}\"")));
-    let json = books.download(&in_state(State::Filled), Format::Json);
+    let json = books.download(&state_filter(State::Filled), Format::Json);
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["b0", "b12", "b24"]);
@@ -273,7 +273,7 @@ fn files_have_the_filtered_rows_whole_and_no_formulas_for_spreadsheets() {
         last.cells[2].text().unwrap(),
         format!("=HYPERLINK(\"x\"), {long}")
     );
-    let nothing = in_state(State::Refused);
+    let nothing = state_filter(State::Refused);
     assert_eq!(books.download(&nothing, Format::Json), b"[]\n");
 }
 
@@ -354,17 +354,17 @@ fn a_million_rows_are_listed_within_a_fifth_of_a_second() {
     drop(grid);
     let filters = [
         ("all", Filter::default()),
-        ("filled", in_state(State::Filled)),
+        ("filled", state_filter(State::Filled)),
         (
             "robots at a site",
             Filter {
                 site: Some(String::from("s3.example")),
                 column: Some(2),
-                ..in_state(State::Robots)
+                ..state_filter(State::Robots)
             },
         ),
-        ("nothing", in_state(State::Refused)),
-        ("scanned in vain", in_state(State::Given)),
+        ("nothing", state_filter(State::Refused)),
+        ("scanned in vain", state_filter(State::Given)),
     ];
     let mut slowest = std::time::Duration::ZERO;
     for (name, filter) in filters {

@@ -295,29 +295,29 @@ mod tests {
 
     use super::*;
 
-    fn shown(alert: &Alert) -> String {
+    fn alert_text(alert: &Alert) -> String {
         format!("{}: {}", alert.subject, alert.why)
     }
 
-    fn texts(status: Value) -> Vec<String> {
+    fn alert_texts(status: Value) -> Vec<String> {
         let snapshot = Snapshot {
             status,
             ..Snapshot::default()
         };
-        from_snapshot(&snapshot).iter().map(shown).collect()
+        from_snapshot(&snapshot).iter().map(alert_text).collect()
     }
 
     #[test]
     fn all_is_clear_without_reports() {
         let working = json!({"supervisors": [{"id": "one", "state": "working"}], "store": {"up": true}, "total_pending": 5});
-        assert!(texts(working).is_empty());
-        assert!(texts(Value::Null).is_empty());
-        assert!(texts(json!({"supervisors": [], "total_pending": 0})).is_empty());
+        assert!(alert_texts(working).is_empty());
+        assert!(alert_texts(Value::Null).is_empty());
+        assert!(alert_texts(json!({"supervisors": [], "total_pending": 0})).is_empty());
     }
 
     #[test]
     fn whatever_asks_for_somebody_is_said_the_worst_first() {
-        let reported = texts(json!({
+        let reported = alert_texts(json!({
             "draining": true,
             "paused": "the disk is full",
             "store": {"up": false, "fault": "gone"},
@@ -355,7 +355,7 @@ mod tests {
             ..Snapshot::default()
         };
         let alerts = from_snapshot(&snapshot);
-        let reported: Vec<String> = alerts.iter().map(shown).collect();
+        let reported: Vec<String> = alerts.iter().map(alert_text).collect();
         assert_eq!(
             reported,
             [

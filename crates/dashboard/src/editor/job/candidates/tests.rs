@@ -31,7 +31,7 @@ fn pages() -> Vec<Page> {
 }
 
 /// The number of the first element with this tag and text.
-fn number_of(page: &Page, tag: &str, text: &str) -> usize {
+fn element_number(page: &Page, tag: &str, text: &str) -> usize {
     let document = page.document();
     let mut found = document.elements_by_tag(tag);
     found.find(|node| node.text() == text).unwrap().position()
@@ -41,7 +41,7 @@ fn number_of(page: &Page, tag: &str, text: &str) -> usize {
 fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages() {
     let pages = pages();
     let said = PointedField {
-        right: vec![number_of(&pages[0], "h1", "Ada")],
+        right: vec![element_number(&pages[0], "h1", "Ada")],
         ..PointedField::default()
     };
     let reported = find_candidates("name", &[said], &pages).unwrap();
@@ -52,7 +52,7 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
         .map(|page| all[0]["values"][page]["value"].as_str().unwrap())
         .collect();
     assert_eq!(values, NAMES);
-    let span = number_of(&pages[3], "span", "Dora");
+    let span = element_number(&pages[3], "span", "Dora");
     assert_eq!(all[0]["values"][3]["elements"], json!([span]));
     assert_eq!(reported["pages"], json!([0, 1, 2, 3]));
     assert!(
@@ -64,15 +64,15 @@ fn one_click_yields_candidates_of_several_kinds_with_their_values_on_all_pages()
 #[test]
 fn a_red_click_removes_chains_that_read_the_element() {
     let pages = pages();
-    let town = number_of(&pages[0], "dd", "town 0");
+    let town = element_number(&pages[0], "dd", "town 0");
     let right = PointedField {
         right: vec![town],
         ..PointedField::default()
     };
     let wrong = PointedField {
         page: 1,
-        right: vec![number_of(&pages[1], "dd", "31")],
-        wrong: vec![number_of(&pages[1], "dd", "town 1")],
+        right: vec![element_number(&pages[1], "dd", "31")],
+        wrong: vec![element_number(&pages[1], "dd", "town 1")],
         ..PointedField::default()
     };
     // The second page contradicts the first, unless the learner knows that its town is not meant.
@@ -89,7 +89,7 @@ fn a_section_is_not_a_value_and_the_user_learns_that() {
     let mut pages = pages();
     pages[0].text = format!("<body><div><p>{}</p><p>b</p></div>", "long ".repeat(500));
     let said = PointedField {
-        right: vec![number_of(
+        right: vec![element_number(
             &pages[0],
             "div",
             &format!("{}b", "long ".repeat(500)),
@@ -114,7 +114,7 @@ fn known_values_of_records_make_a_whole_mapping() {
         known.insert("town".into(), vec![format!("town {number}")]);
         known.insert("Not a name".into(), vec!["x".into()]);
     }
-    let learned = learn_all("people", &BTreeMap::new(), &pages).unwrap();
+    let learned = learn_all_fields("people", &BTreeMap::new(), &pages).unwrap();
     let fields = learned["mapping"]["fields"].as_array().unwrap();
     let names: Vec<&str> = fields
         .iter()
