@@ -4,8 +4,8 @@
 //! a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number
 //! of rows and returns that number. Counts are stored, or stop at a limit.
 //!
-//! The indexes are created by [`Browse::prepare`], so that a store that nobody browses does not pay for them. Without
-//! them, the same reads check all rows in order, a bounded number at a time.
+//! The indexes are created by [`Browse::create_missing_indexes`], so that a store that nobody browses does not pay for
+//! them. Without them, the same reads check all rows in order, a bounded number at a time.
 //!
 //! Nothing is stored but the indexes. Reads have a connection of their own, so writers do not wait for them.
 

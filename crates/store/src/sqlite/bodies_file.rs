@@ -61,7 +61,7 @@ ON CONFLICT (_id) DO UPDATE SET content_hash = excluded.content_hash,
 WHERE (excluded.epoch, excluded.task, excluded.attempts, excluded.at)
     >= (bodies.epoch, bodies.task, bodies.attempts, bodies.at)";
 
-/// The columns that [`read`] reads.
+/// The columns that [`read_row`] reads.
 const COLUMNS: &str =
     "SELECT _id, content_hash, is_rendered, at, epoch, task, attempts, bytes, body
     FROM bodies";

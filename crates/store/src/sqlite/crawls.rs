@@ -38,7 +38,7 @@ pub(super) fn put(conn: &Connection, crawl: &Crawl) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The columns that [`read`] reads.
+/// The columns that [`crawl_from`] reads.
 pub(super) const COLUMNS: &str =
     "SELECT app_id, crawl_id, state, started_at, updated_at, finished_at,
     request, counts FROM crawls";
