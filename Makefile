@@ -59,6 +59,7 @@ test: ## Build everything and run all tests
 	@tests/released.sh || { [ -z "$${REQUIRE_RELEASED:-}" ] && echo "without the released program: tests that need it say so" >&2; }
 	cargo build --workspace --all-targets --locked
 	"$${CARGO_TARGET_DIR:-target}/debug/with-mongod" cargo nextest run --workspace --locked
+	cargo test --workspace --locked --doc --quiet # the examples in documentation, which nextest does not run
 
 # A difference is for people to judge: it is shown, and no failure.
 screenshots: ## Compare the dashboard's screenshots of the last tests with those before: which differ, and by how much
