@@ -27,20 +27,21 @@ SHELF = {
 }
 
 
-def crawl(site, path, **others):
+def crawl(site, path, books=4, store="books.db", flags=(), **others):
     (path / "mappings").mkdir(exist_ok=True)
     (path / "mappings" / "shelf.json").write_text(json.dumps(SHELF))
-    seeds = [{"id": f"b{book}", "urls": [made_site.url(book)], "fields": {"title": None, "pages": None}} for book in range(4)]
+    wanted = {"title": None, "pages": None}
+    seeds = [{"id": f"b{book}", "urls": [made_site.url(book)], "fields": wanted} for book in range(books)]
     (path / "books.jsonl").write_text("".join(json.dumps(seed) + "\n" for seed in seeds))
     return webfill.crawl(
         seeds="books.jsonl",
         mappings="mappings",
-        store="books.db",
+        store=store,
         crawl="once",
         delay=0,
         workers=1,
         allow_private_networks=True,
-        flags=[f"--resolve={site.resolve}"],
+        flags=[f"--resolve={site.resolve}", *flags],
         progress=False,
         **others,
     )
@@ -59,6 +60,9 @@ def test_a_crawl_and_its_store(site, tmp_path):
     pages = webfill.Store("books.db").pages(crawl="once")
     assert {page["outcome"] for page in pages.to_dicts()} == {"ok"}
     assert pyarrow.RecordBatchReader.from_stream(pages).read_all().num_rows == 4
+    with_sources = done.store.records(sources=True)
+    assert {row["source.title"] for row in with_sources.to_arrow().to_pylist()} == set(site.asked)
+    assert {row["sources"]["title"]["url"] for row in with_sources.to_dicts()} == set(site.asked)
     records = done.store.records()
     assert duckdb.sql("SELECT count(*), max(title) FROM records WHERE pages > 101").fetchall()[0][0] == 3
     # The file of an export is removed with the object.

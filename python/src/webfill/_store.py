@@ -32,11 +32,10 @@ class Export(Table):
         self._command = ["export", what, *arguments]
         self._environment = {"WEBFILL_STORE": uri}
         self._working_folder = working_folder
-        self._export("--format=parquet", f"--output={self.path}")
+        self._export([*self._command, "--format=parquet", f"--output={self.path}"])
 
-    def _export(self, *arguments: str) -> Ended:
-        ended = run([*self._command, *arguments], environment=self._environment, folder=self._working_folder)
-        return ended.expect(0)
+    def _export(self, command: list[str]) -> Ended:
+        return run(command, environment=self._environment, folder=self._working_folder).expect(0)
 
     def to_dicts(self) -> list[Row]:
         """Read the store again.
@@ -51,7 +50,9 @@ class Export(Table):
         WebfillError
             If the store cannot be read.
         """
-        return self._export("--format=jsonl").json_lines()
+        # JSON lines always have the sources, and their option is refused.
+        command = [argument for argument in self._command if argument != "--sources"]
+        return self._export([*command, "--format=jsonl"]).json_lines()
 
 
 class Store:
