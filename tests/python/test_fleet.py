@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import made_site
 import pytest
@@ -157,6 +158,26 @@ def test_the_same_by_asyncio(fleet, site):
             await application.feed(requests("async", [2]))
 
     asyncio.run(main())
+
+
+def test_what_is_cancelled_ends_and_leaves_no_process():
+    def children():
+        return Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+
+    async def main():
+        application = webfill.AsyncFleet("tcp://127.0.0.1:9")
+        for waiting in (application.info("books"), application.follow("books").__anext__()):
+            task = asyncio.ensure_future(waiting)
+            while children() == before:
+                await asyncio.sleep(0.01)
+            assert not task.done()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert children() == before
+
+    before = children()
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_keys_encrypt_and_decide_who_may_ask(tmp_path):

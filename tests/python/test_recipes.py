@@ -1,5 +1,6 @@
 """The recipes of docs/how-to/python.md, as they are written there."""
 
+import asyncio
 import json
 import os
 import re
@@ -29,6 +30,42 @@ def test_evidence_is_queried_in_place(site):
     webfill.fill("books.parquet", **site.options())
     counts = dict(duckdb.sql(recipe("books.evidence.parquet")).fetchall())
     assert counts["title"] == sum(made_site.is_gap(book, 0) for book in range(2 * made_site.BOOKS)), counts
+
+
+def test_cancelling_a_task_of_asyncio_drains_the_run_in_its_thread(site, monkeypatch):
+    fill, errors = webfill.fill, []
+
+    def fill_here(table, **given):
+        try:
+            return fill(table, **{**site.options(delay=0.05), **given, "contact": None})
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    monkeypatch.setattr(webfill, "fill", fill_here)
+    names = {"webfill": webfill}
+    exec(recipe("async def complete(table)"), names)
+
+    async def main():
+        site.answers = 5
+        task = asyncio.ensure_future(names["complete"](made_site.rows()))
+        while len(site.asked) <= 5:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        # The thread still runs, and its table is locked.
+        assert not errors
+        with pytest.raises(webfill.WebfillError, match="is in use by another call"):
+            await names["complete"](made_site.rows())
+        errors.clear()
+        site.answers = 10**9
+
+    asyncio.run(main())
+    assert [type(error) for error in errors] == [asyncio.CancelledError]
+    assert len(site.asked) < 2 * made_site.BOOKS
+    assert asyncio.run(names["complete"](made_site.rows())).complete
+    assert len(site.asked) == len(set(site.asked)) == 2 * made_site.BOOKS
 
 
 def test_a_table_is_refreshed_every_night(site, monkeypatch):
