@@ -68,7 +68,7 @@ def assert_resumed(site, killed_at):
 
 
 # The numbers of pages that are fetched before the end: thirty moments from the start to the last page.
-MOMENTS = 15
+MOMENTS = 30
 INTERRUPTED = [47 * moment // MOMENTS + 1 for moment in range(MOMENTS)]
 KILLED = [48 * moment // MOMENTS for moment in range(MOMENTS)]
 
