@@ -21,7 +21,7 @@ build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
 
-# A wheel holds the program as released, in at most 25 MiB.
+# A wheel holds the program as released, in at most 25 MB.
 wheel: ## Build the Python wheel with the program: target/wheels
 	@tests/python/install.sh # first: what is missing shows before the build
 	@$(MAKE) --no-print-directory build

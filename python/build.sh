@@ -2,7 +2,7 @@
 # Builds the Python wheel from a compiled program. The wheel contains the shared libraries that the program needs, and
 # works with all versions of Python from 3.9 on.
 #
-#   python/build.sh BINARY FOLDER [MOST_MIB]     fails if the wheel is larger than MOST_MIB
+#   python/build.sh BINARY FOLDER [MOST_MB]     fails if the wheel is larger than MOST_MB, in millions of bytes
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -39,8 +39,8 @@ WEBFILL_BINARY=$work/webfill WEBFILL_LICENSES=$work/licenses \
 PATH=$tools:$PATH "$tools/auditwheel" repair --wheel-dir "$work/repaired" "$work"/plain/*.whl >"$work/log" 2>&1 ||
     { cat "$work/log" >&2 && fail "the libraries could not be bundled"; }
 wheel=$(basename "$work"/repaired/*.whl)
-mib=$(($(stat --format %s "$work/repaired/$wheel") / 1048576))
-[ "$mib" -lt "${3:-1000}" ] || fail "$wheel has $mib MiB, and $3 are allowed"
+bytes=$(stat --format %s "$work/repaired/$wheel")
+[ "$bytes" -le "${3:-1000}000000" ] || fail "$wheel has $bytes bytes, and $3 MB are allowed"
 rm -f "$out"/webfill-*.whl
 mv "$work/repaired/$wheel" "$out"
-echo "$out/$wheel: $mib MiB"
+echo "$out/$wheel: $bytes bytes"

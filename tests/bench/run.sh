@@ -5,8 +5,9 @@
 #     tests/bench/run.sh tools        fetches them and ends
 #     tests/bench/run.sh [instructions | extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
 #
-# Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
-# work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
+# Ends with status 1 if a limit is missed. WEBFILL=FILE measures this program, and builds none. BENCH_SIZE=small takes
+# the debug build and a tenth of the work, and lets limits be missed by a factor: to see that nothing is broken, not for
+# figures.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -77,9 +78,9 @@ scripts() {
 python_package() {
     tests/python/install.sh --tests >/dev/null
     # A debug build is larger than a wheel may be.
-    most_mib=1000
-    [ "$programs" = target/debug ] || most_mib=25
-    python/build.sh "${WEBFILL:-$programs/webfill}" "$cache/python-bench" "$most_mib"
+    most_mb=1000
+    [ "$programs" = target/debug ] || most_mb=25
+    python/build.sh "${WEBFILL:-$programs/webfill}" "$cache/python-bench" "$most_mb"
     rm -rf "$cache/python-bench/installed"
     "$cache/python-tools/system/bin/pip" install -q --no-index --target "$cache/python-bench/installed" "$cache"/python-bench/*.whl
     PYTHONPATH=$cache/python-bench/installed "$cache/python-tools/system/bin/python" -B tests/bench/python.py
@@ -96,8 +97,8 @@ if [ "$wanted" = tools ]; then exit 0; fi
 case ${BENCH_SIZE:-full} in
     full)
         programs=target/measure
-        cargo build --release --locked -q -p webfill
-        cargo build --profile measure --locked -q -p webfill-bench
+        [ -n "${WEBFILL:-}" ] || cargo build --release --locked -q -p webfill
+        [ "$wanted" = python ] || cargo build --profile measure --locked -q -p webfill-bench
         export WEBFILL="${WEBFILL:-$PWD/target/release/webfill}"
         ;;
     # With the features and targets of `make test`, so that its build is used.
