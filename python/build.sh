@@ -26,7 +26,10 @@ strip --strip-debug "$work/webfill"
 # The bundled libraries are Debian's, under these licences.
 mkdir "$work/licenses"
 for library in $(ldd "$work/webfill" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
-    package=$(dpkg-query --search "$(realpath "$library")" 2>/dev/null | head -1 | cut -d : -f 1) || continue
+    # Some packages list their files below /lib, others below /usr/lib, which is the same folder.
+    file=$(realpath "$library")
+    package=$(dpkg-query --search "$file" "${file#/usr}" 2>/dev/null | head -1 | cut -d : -f 1) || true
+    [ -n "$package" ] || continue
     [ ! -e "/usr/share/doc/$package/copyright" ] || cp "/usr/share/doc/$package/copyright" "$work/licenses/$package.txt"
 done
 
