@@ -84,22 +84,34 @@ def test_texts_with_separators_of_lines():
 
 
 def test_what_a_crawl_cannot_do(site, tmp_path):
+    with pytest.raises(webfill.UsageError, match='invalid URL "--help"'):
+        webfill.crawl(["http://a.example/", "--help"])
+    # An argument alone is no list of letters.
+    with pytest.raises(webfill.UsageError, match="unexpected argument '--nope'"):
+        webfill.crawl("http://a.example/", flags="--nope")
     with pytest.raises(webfill.WebfillError) as caught:
         webfill.crawl("http://none.example/", delay=0, allow_private_networks=True, progress=False, mappings=tmp_path,
                       flags=["--resolve=*:80:127.0.0.1:1", "--patience=1s"])
     assert caught.value.exit_code in (1, 2) and caught.value.message
     with pytest.raises(webfill.WebfillError, match="no such file"):
         webfill.Store("none.db").pages()
+    with pytest.raises(webfill.UsageError, match="is no store URI"):
+        webfill.Store("redis://localhost/1").pages()
 
 
 def test_mappings_are_checked_tested_and_learned(site, tmp_path):
     crawl(site, tmp_path, keep_bodies=True)
     good = tmp_path / "mappings" / "shelf.json"
     assert mapping.check(good) == []
+    with pytest.raises(webfill.UsageError, match="none.json: cannot be read") as caught:
+        mapping.test("none.json", "page.html")
+    assert caught.value.path is None
     page = tmp_path / "1000.html"
     page.write_text(made_site.page(0))
     tested = mapping.test(good, page, url=made_site.url(0))
     assert tested.pages[0]["fields"] == {key: made_site.truth(0)[key] for key in ("title", "pages")}, tested
+    [titles] = mapping.test(good, page, url=made_site.url(0), fields="title").pages
+    assert titles["fields"] == {"title": made_site.truth(0)["title"]}
     bad = json.loads(good.read_text())
     bad["fields"][0]["processors"][0]["parameters"]["expression"] = "//h1["
     good.write_text(json.dumps(bad))

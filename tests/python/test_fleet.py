@@ -206,5 +206,7 @@ def test_keys_encrypt_and_decide_who_may_ask(tmp_path):
 
 
 def test_a_dispatcher_that_is_not_there():
+    with pytest.raises(TypeError, match="a request is a dict, not 'h'"):
+        webfill.Fleet("tcp://127.0.0.1:9").feed("http://a.example/")
     with pytest.raises(webfill.WebfillError, match="has not answered"):
         webfill.Fleet("tcp://127.0.0.1:9").info("books")

@@ -139,6 +139,13 @@ def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
         webfill.fill([{"url": object()}])
     with pytest.raises(TypeError, match="something else than dicts"):
         webfill.fill([3])
+    with pytest.raises(TypeError, match="a bytes is no table"):
+        webfill.fill(b"books.csv")
+    with pytest.raises(TypeError, match="the name of a table is a text, not 3"):
+        webfill.fill([{"url": "http://a.example/"}], name=3)
+    for folder in (".", tmp_path):
+        with pytest.raises(webfill.UsageError, match="cannot read .*(folder|directory)"):
+            webfill.fill(folder)
 
 
 def test_pandas_keeps_what_fills_a_categorical_column_and_integers_beside_gaps(site):

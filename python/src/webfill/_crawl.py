@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from ._command import run
-from ._errors import error_of, flag
+from ._errors import UsageError, error_of, flag
 from ._progress import Progress
 from ._store import Store
 from ._uri import uri_of
@@ -130,9 +130,13 @@ def crawl(
         After Ctrl-C, once fetches in flight have finished.
     """
     uri = uri_of(store)
+    urls = [urls] if isinstance(urls, str) else urls
+    for url in urls:
+        if url.startswith("-"):
+            raise UsageError(f'invalid URL "{url}": it does not start with http:// or https://', exit_code=2)
     arguments = [
         "crawl",
-        *([urls] if isinstance(urls, str) else urls),
+        *urls,
         "--summary=json",
         *flag("seeds", seeds),
         *flag("dataset", dataset),
@@ -154,7 +158,7 @@ def crawl(
         *flag("changes", changes),
         *flag("config", config),
         *flag("progress", "none" if progress is False else "json"),
-        *flags,
+        *([flags] if isinstance(flags, str) else flags),
     ]
     # Passed by the environment, because an address may hold a password.
     ended = run(arguments, progress=progress, environment={"WEBFILL_STORE": uri})

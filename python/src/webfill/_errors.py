@@ -12,6 +12,9 @@ _PREFIX = "webfill: "
 # A path such as `$.priority: ...` in a request, or `fields.price[1]: ...` in a file.
 _PATH = re.compile(r"(?:^|: )(\$(?:\.[\w-]+|\[\d+\])*|[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])+): ")
 
+# What looks like a path, but is the name of a file.
+_FILE = re.compile(r"\.(?:csv|db|html|json|jsonl|parquet|toml)$")
+
 
 class WebfillError(Exception):
     """A command that failed.
@@ -107,9 +110,13 @@ def path_in(sentence: str) -> Optional[str]:
     'fields.price[1]'
     >>> path_in("cannot read books.csv: No such file or directory") is None
     True
+    >>> path_in("shop.json: cannot be read") is None
+    True
     """
-    found = _PATH.search(sentence)
-    return found.group(1) if found else None
+    for found in _PATH.finditer(sentence):
+        if not _FILE.search(found.group(1)):
+            return found.group(1)
+    return None
 
 
 def error_of(exit_code: int, stderr: str, stdout: str = "") -> WebfillError:

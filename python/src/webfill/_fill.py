@@ -192,7 +192,7 @@ class _Given:
         if isinstance(table, (str, os.PathLike)):
             self._use(Path(table))
             return
-        if isinstance(table, Sequence):
+        if isinstance(table, Sequence) and not isinstance(table, bytes):
             rows = list(table)
             if not all(isinstance(row, Mapping) for row in rows):
                 raise TypeError("a list of something else than dicts is no table")
@@ -217,6 +217,8 @@ class _Given:
         self._use(stored.path)
 
     def _use(self, path: Path) -> None:
+        if not path.name:
+            raise UsageError(f"cannot read {path}: it is a folder", exit_code=2)
         # Results are read from where they are, also if the working folder is another one by then.
         self.operand = operand(path)
         self.path = path.absolute()
@@ -258,6 +260,8 @@ class _Stored:
         write: Callable[[Path], object],
         names: Callable[[Path], Sequence[str]],
     ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"the name of a table is a text, not {name!r}")
         if name is not None and (not name or name.startswith(".") or "/" in name or "\0" in name):
             raise ValueError(f"the name {name!r} is no name of a file")
         new = Path(folder) / f".new-{os.getpid()}-{threading.get_ident()}{suffix}"

@@ -67,6 +67,8 @@ class _Commands:
 def _write_requests(requests: Requests, file: IO[str]) -> None:
     some = [requests] if isinstance(requests, Mapping) else requests
     for request in some:
+        if not isinstance(request, Mapping):
+            raise TypeError(f"a request is a dict, not {request!r}")
         file.write(json.dumps(dict(request), ensure_ascii=False) + "\n")
     file.flush()
 

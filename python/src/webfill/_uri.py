@@ -20,7 +20,9 @@ def uri_of(store: Union[str, os.PathLike[str]]) -> str:
 
     >>> uri_of("shop.db"), uri_of("mongodb://localhost/shop")
     ('sqlite:shop.db', 'mongodb://localhost/shop')
+    >>> uri_of("redis://localhost/1")  # the program refuses it
+    'redis://localhost/1'
     """
     text = os.fspath(store)
-    is_uri = text.startswith(("sqlite:", "mongodb:", "mongodb+srv:"))
+    is_uri = text.startswith("sqlite:") or "://" in text
     return text if is_uri else f"sqlite:{text}"

@@ -202,7 +202,7 @@ def test(
         *map(operand, pages),
         "--format=json",
         *flag("mapping", name),
-        *(f"--field={field}" for field in fields),
+        *(f"--field={field}" for field in ([fields] if isinstance(fields, str) else fields)),
         *flag("url", url),
         *flag("contact", contact),
         *flag("allow-private-networks", allow_private_networks),
@@ -279,12 +279,12 @@ def learn(
             *flag("warc", warc),
             *flag("crawl", crawl),
             *flag("fetch", fetch),
-            *flag("fields", ",".join(fields) or None),
+            *flag("fields", fields if isinstance(fields, str) else ",".join(fields) or None),
             *flag("name", name),
             *flag("rows", rows),
             *flag("contact", contact),
             *flag("allow-private-networks", allow_private_networks),
-            *flags,
+            *([flags] if isinstance(flags, str) else flags),
         ]
         return _learned(arguments, output, Path(folder), environment_of(store))
 
@@ -339,7 +339,7 @@ def repair(
             # If pages are given, a store counts only as an argument.
             *flag("store", uri_of(store) if store is not None and pages is not None else None),
             *flag("records", _file_of(records, Path(folder))),
-            *flags,
+            *([flags] if isinstance(flags, str) else flags),
         ]
         if apply:
             return _learned([*arguments, "--apply"], mapping, Path(folder), environment_of(store), names_output=False)
