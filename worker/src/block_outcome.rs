@@ -73,7 +73,8 @@ pub fn find_block_in_response(
     Some(sign)
 }
 
-/// The beginning of the text of a page or of a refusal, and whether it is HTML.
+/// Whether a page, or the body of a refusal, is HTML, and the beginning of its source. The text of anything else is
+/// empty.
 fn text_beginning(fetched: &Fetched) -> (bool, Cow<'_, str>) {
     let body = match fetched.body.is_empty() {
         true => &fetched.refusal_body,

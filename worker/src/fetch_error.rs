@@ -99,7 +99,7 @@ fn has_no_route(cause: &(dyn Error + 'static)) -> bool {
 
 fn is_name_server_silent(cause: &(dyn Error + 'static)) -> bool {
     match cause.downcast_ref::<ResolveError>() {
-        Some(error) => error.is_name_server_silence(),
+        Some(error) => error.is_inconclusive_lookup(),
         None => inner_cause(cause).is_some_and(is_name_server_silent),
     }
 }

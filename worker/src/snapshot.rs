@@ -36,7 +36,7 @@ pub(crate) fn snapshot_of_page(
         Kind::Json => PageContent::from_json(text),
         Kind::Text | Kind::Unsupported => PageContent::from_text(text),
     };
-    pack(&seen)
+    pack_if_worth_keeping(&seen)
 }
 
 /// The values of a page's rows, by dataset and by the part of the key that the page itself has. Rows without a key,
@@ -106,7 +106,7 @@ pub(crate) fn mark_differences(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, 
         PageContent::unpack(second).ok()?,
     );
     let seen = first.merge_second_fetch(&second);
-    Some((pack(&seen)?, seen.is_unsteady()))
+    Some((pack_if_worth_keeping(&seen)?, seen.is_unsteady()))
 }
 
 /// The snapshot of an answer without a page.
@@ -119,7 +119,7 @@ pub(crate) fn snapshot_without_page(result: &TaskResult) -> Option<Vec<u8>> {
 }
 
 /// The snapshot in compressed form. `None` for an empty page, and for a snapshot too long to keep.
-fn pack(seen: &PageContent) -> Option<Vec<u8>> {
+fn pack_if_worth_keeping(seen: &PageContent) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.pack())?;
     (packed.len() <= MAX_SNAPSHOT_BYTES).then_some(packed)
 }

@@ -181,7 +181,8 @@ fn add_route_after_label(
     }
 }
 
-/// The sibling right after a label's element, as a step that the next label is not; `None` if both are alike.
+/// An XPath node test that the sibling right after a label's element passes, but the label's own element does not: its
+/// tag, or its class if the tags are equal. `None` if neither tells them apart.
 fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
     if !is_valid_step_name(tag) {
         return None;

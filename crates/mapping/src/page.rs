@@ -54,7 +54,7 @@ impl<'a> Page<'a> {
         Page { encoding, ..self }
     }
 
-    /// Turns the page into a document, which has metadata and a text without elements.
+    /// Marks the page as a document (a PDF file, for example) with this metadata. Its text has no elements.
     pub(crate) fn with_metadata(self, metadata: &'a [Metadatum]) -> Self {
         Page {
             metadata: Some(metadata),
@@ -62,7 +62,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether the page is a document without text, which offers only metadata.
+    /// Whether the page is such a document without text, which offers only metadata.
     pub(crate) fn has_only_metadata(&self) -> bool {
         self.metadata.is_some() && webfill_values::is_blank(self.input.text)
     }

@@ -96,7 +96,7 @@ impl SiteClock {
         let last_start_ms = granted_at_ms.map_or(self.last_start_ms, |granted_at_ms| {
             granted_at_ms.max(self.last_start_ms)
         });
-        // Any worker may have made a request that was reserved.
+        // If the last request was a reserved one, any worker may have made it, so its owner is unknown.
         let owner = owner.filter(|_| granted_at_ms.is_none_or(|at| at <= self.last_start_ms));
         let blocked_until_ms = self.blocked_until_ms.max(free_at_ms);
         let touched_at_ms = [blocked_until_ms, reserved_until_ms, Some(last_start_ms)];

@@ -24,7 +24,7 @@ pub(crate) fn add_group_bounds(plan: &mut Plan, dice: &mut Dice) {
     plan.estimate_ms = plan.estimate_ms.max(estimate_of_groups_ms(plan, bounds));
 }
 
-/// The duration of the crawl if each request of a group waits for the others.
+/// The duration of the crawl if all requests are made one after another, as if all sites were in one group.
 fn estimate_of_groups_ms(plan: &Plan, bounds: GroupBounds) -> u64 {
     let site_ms = |site: &SitePlan| {
         let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;

@@ -202,7 +202,10 @@ impl FleetFetcher {
         urls: &[String],
     ) -> Result<(), Fault> {
         for some in urls.chunks(BATCH) {
-            let requests: Vec<Value> = some.iter().map(|url| self.request(place, url)).collect();
+            let requests: Vec<Value> = some
+                .iter()
+                .map(|url| self.crawl_request(place, url))
+                .collect();
             let answer = dispatcher.request_until_answered(&requests)?;
             self.duplicates += answer["skipped"]["duplicate"].as_u64().unwrap_or(0);
         }
@@ -254,7 +257,7 @@ impl FleetFetcher {
     }
 
     /// The crawl request for a URL. Links are not followed, because only the pages that the table links to are needed.
-    fn request(&self, place: usize, url: &str) -> Value {
+    fn crawl_request(&self, place: usize, url: &str) -> Value {
         let spider = match self.lane {
             Some(Lane::Browser) => "browser",
             _ => "link",

@@ -29,8 +29,9 @@ impl ResolveError {
         }
     }
 
-    /// Whether the failure is that name servers did not answer.
-    pub fn is_name_server_silence(&self) -> bool {
+    /// Whether the look-up failed without saying whether the host exists: name servers did not answer in time, or the
+    /// resolver reported an error.
+    pub fn is_inconclusive_lookup(&self) -> bool {
         match self {
             ResolveError::Lookup { why, .. } => {
                 matches!(**why, LookupError::Failed(_) | LookupError::Unanswered(_))

@@ -28,7 +28,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// Converts the error of a temporary file.
+/// The fault of a temporary database ([`super::scratch`]), whose errors are already for people.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Fault {
         Fault::Unusable(error.to_string())
