@@ -16,9 +16,12 @@ const MOST_PLACES: usize = 6;
 /// The powers of ten by which units differ.
 const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
 
-/// The positions of marks between groups of three digits; there are none in a fraction.
-const BEFORE_GROUP: &str =
-    r"(?<=\d)(?<![.,]\d)(?<![.,]\d\d)(?<![.,]\d{3})(?<![.,]\d{4})(?=(?:\d{3})+(?:[.,]|$))";
+/// The positions of marks between groups of three digits, in a number that has none yet. There are none in a fraction,
+/// which has at most 16 digits: more than a number of 64 bits can tell apart.
+static BEFORE_GROUP: LazyLock<String> = LazyLock::new(|| {
+    let not_in_fraction: String = (1..=16).map(|n| format!(r"(?<![.,]\d{{{n}}})")).collect();
+    format!(r"(?<=\d){not_in_fraction}(?=(?:\d{{3}})+(?:[.,]|$))")
+});
 
 static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
     let mark = r"[.,'\x{2019} \x{a0}\x{2009}\x{202f}]";
@@ -192,7 +195,7 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     };
     let affixes = affix_processors(wanted);
     let with_groups = |mark: Option<char>| {
-        let grouped = mark.map(|mark| replace_processor(BEFORE_GROUP, &mark.to_string()));
+        let grouped = mark.map(|mark| replace_processor(&BEFORE_GROUP, &mark.to_string()));
         let processors = processors.iter().cloned().chain(grouped);
         processors.chain(affixes.clone()).collect()
     };

@@ -40,6 +40,15 @@ const FORMS: &[Form] = &[
         ],
     },
     Form {
+        name: "groups before a long fraction",
+        values: &[
+            ("$1,234.50", "1234.50"),
+            ("$12.00", "12.00"),
+            ("$22,100.99", "22100.99"),
+            ("$3,000.12345678", "3000.12345678"),
+        ],
+    },
+    Form {
         name: "a comma for the point",
         values: &[
             ("12.5%", "12,5 % vol."),
