@@ -1,5 +1,6 @@
 // The review by keys. A key does what the button or link with its name does, without a whole new page. While an answer
-// is on its way, further keys are not taken: they would answer a doubt that nobody has seen.
+// is on its way, further keys are not taken: they would answer a doubt that nobody has seen. Keys work while the focus
+// is in the review (WCAG 2.1.4), where it is at first: a word that is dictated elsewhere on the page answers nothing.
 
 import { change } from "./change.js";
 import { showTimes } from "./dashboard.js";
@@ -47,11 +48,13 @@ function showWhole(page) {
 }
 
 /** Where the reader is, for those who do not see it. */
-function announce() {
+function announce(preventScroll = false) {
   const heading = review.querySelector("h2");
   if (!heading) return;
+  // A click on any text of the review keeps the focus in it.
+  review.tabIndex = -1;
   heading.tabIndex = -1;
-  heading.focus({ preventScroll: false });
+  heading.focus({ preventScroll });
 }
 
 function send(form) {
@@ -60,8 +63,8 @@ function send(form) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.target.closest("input, select, textarea")) return;
-  const target = review?.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!review?.contains(event.target) || event.target.closest("input, select, textarea")) return;
+  const target = review.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (!target) return;
   event.preventDefault();
   if (target.form) send(target.form);
@@ -75,3 +78,5 @@ document.addEventListener("submit", (event) => {
 });
 
 addEventListener("popstate", () => location.reload());
+
+if (review && document.activeElement === document.body) announce(true);
