@@ -38,8 +38,9 @@ const DAY_S = 86_400;
 /** Large numbers beside a chart are short: its axis is narrow. */
 const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
 
-/** The room that a time needs below a chart. */
+/** The room that a time needs below a chart, and how far the last one may reach beyond the end of its axis. */
 const TIME_WIDTH = 84;
+const TIME_OVERHANG = 32;
 
 const drawn = new Map();
 let span = [0, 0];
@@ -109,6 +110,7 @@ function drawOne(place, metrics) {
   const options = {
     width: widthOf(place),
     height: HEIGHT,
+    padding: [null, TIME_OVERHANG, null, null],
     cursor: { y: false, sync: { key: "dashboard" }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => zoomTo(null) } },
     hooks: { setSelect: [brushed] },
     axes: [{ ...axis, space: TIME_WIDTH, values: timesOf }, { ...axis, size: 56, values: (_chart, numbers) => numbers.map((number) => short.format(number)) }],
