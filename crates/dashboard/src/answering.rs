@@ -12,7 +12,7 @@ use webfill_service::http::{Answer, Peer, Tokens, note_known_client};
 use crate::answer::{Problem, see_other};
 use crate::form::{Form, parse_query_pairs};
 use crate::guard;
-use crate::history::{self, Counters};
+use crate::history;
 use crate::live;
 use crate::login::{Admitted, LOGIN};
 use crate::route;
@@ -43,7 +43,6 @@ impl Dashboard {
         if self.fleet.is_none() && !self.store.is_configured() {
             return;
         }
-        let mut counters = Counters::default();
         loop {
             let snapshot = self.snapshot().await;
             let fault = match self.fleet.is_some() {
@@ -51,7 +50,7 @@ impl Dashboard {
                 false => &snapshot.store_fault,
             };
             let sample = match fault {
-                None => Some(counters.take_sample(&snapshot)),
+                None => Some(self.counters().take_sample(&snapshot)),
                 Some(_) => None,
             };
             let pause = match sample {

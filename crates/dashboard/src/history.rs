@@ -64,6 +64,10 @@ pub(crate) struct Sample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunSample {
+    /// Until when it counts, in seconds since the epoch, and over how many seconds: a crawl stores its counters at times
+    /// of its own.
+    pub(crate) at: i64,
+    pub(crate) over: i64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) ended: BTreeMap<String, u64>,
     pub(crate) resolved: u64,
@@ -92,14 +96,42 @@ impl From<Records> for RecordCounts {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     at: i64,
+    /// When the store was read.
+    stored_at: i64,
     pages: u64,
     ended: BTreeMap<String, u64>,
     runs: BTreeMap<String, CrawlCounters>,
 }
 
+/// Over a shorter time than this, in seconds, rates say little.
+const LEAST_OVER_S: i64 = 5;
+
 impl Counters {
-    /// The changes since the counters were last read. `None` if they had not been read, or the clock was set back.
+    /// The changes since the counters were last read. `None` if they had not been read, or are the same ones, or the
+    /// clock was set back.
     pub(crate) fn take_sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
+        let mut now = Counters::read(snapshot)?;
+        let sample = self.sample_between(&now, snapshot);
+        if snapshot.crawls.is_none() {
+            now.stored_at = self.stored_at;
+            now.runs = std::mem::take(&mut self.runs);
+        }
+        *self = now;
+        sample
+    }
+
+    /// The changes since the last sample, which are not recorded yet.
+    pub(crate) fn sample_until(&self, snapshot: &Snapshot) -> Option<Sample> {
+        if snapshot.fault.is_some() {
+            // The status is an old one.
+            return None;
+        }
+        let sample = self.sample_between(&Counters::read(snapshot)?, snapshot);
+        sample.filter(|sample| sample.over >= LEAST_OVER_S)
+    }
+
+    /// The present counters; `None` without any.
+    fn read(snapshot: &Snapshot) -> Option<Counters> {
         let status = &snapshot.status;
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
         let ended = status["ended"].as_object().into_iter().flatten();
@@ -107,45 +139,69 @@ impl Counters {
         let crawls = snapshot.crawls.as_ref();
         let mut now = Counters {
             at: snapshot.at_ms.div_euclid(1_000),
+            stored_at: crawls.map_or(0, |crawls| crawls.read_at_ms.div_euclid(1_000)),
             pages: of("pages"),
             ended: ended.collect(),
             runs: crawls.map(|crawls| crawls.runs.clone()).unwrap_or_default(),
         };
-        let (mut queued, mut leased) = (of("total_pending"), of("leased"));
         if status.is_null() {
             // Without a fleet, the crawls of the store say how far they are.
             let crawls = crawls?;
+            now.at = now.stored_at;
             now.pages = crawls.pages;
             now.ended = crawls.ended.clone();
-            (queued, leased) = (crawls.queued, crawls.leased);
         }
-        let before = std::mem::replace(self, now.clone());
-        let over = now.at - before.at;
-        if before.at == 0 || over <= 0 {
+        Some(now)
+    }
+
+    /// What has happened between these counters and later ones, and the state that comes with those.
+    fn sample_between(&self, now: &Counters, snapshot: &Snapshot) -> Option<Sample> {
+        let over = now.at - self.at;
+        if self.at == 0 || over <= 0 {
             return None;
         }
-        let runs = now.runs.iter().filter_map(|(name, run)| {
-            let known = before.runs.get(name).cloned();
-            // A crawl that began since the last sample counts from 0. Any other unknown crawl is left out this time.
-            let known = known.or_else(|| (run.began_s > before.at).then(CrawlCounters::default))?;
-            let sample = RunSample {
-                ended: counter_growth(&known.ended, &run.ended),
-                resolved: run.resolved,
-                queued: run.queued,
-            };
-            Some((name.clone(), sample))
-        });
+        let status = &snapshot.status;
+        let of = |key: &str| status[key].as_u64().unwrap_or(0);
+        let (queued, leased) = match &snapshot.crawls {
+            Some(crawls) if status.is_null() => (crawls.queued, crawls.leased),
+            _ => (of("total_pending"), of("leased")),
+        };
+        let runs = now
+            .runs
+            .iter()
+            .filter_map(|(name, run)| Some((name.clone(), self.growth_of_run(name, run)?)));
         Some(Sample {
             at: now.at,
             over,
             queued,
             leased,
             oldest: status["oldest_due_s"].as_f64(),
-            pages: now.pages.saturating_sub(before.pages),
-            ended: counter_growth(&before.ended, &now.ended),
+            pages: now.pages.saturating_sub(self.pages),
+            ended: counter_growth(&self.ended, &now.ended),
             records: snapshot.records.map(RecordCounts::from),
             runs: runs.collect(),
             is_begin: false,
+        })
+    }
+
+    /// What a crawl has done since these counters. `None` if it has not stored any others since: then the next sample
+    /// covers this time, too.
+    fn growth_of_run(&self, name: &str, run: &CrawlCounters) -> Option<RunSample> {
+        let known = self.runs.get(name).cloned();
+        // A crawl that began since the store was read counts from 0. Any other unknown crawl is left out this time.
+        let is_new = self.stored_at > 0 && run.began_s >= self.stored_at;
+        let at_begin = || CrawlCounters {
+            at_s: run.began_s,
+            ..CrawlCounters::default()
+        };
+        let known = known.or_else(|| is_new.then(at_begin))?;
+        let over = run.at_s - known.at_s;
+        (over > 0).then(|| RunSample {
+            at: run.at_s,
+            over,
+            ended: counter_growth(&known.ended, &run.ended),
+            resolved: run.resolved,
+            queued: run.queued,
         })
     }
 }
@@ -275,7 +331,10 @@ impl Sample {
         add_counts(&mut self.ended, ended);
         for (name, run) in runs {
             match self.runs.get_mut(&name) {
-                Some(later) => add_counts(&mut later.ended, run.ended),
+                Some(later) => {
+                    later.over = later.at - (run.at - run.over);
+                    add_counts(&mut later.ended, run.ended);
+                }
                 // It has ended meanwhile.
                 None => {
                     self.runs.insert(name, run);
@@ -295,11 +354,11 @@ impl Sample {
     }
 
     /// The part that concerns one crawl.
-    pub(crate) fn sample_of_run(&self, name: &str) -> Sample {
-        let run = self.runs.get(name).cloned().unwrap_or_default();
-        Sample {
-            at: self.at,
-            over: self.over,
+    pub(crate) fn sample_of_run(&self, name: &str) -> Option<Sample> {
+        let run = self.runs.get(name).filter(|run| run.over > 0)?.clone();
+        Some(Sample {
+            at: run.at,
+            over: run.over,
             queued: run.queued,
             pages: run.ended.values().sum(),
             ended: run.ended,
@@ -308,7 +367,7 @@ impl Sample {
                 ..RecordCounts::default()
             }),
             ..Sample::default()
-        }
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::fleet::Fleet;
 use crate::grid::jobs::Jobs;
 use crate::guard::Guard;
 use crate::health_log::HealthLog;
-use crate::history::History;
+use crate::history::{Counters, History};
 use crate::mapping_files::MappingFiles;
 use crate::messages::Messages;
 use crate::project_stores::ProjectStores;
@@ -91,6 +91,8 @@ pub struct Dashboard {
     /// Permits for listeners of live pages.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
+    /// As of the last sample of the history.
+    counters: Mutex<Counters>,
     site_log: Mutex<SiteLog>,
     health_log: Mutex<HealthLog>,
     refusals: Mutex<RefusalLog>,
@@ -135,6 +137,7 @@ impl Dashboard {
             snapshots: Snapshots::default(),
             listeners: Arc::new(Semaphore::new(MOST_LISTENERS)),
             history: Mutex::new(history),
+            counters: Mutex::default(),
             site_log: Mutex::new(site_log),
             health_log: Mutex::new(health_log),
             refusals: Mutex::default(),
@@ -144,6 +147,10 @@ impl Dashboard {
 
     pub(crate) fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn counters(&self) -> MutexGuard<'_, Counters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn dropped_tables(&self) -> Vec<PathBuf> {

@@ -129,6 +129,8 @@ pub(crate) struct Records {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Crawls {
     pub(crate) latest: Vec<Value>,
+    #[serde(skip)]
+    pub(crate) read_at_ms: i64,
     pub(crate) queued: u64,
     pub(crate) leased: u64,
     pub(crate) pages: u64,
@@ -167,6 +169,8 @@ impl Crawls {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CrawlCounters {
     pub(crate) began_s: i64,
+    /// When the crawl has stored them.
+    pub(crate) at_s: i64,
     pub(crate) ended: BTreeMap<String, u64>,
     pub(crate) resolved: u64,
     pub(crate) queued: u64,

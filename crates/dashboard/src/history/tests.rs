@@ -179,14 +179,16 @@ fn many_samples_are_merged_into_few() {
 
 #[test]
 fn a_crawl_has_its_own_part_of_the_samples() {
-    let with_run = |at_s: i64, ok: u64| {
+    let with_run = |at_s: i64, stored_s: i64, ok: u64| {
         let run = CrawlCounters {
+            at_s: stored_s,
             began_s: 1_010,
             ended: BTreeMap::from([("ok".to_owned(), ok)]),
             resolved: ok / 2,
             queued: 9,
         };
         let crawls = crate::snapshot::Crawls {
+            read_at_ms: at_s * 1_000,
             pages: ok,
             ended: run.ended.clone(),
             queued: 9,
@@ -207,12 +209,18 @@ fn a_crawl_has_its_own_part_of_the_samples() {
     );
     let nothing_yet = Snapshot {
         at_ms: 1_000_000,
-        crawls: Some(crate::snapshot::Crawls::default()),
+        crawls: Some(crate::snapshot::Crawls {
+            read_at_ms: 1_000_000,
+            ..crate::snapshot::Crawls::default()
+        }),
         ..Snapshot::default()
     };
     assert_eq!(counters.take_sample(&nothing_yet), None);
-    let first = counters.take_sample(&with_run(1_030, 4)).unwrap();
-    let mut both = counters.take_sample(&with_run(1_060, 10)).unwrap();
+    let first = counters.take_sample(&with_run(1_030, 1_022, 4)).unwrap();
+    // The crawl has stored no other counters: the next sample covers this time, too.
+    let none = counters.take_sample(&with_run(1_040, 1_022, 4)).unwrap();
+    assert!(none.sample_of_run("app/c").is_none());
+    let mut both = counters.take_sample(&with_run(1_060, 1_058, 10)).unwrap();
     assert_eq!((first.pages, both.pages, both.queued), (4, 6, 9));
     assert_eq!(
         (
@@ -223,7 +231,29 @@ fn a_crawl_has_its_own_part_of_the_samples() {
     );
     let second = std::mem::replace(&mut both, first);
     both.merge_next(&second);
-    let own = both.sample_of_run("app/c");
+    let own = both.sample_of_run("app/c").unwrap();
     assert_eq!((own.pages, own.records.unwrap().resolved), (10, 5));
-    assert_eq!(both.sample_of_run("app/d").pages, 0);
+    assert_eq!((own.at, own.over), (1_058, 48));
+    assert!(both.sample_of_run("app/d").is_none());
+}
+
+#[test]
+fn charts_end_with_the_present_counts() {
+    let with_records = |at_s: i64, resolved: u64| Snapshot {
+        records: Some(Records {
+            resolved,
+            ..Records::default()
+        }),
+        ..snapshot(at_s, 500, 50)
+    };
+    let mut counters = Counters::default();
+    assert_eq!(counters.sample_until(&with_records(1_000, 0)), None);
+    counters.take_sample(&with_records(1_000, 0));
+    let sample = counters.take_sample(&with_records(1_010, 0)).unwrap();
+    assert_eq!(sample.records.unwrap().resolved, 0);
+    let shown = |at_s: i64| counters.sample_until(&with_records(at_s, 62));
+    assert_eq!(shown(1_012), None, "rates over two seconds say little");
+    let current = shown(1_020).unwrap();
+    assert_eq!((current.at, current.over), (1_020, 10));
+    assert_eq!(current.records.unwrap().resolved, 62);
 }

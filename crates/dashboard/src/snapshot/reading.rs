@@ -279,6 +279,7 @@ fn summarize_crawls(
     has_unknown_process: bool,
 ) -> Crawls {
     let mut crawls = Crawls {
+        read_at_ms: now_ms(),
         silent,
         has_unknown_process,
         ..Crawls::default()
@@ -304,6 +305,7 @@ fn summarize_crawls(
             crawls.running_since_ms = Some(since_ms.min(crawl.started_at_ms));
             if crawls.runs.len() < MOST_RUNS {
                 let run = CrawlCounters {
+                    at_s: crawl.updated_at_ms.div_euclid(1_000),
                     began_s: crawl.started_at_ms.div_euclid(1_000),
                     ended,
                     resolved: records.0,

@@ -118,10 +118,10 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     let name = id.to_string();
     let is_whole = overview::requested_span(visit) == 0;
     let reduce = |samples: Vec<Sample>| {
-        let mut own: Vec<Sample> = samples
+        let own = samples
             .iter()
-            .map(|sample| sample.sample_of_run(&name))
-            .collect();
+            .filter_map(|sample| sample.sample_of_run(&name));
+        let mut own: Vec<Sample> = own.collect();
         if let Some(totals) = totals.clone().filter(|_| is_whole) {
             history::complete_run(&mut own, totals);
         }

@@ -33,7 +33,7 @@ const SPANS: [(i64, &str); 9] = [
 const DAY_S: i64 = 24 * 3_600;
 
 /// The shortest span, so that the first minute of a run does not fill the chart.
-const LEAST_S: i64 = 300;
+const LEAST_S: i64 = 60;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
     let snapshot = snapshot_for(visit).await;
@@ -99,7 +99,13 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();
     let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
-    Ok(metrics(visit, began_ms, None, |samples| samples))
+    // The charts end with the counts that the page shows.
+    let current = visit.dashboard.counters().sample_until(&snapshot);
+    let with_current = |mut samples: Vec<history::Sample>| {
+        samples.extend(current.clone());
+        samples
+    };
+    Ok(metrics(visit, began_ms, None, with_current))
 }
 
 /// The metrics of a span: the requested one, or else since `began_ms`. The samples are reduced to what is shown.
