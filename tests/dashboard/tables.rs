@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
+use webfill_test_browser::Browser;
+use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
@@ -95,4 +97,53 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     assert!(!doubts.contains("1910"), "answered: {doubts}");
     dashboard.signal(Signal::TERM);
     dashboard.finish().expect_code(0);
+}
+
+/// A table of this many rows in a folder, as `webfill fill` leaves it.
+fn write_table(work: &Workplace, rows: usize) {
+    let (mut table, mut evidence) = (String::from("id,title,year\n"), String::new());
+    for n in 0..rows {
+        let title = format!("Title {n}");
+        table += &format!("b{n},{title},{}\n", 1900 + n % 120);
+        let line = json!({"row": n + 2, "id": format!("b{n}"), "column": "title", "state": "filled",
+            "url": format!("http://s{}.example/{n}", n % 7), "value": title});
+        evidence += &format!("{line}\n");
+    }
+    work.write("books.csv", table);
+    work.write("books.evidence.jsonl", evidence);
+    work.write("books.webfill/table.txt", "books.csv");
+}
+
+#[needs(chromedriver)]
+#[test]
+fn the_first_rows_of_a_large_table_are_shown_while_its_index_is_made() {
+    let work = Workplace::new();
+    write_table(&work, 150_000);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let place = format!("127.248.{high}.{low}:8081");
+    let mut dashboard = Run::new(["dashboard", "--listen", &place, "--fill"])
+        .arg(work.path("books.webfill"))
+        .start();
+    dashboard.wait_for_stderr("ready");
+    let rows = "/dashboard/table/books/rows";
+    let first = Visitor::of(&place).get(rows).body;
+    assert!(
+        first.contains("The first 50 rows.") && first.contains("Title 49"),
+        "{first}"
+    );
+    assert!(!first.contains("Title 50"), "{first}");
+    assert!(first.contains("class=\"c-filled\""), "{first}");
+    // What needs the index says so at once.
+    let filtered = Visitor::of(&place).get(&format!("{rows}?state=filled"));
+    assert!(filtered.body.contains("are being prepared"));
+    let browser = Browser::start();
+    browser.open(&format!("http://{place}{rows}"));
+    // Without anybody's help, the whole grid takes its place.
+    browser.wait_until("the index is made", || {
+        let text = browser.text_at("[aria-rowcount='150001']")?;
+        text.contains("Title 49").then_some(())
+    });
+    browser.click_at("[role=gridcell] a");
+    browser.wait_for("#pane:not([aria-busy]) #evidence");
+    assert_eq!(browser.take_console(), Vec::<String>::new());
 }

@@ -4,7 +4,19 @@
 import { showTimes } from "./dashboard.js";
 
 const preparing = document.getElementById("preparing-rows");
-if (preparing) setTimeout(() => location.replace(preparing.dataset.again), 2000);
+const AGAIN_MS = 2_000;
+
+/** Says how far the index is, and shows the whole grid once that is made. */
+async function watchIndex() {
+  const answer = await fetch(preparing.dataset.again).catch(() => null);
+  const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+  const still = page && page.getElementById("preparing-rows");
+  if (page && !still) return location.replace(preparing.dataset.again);
+  if (still) preparing.replaceChildren(...still.childNodes);
+  setTimeout(watchIndex, AGAIN_MS);
+}
+
+if (preparing) setTimeout(watchIndex, AGAIN_MS);
 
 const grid = document.querySelector("[role=grid]");
 const pane = document.getElementById("pane");

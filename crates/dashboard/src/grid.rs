@@ -6,7 +6,8 @@
 //! `webfill fill` writes tables and their evidence as files that are read from the beginning. For lists that are read by
 //! cursor, and filtered and sorted, there is an index of them, `grid.db` in the project folder: the beginning of each
 //! value, the state of each cell, and where the evidence of each row begins. It is made anew when the files have changed,
-//! in the background, and renamed into its place when it is complete; it may be deleted at any time.
+//! in the background, and renamed into its place when it is complete; it may be deleted at any time. Meanwhile, the first
+//! rows of a large table are shown from an index of these alone.
 //!
 //! | step | file |
 //! |---|---|

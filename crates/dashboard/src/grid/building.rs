@@ -14,7 +14,7 @@ use webfill_urls::{Url, site};
 use super::evidence::Lines;
 use super::files::Files;
 use super::state::State;
-use super::{Column, Kind, Meta};
+use super::{Column, Grid, Kind, Meta};
 
 /// The most characters kept for lists: of all values of a row together, and the least and the most of one value.
 const ROW_CHARS: usize = 60_000;
@@ -98,11 +98,29 @@ fn part_path(index: &Path) -> PathBuf {
 }
 
 fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), String> {
-    let failed = |error: rusqlite::Error| format!("cannot write {}: {error}", part.display());
+    let opened = Connection::open(part);
+    let conn = opened.map_err(|error| format!("cannot write {}: {error}", part.display()))?;
+    index_rows(files, &conn, usize::MAX, done).map(drop)
+}
+
+/// An index of the first rows alone, in memory: it is shown while the whole one is made.
+pub(crate) fn build_preview(files: &Files, rows: usize) -> Result<Grid, String> {
+    let conn = Connection::open_in_memory().map_err(|error| error.to_string())?;
+    let meta = index_rows(files, &conn, rows, &AtomicU64::new(0))?;
+    Ok(Grid { meta, conn })
+}
+
+/// Writes the index of the first `most` rows.
+fn index_rows(
+    files: &Files,
+    conn: &Connection,
+    most: usize,
+    done: &AtomicU64,
+) -> Result<Meta, String> {
+    let failed = |error: rusqlite::Error| format!("cannot write the index of the table: {error}");
     let signature = files.signature();
     let mut table = webfill_table::open(files.shown_table()).map_err(|error| error.to_string())?;
     let mut evidence = Lines::open(&files.evidence)?;
-    let conn = Connection::open(part).map_err(failed)?;
     conn.execute_batch(TABLES).map_err(failed)?;
     let mut columns = Columns::new(&table, &read_overview_fields(files));
     let mut sites = Sites::default();
@@ -115,7 +133,9 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
         let mut mark = conn.prepare(sql).map_err(failed)?;
         let sql = "INSERT INTO site_rows VALUES (?1, ?2)";
         let mut of_site = conn.prepare(sql).map_err(failed)?;
-        while let Some(row) = table.next_row() {
+        while (n.unsigned_abs() as usize) < most
+            && let Some(row) = table.next_row()
+        {
             let row = match row {
                 Ok(row) => row,
                 Err(fault) if fault.is_end => return Err(fault.reason),
@@ -162,7 +182,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
         conn.execute(sql, params![column, byte, count as i64])
             .map_err(failed)?;
     }
-    sites.write(&conn).map_err(failed)?;
+    sites.write(conn).map_err(failed)?;
     if files.signature() != signature {
         return Err(String::from("the table was changed meanwhile"));
     }
@@ -172,10 +192,11 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
         columns: columns.all,
         has_evidence,
     };
-    let meta = serde_json::to_string(&meta).map_err(|error| error.to_string())?;
-    conn.execute("INSERT INTO meta VALUES (?1)", [meta])
+    let text = serde_json::to_string(&meta).map_err(|error| error.to_string())?;
+    conn.execute("INSERT INTO meta VALUES (?1)", [text])
         .and_then(|_| conn.execute_batch("COMMIT"))
-        .map_err(failed)
+        .map_err(failed)?;
+    Ok(meta)
 }
 
 /// The columns that the command fills or compares, as far as it has noted them.

@@ -55,6 +55,19 @@ impl Files {
         }
     }
 
+    /// The size of all that an index is made of.
+    pub(crate) fn bytes(&self) -> u64 {
+        let files = [self.shown_table(), &self.evidence];
+        let sizes = files.map(|file| fs::metadata(file).map_or(0, |about| about.len()));
+        sizes.iter().sum()
+    }
+
+    /// Whether the beginning of the table can be read without the rest. A workbook is read as a whole.
+    pub(crate) fn can_be_previewed(&self) -> bool {
+        let ending = self.shown_table().extension();
+        !ending.is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
+    }
+
     /// Differs when one of the files has changed.
     pub(crate) fn signature(&self) -> String {
         let of = |file: &Path| {

@@ -1,7 +1,7 @@
 //! Work on indexes in the background: one job for each thing that is made, however many visitors wait for it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 use super::files::Files;
 use super::{Grid, building, listing};
 
-/// A visitor waits this long before the page says that it is being prepared.
-const WAIT: Duration = Duration::from_secs(2);
+/// A visitor waits this long before the page says that it is being prepared. The index of a small table is made within
+/// the shorter time, unless the machine is busy: then the visitor waits for it.
+const WAIT: Duration = Duration::from_millis(100);
+const WAIT_IF_SMALL: Duration = Duration::from_secs(2);
+
+/// Up to this size, in bytes, a table is small.
+const SMALL: u64 = 4 << 20;
 
 /// A failed job is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -48,7 +53,7 @@ impl Jobs {
             return Ok(IndexOutcome::Ready(Box::new(grid)));
         }
         let own = files.clone();
-        let done = self.start_or_wait(&files.index, move |done| building::build(&own, done))?;
+        let done = self.start_or_wait(files, move |done| building::build(&own, done))?;
         match Grid::open(files)? {
             Some(grid) => Ok(IndexOutcome::Ready(Box::new(grid))),
             None => Ok(IndexOutcome::Preparing(done)),
@@ -72,9 +77,7 @@ impl Jobs {
         let rows = grid.meta.rows;
         drop(grid);
         // The key is that of the index itself, because one of two concurrent changes to it would be lost.
-        self.start_or_wait(&files.index, move |_| {
-            listing::sort(&own.index, column, kind)
-        })?;
+        self.start_or_wait(files, move |_| listing::sort(&own.index, column, kind))?;
         match Grid::open(files)? {
             Some(grid) if listing::is_sorted(&grid, column) => {
                 Ok(IndexOutcome::Ready(Box::new(grid)))
@@ -86,9 +89,10 @@ impl Jobs {
     /// Starts a job, unless it runs, and waits for its end for a moment. Returns how far it is.
     fn start_or_wait(
         &self,
-        key: &Path,
+        files: &Files,
         work: impl FnOnce(&AtomicU64) -> Result<(), String> + Send + 'static,
     ) -> Result<u64, String> {
+        let key = files.index.as_path();
         let mut jobs = self.0.lock();
         if let Some(Job::Failed(error, at)) = jobs.get(key) {
             if at.elapsed() < AGAIN {
@@ -121,7 +125,11 @@ impl Jobs {
         }
         let is_running =
             |jobs: &mut HashMap<PathBuf, Job>| matches!(jobs.get(key), Some(Job::Running(_)));
-        let waited = self.0.ended.wait_timeout_while(jobs, WAIT, is_running);
+        let wait = match files.bytes() <= SMALL {
+            true => WAIT_IF_SMALL,
+            false => WAIT,
+        };
+        let waited = self.0.ended.wait_timeout_while(jobs, wait, is_running);
         let (jobs, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match jobs.get(key) {
             None => Ok(0),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::grid_parts::{self, ROWS, link_from_beginning, number_in_query, position_in_query};
 use super::tables::{find_project, run_blocking};
 use crate::answer::{Problem, Shown};
+use crate::grid::building::build_preview;
 use crate::grid::download::{Download, Format};
 use crate::grid::files::Files;
 use crate::grid::jobs::IndexOutcome;
@@ -49,6 +50,14 @@ impl GridQuery {
         })
     }
 
+    /// Whether it asks for the first rows of the table, as they are.
+    fn is_of_first_rows(&self) -> bool {
+        self.filter == Filter::default()
+            && self.order.column.is_none()
+            && self.after.is_none()
+            && self.from.is_none()
+    }
+
     /// Checks that the table has the columns named in the query.
     fn check(&self, columns: usize) -> Result<(), Problem> {
         let named = [self.filter.column, self.order.column];
@@ -66,6 +75,8 @@ struct GridPage {
     counts: Vec<(State, u64)>,
     sites: Vec<(String, u64)>,
     review: Review,
+    /// The index is being made, and has this many rows so far: only the first rows are there.
+    preparing: Option<u64>,
 }
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
@@ -76,6 +87,13 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let made = open_index(visit, &files, asked.order.column).await?;
     let grid = match made {
         IndexOutcome::Ready(grid) => *grid,
+        IndexOutcome::Preparing(rows) if asked.is_of_first_rows() && files.can_be_previewed() => {
+            let read = run_blocking(move || read_first_rows(&files, &project, rows)).await;
+            return match read {
+                Ok(listed) => show_page(visit, name, first, &listed),
+                Err(_) => show_preparing(visit, name, rows),
+            };
+        }
         IndexOutcome::Preparing(rows) => return show_preparing(visit, name, rows),
     };
     asked.check(grid.meta.columns.len())?;
@@ -89,12 +107,36 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
             counts: grid.counts(asked.filter.column)?,
             sites: grid.sites(SITES).map_err(|error| error.to_string())?,
             review: project.read_review()?,
+            preparing: None,
             grid,
         })
     })
     .await?;
-    let content = content(visit, name, first, &listed);
+    show_page(visit, name, first, &listed)
+}
+
+fn show_page(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Shown {
+    let mut content = content(visit, name, first, listed);
+    if let Some(rows) = listed.preparing {
+        content["preparing"] = rows.into();
+        content["again"] = visit.link_with(&[]).into();
+    }
     visit.render_page("grid.html", &format!("Rows of {name}"), content)
+}
+
+/// The first rows, read from the table itself.
+fn read_first_rows(files: &Files, project: &Project, preparing: u64) -> Result<GridPage, String> {
+    let grid = build_preview(files, ROWS)?;
+    let mut page = grid.page(&Filter::default(), Order::default(), None, ROWS)?;
+    page.next = None;
+    Ok(GridPage {
+        page,
+        counts: Vec::new(),
+        sites: Vec::new(),
+        review: project.read_review()?,
+        preparing: Some(preparing),
+        grid,
+    })
 }
 
 pub(super) fn files(project: &Project) -> Result<Files, Problem> {
@@ -123,7 +165,10 @@ pub(super) async fn open_index(
 }
 
 fn show_preparing(visit: &Visit, name: &str, rows: u64) -> Shown {
-    let content = json!({"trail": trail(name), "preparing": rows, "again": visit.link_with(&[])});
+    let content = json!({
+        "trail": trail(name), "preparing": rows, "again": visit.link_with(&[]),
+        "window": {}, "list": {"is_beginning": true},
+    });
     visit.render_page("grid.html", &format!("Rows of {name}"), content)
 }
 
@@ -136,14 +181,18 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
     let columns = &grid.meta.columns;
     let (first, end, window) = grid_parts::column_window(visit, first, columns.len());
     let path = format!("/dashboard/table/{}", percent_encode(name));
+    let is_preview = listed.preparing.is_some();
     let heads: Vec<Value> = (first..end)
-        .map(|at| column_head(visit, grid, at))
+        .map(|at| column_head(visit, grid, at, !is_preview))
         .collect();
-    let rows: Vec<Value> = page
-        .rows
-        .iter()
-        .map(|row| row_json(row, grid, (first, end), &listed.review, &path))
-        .collect();
+    let rows = page.rows.iter().map(|row| {
+        let mut shown = row_json(row, grid, (first, end), &listed.review, &path);
+        if is_preview {
+            unlink_cells(&mut shown);
+        }
+        shown
+    });
+    let rows: Vec<Value> = rows.collect();
     let next = page.next.map(|next| next.to_string());
     let next = next.map(|next| link_from_beginning(visit, &[("after", &next)]));
     let asked = visit.query_value("state").and_then(State::from_name);
@@ -165,7 +214,7 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
         "columns": heads,
         "rows": rows,
         "row_head": "Row",
-        "row_count": grid.meta.rows,
+        "row_count": (!is_preview).then_some(grid.meta.rows),
         "column_count": columns.len(),
         "unit": "rows",
         "window": window,
@@ -190,11 +239,19 @@ fn content(visit: &Visit, name: &str, first: usize, listed: &GridPage) -> Value 
     })
 }
 
-fn column_head(visit: &Visit, grid: &Grid, at: usize) -> Value {
+fn column_head(visit: &Visit, grid: &Grid, at: usize, can_sort: bool) -> Value {
     let column = &grid.meta.columns[at];
-    let mut head = grid_parts::column_header(visit, at, &column.name, &at.to_string(), true);
+    let mut head = grid_parts::column_header(visit, at, &column.name, &at.to_string(), can_sort);
     head["is_number"] = (column.kind != Kind::Text).into();
     head
+}
+
+/// Evidence is found by the whole index, so cells lead to it only once that is there.
+fn unlink_cells(row: &mut Value) {
+    let cells = row["cells"].as_array_mut().into_iter().flatten();
+    for cell in cells {
+        cell["link"] = Value::Null;
+    }
 }
 
 fn row_json(
