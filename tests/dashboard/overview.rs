@@ -48,6 +48,37 @@ fn a_crawl_whose_process_was_killed_is_not_shown_as_running() {
     }
 }
 
+#[test]
+fn nothing_is_green_while_a_mapping_is_not_known_yet() {
+    let fleet = Fleet::unstarted();
+    let site = fleet.web.site("people.example");
+    site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
+    let record =
+        serde_json::json!({"id": "1", "urls": [site.url("/ada")], "fields": {"name": null}});
+    fleet.crawl_records("first", "people", &[record]);
+    let (_dashboard, visitor) = crate::records::start_dashboard(&fleet);
+    let overview = wait_for("the store is read", || {
+        let overview = visitor.get("/dashboard/").body;
+        overview.contains("profile").then_some(overview)
+    });
+    let said = "<strong>No alerts.</strong> Not known yet: <a href=\"/dashboard/mappings\">1 mapping</a> (too few pages read).";
+    assert!(overview.replace("&#x2f;", "/").contains(said), "{overview}");
+    for green in ["All clear", "message good", "state good"] {
+        assert!(!overview.contains(green), "{green}: {overview}");
+    }
+}
+
+#[test]
+fn nothing_is_green_over_a_store_without_crawls() {
+    let fleet = Fleet::start();
+    let (_dashboard, visitor) = crate::records::start_dashboard(&fleet);
+    wait_for("the store is read", || {
+        let overview = visitor.get("/dashboard/").body;
+        assert!(!overview.contains("message good"), "{overview}");
+        overview.contains("Nothing to judge yet").then_some(())
+    });
+}
+
 /// The content of the snapshot events in a stream.
 fn parse_snapshots(text: &str) -> Vec<(u64, Value)> {
     let events = text

@@ -91,7 +91,7 @@ impl Records {
     }
 }
 
-fn start_dashboard(fleet: &Fleet) -> (Running, Visitor) {
+pub(crate) fn start_dashboard(fleet: &Fleet) -> (Running, Visitor) {
     let place = format!("{}:8097", fleet.host());
     let mut dashboard = Run::new(["dashboard", "--store", &fleet.store_uri()])
         .args(["--listen", &place, "--state"])

@@ -55,6 +55,9 @@ pub(crate) fn is_lost(field: &Value) -> bool {
     field["sure"].as_f64().is_some_and(|sure| sure >= SURE)
 }
 
+/// The state of a mapping that has read too few pages to be judged.
+pub(crate) const NOT_KNOWN_YET: &str = "not known yet";
+
 /// The state of a mapping in a few words, from its report. It is fine only if all its fields are known to be.
 pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     let fields = report["fields"].as_array().map(Vec::as_slice);
@@ -64,7 +67,7 @@ pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     } else if fields.iter().any(is_lost) {
         "suspect"
     } else if fields.is_empty() || fields.iter().any(|field| field["provisional"] == true) {
-        "not known yet"
+        NOT_KNOWN_YET
     } else {
         "fine"
     }

@@ -20,6 +20,7 @@ use webfill_store::{
     Browse, Crawl, CrawlFilter, CrawlId, CrawlState, HealthState, LAPSES_AFTER, SiteState, Store,
     StoreError,
 };
+use webfill_wire::Outcome;
 use webfill_wire::keys::Rights;
 
 pub(crate) use self::reading::records_at_end;
@@ -128,9 +129,9 @@ pub(crate) struct Records {
 /// The crawls of the store: those that began last, and the sums of all that were read.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Crawls {
-    pub(crate) latest: Vec<Value>,
     #[serde(skip)]
     pub(crate) read_at_ms: i64,
+    pub(crate) latest: Vec<Value>,
     pub(crate) queued: u64,
     pub(crate) leased: u64,
     pub(crate) pages: u64,
@@ -168,9 +169,9 @@ impl Crawls {
 /// The counters of a crawl.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CrawlCounters {
-    pub(crate) began_s: i64,
     /// When the crawl has stored them.
     pub(crate) at_s: i64,
+    pub(crate) began_s: i64,
     pub(crate) ended: BTreeMap<String, u64>,
     pub(crate) resolved: u64,
     pub(crate) queued: u64,
@@ -307,6 +308,16 @@ fn mapping_from_health(health: &MappingHealth) -> Mapping {
     }
 }
 
+/// What a site has shown, in words: without the system's number of an error, and a status rather than the name of an
+/// outcome.
+fn describe_evidence(evidence: &Value) -> Option<String> {
+    let sign = evidence["sign"].as_str()?;
+    let status = evidence["status_code"].as_u64();
+    let status = status.filter(|_| sign.parse::<Outcome>().is_ok());
+    let words = sign.split(" (os error ").next().unwrap_or(sign);
+    Some(status.map_or_else(|| words.to_owned(), |status| format!("status {status}")))
+}
+
 pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
     let mut sites = Sites {
         examined: listed.len(),
@@ -319,7 +330,7 @@ pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
         let reason = site["reason"].as_str().unwrap_or("unknown");
         let of = sites.by_reason.entry(reason.to_owned()).or_default();
         if of.count == 0 {
-            of.sign = site["evidence"]["sign"].as_str().map(str::to_owned);
+            of.sign = describe_evidence(&site["evidence"]);
         }
         of.count += 1;
         of.queued += site["queued"].as_u64().unwrap_or_default();

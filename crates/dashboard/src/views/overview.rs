@@ -73,7 +73,9 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     json!({
         "snapshot": snapshot,
         "alerts": alerts::from_snapshot(snapshot),
+        "not_known": alerts::not_known_yet(snapshot),
         "is_known": is_fully_read(visit, snapshot),
+        "is_unused": is_unused(visit, snapshot),
         "can_repair": visit.usable_editor().is_ok(),
         "dashboard": {
             "form_token": visit.form_token, "here": "/dashboard/", "can_change": visit.can_change(),
@@ -91,6 +93,15 @@ fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     let knows_crawls = |crawls: &Crawls| !crawls.has_unknown_process;
     let knows_store = !visit.has_store() || snapshot.crawls.as_ref().is_some_and(knows_crawls);
     knows_fleet && knows_store
+}
+
+/// Whether there is nothing yet that could be well or not.
+fn is_unused(visit: &Visit, snapshot: &Snapshot) -> bool {
+    let has_crawls = snapshot
+        .crawls
+        .as_ref()
+        .is_some_and(|crawls| !crawls.latest.is_empty());
+    !visit.has_fleet() && !has_crawls && visit.dashboard.tables.is_empty()
 }
 
 /// The metrics of the charts of all crawls.

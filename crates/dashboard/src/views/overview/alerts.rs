@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::extractions::NOT_KNOWN_YET;
 use crate::snapshot::Snapshot;
 use crate::templates::percent_encode;
 use crate::views::words;
@@ -43,6 +44,38 @@ impl Button {
             members: BTreeMap::from(members),
         }
     }
+}
+
+/// Things of which nobody can tell yet whether they are well.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct NotKnown {
+    what: String,
+    why: &'static str,
+    leads_to: &'static str,
+}
+
+pub(super) fn not_known_yet(snapshot: &Snapshot) -> Vec<NotKnown> {
+    let mut unknown = Vec::new();
+    let mappings = snapshot.mappings.iter();
+    let mappings = mappings.filter(|mapping| mapping.state == NOT_KNOWN_YET);
+    let count = mappings.count();
+    if count > 0 {
+        let noun = if count == 1 { "mapping" } else { "mappings" };
+        unknown.push(NotKnown {
+            what: format!("{count} {noun}"),
+            why: "too few pages read",
+            leads_to: "/dashboard/mappings",
+        });
+    }
+    let supervisors = snapshot.status["supervisors"].as_array();
+    if supervisors.is_some_and(Vec::is_empty) {
+        unknown.push(NotKnown {
+            what: String::from("machines"),
+            why: "none is connected",
+            leads_to: MACHINES,
+        });
+    }
+    unknown
 }
 
 pub(super) fn from_snapshot(snapshot: &Snapshot) -> Vec<Alert> {
@@ -316,6 +349,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_is_counted() {
+        let mapping = |name: &str, state| crate::snapshot::Mapping {
+            name: name.to_owned(),
+            state,
+            doubt: None,
+            pages: 5,
+            last_at: String::new(),
+            alert: None,
+            since: None,
+        };
+        let mut snapshot = Snapshot {
+            status: json!({"supervisors": [{"id": "one", "state": "working"}]}),
+            mappings: vec![mapping("a", "fine"), mapping("b", NOT_KNOWN_YET)],
+            ..Snapshot::default()
+        };
+        let said = |snapshot: &Snapshot| -> Vec<String> {
+            let unknown = not_known_yet(snapshot).into_iter();
+            unknown
+                .map(|one| format!("{} ({})", one.what, one.why))
+                .collect()
+        };
+        assert_eq!(said(&snapshot), ["1 mapping (too few pages read)"]);
+        snapshot.status = json!({"supervisors": []});
+        snapshot.mappings.truncate(1);
+        assert_eq!(said(&snapshot), ["machines (none is connected)"]);
+        assert!(said(&Snapshot::default()).is_empty());
+    }
+
+    #[test]
     fn whatever_asks_for_somebody_is_said_the_worst_first() {
         let reported = alert_texts(json!({
             "draining": true,
@@ -346,6 +408,13 @@ mod tests {
                 "since": 60.5, "evidence": {"sign": "403 from its wall"}})
         };
         let mut first = vec![site("gate.example", "blocked", 36)];
+        let mut refuses = site("refuses.example", "busy", 1);
+        refuses["evidence"] = json!({"sign": "http_error", "status_code": 429});
+        first.push(refuses);
+        let mut resets = site("resets.example", "unreachable", 0);
+        resets["evidence"] =
+            json!({"sign": "Connection reset by peer (os error 104)", "status_code": null});
+        first.push(resets);
         first.extend((0..4).map(|n| site(&format!("gone{n}.example"), "dns", 2)));
         first.push(site("ours.example", "by_hand", 5));
         // More than the overview lists.
@@ -361,6 +430,8 @@ mod tests {
             [
                 "gate.example: blocks the crawler (403 from its wall); 36 URLs wait",
                 "4 sites: name does not resolve: gone0.example, gone1.example, gone2.example, …; 8 URLs wait",
+                "resets.example: no answer (Connection reset by peer)",
+                "refuses.example: refuses the rate of requests (status 429); 1 URL waits",
             ]
         );
         assert_eq!(alerts[0].since, Some(json!(60.5)));
