@@ -26,9 +26,10 @@ const GROUPS = {
 const LINES = {
   records: [["resolved", "Resolved", "--o-ok", []], ["open", "Open", "--o-unchanged", [8, 4]], ["exhausted", "Exhausted", "--o-error", [3, 3]]],
   resolved: [["resolved", "Resolved", "--o-ok", []]],
-  pages: [["pages_per_second", "Pages per second", "--accent", []]],
+  pages: [["pages_per_second", "Per second", "--accent", []]],
   queue: [["queued", "Queued", "--accent", []], ["leased", "Being fetched", "--warn", [6, 4]]],
-  oldest: [["oldest", "Oldest task", "--warn", []]],
+  waiting: [["queued", "Queued", "--accent", []]],
+  oldest: [["oldest", "Seconds", "--warn", []]],
 };
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });

@@ -81,7 +81,7 @@ async fn show_start(visit: &Visit, bench: &Editor) -> Shown {
         "drafts": drafts,
         "alerts": alerts,
     });
-    visit.render_page("editor_start.html", "Editor", content)
+    visit.render_page("editor_start.html", "Mapping editor", content)
 }
 
 /// The mappings with a standing alert.
