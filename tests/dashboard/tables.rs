@@ -143,7 +143,7 @@ fn the_first_rows_of_a_large_table_are_shown_while_its_index_is_made() {
         let text = browser.text_at("[aria-rowcount='150001']")?;
         text.contains("Title 49").then_some(())
     });
-    browser.click_at("[role=gridcell] a");
+    browser.wait_and_click("[role=gridcell] a");
     browser.wait_for("#pane:not([aria-busy]) #evidence");
     assert_eq!(browser.take_console(), Vec::<String>::new());
 }

@@ -4,10 +4,10 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use webfill_test_browser::Browser;
+use webfill_test_browser::looks::{self, Tables};
 use webfill_test_needs::needs;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
@@ -376,8 +376,9 @@ fn an_answer_needs_a_form_of_the_page_and_the_present_table() {
     assert_eq!(answers(&filled.work).len(), 1);
 }
 
-/// Visits each view in each size: `judge` gets its name and width.
-fn for_each_view(judge: &dyn Fn(&Browser, &str, u32)) {
+#[needs(chromedriver, axe)]
+#[test]
+fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
     let filled = Filled::new();
     let browser = filled.open(ROWS);
     let doubt = cell_id(&filled.cell_evidence("contradicted"));
@@ -391,60 +392,20 @@ fn for_each_view(judge: &dyn Fn(&Browser, &str, u32)) {
         ("rows-none", format!("{ROWS}?state=refused")),
         ("cell", cell),
     ] {
-        for width in [1440, 1024, 390] {
-            for is_dark in [false, true] {
-                browser.set_size(width, 900);
-                browser.set_prefers_dark(is_dark);
-                browser.open(&filled.dashboard.url(&path));
-                if name == "rows-pane" {
-                    browser.wait_for(&format!("#{doubt}[tabindex]"));
-                    browser.run_script(
-                        "document.querySelector(arguments[0]).click()",
-                        json!([format!("#{doubt} a")]),
-                    );
-                    browser.wait_for("#pane #evidence");
-                }
-                let shade = if is_dark { "-dark" } else { "" };
-                judge(&browser, &format!("fill-{name}-{width}{shade}"), width);
-            }
+        browser.open(&filled.dashboard.url(&path));
+        if name == "rows-pane" {
+            browser.wait_for(&format!("#{doubt}[tabindex]"));
+            browser.wait_and_click(&format!("#{doubt} a"));
+            browser.wait_for("#pane #evidence");
         }
+        looks::check_and_screenshot(&browser, &format!("fill-{name}"), Tables::Scroll);
     }
     let faults = browser.take_console();
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-#[needs(chromedriver, axe)]
-#[test]
-fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js");
-    let axe = fs::read_to_string(tools).expect("tests/dashboard/install.sh");
-    for_each_view(&|browser, what, width| {
-        browser.screenshot(what);
-        let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
-        assert!(
-            wide.as_u64().unwrap() <= u64::from(width),
-            "{what} is {wide} wide"
-        );
-        browser.run_script(&axe, json!([]));
-        let judge = "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then(done)";
-        let judged = browser.run_and_wait(judge, json!([]));
-        let violations = judged["violations"].as_array().expect("a list");
-        let found: Vec<Value> = violations
-            .iter()
-            .map(|one| {
-                json!([
-                    one["id"],
-                    one["nodes"][0]["html"],
-                    one["nodes"][0]["failureSummary"]
-                ])
-            })
-            .collect();
-        assert!(found.is_empty(), "{what}: {found:#?}");
-    });
-}
-
 /// With no data, a table is dropped onto the page, and its gaps are filled.
-#[needs(chromedriver)]
+#[needs(chromedriver, axe)]
 #[test]
 fn a_table_that_is_dropped_is_filled() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -463,12 +424,8 @@ fn a_table_that_is_dropped_is_filled() {
     let dashboard =
         Dashboard::start_with_flags(&work, &["--fill", "tables", "--config", "webfill.toml"]);
     let browser = Browser::start();
-    for (width, is_dark) in [(390, false), (1024, true), (1440, false)] {
-        browser.set_size(width, 900);
-        browser.set_prefers_dark(is_dark);
-        browser.open(&dashboard.url("/dashboard/"));
-        browser.screenshot(&format!("first-run-{width}"));
-    }
+    browser.open(&dashboard.url("/dashboard/"));
+    looks::check_and_screenshot(&browser, "first-run", Tables::Fit);
     let text = browser.page_text();
     assert!(text.contains("Fill your first table"), "{text}");
     // No file is accepted without the token of the page, or outside of the folder.

@@ -151,7 +151,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         browser.run_script(away, json!([]));
         browser.press(&['a', 'r', 'n']);
     }
-    browser.click_at("#review blockquote");
+    browser.wait_and_click("#review blockquote");
     browser.press(&['a']);
     wait_for_answers(&browser, &work, 1);
     is_at(2);
