@@ -188,6 +188,12 @@ fn metrics_over_time_outlive_the_dispatcher() {
         let figure = figure.and_then(|figure| figure.as_f64());
         assert!(figure > Some(0.0), "{before}");
     }
+    // Charts end with the present counts, which are recorded a moment later.
+    let history = fleet.work.path("state/dispatcher/dashboard-history.jsonl");
+    wait_for("a sample is recorded", || {
+        let recorded = std::fs::read_to_string(&history).unwrap_or_default();
+        recorded.contains('\n').then_some(())
+    });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     assert_eq!(noted()["at"][0], before["at"][0]);
