@@ -249,12 +249,15 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
 
 /// Whether a chain leads from the text before the value to the value, and both stand alone in one element, as a header
 /// and its cell in a row. Nothing else can take the place of the value there, if the chain does not leave the element.
+/// The label may be a part of the text before the value: then all of this text stands in one element, and is the same
+/// on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
     const LONGEST_ROW: usize = 4_000;
     if expression.contains("following::") {
         return false;
     }
     let letters = |text: &str| -> String { text.split_whitespace().collect() };
+    let mut whole: BTreeSet<String> = BTreeSet::new();
     places.iter().all(|place| {
         let Some((label, text)) = group.pages[place.page].text_before(place.node) else {
             return false;
@@ -263,12 +266,42 @@ fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPl
         let Some(both) = around.find(|node| node.contains(label)) else {
             return false;
         };
-        let is_label = text_condition(label.text(), text, &group.labels)
-            .is_some_and(|says| expression.contains(&says));
-        is_label
-            && both.text().len() <= LONGEST_ROW
-            && letters(both.text()) == letters(label.text()) + &letters(place.node.text())
+        if both.text().len() > LONGEST_ROW {
+            return false;
+        }
+        let is_named = |label: NodeRef<'_>, text: &str| {
+            let says = text_condition(label.text(), text, &group.labels);
+            says.is_some_and(|says| expression.contains(&says))
+        };
+        let is_all = |before: &str| {
+            let (all, own) = (
+                letters(both.text()),
+                letters(before) + &letters(place.node.text()),
+            );
+            all == own || all.starts_with(&own) && is_only_text(both, place, expression)
+        };
+        if is_named(label, text) && is_all(label.text()) {
+            return true;
+        }
+        let mut around = std::iter::successors(Some(label), |node| node.parent());
+        let Some(named) = around.find(|node| node.parent() == Some(both)) else {
+            return false;
+        };
+        let mut parts = named.children().filter(|part| part.is_text());
+        let has_label = parts.any(|part| is_named(part, &collapse_white_space(part.text())));
+        whole.insert(letters(named.text()));
+        has_label && whole.len() == 1 && is_all(named.text())
     })
+}
+
+/// Whether a chain leads to the only text that stands in an element itself. Elements after it are not read then.
+fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) -> bool {
+    let ends_at_text = expression.rsplit_once('/').is_some_and(|(before, step)| {
+        let is_text = step.starts_with("text()") || step.starts_with("following-sibling::text()");
+        is_text && !before.ends_with('/')
+    });
+    let is_in_it = place.node.is_text() && place.node.parent() == Some(element);
+    ends_at_text && is_in_it && children_like(element, None).len() == 1
 }
 
 /// The condition that the row of the value has all cells, if other cells of the row are those of other things: in a

@@ -335,3 +335,41 @@ fn a_value_is_read_although_pages_lack_other_things() {
         }
     }
 }
+
+#[test]
+fn a_label_may_be_a_part_of_the_text_before_its_value() {
+    let made = |number: usize, has_own: bool, is_known: bool| {
+        let own = format!(
+            "Rated {} by all of its readers",
+            book_values(number)[0].to_lowercase()
+        );
+        // Other blocks of the page come and go.
+        let more = "<div class=block><h4>Hint</h4> sold without its cover</div>".repeat(number % 3);
+        let html = format!(
+            "<h1>Book {number}</h1><section><div class=block><h4>Author</h4> {}</div>\
+             <div class=block><h4>Rating (<a href='/r'>RBA</a>)</h4> {} <span><a href='/all'>See all</a></span></div>\
+             {more}<div class=block><h4>Pages</h4> {}</div></section>",
+            book_values(number)[0],
+            if has_own { &own } else { "" },
+            book_values(number)[3],
+        );
+        let known: &[(&str, &[&str])] = &[
+            ("author", &[&book_values(number)[0]]),
+            ("pages", &[&book_values(number)[3]]),
+            ("rating", &[&own]),
+        ];
+        let known = if is_known { known } else { &[] };
+        (page(&format!("book/{number}"), html, known), own)
+    };
+    let pages: Vec<Page> = (0..10)
+        .map(|number| made(number, true, number < 3).0)
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let mapping = &learned.mappings[0].mapping;
+    for number in 20..26 {
+        let (complete, own) = made(number, true, false);
+        assert_eq!(read(mapping, &complete)["rating"], own, "{mapping}");
+        let (lacking, _) = made(number, false, false);
+        assert_eq!(read(mapping, &lacking).get("rating"), None, "{mapping}");
+    }
+}
