@@ -198,6 +198,9 @@ const MOST: usize = 60_000;
 /// The most places of one value on one page that yield candidates.
 const MOST_PLACES: usize = 12;
 
+/// The burden of the steps of the former chain: enough to decide between two that read the same.
+const FORMER_STEPS: f64 = 0.1;
+
 /// The burden of a pattern that filters texts.
 const NARROWED: f64 = 0.15;
 
@@ -318,7 +321,30 @@ impl Candidates {
         }
     }
 
+    /// Adds the candidates of a place from whose text the former chain of the field would read the value.
+    pub(crate) fn add_with_former_steps(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        index: usize,
+        steps: &[Value],
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        for mut route in anchors::routes(page, index, labels, leaks) {
+            // These steps may part the text by its lines.
+            route.is_text = false;
+            let burden = route.burden + FORMER_STEPS;
+            self.add_chain(number, route, steps, burden);
+        }
+    }
+
     fn add(&mut self, number: usize, route: Route, after: &[Value]) {
+        let burden = route.burden + after.iter().map(burden_of).sum::<f64>();
+        self.add_chain(number, route, after, burden);
+    }
+
+    fn add_chain(&mut self, number: usize, route: Route, after: &[Value], burden: f64) {
         let mut processors = vec![route.select];
         processors.extend(route.then);
         if route.is_text {
@@ -332,7 +358,7 @@ impl Candidates {
         let is_formed = self.is_formed;
         let candidate = self.by_chain.entry(key).or_insert_with(|| Candidate {
             anchor: route.anchor,
-            burden: route.burden + after.iter().map(burden_of).sum::<f64>(),
+            burden,
             processors,
             found_on: Vec::new(),
             is_formed,

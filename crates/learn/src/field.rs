@@ -6,6 +6,7 @@ use crate::candidates::{Candidate, Candidates, Column};
 use crate::evaluate::Reading;
 use crate::fold::KnownValue;
 use crate::foreign_parts;
+use crate::former::{self, FormerSteps};
 use crate::page_group::Group;
 use crate::score::{Label, Scores};
 use crate::shape;
@@ -44,11 +45,11 @@ pub(crate) fn learn_field(
     limits: &Limits,
 ) -> LearnedField {
     match multiple.map_or_else(|| list_prevalence(&labels), ListPrevalence::from) {
-        ListPrevalence::Always => learn_single_or_list(group, labels, pointed, true, limits),
-        ListPrevalence::Never => learn_single_or_list(group, labels, pointed, false, limits),
+        ListPrevalence::Always => learn_single_or_list(group, labels, pointed, true, None, limits),
+        ListPrevalence::Never => learn_single_or_list(group, labels, pointed, false, None, limits),
         ListPrevalence::Rarely => {
-            let list = learn_single_or_list(group, labels.clone(), pointed, true, limits);
-            let single = learn_single_or_list(group, labels, pointed, false, limits);
+            let list = learn_single_or_list(group, labels.clone(), pointed, true, None, limits);
+            let single = learn_single_or_list(group, labels, pointed, false, None, limits);
             match are_read_as_lists(&list)
                 && count_correct_labels(&list) + 0.5 >= count_correct_labels(&single)
             {
@@ -57,6 +58,18 @@ pub(crate) fn learn_field(
             }
         }
     }
+}
+
+/// Learns a field that a mapping read before its pages changed.
+pub(crate) fn learn_field_again(
+    group: &Group<'_>,
+    labels: Vec<Label>,
+    pointed: &[(usize, usize)],
+    multiple: bool,
+    former: &FormerSteps,
+    limits: &Limits,
+) -> LearnedField {
+    learn_single_or_list(group, labels, pointed, multiple, Some(former), limits)
 }
 
 /// Whether the pages with several known values are read as lists: most of them are read completely.
@@ -87,6 +100,7 @@ fn learn_single_or_list(
     mut labels: Vec<Label>,
     pointed: &[(usize, usize)],
     multiple: bool,
+    former: Option<&FormerSteps>,
     limits: &Limits,
 ) -> LearnedField {
     for label in labels.iter_mut().filter(|label| !label.is_certain) {
@@ -111,6 +125,9 @@ fn learn_single_or_list(
         if multiple {
             made.add_joined_values(label.page, page, &label.wanted, &group.labels, &group.leaks);
         }
+    }
+    if let Some(former) = former {
+        former.add_candidates(&mut made, group, &labels, multiple);
     }
     for &(page, place) in pointed {
         made.add_place(
@@ -148,7 +165,8 @@ fn learn_single_or_list(
     readings.extend(group.read_all(&kept_out));
     candidates.extend(kept_out);
     if !multiple {
-        add_safer_chains(group, &mut candidates, &mut readings, &labels);
+        let is_repair = former.is_some();
+        add_safer_chains(group, &mut candidates, &mut readings, &labels, is_repair);
     }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
@@ -179,12 +197,14 @@ fn add_safer_chains(
     candidates: &mut Vec<Candidate>,
     readings: &mut Vec<Vec<Reading>>,
     labels: &[Label],
+    is_repair: bool,
 ) {
     let ranking = Scores::new(candidates, readings, labels, false).ranking(None);
     let risky = stand_ins::find_risky_chains(group, candidates, readings, &ranking, labels);
     let mut safer = Vec::new();
     for chain in risky {
-        candidates[chain.number].is_unusable |= chain.is_unusable;
+        let is_shown = is_repair && former::shows_no_stand_in(&readings[chain.number], labels);
+        candidates[chain.number].is_unusable |= chain.is_unusable && !is_shown;
         safer.extend(chain.safer);
     }
     readings.extend(group.read_all(&safer));

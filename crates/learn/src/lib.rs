@@ -18,6 +18,7 @@ mod evaluate;
 mod field;
 mod fold;
 mod foreign_parts;
+mod former;
 mod forms;
 mod fractions;
 mod generated;

@@ -8,17 +8,21 @@ use serde_json::Value;
 use webfill_mapping::{Engine, MappingSet, PageInput, RequestedParts, Source};
 
 use crate::evaluate::{self, Reading};
-use crate::field::{LearnedField, learn_field};
+use crate::field::{LearnedField, learn_field_again};
 use crate::fold::KnownValue;
+use crate::former::FormerSteps;
 use crate::known;
 use crate::learning::{field_json, parse_pages, prepare_group};
 use crate::page_group::Group;
 use crate::report;
-use crate::score::Label;
+use crate::score::{Label, count_filled_and_empty};
 use crate::types::{FieldReport, LearnError, Limits, Page};
 
 /// The fewest pages on which the earlier value must be found again.
 const ENOUGH: usize = 3;
+
+/// The fewest of them if the words beside the value stayed the same, and pages without a value confirm that.
+const FEWEST: usize = 2;
 
 /// The confidence required for a repair.
 const SURE: f64 = 0.9;
@@ -50,7 +54,8 @@ pub struct FieldRepair {
 }
 
 /// Learns the broken fields of a mapping again. `pages` are new pages of the mapping. Their `known` values were
-/// extracted from the same URLs before the site changed.
+/// extracted from the same URLs before the site changed. An empty list means that nothing was extracted there, although
+/// the page was read.
 ///
 /// # Errors
 ///
@@ -76,7 +81,7 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
     };
     for field in fields {
         let name = field["name"].as_str().unwrap_or_default().to_owned();
-        let (labels, pointed) = known::labels_and_pointed_places(&group.pages, &name);
+        let (mut labels, pointed) = known::labels_and_pointed_places(&group.pages, &name);
         let known = labels
             .iter()
             .filter(|label| !label.wanted.is_empty())
@@ -96,8 +101,10 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
             repaired.fields.push(intact_field(name, right, known));
             continue;
         }
-        let found = learn_field(&group, labels, &pointed, Some(multiple), limits);
-        let repair = assess_repair(name, &found, &group);
+        labels.extend(labels_of_empty_pages(&group, &name));
+        let former = FormerSteps::of_field(field);
+        let found = learn_field_again(&group, labels, &pointed, multiple, &former, limits);
+        let repair = assess_repair(name, &found, &group, &former);
         if repair.accepted
             && let Some(learned) = repair.learned.as_ref().and_then(field_json)
         {
@@ -156,9 +163,31 @@ fn replace_chain(field: &mut Value, learned: &Value) {
     }
 }
 
-fn assess_repair(field: String, found: &LearnedField, group: &Group<'_>) -> FieldRepair {
+/// The labels of the pages on which the field was known to have no value.
+fn labels_of_empty_pages(group: &Group<'_>, field: &str) -> Vec<Label> {
+    let is_empty = |page: &Page| {
+        let known = page.known.get(field).is_some_and(Vec::is_empty);
+        known && !page.said.contains_key(field)
+    };
+    let pages = group.pages.iter().enumerate();
+    let empty = pages.filter(|(_, places)| is_empty(places.page));
+    empty
+        .map(|(page, _)| Label {
+            page,
+            was_empty: true,
+            ..Label::default()
+        })
+        .collect()
+}
+
+fn assess_repair(
+    field: String,
+    found: &LearnedField,
+    group: &Group<'_>,
+    former: &FormerSteps,
+) -> FieldRepair {
     let report = report::field_report(&field, found, group);
-    let refusal = refusal_reason(found, &report);
+    let refusal = refusal_reason(found, &report, former);
     FieldRepair {
         broken: true,
         accepted: refusal.is_none(),
@@ -169,11 +198,15 @@ fn assess_repair(field: String, found: &LearnedField, group: &Group<'_>) -> Fiel
 }
 
 /// Why a repair is not reliable enough.
-fn refusal_reason(found: &LearnedField, report: &FieldReport) -> Option<String> {
+fn refusal_reason(
+    found: &LearnedField,
+    report: &FieldReport,
+    former: &FormerSteps,
+) -> Option<String> {
     let Some(&best) = found.ranking.first() else {
         return Some(report.why.clone());
     };
-    if report.agree.len() < ENOUGH {
+    if report.agree.len() < enough_pages(found, best, former) {
         let right = report.agree.len();
         return Some(format!(
             "only {right} values of before were found again, {ENOUGH} are needed"
@@ -209,6 +242,17 @@ fn refusal_reason(found: &LearnedField, report: &FieldReport) -> Option<String> 
             values.len()
         )
     })
+}
+
+/// How many earlier values must be found again. Fewer are enough if the chain finds them by the same words as the former
+/// one, and pages without a value confirm it.
+fn enough_pages(found: &LearnedField, best: usize, former: &FormerSteps) -> usize {
+    let (filled, empty) = count_filled_and_empty(&found.readings[best], &found.labels);
+    let is_confirmed = filled == 0 && empty >= ENOUGH;
+    match is_confirmed && former.find_by_words(&found.candidates[best].processors) {
+        true => FEWEST,
+        false => ENOUGH,
+    }
 }
 
 fn is_varied(readings: &[Reading]) -> bool {

@@ -23,6 +23,8 @@ pub(crate) struct Label {
     /// Stated by a person.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
+    /// In a repair: the page had no value before.
+    pub(crate) was_empty: bool,
     pub(crate) rejected: Vec<KnownValue>,
 }
 
@@ -187,7 +189,9 @@ impl<'a> Scores<'a> {
             .map(|(pages, candidate)| {
                 let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
                 let is_of_layout = varies && is_constant(pages, multiple);
-                !(candidate.is_unusable || is_of_layout || labels.iter().any(contradicts))
+                let is_other = fills_empty_pages(pages, labels);
+                let is_wrong = is_of_layout || is_other || labels.iter().any(contradicts);
+                !(candidate.is_unusable || is_wrong)
             })
             .collect();
         let mut scores = Scores {
@@ -414,6 +418,22 @@ fn is_constant(pages: &[Reading], multiple: bool) -> bool {
         false => page.values.first() == first.values.first(),
     };
     pages.len() >= 3 && pages.iter().all(is_same)
+}
+
+/// In a repair, whether a chain reads something on most pages that had no value, of at least three. Then it reads
+/// something else.
+fn fills_empty_pages(readings: &[Reading], labels: &[Label]) -> bool {
+    let (filled, empty) = count_filled_and_empty(readings, labels);
+    filled + empty >= 3 && filled > empty
+}
+
+/// In a repair, the number of pages that had no value and on which a chain reads something, and of those on which it
+/// reads nothing.
+pub(crate) fn count_filled_and_empty(readings: &[Reading], labels: &[Label]) -> (usize, usize) {
+    let empty = labels.iter().filter(|label| label.was_empty);
+    let (filled, empty): (Vec<&Label>, Vec<&Label>) =
+        empty.partition(|label| !readings[label.page].values.is_empty());
+    (filled.len(), empty.len())
 }
 
 fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {

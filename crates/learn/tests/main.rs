@@ -8,6 +8,7 @@ mod hostile;
 mod kinds;
 mod learning;
 mod made;
+mod repairs;
 mod rows;
 mod said;
 mod stand_ins;

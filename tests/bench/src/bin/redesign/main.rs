@@ -248,16 +248,20 @@ impl RepairResults {
         {
             *self.by_plain.entry(ending).or_default() += 1;
         }
-        let repaired = repairing::repair_by_learning(found)?;
+        let (repaired, reasons) = repairing::repair_by_learning(found)?;
         for (field, ending) in found.compare_with_truth(&repaired)? {
             *self.by_learner.entry(ending).or_default() += 1;
-            if ending == RepairOutcome::Wrong {
-                let changes = redesign.changes();
-                println!(
-                    "repaired wrongly: {} {field}, pair {pair}: {changes:?}",
-                    site.name
-                );
-            }
+            let what = match ending {
+                RepairOutcome::Right => continue,
+                RepairOutcome::Wrong => "repaired wrongly",
+                RepairOutcome::Refused => "not repaired",
+            };
+            let why = reasons.get(&field).map_or("", String::as_str);
+            let changes = redesign.changes();
+            println!(
+                "{what}: {} {field}, pair {pair}: {why}; {changes:?}",
+                site.name
+            );
         }
         Ok(())
     }

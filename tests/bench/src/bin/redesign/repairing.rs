@@ -80,13 +80,19 @@ fn replace_field(mapping: &mut Value, name: &str, with: Value) {
     }
 }
 
-/// `webfill mapping repair`, with the earlier values as the known ones of the new pages.
-pub fn repair_by_learning(broken: &Break) -> Result<Repaired, Failure> {
+/// `webfill mapping repair`, with the earlier values as the known ones of the new pages. And what it says about each
+/// field.
+pub fn repair_by_learning(broken: &Break) -> Result<(Repaired, BTreeMap<String, String>), Failure> {
+    let fields = broken.mapping["fields"].as_array().into_iter().flatten();
+    let fields = fields.filter_map(|field| field["name"].as_str());
     let pages = broken.after.iter().zip(&broken.before);
     let pages: Vec<Page> = pages
         .map(|(page, (_, before))| {
             let mut known: BTreeMap<String, Vec<String>> = before.clone();
-            known.retain(|_, values| !values.is_empty());
+            // Where nothing was read, the page had no value.
+            for field in fields.clone() {
+                known.entry(field.to_owned()).or_default();
+            }
             Page {
                 url: page.url.clone(),
                 kind: PageKind::Html,
@@ -98,9 +104,13 @@ pub fn repair_by_learning(broken: &Break) -> Result<Repaired, Failure> {
         })
         .collect();
     let repaired = repair(&broken.mapping, &pages, &Limits::default())?;
-    let accepted = repaired.fields.into_iter().filter(|field| field.accepted);
-    Ok(Repaired {
-        accepted: accepted.map(|field| field.field).collect(),
+    let accepted = repaired.fields.iter().filter(|field| field.accepted);
+    let accepted = accepted.map(|field| field.field.clone()).collect();
+    let reasons = repaired.fields.into_iter();
+    let reasons = reasons.map(|field| (field.field, field.why)).collect();
+    let repaired = Repaired {
+        accepted,
         mapping: Some(repaired.mapping),
-    })
+    };
+    Ok((repaired, reasons))
 }
