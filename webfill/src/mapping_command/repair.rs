@@ -189,6 +189,7 @@ impl BrokenMapping {
                 (Some(_), Some(None)) => false,
             };
             if !is_read {
+                let known = known.or_else(|| evidence.was_empty(page, field).then(Vec::new));
                 pages.push(Page {
                     url: page.url.clone(),
                     kind: page.kind,
@@ -202,7 +203,7 @@ impl BrokenMapping {
                 });
             }
         }
-        pages.sort_by_key(|page| page.known.is_empty());
+        pages.sort_by_key(|page| page.known.values().all(Vec::is_empty));
         pages
     }
 

@@ -42,6 +42,8 @@ pub struct Evidence {
     /// The URLs and fields whose values are known from the user's records. Any other value there is wrong, whatever was
     /// read before.
     of_user: BTreeSet<(String, String)>,
+    /// The URLs of the pages that the mapping read before the change.
+    read_before: BTreeSet<String>,
     /// For each key of a record that pages were fetched for, the URLs of these pages.
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alert has kept.
@@ -286,6 +288,7 @@ impl Evidence {
         found.sort_by(|(one, ..), (other, ..)| other.cmp(one));
         for (_, url, values) in found {
             self.add_known(&url, values);
+            self.read_before.insert(url);
         }
         Ok(())
     }
@@ -335,6 +338,21 @@ impl Evidence {
             }
         }
         all
+    }
+
+    /// Whether the mapping found nothing for a field on this page before the change, although it did on other pages.
+    pub fn was_empty(&self, page: &GatheredPage, field: &str) -> bool {
+        /// On how many other pages.
+        const OTHERS: usize = 2;
+        let has_value = |url: &&String| {
+            let known = self.known.get(*url);
+            known.is_some_and(|known| known.contains_key(field))
+                && !self.of_user.contains(&((*url).clone(), field.to_owned()))
+        };
+        let mut names = page.urls();
+        names.any(|name| self.read_before.contains(name))
+            && !self.known_values_of(page).contains_key(field)
+            && self.read_before.iter().filter(has_value).count() >= OTHERS
     }
 
     /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.

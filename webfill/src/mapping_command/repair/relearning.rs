@@ -21,7 +21,8 @@ pub struct NewChains {
 /// Learns a field from pages where the mapping does not read it as before. The error is the reason, for people, why the
 /// field is not repaired.
 pub fn relearn_field(mapping: &Value, field: &str, pages: &[Page]) -> Result<NewChains, String> {
-    if pages.iter().all(|page| page.known.is_empty()) {
+    let knows_nothing = |page: &Page| page.known.values().all(Vec::is_empty);
+    if pages.iter().all(knows_nothing) {
         return Err(String::from(
             "no page from after the change has a value known from before",
         ));
