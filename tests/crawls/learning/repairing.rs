@@ -57,6 +57,33 @@ fn mapping() -> Value {
     ]})
 }
 
+/// Two things of three are for sale.
+fn is_on_sale(number: usize) -> bool {
+    !number.is_multiple_of(3)
+}
+
+fn old_page_with_sale(number: usize) -> Page {
+    let sale = match is_on_sale(number) {
+        true => format!("<p class=\"sale\">{}</p>", price(number)),
+        false => String::new(),
+    };
+    html_page(format!(
+        "<div class=\"thing\"><p class=\"name\">Thing {number}</p>{sale}</div>"
+    ))
+}
+
+/// The place of the sale's price has another price where nothing is for sale.
+fn new_page_with_sale(number: usize) -> Page {
+    let shown = match is_on_sale(number) {
+        true => number,
+        false => number + 7,
+    };
+    html_page(format!(
+        "<section><h2 id=\"thing-name\">Thing {number}</h2><div class=\"box\">{}</div></section>",
+        price(shown)
+    ))
+}
+
 struct Shop {
     work: Workplace,
     store: String,
@@ -70,6 +97,14 @@ impl Shop {
     }
 
     fn with_mapping(mapping: &Value) -> Shop {
+        Shop::with_pages(mapping, old_page, new_page)
+    }
+
+    fn with_pages(
+        mapping: &Value,
+        old_page: fn(usize) -> Page,
+        new_page: fn(usize) -> Page,
+    ) -> Shop {
         let (work, web) = (Workplace::new(), Web::start());
         std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
         work.write_json("mappings/shop.json", mapping);
@@ -257,6 +292,29 @@ fn a_value_that_is_the_same_on_all_pages_is_not_repaired() {
     let why = refused[0]["why"].as_str().unwrap();
     assert!(why.contains("no evidence"), "{why}");
     assert_eq!(shop.read_mapping()["fields"][3], stock);
+}
+
+#[test]
+fn pages_that_had_no_value_get_none_from_a_repair() {
+    let mut mapping = mapping();
+    mapping["fields"] = json!([
+        {"name": "name", "processors": css("p.name")},
+        {"name": "sale", "processors": css("p.sale")},
+    ]);
+    let shop = Shop::with_pages(&mapping, old_page_with_sale, new_page_with_sale);
+    let reported = shop
+        .repair(&["--crawl", "second", "--apply", "--format", "json"])
+        .finish()
+        .expect_code(1);
+    let reported = parse_report(&reported);
+    let fields = |list: &str| -> Vec<String> {
+        let all = reported[list].as_array().into_iter().flatten();
+        all.filter_map(|one| Some(one["field"].as_str()?.to_owned()))
+            .collect()
+    };
+    assert_eq!(fields("repaired"), ["name"], "{reported:#}");
+    assert_eq!(fields("refused"), ["sale"], "{reported:#}");
+    assert_eq!(shop.read_mapping()["fields"][1], mapping["fields"][1]);
 }
 
 /// Writes pages of people with two labelled values, of which the mapping reads the wrong one.

@@ -171,7 +171,7 @@ impl BrokenMapping {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages where a field is not read as before; those with a known value come first.
+    /// The pages where a field is not read as before; those that say most come first.
     fn pages_to_relearn(
         &self,
         evidence: &Evidence,
@@ -203,8 +203,7 @@ impl BrokenMapping {
                 });
             }
         }
-        pages.sort_by_key(|page| page.known.values().all(Vec::is_empty));
-        pages
+        order_by_evidence(pages)
     }
 
     /// Gives the learned fields their new chains, combined with the former ones in the order that reads most pages
@@ -261,6 +260,26 @@ impl BrokenMapping {
             .flat_map(chains_of)
             .collect()
     }
+}
+
+/// Only the first pages are learned from, so a page that had no value comes after every three with a known one. Pages of
+/// which nothing is known come last.
+fn order_by_evidence(pages: Vec<Page>) -> Vec<Page> {
+    let (unknown, known): (Vec<Page>, Vec<Page>) =
+        pages.into_iter().partition(|page| page.known.is_empty());
+    let (empty, filled): (Vec<Page>, Vec<Page>) = known
+        .into_iter()
+        .partition(|page| page.known.values().all(Vec::is_empty));
+    let (mut empty, mut ordered) = (empty.into_iter(), Vec::new());
+    for (number, page) in filled.into_iter().enumerate() {
+        ordered.push(page);
+        if number % 3 == 2 {
+            ordered.extend(empty.next());
+        }
+    }
+    ordered.extend(empty);
+    ordered.extend(unknown);
+    ordered
 }
 
 fn only_name<'n>(

@@ -352,7 +352,12 @@ impl Evidence {
         let mut names = page.urls();
         names.any(|name| self.read_before.contains(name))
             && !self.known_values_of(page).contains_key(field)
-            && self.read_before.iter().filter(has_value).count() >= OTHERS
+            && self
+                .read_before
+                .iter()
+                .filter(has_value)
+                .nth(OTHERS - 1)
+                .is_some()
     }
 
     /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.
