@@ -181,8 +181,8 @@ fn add_route_after_label(
     }
 }
 
-/// An XPath node test that the sibling right after a label's element passes, but the label's own element does not: its
-/// tag, or its class if the tags are equal. `None` if neither tells them apart.
+/// An XPath step that selects the sibling right after a label's element, but not an element like the label's own: it names
+/// the sibling's tag or, if both have the same tag, its class as well. `None` if both have the same class, too.
 fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
     if !is_valid_step_name(tag) {
         return None;

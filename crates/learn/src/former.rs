@@ -1,4 +1,4 @@
-//! What a repair knows beside the earlier values: the chains that read them, and the pages on which these read nothing.
+//! What a repair knows besides the earlier values: the chains that read them, and the pages on which they read nothing.
 
 use serde_json::{Value, json};
 use webfill_mapping::PageKind;
@@ -14,21 +14,25 @@ use crate::types::Page;
 /// The processors by which a chain finds its place.
 const SELECTING: [&str; 5] = ["xpath", "css", "json_ld", "jsonpath", "meta"];
 
-/// Processors that every learned chain may end in as well.
+/// Processors that learned chains end in anyway.
 const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 
-/// How many values of a page are searched for, how many places are tried, and how many of these are used.
+/// The most values of a page that are searched for.
 const MOST_VALUES: usize = 3;
+
+/// The most places of each value on which the former steps are tried.
 const MOST_TRIED: usize = 12;
+
+/// The most places of a page that are used.
 const MOST_USED: usize = 4;
 
-/// The length of the beginning of a value that is searched for. A former chain may have cut off the rest.
+/// Only this many characters of a value are searched for, as the former chain may have changed its end.
 const BEGINNING: usize = 24;
 
-/// How many pages show that nothing stands in for a missing value.
+/// The least number of pages that show that nothing stands in for a missing value.
 const ENOUGH: usize = 8;
 
-/// The share of earlier values that must be found again there.
+/// The least share of the earlier values that must be found again on them.
 const FOUND: f64 = 0.9;
 
 /// What the former chains of a field did with the text of their place.

@@ -69,7 +69,7 @@ fn a_repair_needs_no_condition_that_right_pages_do_not_meet() {
     }
 }
 
-/// A page with declarations, of which some are longer than a line.
+/// A page with declarations, some of them longer than a line.
 fn with_declarations(number: usize) -> (Page, Vec<String>) {
     let animal = ANIMALS[number % ANIMALS.len()];
     let mut all = vec![format!("int {animal}_open(const char *name, int flags)")];

@@ -46,7 +46,7 @@ impl Button {
     }
 }
 
-/// Things of which nobody can tell yet whether they are well.
+/// What the dashboard cannot judge yet, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct NotKnown {
     what: String,
