@@ -87,7 +87,7 @@ pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
     })
 }
 
-/// Reports a panic of the thread. Without it, all fetches would wait forever.
+/// Reports a panic of the thread that writes the archive. Without this report, all fetches would wait forever.
 struct PanicReporter(mpsc::Sender<Fault>);
 
 impl Drop for PanicReporter {
@@ -168,7 +168,7 @@ fn write_all(mut writer: Writer, mut waiting: mpsc::Receiver<Job>) -> std::io::R
         }
         writer.sync()?;
         for waits in written {
-            // A fetch that was cancelled meanwhile no longer waits.
+            // Sending fails if the fetch was cancelled and no longer waits.
             let _ = waits.send(());
         }
     }

@@ -244,8 +244,8 @@ impl Browser {
         Ok(running)
     }
 
-    /// Whether the running browser takes another page. A browser due for replacement still does while it renders
-    /// other pages, because two browsers take twice the memory; but at most for twice the configured number of pages.
+    /// Whether the running browser takes another page. A browser that is due for replacement takes further pages while
+    /// it renders others, up to twice the configured number, because a second browser would double the memory.
     fn may_take_page(&self, running: &Rc<RunningBrowser>) -> bool {
         let (pages, enough) = (running.pages.get(), self.config.pages);
         let is_idle = Rc::strong_count(running) == 1;

@@ -60,14 +60,14 @@ pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'sta
         .unwrap_or_else(|| guess_encoding(body, kind))
 }
 
-/// The declared encoding; if the body refutes UTF-8 or windows-1252, the other one of these two.
+/// The declared encoding. If UTF-8 is declared but refuted by the body, the result is windows-1252, and vice versa.
 fn correct_declared(declared: &'static Encoding, body: &[u8]) -> &'static Encoding {
     let valid = Encoding::utf8_valid_up_to(body);
     let is_utf_8 = || valid == body.len() && !body.is_ascii();
     if declared == WINDOWS_1252 && is_utf_8() {
         return UTF_8;
     }
-    // The first character of UTF-8 shows that only some bytes are damaged.
+    // A valid non-ASCII character shows that the page is UTF-8, and that only some of its bytes are damaged.
     let has_utf_8 = || {
         let text = String::from_utf8_lossy(body);
         text.chars()

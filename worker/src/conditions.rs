@@ -66,8 +66,8 @@ pub fn headers(
 /// Jetty.
 const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";gzip"];
 
-/// A tag and, if the server marked it as compressed, the original tag. Apache's `mod_deflate` marks a tag after the
-/// server has compared it, so it never finds its own tag again.
+/// A tag and, if the server marked it as compressed, the original tag as well. Apache compares tags before
+/// `mod_deflate` marks them, so a marked tag alone never matches.
 fn with_uncompressed_tag(etag: &str) -> String {
     let opaque = etag.strip_suffix('"');
     let mut origins = OF_CODINGS

@@ -2,8 +2,8 @@
 //! [`MAX_KEPT_OPEN`], because an idle connection keeps its read buffer of up to some hundred
 //! kilobytes.
 //!
-//! A crawl of few sites keeps all of its connections open. A crawl of many sends `Connection: close`
-//! to all further origins, which saves their servers idle connections, too.
+//! A crawl of few sites keeps all of its connections open. A crawl of many sites sends `Connection: close` to all
+//! further origins, which saves their servers idle connections, too.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -24,8 +24,8 @@ pub struct KeptOpenConnections {
 
 impl KeptOpenConnections {
     /// Claims a permit to keep the connection to `origin` open, for a request that starts `now` and takes at most
-    /// `longest_request`, and for the idle time after it. Returns false if there is none left; then the connection
-    /// must be closed after the request.
+    /// `longest_request`, and for the idle time after it. Returns false if no permit is left; the connection must then
+    /// be closed after the request.
     pub fn try_keep_open(&mut self, origin: &str, now: Instant, longest_request: Duration) -> bool {
         let until = now + longest_request + IDLE;
         if let Some(kept) = self.until.get_mut(origin) {
@@ -43,7 +43,7 @@ impl KeptOpenConnections {
     }
 }
 
-/// The most connections that are remembered. It exceeds those a worker has at a time, so only old ones are forgotten.
+/// The most connections that are remembered. A worker has fewer open connections, so only closed ones are forgotten.
 const MOST_REMEMBERED: usize = 256;
 
 /// The two ends of a connection, unique among open connections.

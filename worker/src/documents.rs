@@ -51,7 +51,7 @@ impl Default for DocumentsConfig {
 }
 
 impl DocumentsConfig {
-    /// Documents that are kept are also read.
+    /// Whether documents are read. A folder to keep them in implies that they are read.
     pub fn reads_documents(&self) -> bool {
         self.read || self.keep.is_some()
     }

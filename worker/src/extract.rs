@@ -63,7 +63,7 @@ pub struct FetchedPage {
 }
 
 impl FetchedPage {
-    /// A page to be read again in another form, without its body, which the caller adds.
+    /// Prepares a page to be read again in another form. The caller adds the body.
     pub fn for_rereading(result: TaskResult, memory: MemoryPermit) -> FetchedPage {
         FetchedPage {
             result,
@@ -160,7 +160,8 @@ pub(crate) struct Keeping {
     body_bytes: usize,
 }
 
-/// Extracts from a page. Without `keeping`, the page is only read again, and nothing else of it is kept.
+/// Extracts from a page. Without `keeping`, the page is a stored one that is read again: only its values are returned,
+/// and nothing else of it is kept.
 pub(crate) fn extract(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
@@ -233,7 +234,7 @@ pub(crate) fn extract(
     result
 }
 
-/// Reads the page as a sitemap, if it is one and those are read. Returns whether it is one.
+/// Reads the page as a sitemap if it is one and the crawl reads sitemaps. Returns whether it is one.
 fn read_sitemap(engine: &Engine, page: &mut FetchedPage, url: &Url, deadline: Instant) -> bool {
     let FetchedPage {
         result,
@@ -308,7 +309,7 @@ fn extract_document(
     result.document = Some(document.stored);
     result.kept_body = document.kept_body;
     if !is_readable(document.status) {
-        // Default values of mappings would pass for values found in the document.
+        // The mapping is not applied, because its default values would pass for values found in the document.
         result.snapshot = snapshot::snapshot_of_unread(&result);
         return result;
     }
@@ -346,7 +347,7 @@ fn requested_parts(result: &TaskResult, page_deadline: Duration) -> RequestedPar
     RequestedParts {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         row_links: follows && result.crawl.follow != Follow::None,
-        // The links that a mapping selects are followed nevertheless, because the operator chose them; see
+        // `nofollow` does not apply to links that a mapping selects, because the operator chose them; see
         // docs/explanation/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.needs_feature(Feature::Sitemaps) && is_seed(&result.task),
@@ -357,7 +358,7 @@ fn requested_parts(result: &TaskResult, page_deadline: Duration) -> RequestedPar
 }
 
 /// Whether a task is a seed or the first page of its site, where a seed may have been redirected to. Feeds are taken
-/// only from these, because on many sites each page has its own feed of comments.
+/// only from such pages, because on many sites each page has its own feed of comments.
 fn is_seed(task: &Task) -> bool {
     let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
     task.depth == 0 && (task.parent.is_none() || is_first_page())

@@ -102,7 +102,7 @@ impl Fetcher {
         self
     }
 
-    /// Fetches a page, which may be a sitemap if those are read. `memory` grows with its body, as in the methods
+    /// Fetches a page, or a sitemap if the request accepts sitemaps. `memory` grows with the body, as in the methods
     /// below.
     pub async fn page(
         &self,

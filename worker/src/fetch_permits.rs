@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 /// The waiting tasks, ordered by priority, then by arrival.
 type WaitQueue = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
 
-/// The slots that bound the fetches in flight; see the module.
+/// Bounds the fetches in flight by slots, which are given out by priority.
 #[derive(Debug)]
 pub struct FetchPermits {
     free: Cell<usize>,
@@ -51,7 +51,7 @@ impl FetchPermits {
             place,
             granted,
         };
-        // The sender is dropped only after it has sent, or together with this future.
+        // This is never an error: the sender is dropped only after it has sent, or together with this future.
         let _ = (&mut waiting.granted).await;
         FetchPermit { slots: self }
     }

@@ -1,9 +1,9 @@
 //! The gate: admission control right before each request.
 //!
 //! A request passes if the supervisor's lease is in force and its task was not recalled (see
-//! [`permits`](crate::permits)). Before other supervisors take over a site whose lease has ended, they wait as long as
-//! our longest request. So a request that takes longer, because this process was stopped meanwhile, is aborted. The
-//! same happens to a request whose body found no memory in time.
+//! [`permits`](crate::permits)). A site whose lease has ended goes to another supervisor only after the longest time
+//! that one of our requests may take. So a request that takes longer, because this process was stopped meanwhile, is
+//! aborted. A request whose body got no memory in time is also aborted.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -51,7 +51,7 @@ impl Gate {
         self.permits.recall(scope);
     }
 
-    /// Whether all recalled tasks in the scope that made no request have been given back.
+    /// Whether every recalled task in the scope has made a request or has been given back.
     pub fn is_settled(&self, scope: &RecallScope) -> bool {
         self.permits.is_settled(scope)
     }
@@ -61,7 +61,7 @@ impl Gate {
         self.permits.issue_permit(task)
     }
 
-    /// Fetches a page, which may be a sitemap if those are read.
+    /// Fetches a page, or a sitemap if the request accepts sitemaps.
     pub async fn page(
         &self,
         permit: &Permit,

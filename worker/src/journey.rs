@@ -78,7 +78,8 @@ impl Journey {
     async fn run_task(&self, site: &str, task: Task, permit: &Permit) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
-            // A dispatcher of this version never sends such a task. Its lease must not be lost nevertheless.
+            // A dispatcher of this version never sends a task with an unknown crawl or an invalid URL. If another
+            // version does, the task is given back, so that its lease ends.
             return self.return_task(site, &task, None);
         };
         if let Some(outcome) = task.unreachable {
@@ -86,7 +87,7 @@ impl Journey {
         }
         let plan = FetchPlan::load(self, &task, &crawl).await;
         if plan.browser.is_none() && crawl.lane == Lane::Browser {
-            // A dispatcher of this version never sends such a task, either.
+            // A dispatcher of this version sends tasks of the lane `browser` only to supervisors with browsers.
             return self.return_task(site, &task, None);
         }
         // The requests for robots.txt and the page share one name lookup.

@@ -261,7 +261,7 @@ impl MemoryPermit {
     pub async fn grow_to(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes);
         if self.overdraws {
-            // This permit is the one that may always grow.
+            // One permit may always grow, even beyond the total, and this is the one.
             return self.set(self.bytes + more);
         }
         if more > 0 {

@@ -36,7 +36,7 @@ pub enum Permission {
     },
     /// The task must be given back: robots.txt was not requested.
     NotAsked,
-    /// The task must be given back: the fetch of robots.txt was aborted, or the task was called back between two
+    /// The task must be given back: the fetch of robots.txt was aborted, or the task was recalled between two
     /// redirects.
     CutShort,
 }
@@ -142,12 +142,12 @@ impl PermissionCheck {
         }
     }
 
-    /// The URL to request when its turn comes.
+    /// The URL of robots.txt to request when the awaited turn comes.
     pub fn awaited_url(&self) -> &Url {
         self.fetch.next_request().unwrap_or(&self.url)
     }
 
-    /// Takes the answer of the shared cache; `None` if it has no entry or is unreachable.
+    /// Takes the answer of the shared cache; `None` if the cache has no entry or is unreachable.
     pub fn note_cache_entry(
         &mut self,
         entry: Option<&RobotsEntry>,
@@ -253,7 +253,7 @@ impl PermissionCheck {
         }
     }
 
-    /// Moves the clock of the requested site. A failed fetch backs off from the task's own site, wherever the
+    /// Moves the clock of the requested site. After a failed fetch, the task's own site backs off as well, wherever the
     /// redirects led.
     fn move_clocks(&self, asked: &str, answered: Answered, known: Knowledge<'_>) {
         let has_failed = self.fetch.has_failed();
@@ -274,7 +274,8 @@ impl PermissionCheck {
         }
     }
 
-    /// Follows a redirect. If it leads to the robots.txt of another origin, that may be known already.
+    /// Follows a redirect. If it leads to the robots.txt of another origin, the rules of that origin may already be in
+    /// memory.
     fn follow_redirect(&mut self, known: Knowledge<'_>, now: Now) {
         if let Some(rules) = self.follow_known_redirect(known, now) {
             return self.decide(&rules, false, known);

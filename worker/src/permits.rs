@@ -108,7 +108,7 @@ impl Permits {
         }
     }
 
-    /// Whether all recalled tasks in the scope that made no request have been given back.
+    /// Whether every recalled task in the scope has made a request or has been given back.
     pub fn is_settled(&self, scope: &RecallScope) -> bool {
         let tasks = self.tasks.borrow();
         let mut held = tasks.iter().filter_map(Weak::upgrade);

@@ -28,7 +28,7 @@ pub struct Pace {
 /// How a request to the site went, as far as politeness needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The server answered, without asking for anything.
+    /// The server answered, and asks neither for a pause nor for fewer requests.
     Served,
     /// The status is 503 or 529, or the answer is a block: the site asks to be left alone.
     Overloaded { retry_after: Option<Duration> },

@@ -47,7 +47,7 @@ pub struct PageRead {
     pub listings: Vec<Listing>,
 }
 
-/// Reads stored pages again; see the module. A thread that reads pages must have a stack of
+/// Reads stored pages again, without requests. A thread that reads pages must have a stack of
 /// [`PageReader::STACK_BYTES`].
 pub struct PageReader {
     engine: Engine,
@@ -115,8 +115,8 @@ impl PageReader {
         }
     }
 
-    /// The only try counts as an early one: if a busy machine ends the reader, that says nothing about the document.
-    /// A document that was readable before does not become unreadable.
+    /// Reads a document again. An error keeps the stored result: if a busy machine ends the reader, that says nothing
+    /// about the document, and a document that was readable before does not become unreadable.
     async fn read_document(
         &self,
         page: &mut FetchedPage,

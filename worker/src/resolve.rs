@@ -5,8 +5,8 @@
 //! every address is checked before the client gets it. The client does not resolve hosts that are IP addresses, so
 //! [`Resolver::check_literal`] checks those.
 //!
-//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold_lookup`]). The request then finds the answer
-//! ready ([`names`]).
+//! A lookup may take long, so it precedes taking a fetch permit ([`Resolver::hold_lookup`]). The request then finds the
+//! answer ready ([`names`]).
 
 mod clients;
 mod lookup_threads;

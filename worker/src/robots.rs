@@ -281,7 +281,7 @@ impl RobotsFetch {
     /// The result, once there is no next request.
     pub fn finish(&mut self, now: Now) -> RobotsAnswer {
         if let Some(url) = &self.anothers {
-            // The origin itself has answered, which says that neither it nor this machine is in trouble.
+            // The origin answered with a redirect, so neither the origin nor this machine is in trouble.
             let status_code = self.last.as_ref().and_then(|(_, response)| response.status);
             let evidence = Evidence {
                 url: url.to_string(),
@@ -337,8 +337,8 @@ pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 
-/// Whether an answer ends a fetch with rules. A redirect does so only as the last of too many. If a redirect leads
-/// nowhere, the file may be anywhere, so that does not count.
+/// Whether the last answer of a fetch gives rules. A redirect does if it is one too many, but not if its target is
+/// missing or invalid, because the file may then be anywhere.
 fn is_final(url: &Url, response: &RobotsResponse) -> bool {
     let leads_nowhere =
         is_redirect_status(response.status) && redirect_target(url, response).is_none();
@@ -395,12 +395,14 @@ fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
 /// a file that cannot be decoded: read as it is, it would allow everything.
 fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
     match status {
-        // These are not the file, but a promise of it (202), or answers to requests that were not made: for a part of
-        // it (206), its changes (226), a reset form (205), a list of files (207, 208).
+        // These statuses do not come with the file. 202 means that it may come later. The others answer requests that
+        // were not made: for a part of the file (206), its changes (226), a reset form (205), a list of files (207,
+        // 208).
         Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
         Some(408 | 425 | 429) => false,
-        // Among the others, 304 answers a condition that was not sent, and 300 offers a choice.
+        // Of all other statuses, only 4xx and redirects give rules. 304 does not, because no condition was sent, nor
+        // does 300, which offers a choice.
         Some(400..=499) => true,
         status => is_redirect_status(status),
     }

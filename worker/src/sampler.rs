@@ -19,7 +19,8 @@ const KEPT: u64 = 20;
 /// After the first pages of a kind, one in this many is kept.
 const ONE_IN: u64 = 50;
 
-/// How many places for kinds a mapping has in the store. Two kinds rarely share one.
+/// How many kinds of pages the store keeps apart for a mapping. A kind's number is a hash, which two kinds rarely
+/// share.
 const PLACES: u64 = 256;
 
 /// Pages that a mapping may keep in addition to a tenth of all.
@@ -32,7 +33,7 @@ const MOST_REMEMBERED: usize = 10_000;
 const MOST_TEXT_BYTES: usize = 1 << 20;
 const MOST_KEPT_BYTES: usize = 128 << 10;
 
-/// Chooses the pages whose texts are kept; see the module.
+/// Chooses the pages whose texts are kept for repairs of mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     /// The number of pages, by mapping and kind.

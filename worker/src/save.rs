@@ -224,7 +224,7 @@ impl Saver {
             validators: result
                 .validators
                 .clone()
-                // Feeds of a page are not stored with it, so a 304 would lose them.
+                // A page with feeds gets no validators: the feeds are not stored with it, so a 304 would lose them.
                 .filter(|_| result.outcome.is_page() && result.listed.is_empty()),
             snapshot: result.snapshot.clone(),
         };

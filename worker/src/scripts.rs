@@ -20,7 +20,7 @@ use crate::browser::BrowserConfig;
 use crate::memory::MemoryPermit;
 use crate::task_result::TaskResult;
 
-/// How many pages of a kind are rendered before it counts as known.
+/// How many pages of a kind are rendered before it is decided whether to render further ones.
 const SAMPLE: u32 = 3;
 
 /// A kind is rendered as long as at least one in this many of its pages gains by it.
@@ -48,7 +48,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct PageKind {
     /// The name of the mapping; empty if none matches.
     pub mapping: String,
-    /// The layout of the page as the server sent it: a sketch, or the root of a shell.
+    /// The layout of the page as the server sent it: a sketch of its tags, or the element that its application draws
+    /// in.
     pub layout: String,
 }
 
@@ -73,7 +74,7 @@ pub enum Rendering {
     IfUnread,
 }
 
-/// The findings about pages that need their scripts; see the module.
+/// The findings about pages that show nothing without their scripts.
 #[derive(Debug)]
 pub struct ScriptedPages {
     auto: bool,

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest};
 
-/// The most time between the call that reserves and the start of the request. A reservation that is
-/// granted later is released and made anew. A process that is frozen for longer after that has lost
-/// its lease (see [`crate::gate`]).
+/// The most time between the call that reserves and the start of the request. A reservation that is granted later is
+/// released and made anew. A process that is frozen between the grant and the request for longer than this has lost its
+/// lease, so the request is not sent (see [`crate::gate`]).
 const RESERVE_TO_START: Duration = Duration::from_secs(30);
 
 /// How long to wait before an unavailable cache is tried again.

@@ -304,8 +304,9 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// The time when the next task may follow a refused one. A refusal without a request costs the site nothing and
-    /// delays nobody. If the robots.txt request failed, it may be repeated when the site's clock allows.
+    /// The time when the next task of a site may start, after a task whose page may not be fetched. `was_requested`: a
+    /// request for robots.txt failed, so the next task waits for the site's clock. Without a request, it starts
+    /// immediately.
     pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
         match was_requested {
             true => self.next_start(name, Turn::Robots),
@@ -381,7 +382,8 @@ impl Sites {
 }
 
 impl Site {
-    /// Whether a site is needed regardless of its clock. A kept site is watched when its runner or visitor ends.
+    /// Whether a site is needed regardless of its clock. Once its runner or visitor ends, its clock decides how long it
+    /// stays.
     fn is_kept(&self) -> bool {
         let is_visited = Arc::strong_count(&self.alone.0) > 1;
         self.running || self.inherited || is_visited || !self.queue.is_empty()

@@ -18,7 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// A lookup of a page by its key.
 type PageLookup<A> = (String, oneshot::Sender<A>);
 
-/// Looks up stored pages; see the module.
+/// Looks up stored pages for the runners, many in one query.
 pub struct StoredPages {
     known: mpsc::Sender<PageLookup<KnownPage>>,
     versions: mpsc::Sender<PageLookup<bool>>,
@@ -73,7 +73,7 @@ async fn query<A>(questions: &mpsc::Sender<PageLookup<A>>, id: String) -> Option
     answered.await.ok()
 }
 
-/// Answers the lookups of pages that `look_up` finds; the others get no answer.
+/// Answers the lookups of pages that `look_up` finds. For other pages the sender is dropped without an answer.
 async fn answer_lookups<A, F>(
     mut asked: mpsc::Receiver<PageLookup<A>>,
     look_up: impl Fn(Vec<String>) -> F,

@@ -4,7 +4,7 @@ use webfill_wire::counts::{self, WorkerCounts, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
 use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec, links};
 
-/// Sends reports to the supervisor; see the module.
+/// Sends a worker's reports to its supervisor.
 #[derive(Clone)]
 pub struct SupervisorReporter {
     outbox: Outbox,

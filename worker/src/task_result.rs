@@ -26,7 +26,7 @@ use crate::politeness::Answer;
 use crate::response_headers;
 use crate::scripts::UnreadPage;
 
-/// The result of a task; see the module.
+/// The result of a task, filled by its fetch and its extraction.
 #[derive(Debug)]
 pub struct TaskResult {
     pub task: Task,

@@ -16,8 +16,8 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     writer.text
 }
 
-/// The text of a value as the page has it, but with a space wherever the page shows a gap, and between digits and raised
-/// or lowered ones. Without the spaces, `12<br>34` would be one number, and `19<sup>99</sup>` another.
+/// The text of a value as the page has it, but with a space wherever the page shows a gap, and between digits and
+/// raised or lowered ones. Without the spaces, `12<br>34` would be one number, and `19<sup>99</sup>` another.
 pub fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
     if !node.children().any(NodeRef::is_element) {
         return Cow::Borrowed(node.text());

@@ -1,5 +1,5 @@
-//! The rules for reserving a site's next request ([`SiteClock::decide_reservation`]), the same for every backend. SQLite runs them
-//! here, MongoDB as an expression in the server.
+//! The rules for reserving a site's next request ([`SiteClock::decide_reservation`]), the same for every backend.
+//! SQLite runs them here, MongoDB as an expression in the server.
 
 use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteClockEntry};
 

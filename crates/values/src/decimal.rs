@@ -60,8 +60,8 @@ impl Decimal {
         Decimal::new(negative, whole, fraction, exponent)
     }
 
-    /// Like [`Decimal::from_text`], but rejects texts that look like codes. Telephone numbers and postcodes begin with a
-    /// plus or with zeros, which a number would lose.
+    /// Like [`Decimal::from_text`], but rejects texts that look like codes. Telephone numbers and postcodes begin with
+    /// a plus or with zeros, which a number would lose.
     pub fn from_plain_text(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['-', '\u{2212}']).unwrap_or(text);
         let mut bytes = unsigned.bytes();

@@ -1,7 +1,7 @@
 //! A request and its answer, as they are archived.
 //!
 //! The HTTP client returns header values as they were sent, in order, with names in lower case; repeated names are
-//! grouped. The heads are built from these. Transfer codings and HTTP/2 framing are not part of them.
+//! grouped. The archived heads are built from these values, without transfer codings and HTTP/2 framing.
 
 use std::net::IpAddr;
 

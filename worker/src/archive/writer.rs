@@ -40,7 +40,8 @@ impl Writer {
 
     /// Appends the records of an exchange. They are on the disk after [`Writer::sync`].
     ///
-    /// The answer comes first, so no record refers to one that a crash has cut off.
+    /// The answer's record is written first, because the request's record refers to it. So even after a crash, no
+    /// record refers to a missing one.
     pub fn write(&mut self, exchange: Exchange) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => self.file.insert(file),
@@ -111,7 +112,7 @@ fn find_original<'a>(
     }
 }
 
-/// Whether the payload can replace an equal one: it is present and complete.
+/// Whether the payload can be compared with archived ones: it is present and complete.
 fn is_comparable(exchange: &Exchange) -> bool {
     exchange.truncated.is_none() && !exchange.payload.is_empty()
 }

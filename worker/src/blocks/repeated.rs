@@ -3,11 +3,11 @@
 //! named like a challenge.
 //!
 //! The second URL in a row with the same answer proves a block if the page has nothing that healthy pages have (see
-//! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. An answer that a second URL would prove to be a block is a
-//! *suspicion* at the first URL: it is not accepted as the page, and its task is retried after other tasks of the site.
-//! If those got other answers, or there were none, it is accepted as an ordinary page.
+//! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. If a second URL with the same answer would prove a block, the
+//! answer is a *suspicion* at the first URL: it is not accepted as the page, and its task is retried after other tasks
+//! of the site. If no other URL has got the same answer by then, the answer is accepted as an ordinary page.
 //!
-//! This module remembers the sites whose last page was short, with hashes of that answer and of the URLs that got it.
+//! This module remembers the sites whose last page was short, with hashes of the answer and of the URLs that got it.
 //! Any other page ends the run. A recognised block stays known, so after a backoff it is recognised at the first
 //! request. A suspected answer that turned out to be a page stays known as a page.
 //!
@@ -31,7 +31,8 @@ const LONG_RUN: usize = 5;
 /// How many URLs in a row must get the same answer to prove a block, if healthy sites hardly give it twice.
 const SHORT_RUN: usize = 2;
 
-/// A site with this many suspected answers that turned out to be pages has short pages of its own.
+/// After this many suspected answers of a site have turned out to be pages, its answers are no longer suspected: the
+/// site has short pages of its own.
 const MOST_ACQUITTALS: u32 = 3;
 
 /// A page with at most this many bytes is short, however much text it shows.
@@ -89,7 +90,7 @@ const WORDS_OF_MISSING_PAGES: [&str; 7] = [
     "non trovat",
 ];
 
-/// The sites whose last page was short; see the module.
+/// The sites whose last page was short, to recognise a site that gives one answer for every URL.
 #[derive(Debug, Default)]
 pub struct RepeatedPages {
     recent: HashMap<String, Run>,
@@ -128,7 +129,7 @@ impl RepeatedPages {
         may_wait: bool,
     ) -> Option<Sign> {
         let Some((likeness, answer)) = likeness_of(response) else {
-            // A redirect does not end a run: the site may block at its target.
+            // A redirect does not end a run: the page that it leads to may be the block.
             if response.redirect.is_none() {
                 self.end_run(site);
             }
@@ -147,7 +148,7 @@ impl RepeatedPages {
             run.is_suspected = true;
             return Some(suspicion(response));
         }
-        // The suspected answer came again, with nothing else in between.
+        // If the answer was suspected, its task was retried and got it again, while no other URL did: it is a page.
         run.clear_suspicion();
         None
     }
@@ -201,7 +202,7 @@ impl Run {
         is_new
     }
 
-    /// The suspected answer has turned out to be a page.
+    /// Ends a suspicion. If no second URL got the suspected answer, notes that it turned out to be a page.
     fn clear_suspicion(&mut self) {
         if std::mem::take(&mut self.is_suspected) && self.length < SHORT_RUN {
             self.acquitted = Some(self.answer);

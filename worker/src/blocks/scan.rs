@@ -33,13 +33,13 @@ const MEDIA: [&str; 8] = [
 /// `input` elements of these types are not filled in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
 
-/// Elements that stand within a paragraph.
+/// Elements that do not end a paragraph.
 const WITHIN_TEXT: [&str; 22] = [
     "a", "abbr", "b", "bdi", "big", "br", "cite", "code", "del", "em", "font", "i", "ins", "mark",
     "q", "s", "small", "span", "strong", "sub", "sup", "u",
 ];
 
-/// Elements that applications render into: one short page serves all their URLs.
+/// Ids of elements that applications render into. Such an application serves the same short page for all URLs.
 const PLACES_OF_APPLICATIONS: [&str; 7] = [
     "root",
     "app",

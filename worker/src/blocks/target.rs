@@ -88,8 +88,8 @@ const GATES: [&str; 11] = [
 const OF_HOSTS: [&str; 1] = ["anti"];
 
 /// Words that stand for challenges in the name of a separate site, such as `ddos-guard.example`. The words of the
-/// second list do so only if the address has a query, which says where to return to, because sites also move to new
-/// names.
+/// second list count only if the address has a query, such as the page to return to. Without one, the site may only
+/// have moved to a new name.
 const OF_SITES: [&str; 5] = ["captcha", "antibot", "ddos", "botcheck", "robotcheck"];
 const OF_SITES_WITH_QUERY: [&str; 4] = ["anti", "challenge", "challenges", "waf"];
 

@@ -307,7 +307,7 @@ async fn next_arrival(
     }
 }
 
-/// The stage of a page in its tab; see the module.
+/// The stage of a page in its tab. The beginning of this file describes the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Opened,

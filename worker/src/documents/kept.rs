@@ -28,7 +28,7 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     let lower = upper.join(&sha256[2..4]);
     let file = lower.join(sha256);
     if file.exists() {
-        // The writer of that file may not have synced the folder yet.
+        // The process that wrote the file may not have synced the folder yet.
         return sync_folder(&lower);
     }
     fs::create_dir_all(&lower)?;

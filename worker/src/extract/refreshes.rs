@@ -3,8 +3,8 @@
 //! and its target is judged like that of any redirect. Its links are kept, because this module does not know whether
 //! they lead anywhere.
 //!
-//! These refreshes are not redirects: to the page itself, after a long time (the page is meant to be read), and for
-//! browsers without scripts, unless the page shows nothing else.
+//! A refresh is not a redirect if it leads to the page itself, or if it comes after a long time, because the page is
+//! then meant to be read. A refresh for browsers without scripts counts only on a page that shows next to nothing.
 
 use std::borrow::Cow;
 
@@ -116,7 +116,7 @@ fn end_as_redirect(result: &mut TaskResult, target: Url) {
     result.mapping = None;
     result.mapping_version = None;
     result.template = None;
-    // A later 304 would hide the target.
+    // The next request must be unconditional, because a 304 would hide the target.
     result.validators = None;
 }
 

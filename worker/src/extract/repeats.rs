@@ -40,10 +40,10 @@ const LEAST_DEPTH: u16 = 3;
 /// How many words of a page may be new if its address says that it is the same page.
 const NEW_WORDS: usize = 2;
 
-/// How many contents are certain to be remembered.
+/// At least this many contents are remembered.
 const MOST_CONTENTS: usize = 32_768;
 
-/// How many texts, words and links are certain to be remembered. Each takes a few bytes.
+/// At least this many texts, words and links are remembered. Each takes a few bytes.
 const MOST_FEATURES: usize = 131_072;
 
 /// The different URLs that had a content, by their hashes.
@@ -53,7 +53,7 @@ struct Urls {
     count: usize,
 }
 
-/// Finds pages that repeat others; see the module.
+/// Finds pages that repeat other pages of their site.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     contents: Remembered<Urls>,
@@ -147,7 +147,7 @@ impl Repeats {
         self.note_url_of_content(scope, page.url) && new_words <= NEW_WORDS
     }
 
-    /// Notes that a URL has this content. Returns whether enough other URLs had it.
+    /// Notes that a URL has this content. Returns whether [`SAME`] URLs, including this one, have had it.
     fn note_url_of_content(&mut self, content: u64, url: &Url) -> bool {
         let url = hash(&url.as_str()) as u32;
         let urls = self.contents.entry(content);

@@ -15,7 +15,7 @@ use crate::fetch_error::FetchError;
 use crate::memory::{MemoryPermit, READ_AHEAD};
 use crate::sitemaps;
 
-/// Shorter waits for memory are not the reason why a body took too long.
+/// A wait for memory that is shorter than this does not explain why a body took too long.
 const NOTABLE_WAIT: Duration = Duration::from_millis(500);
 
 /// Why there is no body.
@@ -97,8 +97,8 @@ pub(super) async fn read(
     Ok(body.bytes)
 }
 
-/// Reads the rest for the archive only, while the body already takes `body_bytes`. Parts that do not arrive in time
-/// are left out.
+/// Reads the rest of the body, which only the archive needs. `body_bytes` are already in memory. Parts that do not
+/// arrive in time are left out.
 pub(super) async fn keep_rest(
     incoming: &mut IncomingBody,
     body_bytes: usize,
@@ -129,7 +129,7 @@ async fn next_chunk(
     match timeout_at(until, incoming.next_chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
         Ok(Err(error)) => Err(NoBody::Failed(error)),
-        // Without the wait for memory, the time might have been enough.
+        // Without the wait for memory, the body might have arrived in time, so the server is not to blame.
         Err(_) if until == limits.deadline && waited >= NOTABLE_WAIT => Err(NoBody::NoMemory),
         Err(_) => Err(NoBody::Failed(FetchError::new(
             Outcome::Timeout,

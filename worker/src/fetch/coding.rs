@@ -85,8 +85,8 @@ fn from_name(name: &str) -> Option<Coding> {
     }
 }
 
-/// Whether a name means that the body is not coded. Some servers send a charset here, or a value that belongs into
-/// `Content-Transfer-Encoding`; then the body is not coded either.
+/// Whether a name means that the body is not coded. Some servers send a charset here, or a value of
+/// `Content-Transfer-Encoding`, although the body is not coded.
 fn is_no_coding(name: &str) -> bool {
     matches!(name, "" | "identity" | "none" | "7bit" | "8bit" | "binary")
         || Encoding::for_label(name.as_bytes()).is_some()
@@ -297,8 +297,8 @@ impl<R: BufRead> Read for DeflateDecoder<R> {
     }
 }
 
-/// A decoder that is not called again after its end. Some would then return bytes from after the end, or report
-/// success after an error.
+/// Wraps a decoder so that it is not called again after its end. Some decoders would return bytes from after the end,
+/// or report success after an error.
 struct FusedDecoder<D> {
     decoder: D,
     over: Option<StreamOutcome>,

@@ -150,7 +150,8 @@ impl RawCopy {
         }
     }
 
-    /// The body, and the reason if it is truncated. If no other reason is known, the time for it had run out.
+    /// The body, and the reason if it is truncated. A body that is incomplete for no other known reason ran out of
+    /// time.
     pub fn into_payload(mut self) -> (Vec<u8>, Option<Truncated>) {
         self.end(Some(Truncated::Time));
         self.bytes.shrink_to_fit();

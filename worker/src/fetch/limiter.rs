@@ -1,7 +1,7 @@
-//! Requests of servers and rate limiters for a pause or fewer requests.
+//! Recognises when a server or rate limiter asks for a pause or for fewer requests.
 //!
-//! 429 and 503 are such requests in themselves. Other limiters refuse with 403 or another status, and say in headers that
-//! no request is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit`
+//! The statuses 429 and 503 ask for this by themselves. Other limiters refuse with 403 or another status, and say in
+//! headers that no request is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit`
 //! (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no standard.
 //! `Retry-After` and its variants take precedence over the others.
 
@@ -20,7 +20,7 @@ const WAITS: [&str; 4] = [
     "x-rate-limit-retry-after-seconds",
 ];
 
-/// Headers with the number of requests left, and with the time when there will be more.
+/// Headers with the number of requests left, and headers with the time when more requests are allowed.
 const LEFT: [&str; 3] = [
     "x-ratelimit-remaining",
     "x-rate-limit-remaining",
@@ -33,10 +33,11 @@ const MORE: [&str; 4] = [
     "ratelimit-reset",
 ];
 
-/// A header with both the number of requests left and the time when there will be more.
+/// A header with both the number of requests left and the time when more requests are allowed.
 const BOTH: &str = "ratelimit";
 
-/// Numbers from here on are times since the epoch: in seconds (from 2001), and in milliseconds.
+/// From these sizes on, a number is a time since the epoch in seconds (from 2001), or in milliseconds. Smaller numbers
+/// are durations.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
@@ -110,7 +111,7 @@ impl RateLimit {
 fn parse_rate_limit(headers: &HeaderMap) -> RateLimit {
     let mut limit = RateLimit::default();
     let left = LEFT.iter().flat_map(|name| header_texts(headers, name));
-    // One header may hold several windows.
+    // One header may have several numbers, each for another time window.
     let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
     left.sort_by_key(|left| !is_zero(left));
     let now = server_time(headers);

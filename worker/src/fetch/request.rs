@@ -24,12 +24,12 @@ pub struct PageRequest<'a> {
     pub sitemaps: bool,
     /// robots.txt lists the page as a sitemap.
     pub is_named_sitemap: bool,
-    /// The site's delay: the next request to it comes no sooner.
+    /// The site's delay: the next request to the site starts no sooner.
     pub next_after: Duration,
 }
 
 impl<'a> PageRequest<'a> {
-    /// A request for a page without any particulars.
+    /// A request for a page with default settings.
     pub fn from_url(url: &'a Url) -> PageRequest<'a> {
         PageRequest {
             url,
@@ -64,7 +64,7 @@ impl<'a> RequestSpec<'a> {
         }
     }
 
-    /// A request for the same URL, whose answer may also be one of these files.
+    /// Also accepts these files as the answer to the request for a page.
     pub(super) fn or_file(mut self, files: Files) -> RequestSpec<'a> {
         self.rule = BodyRule::Page(files);
         if files != Files::default() {

@@ -11,12 +11,12 @@ pub(super) enum BodyRule {
     Subresource,
 }
 
-/// The files that are accepted besides pages.
+/// The kinds of files that are accepted in addition to pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Files {
     pub documents: bool,
     pub sitemaps: bool,
-    /// robots.txt lists it as a sitemap.
+    /// robots.txt lists the requested URL as a sitemap.
     pub is_named_sitemap: bool,
 }
 

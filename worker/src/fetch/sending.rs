@@ -1,8 +1,8 @@
 //! Sends a request, and repeats it once if the server did not get it.
 //!
-//! A server may close a kept-open connection at any time. A request sent at that moment is lost, and nobody is to
-//! blame. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second turn
-//! at the site, because the server has not answered. Like browsers, this module repeats a request only if its
+//! A server may close a kept-open connection at any time. A request sent at that moment is lost, through no fault of
+//! the site. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second
+//! turn at the site, because the server has not answered. Like browsers, this module repeats a request only if its
 //! connection delivered an answer before and was closed before the head of the new answer arrived. A new connection
 //! that breaks is a failure of the site. The same applies to HTTP/2, where requests that the server declares
 //! unprocessed are repeated as well (RFC 9113, 8.7).
@@ -77,7 +77,7 @@ impl Fetcher {
         let request = request.map_err(|error| self.note_failure(error))?;
         let archives = self.archived_agent.is_some();
         let sent = archives.then(|| SentRequest::new(&request, now_ms()));
-        // The client bounds the connect; this bounds connect and answer together.
+        // The client has a time limit for the connect alone. This limit is for connect and answer together.
         let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
         let Ok(response) = timeout(limit, client.execute(request)).await else {
             let late = Fetched::unanswered(Outcome::Timeout, "no answer in time");

@@ -16,8 +16,8 @@ use crate::resolve::{FRESH_FOR, HeldName};
 
 const MOST_NAMES_KEPT: usize = 4_096;
 
-/// The address that the task must be counted for, if it was counted for another one. Must be called before the
-/// first request for the task. Holds no fetch permit.
+/// Resolves the task's host. Returns the address that its requests must be counted for, if the dispatcher counted the
+/// task for another one. Must be called before the task's first request, without a fetch permit.
 pub(super) async fn look_up_changed_address(
     turns: &Turns,
     names_given_back: &RefCell<ReturnedTaskNames>,
@@ -41,8 +41,8 @@ pub(super) async fn look_up_changed_address(
     address
 }
 
-/// Names of tasks that were given back to be counted elsewhere. Each is held until the task returns, unless that
-/// takes long, so the same lookup serves it.
+/// Host names of tasks that were given back, to be counted for another address. The lookup's answer is held for a
+/// while, so that a task that returns soon needs no new lookup.
 #[derive(Debug, Default)]
 pub struct ReturnedTaskNames(HashMap<String, (HeldName, Instant)>);
 
@@ -64,8 +64,8 @@ impl ReturnedTaskNames {
     }
 }
 
-/// The address to count a task for, if its host's addresses do not include the one that it was counted for. It is
-/// always the smallest one, so that hosts with the same addresses are counted together.
+/// The address to count a task for; `None` if its host still has the address that the task was counted for. It is the
+/// smallest address of the host, so that hosts with the same addresses are counted together.
 pub fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
     let (counted, of_private) = match bounds {
         AddressBounds::None => return None,

@@ -46,7 +46,7 @@ impl Condition {
     }
 
     /// Copies the stored page into the result if the page has not changed. If the stored page cannot be read, the task
-    /// is given back, so that nothing of it is lost.
+    /// is given back, and the page is fetched again.
     pub(super) async fn restore_if_unchanged(
         self,
         journey: &Journey,
@@ -56,7 +56,7 @@ impl Condition {
         let Some(known) = self.known.filter(|_| is_unchanged) else {
             return Ok(page);
         };
-        // One at a time, because the size of a stored page is unknown until it is read.
+        // Stored pages are read one at a time, because the size of a page is unknown until it is read.
         let _reading = journey.reading_stored.lock().await;
         let mut stored = None;
         let found = journey

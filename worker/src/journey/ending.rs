@@ -19,7 +19,8 @@ impl Journey {
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             if is_ok {
                 page.result.body = page.result.crawl.body.then(|| "".into());
-                // The body might be a sitemap that is still being written, so its next request must be unconditional.
+                // An empty body might be a sitemap that is still being written, so the page's next request must be
+                // unconditional.
                 page.result.validators = None;
                 if let Ok(url) = Url::parse(&page.result.task.url) {
                     end_if_redirecting(&mut page.result, &url, None);

@@ -8,7 +8,7 @@ use webfill_wire::{ReturnCause, SiteClock, Task, TaskReturned};
 use super::state::Journey;
 use crate::now::Now;
 
-/// The task must be given back: it was called back, or this machine could not read or render its page.
+/// The task must be given back: it was recalled, the worker drains, or this machine could not read or render its page.
 pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {

@@ -27,7 +27,7 @@ impl Interrupt {
         self.draining.get()
     }
 
-    /// Lets all waiting runners check whether their tasks are called back.
+    /// Makes all waiting runners check whether their tasks must be given back.
     pub fn wake_waiting(&self) {
         self.called_back.notify_waiters();
     }
@@ -37,7 +37,7 @@ impl Interrupt {
         self.draining.get() || permit.is_recalled()
     }
 
-    /// Waits for a future. `None` if the task is called back meanwhile.
+    /// Waits for a future. `None` if the task is recalled or the worker drains meanwhile.
     pub(super) async fn wait_unless_called_back<T>(
         &self,
         permit: &Permit,
@@ -53,7 +53,7 @@ impl Interrupt {
         None
     }
 
-    /// Sleeps, but at most until tasks are called back.
+    /// Sleeps until this time, or until a recall or the draining of the worker.
     pub(super) async fn sleep_until(&self, until: Instant, permit: &Permit) {
         if !self.is_called_back(permit) {
             tokio::select! {

@@ -42,8 +42,8 @@ impl Journey {
         robots_fetch::run_check(self, check, &task.site, permit).await
     }
 
-    /// Whether all addresses of the URL's host are private or loopback ones. Also false if the task is called back
-    /// meanwhile.
+    /// Whether all addresses of the URL's host are private or loopback ones. Also false if the task is recalled or the
+    /// worker drains meanwhile.
     async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
         let _name = self.turns.look_up_host(url, permit).await;
         !self.interrupt.is_called_back(permit) && self.resolver.is_private_host(url).await

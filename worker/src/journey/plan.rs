@@ -12,7 +12,7 @@ use crate::stored_pages::StoredPages;
 pub(super) struct FetchPlan<'b> {
     pub(super) rendering: Rendering,
     pub(super) browser: Option<&'b Browser>,
-    /// The page is rendered, whatever it holds.
+    /// The page is rendered, whatever it contains.
     pub(super) is_rendered: bool,
     /// The page needs a tab of the browser besides its turn at the site.
     pub(super) takes_tab: bool,
@@ -70,7 +70,8 @@ fn rendering_of<'b>(
 }
 
 impl CheckKind {
-    /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
+    /// How this page is compared: not at all if the crawl does not compare pages or renders them, otherwise depending
+    /// on whether the store has versions of it.
     async fn load(stored_pages: &StoredPages, task: &Task, crawl: &CrawlSettings) -> CheckKind {
         if !crawl.needs_feature(Feature::Changes)
             || crawl.lane != Lane::Http

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// Counts second fetches in a row that found no difference, by site. Otherwise a headline that changes on all pages
-/// of a site would double its requests.
+/// Counts second fetches in a row that found no difference, by site. Without a limit on these fetches, a headline that
+/// changes on all pages of a site would double the requests to the site.
 #[derive(Debug, Default)]
 pub struct Rechecks(HashMap<String, u32>);
 

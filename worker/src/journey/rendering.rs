@@ -38,7 +38,7 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 const MAX_DELIVERIES: u32 = 8;
 
 /// Waits until the site's clock allows a request and the page's name is looked up, then for a tab, which bounds the
-/// bodies that wait to be rendered. `None` if the task is called back.
+/// bodies that wait to be rendered. `None` if the task is recalled or the worker drains.
 pub(super) async fn take_tab<'b>(
     turns: &Turns,
     browser: &'b Browser,
@@ -97,7 +97,7 @@ impl Reading<'_> {
                 page.body = text.into_bytes();
                 page.memory.set(page.body.capacity());
                 page.is_rendered = true;
-                // The rendered document may change although the page has not.
+                // The rendered document may change although the page has not, so a 304 would prove nothing.
                 page.result.validators = None;
                 Ok(page)
             }

@@ -126,7 +126,8 @@ impl Journey {
         let before = EarlierAnswers {
             repeated: &mut self.repeated_pages.borrow_mut(),
             site: &task.site,
-            // Pages for the browser are not compared: many applications serve it the same short page for all URLs.
+            // Pages for the browser are not compared: many applications serve browsers the same short page for all
+            // URLs.
             compares_pages: lane == Lane::Http,
             may_wait: blocks.count() < MOST_SUSPICIONS,
         };

@@ -11,8 +11,8 @@ use crate::permits::{Denied, Permit};
 use crate::robots::{self, RobotsResponse, Rules};
 use crate::sites::Turn;
 
-/// Takes the steps of a permission check. If the task is called back meanwhile, it is given back. Returns the rules
-/// that decided.
+/// Takes the steps of a permission check. If the task is recalled or the worker drains meanwhile, the task is to be
+/// given back. Also returns the rules that decided.
 pub(super) async fn run_check(
     journey: &Journey,
     check: PermissionCheck,
@@ -61,7 +61,7 @@ struct RunningCheck<'j> {
 }
 
 impl RunningCheck<'_> {
-    /// Takes the steps of a permission check. `None` if the task is called back.
+    /// Takes the steps of a permission check. `None` if the task is recalled or the worker drains.
     async fn take_steps(&mut self, mut check: PermissionCheck) -> Option<Permission> {
         let journey = self.journey;
         loop {
@@ -93,7 +93,7 @@ impl RunningCheck<'_> {
                         let _ = journey.cache.put_robots(fetched, now_ms()).await;
                     }
                     if matches!(permission.turn(), Some(Turn::Page(_))) {
-                        // The page does not follow robots.txt in the same turn.
+                        // The request for the page waits for another turn.
                         self.end_turn().await;
                     }
                     return Some(permission);
@@ -104,7 +104,7 @@ impl RunningCheck<'_> {
 
     async fn request(&mut self, url: &Url) -> Result<RobotsResponse, Denied> {
         let journey = self.journey;
-        // Every request has a turn.
+        // The turn is never missing, because each request takes one first.
         let memory = &mut self.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
         let asking = journey
             .gate
@@ -114,7 +114,7 @@ impl RunningCheck<'_> {
             journey.counts.note_robots_fetched();
             journey.archive(fetched.exchange.take()).await;
         }
-        // Only the rules that were read from the body are kept.
+        // The body is dropped after its rules are read, so its memory is returned now.
         memory.set(LEAST_SHARE);
         answer.map(RobotsResponse::from)
     }

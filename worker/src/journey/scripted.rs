@@ -2,7 +2,7 @@
 //! after it was read, if pages of its kind are to be tried.
 //!
 //! It stays the same task, and the page is not requested again: the browser gets the fetched body. Meanwhile the result
-//! of the first reading waits; one of the two results is stored. If the task must be given back in between, it starts
+//! of the first reading waits; one of the two results is stored. If the task must be given back meanwhile, it starts
 //! over.
 
 use webfill_wire::{Finding, Outcome};
@@ -25,7 +25,8 @@ pub(super) fn is_candidate(page: &FetchedPage, rendering: Rendering) -> bool {
         && scripts::has_scripts(&page.body)
 }
 
-/// Notes that a page which is always to be rendered found no browser. It is kept as it came, and that is reported.
+/// Notes that a page which is always to be rendered found no browser. The page is kept as the server sent it, and the
+/// lack of a browser is reported.
 pub(super) fn note_no_browser(page: &mut FetchedPage) {
     if is_rendered_in_browser(page) {
         let kind = PageKind {
@@ -64,7 +65,7 @@ impl Reading<'_> {
             .borrow()
             .may_try(&site, kind, is_shell)
         {
-            // The worker that passed the page on must learn that it is not tried.
+            // A worker without a browser may have passed the page on. Report that pages of this kind are not tried.
             if journey.browser.is_some()
                 && !journey
                     .scripted_pages
@@ -82,7 +83,7 @@ impl Reading<'_> {
         let is_broken = journey.scripted_pages.borrow().is_broken();
         let Some(browser) = journey.browser.as_ref().filter(|_| !is_broken) else {
             scripts::report_finding(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
-            // Once there is a browser, the page must be fetched in full.
+            // Without validators, a later crawl with a browser fetches the page in full.
             first.validators = None;
             return journey.send_to_saver(first).await;
         };
@@ -110,7 +111,8 @@ impl Reading<'_> {
     }
 
     /// Waits for a tab. Meanwhile the body has a permit of the memory for held results, because pages that have tabs
-    /// may be waiting for the memory for bodies. `None` if there is no room or the task is called back.
+    /// may be waiting for the memory for bodies. `None` if there is no room, the task is recalled, or the worker
+    /// drains.
     async fn wait_for_tab_with_body<'b>(
         &self,
         unread: &mut UnreadPage,

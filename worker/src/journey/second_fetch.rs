@@ -1,10 +1,10 @@
 //! The second fetch: a page that is compared by its text is fetched twice when it is new, and whenever it differs from
-//! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows a
-//! clock, the second fetch waits until it has moved.
+//! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows
+//! a clock, the second fetch waits until it has moved.
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
-//! one, the first one counts. If the process dies in between, the task starts over.
+//! fetch, the result of the first one counts. If the process dies in between, the task starts over.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,8 @@ impl Reading<'_> {
         if !has_text(&page) {
             return journey.send_to_extraction(page).await;
         }
-        // Without room for its result, which is hardly longer than its body, the first fetch must suffice.
+        // If the result of the first fetch finds no memory to wait in, there is no second fetch. A result is hardly
+        // longer than its body.
         let Some(mut memory) = journey.held.try_take(page.body.len()) else {
             return match page.is_candidate {
                 true => self.read_and_render(page, held).await,
@@ -99,7 +100,7 @@ impl Reading<'_> {
             CheckKind::First | CheckKind::Only => None,
         };
         let at_ms = first.started_at_ms;
-        // Off the main thread, because it compares thousands of texts.
+        // This runs on another thread, because it compares thousands of texts.
         let compare = move || {
             let known = KnownVersions {
                 page: page.and_then(|state| PageVersions::unpack(&state).ok()),

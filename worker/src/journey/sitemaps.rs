@@ -19,7 +19,7 @@ use crate::task_result::TaskResult;
 /// Where a sitemap is expected if robots.txt lists none.
 const USUAL_PLACE: &str = "/sitemap.xml";
 
-/// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is a page.
+/// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is an ordinary page.
 pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url) -> bool {
     crawl.needs_feature(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
 }

@@ -1,8 +1,8 @@
 //! A request gets its turn when this worker has no other request at its site, the site's clock allows it, its host's
-//! name is resolved, and a fetch permit and memory for a body are free. It gets none if its task is recalled before. If
-//! the site's clock is shared, the request is reserved there, too. A *visit* is a request to a site that this worker
-//! does not own. It is always reserved, and gets no turn while another worker owns the site, because the owner keeps
-//! the site's clock and would not know of the request.
+//! name is resolved, and a fetch permit and memory for a body are free. It gets no turn if its task is recalled before.
+//! If the site's clock is shared, the request is also reserved in the shared cache. A *visit* is a request to a site
+//! that this worker does not own. It is always reserved, and gets no turn while another worker owns the site, because
+//! the owner keeps the site's clock and would not know of the request.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -44,7 +44,7 @@ const OWNED_FOR_MS: i64 = 2 * RECHECK_AFTER.as_millis() as i64;
 /// Why there is no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoTurn {
-    /// The task is called back.
+    /// The task is recalled, or the worker drains.
     CalledBack,
     /// The request is a visit, and the site belongs to another worker.
     Anothers,
@@ -71,7 +71,7 @@ pub struct Turns {
 
 impl Turns {
     /// Waits, without holding a fetch permit, until the site's clock allows a request for this URL and its host's name
-    /// is resolved; then takes a permit. `None` if the task is called back.
+    /// is resolved; then takes a permit. `None` if the task is recalled or the worker drains.
     pub(super) async fn take(
         &self,
         turn: Turn,
@@ -84,7 +84,7 @@ impl Turns {
             .ok()
     }
 
-    /// Takes a turn for a visit, in the same way.
+    /// Like [`Turns::take`], for a request to a site that this worker does not own.
     pub(super) async fn take_visit(
         &self,
         turn: Turn,
@@ -139,7 +139,7 @@ impl Turns {
     /// Looks up the site's clock in the cache, where another worker, or this one before a restart, may have left it.
     /// Waits for a visit in progress, because its end moves the clock and cannot be predicted.
     pub(super) async fn look_up_clock(&self, site: &str, permit: &Permit) {
-        // With reservations, the cache decides at each request.
+        // If the clock is shared, each request makes a reservation in the cache, so no lookup is needed.
         let is_shared = self.politeness.clock == ClockOwner::Shared;
         let begins = |now| self.sites.borrow_mut().begin_clock_lookup(site, now);
         if is_shared || !begins(Now::read()) {
@@ -174,8 +174,8 @@ impl Turns {
         }
     }
 
-    /// Whether another worker owns the site, according to the cache: it made the last request there, so recently that it
-    /// may be sending the next one. False if the cache is unreachable: then the site cannot be reserved anyway.
+    /// Whether another worker owns the site, according to the cache: it made the last request there, so recently that
+    /// it may be sending the next one. False if the cache is unreachable: then the site cannot be reserved anyway.
     async fn belongs_to_another_worker(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;
@@ -189,7 +189,7 @@ impl Turns {
         })
     }
 
-    /// Waits until this worker has no other request at the site. `None` if the task is called back.
+    /// Waits until this worker has no other request at the site. `None` if the task is recalled or the worker drains.
     async fn take_site_permit(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
         let alone = self.sites.borrow().request_semaphore(site)?;
         let alone = alone.acquire_owned();
@@ -197,8 +197,8 @@ impl Turns {
         alone?.ok()
     }
 
-    /// Waits until the host's name is resolved or the task is called back. If there is no address, the request
-    /// reports it. A long wait is reported to the supervisor.
+    /// Waits until the host's name is resolved, or until the task must be given back. If the name has no address, the
+    /// request will report it. A long wait is reported to the supervisor.
     pub(super) async fn look_up_host(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold_lookup(url)?;
         {
@@ -218,7 +218,7 @@ impl Turns {
         Some(name)
     }
 
-    /// Reserves a turn in the shared cache. If it is not granted now, the error is the time to wait.
+    /// Reserves a turn in the shared cache. If the turn is not granted now, the error is the time to wait.
     async fn reserve(&self, turn: Turn, site: &str) -> Result<(), Duration> {
         let delay = match turn {
             Turn::Page(delay) | Turn::PageAfterRobots(delay) => delay,
@@ -230,7 +230,7 @@ impl Turns {
         self.reservations.reserve(site, delay).await
     }
 
-    /// Notes that a request was sent. If it was reserved, the site's delay counts from its end.
+    /// Notes that a request was sent. If the request was reserved, the site's delay counts from the end of the request.
     pub(super) fn note_use(&self, site: &str) {
         self.reservations.note_use(site);
     }
@@ -242,7 +242,8 @@ impl Turns {
         sites.note_cut_short(site, delay, Now::read())
     }
 
-    /// Ends a turn. Where the clock is shared, another worker may take the site's next turn.
+    /// Ends a turn. If the site's clock is shared, releases the reservation, so that another worker may take the next
+    /// turn.
     pub(super) async fn end(&self, site: &str) {
         if self.politeness.clock == ClockOwner::Shared {
             self.end_visit(site).await;

@@ -42,7 +42,7 @@ const STEPS: f64 = 200.0;
 /// How long the rate stays below four fifths of the refused rate.
 const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
 
-/// The pace that a site accepts; see the module.
+/// The pace that a site accepts, learnt from its refusals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AcceptedPace {
     /// The time between two requests; zero if nothing was learnt.
@@ -59,9 +59,9 @@ pub struct AcceptedPace {
 #[derive(Debug, Clone, Copy)]
 struct RefusalRun {
     length: u32,
-    /// The time of the last of these answers.
+    /// The time of the row's last answer.
     last: Instant,
-    /// The page that the first of them was for; `None` if it is robots.txt.
+    /// The page of the row's first answer; `None` for robots.txt.
     page: Option<PageKey>,
     is_of_one_page: bool,
 }
@@ -100,7 +100,7 @@ impl AcceptedPace {
             }
             (None, _) => (refused * 2).min(SLOWEST),
         };
-        // An earlier time named by the server may have been longer.
+        // The learnt spacing may already be longer, because of an earlier time named by the server.
         self.spacing = slower.max(self.spacing);
         self.refused = Some((refused, at));
     }
@@ -142,7 +142,7 @@ impl AcceptedPace {
         let refused = refused.min(SLOWEST_OF_MANY * 4 / 5);
         if refused > self.spacing {
             self.spacing = refused * 5 / 4;
-            // The refused spacing was at most this, but may have been less.
+            // `refused` is an upper bound: the spacing that was refused may have been shorter, so half of it is noted.
             self.refused = Some((refused / 2, row.last));
         }
     }

@@ -38,8 +38,8 @@ const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 /// How long a site's accepted pace is remembered here after its last request; then only the cache has it.
 const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
 
-/// How often the wait may double with failures in a row. A site that does not answer waits up to 8 delays, so that a
-/// dead site with many URLs is finished at some time. An overloaded one waits up to 64 delays.
+/// How many times the wait may double with failures in a row. A site that does not answer waits up to 8 delays, so that
+/// the many URLs of a dead site come to an end. An overloaded site waits up to 64 delays.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
@@ -86,7 +86,7 @@ impl Clock {
         self.last_page = self.last_page.max(Some(at));
     }
 
-    /// Notes that the last request was for a page.
+    /// Notes that a request for a page was answered at this time, or ended without an answer.
     pub fn note_page_answer(&mut self, at: Instant) {
         self.last_page = self.last_page.max(Some(at));
     }
@@ -322,7 +322,8 @@ mod tests {
         assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
     }
 
-    /// A site with such refusals may have no task for a moment.
+    /// The clock must not be forgotten while the site has no task for a moment, or the cause would have to be learnt
+    /// again.
     #[test]
     fn a_clock_is_kept_for_a_while_once_refusals_have_another_cause() {
         let (mut clock, mut at) = (Clock::default(), Instant::now());

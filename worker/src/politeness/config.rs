@@ -19,8 +19,8 @@ pub struct PolitenessConfig {
     /// and machines. See [`address_in_flight`](Self::address_in_flight).
     pub address_delay: Option<f64>,
     /// Requests to one address, or to one provider, at the same time. If neither this nor `address_delay` is set, 0.2
-    /// seconds and 8 requests apply to public addresses; loopback and private ones are the operator's own. If one of
-    /// them is set, they apply to every address.
+    /// seconds and 8 requests apply to public addresses; loopback and private addresses, the operator's own, have no
+    /// bounds. If either is set, both bounds apply to every address.
     pub address_in_flight: Option<u32>,
     /// The page that explains the crawl, sent in the user agent; required for public addresses.
     pub contact: Option<String>,

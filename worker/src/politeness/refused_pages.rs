@@ -31,7 +31,7 @@ enum OtherPages {
     Refusals,
 }
 
-/// The pages that their site refuses again and again; see the module. The latest refused ones are at the end.
+/// The pages that their site refuses again and again, the latest refused last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RefusedPages(Vec<(PageKey, OtherPages)>);
 

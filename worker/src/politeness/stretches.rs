@@ -19,11 +19,12 @@ const SLOWER: f64 = 4.0;
 const PAUSE: Duration = Duration::from_secs(5);
 const USUAL_GAPS: u32 = 4;
 
-/// How long another cause than the pace is assumed, unless this many stretches in a row are short.
+/// How long refusals are assumed to have another cause than the pace. The assumption ends earlier after this many short
+/// stretches in a row.
 const COUNTS_FOR: Duration = Duration::from_secs(3_600);
 const SHORT_IN_A_ROW: u32 = 3;
 
-/// The stretches of one site; see the module.
+/// The stretches of one site: rows of answers, each with the refusals that end it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretches {
     current: Option<Stretch>,
@@ -42,7 +43,7 @@ struct Stretch {
     had_pause: bool,
     /// Whether a refusal has ended the stretch.
     is_refused: bool,
-    /// The learnt spacing at that time.
+    /// The learnt spacing when the refusal came.
     spacing: Duration,
 }
 
@@ -155,8 +156,8 @@ impl Stretch {
 mod tests {
     use super::*;
 
-    /// Simulates stretches of so many answers, at this spacing in milliseconds, each ended by a refusal and a wait of a
-    /// second. Returns whether the refusals are found to have another cause.
+    /// Simulates stretches, each given by its number of answers and their spacing in milliseconds. A refusal and a wait
+    /// end each stretch. Returns whether the refusals are found to have another cause.
     fn has_other_cause(stretches: &[(u32, u64)], pause: Duration) -> bool {
         let (mut found, mut at) = (Stretches::default(), Instant::now());
         for (answers, spacing) in stretches {

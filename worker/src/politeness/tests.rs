@@ -54,8 +54,8 @@ enum Limit {
     Bucket(f64, f64),
     /// Requests in each window, and its length in seconds.
     Window(u32, u64),
-    /// If more requests than the first number come within the second number of seconds, all are refused for the third
-    /// number of seconds.
+    /// For `Penalty(most, within, penalty)`: after more than `most` requests within `within` seconds, all requests are
+    /// refused for `penalty` seconds.
     Penalty(usize, u64, u64),
 }
 
@@ -143,7 +143,7 @@ impl Limiter {
 #[derive(Debug, Clone, Copy)]
 enum Blocks {
     Never,
-    /// Of each run of as many requests as the first number, the last ones are blocked: as many as the second number.
+    /// For `Counted(of, last)`: of every `of` requests, the last `last` ones are blocked.
     Counted(u32, u32),
     /// The chance of a block is one in this many requests; the second number is the seed.
     Chance(u32, u64),
@@ -344,7 +344,7 @@ fn limiters_of_all_kinds_are_met_over_a_long_crawl() {
     }
 }
 
-/// At any pace, such blocks cost their own waits and the few minutes it takes to find out.
+/// Blocks that come at any pace cost only their own waits, and the few minutes until they are recognised as such.
 #[test]
 fn blocks_that_do_not_depend_on_the_pace_do_not_slow_a_site_down() {
     for (blocks, delay_ms) in [

@@ -5,8 +5,8 @@
 //! whether anybody still waits for it or not. There are never more than [`PLACES`] lookups under way. Threads start
 //! on demand and end after [`IDLE`] without work. A thread waiting for an answer takes 18 KiB of memory and a socket.
 //!
-//! Lookups wait in three queues, by the [`LookupClass`] of their name. Each class may take places up to its own ceiling,
-//! and a free place goes to the highest class that may have it. Therefore:
+//! Lookups wait in three queues, by the [`LookupClass`] of their name. Each class may take places up to its own
+//! ceiling, and a free place goes to the highest class that may have it. Therefore:
 //!
 //! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can be tried per
 //!   minute;
@@ -45,7 +45,7 @@ pub(super) enum LookupClass {
 
 type LookUp = Box<dyn FnOnce() + Send>;
 
-/// The threads and their queues; see the module. Cheap to clone.
+/// The threads that resolve names, and the queues of waiting lookups. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct LookupThreads {
     shared: Arc<Shared>,

@@ -1,5 +1,5 @@
-//! The memory of names: that they could not be found, for how long this is valid, and how long the lookup took.
-//! Addresses are not remembered; they are held only while a task needs them ([`names`](super::names)).
+//! Remembers which names could not be found, for how long this is valid, and whether the lookup was slow. Addresses are
+//! not remembered; they are held only while a task needs them ([`names`](super::names)).
 //!
 //! The number of names is bounded: the least recently used are forgotten. Everything is lost with the process.
 
@@ -15,10 +15,10 @@ use super::refusal::LookupError;
 /// looks the name up again.
 const NOT_FOUND_FOR: Duration = Duration::from_secs(4);
 
-/// How long that result is remembered if the previous lookup had it, too.
+/// How long it is remembered that a name does not exist or has no address, if the previous lookup had the same result.
 const NOT_FOUND_AGAIN_FOR: Duration = Duration::from_secs(60);
 
-/// How long a failure is remembered that a name server reported quickly.
+/// How long a failure that was reported quickly is remembered.
 const FAILED_FOR: Duration = Duration::from_secs(10);
 
 /// How long it is remembered that a lookup had no answer, or a failure that took long.
@@ -27,7 +27,7 @@ const UNANSWERED_FOR: Duration = Duration::from_secs(60);
 /// A lookup that takes longer counts as slow.
 pub const MOMENT: Duration = Duration::from_millis(500);
 
-/// How many names one of the two generations holds. A name takes some 100 bytes.
+/// How many names each of the two generations holds. A name takes some 100 bytes.
 const GENERATION: usize = 4_096;
 
 #[derive(Default)]

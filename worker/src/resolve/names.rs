@@ -33,7 +33,7 @@ const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
 /// Looks a name up. The call blocks until there is an answer.
 pub(super) type System = Box<dyn Fn(&str) -> Result<Vec<SocketAddr>, LookupError> + Send + Sync>;
 
-/// Lookups and held answers of names; see the module. Cheap to clone.
+/// The lookups of names under way, and the answers held for tasks. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Names {
     shared: Arc<Shared>,
@@ -79,7 +79,7 @@ impl Names {
         }
     }
 
-    /// Keeps the answer for a name until all holds of it are dropped.
+    /// Keeps the answer for a name until all [`HeldName`]s of it are dropped.
     pub(super) fn hold(&self, name: &str) -> HeldName {
         let mut state = self.shared.lock();
         state.held.entry(name.into()).or_default().holders += 1;
@@ -119,8 +119,8 @@ impl Names {
         }
     }
 
-    /// The progress of a name's lookup, which starts if there is none. If the answer is ready, it is returned as the
-    /// error.
+    /// The progress of a name's lookup. Starts a lookup if none is under way. If the answer is already known, it is
+    /// returned as the error.
     fn join_or_start_lookup(
         &self,
         name: &str,

@@ -15,7 +15,7 @@ fn response(status: u16, redirect: Option<&str>) -> RobotsResponse {
     }
 }
 
-/// The file that a fetch finds if its one request is answered like this.
+/// The file that a fetch finds if its only request is answered with this status.
 fn fetched_entry(status: u16, now: Now) -> Option<RobotsEntry> {
     let mut fetch = RobotsFetch::new(ORIGIN);
     fetch.note_response(Ok(response(status, None)));

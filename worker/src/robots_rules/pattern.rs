@@ -145,7 +145,7 @@ fn push_escape(text: &mut Vec<u8>, byte: u8) {
 }
 
 /// Whether a pattern matches a path from its start. Each piece between wildcards is matched at its first occurrence,
-/// which leaves the most for the others, so one pass over the path is enough.
+/// which leaves the most text for the later pieces, so one pass over the path is enough.
 pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8]) -> bool {
     let mut pieces = pattern.split(|b| *b == b'*');
     let first = pieces.next().unwrap_or_default();

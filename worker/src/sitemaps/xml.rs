@@ -363,7 +363,7 @@ fn is_alternate(rel: &str) -> bool {
     name.eq_ignore_ascii_case("alternate")
 }
 
-/// Whether a `guid` is the URL of its entry. In RSS 2.0 it is, unless it says otherwise.
+/// Whether a `guid` is the URL of its entry. In RSS 2.0 it is, except with `isPermaLink="false"`.
 fn is_permanent(guid: &BytesStart<'_>) -> bool {
     attributes(guid).all(|(name, value)| name != "isPermaLink" || value != "false")
 }

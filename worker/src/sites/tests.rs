@@ -136,7 +136,7 @@ fn dead_sites_met_in_a_row_are_forgotten() {
             most = most.max(sites.sites.len());
         }
     }
-    // At ten sites a second: those of a wait of five seconds, and of a minute in which the failure counts.
+    // Ten sites a second, each remembered for its wait of five seconds and for the minute in which its failure counts.
     assert!(most <= 700, "{most} sites at once");
     assert!(sites.idle.len() <= 700);
 }
@@ -153,8 +153,8 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
             most = most.max(sites.sites.len());
         }
     }
-    // At a thousand sites a second: MOST_IDLE sites whose failures count for a minute, and those of the last seven
-    // seconds, which are a wait of five and up to two until the next check.
+    // MOST_IDLE sites are remembered for a minute. Of the thousand others each second, those of the last seven seconds
+    // are remembered: five seconds of waiting, and up to two until the next check.
     assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
 }
 

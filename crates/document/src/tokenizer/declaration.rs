@@ -1,5 +1,5 @@
-//! Reads markup that begins with `<!`: comments, CDATA sections, document types, which only determine the quirks mode of
-//! old pages, and bogus comments.
+//! Reads markup that begins with `<!`: comments, CDATA sections, document types, which only determine the quirks mode
+//! of old pages, and bogus comments.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Doctype, Token};

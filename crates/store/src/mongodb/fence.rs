@@ -1,9 +1,9 @@
 //! The collection `dispatcher_fence`: for each group of dispatchers, the latest epoch that has written states of crawls
 //! and sites. A write of an earlier epoch is refused, however late it comes (see [`crate::journal`]).
 //!
-//! A write changes the document of the fence in its own transaction. So it happens before the next dispatcher has raised
-//! the fence, or not at all. The fence is not the lease, since a dispatcher that is suspended within a transaction
-//! would keep others from the lease.
+//! A write changes the document of the fence in its own transaction. So it happens before the next dispatcher has
+//! raised the fence, or not at all. The fence is not the lease, since a dispatcher that is suspended within a
+//! transaction would keep others from the lease.
 
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! servers do not depend on the callers' runtimes.
 //!
 //! A call is a few commands, whatever the size of its batch. It is answered once a majority of the members has its
-//! writes. Every write is an idempotent statement on one document, with a condition that detects concurrent writes; there
-//! are no transactions, except behind the [`fence`] of a group of dispatchers. So a call that was interrupted, by a
-//! timeout or by the election of a new primary, is repeated.
+//! writes. Every write is an idempotent statement on one document, with a condition that detects concurrent writes;
+//! there are no transactions, except behind the [`fence`] of a group of dispatchers. So a call that was interrupted, by
+//! a timeout or by the election of a new primary, is repeated.
 //!
 //! BSON is used only in this folder and in what it exports.
 

@@ -170,7 +170,7 @@ fn redirects_to_names_of_challenges_are_recognised_at_the_second() {
             "{gate}"
         );
     }
-    // An ordinary redirect before the gate does not count as a page.
+    // A redirect that names no challenge does not end the run of redirects to the challenge.
     assert_eq!(redirected([gate, "/new", gate]), [SUSPECTED, None, BLOCKED]);
     for healthy in [
         "https://login.site.example/?next=1",

@@ -11,10 +11,10 @@ use super::address::Address;
 use super::remembered::Remembered;
 use super::{Page, hash, words};
 
-/// After this many pages of a branch in a row without anything new, the next one counts as a repetition.
+/// After this many pages in a row without anything new, at addresses of one shape, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// The most pages that may be excused for linking to a branch before the branch has anything new.
+/// How many pages may count as list pages because they link to a branch, until the branch has something new.
 const MOST_PROMISES: u32 = 64;
 
 /// A number that has risen this often counts as a counter.
@@ -60,7 +60,7 @@ impl Branches {
     /// Notes a page. Returns whether it belongs to a long row without anything new.
     pub(super) fn note_page(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
-        // The first pages of all branches form one row, because a trap may invent folders.
+        // The first pages of all branches are counted together, because a trap may invent ever new folders.
         let row_of = self.row_key(page.scope, key);
         self.branches.entry(key).is_seen = true;
         let is_new = self.note_new_content(features, page, row_of);
@@ -145,7 +145,8 @@ impl Branches {
         leads_on
     }
 
-    /// The branch if any of its pages were seen; otherwise the key that stands for all unseen branches of its site.
+    /// The key under which the pages of a branch are counted: its own if any of its pages were seen, otherwise the
+    /// common key of all unseen branches of the site.
     fn row_key(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {

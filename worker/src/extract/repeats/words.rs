@@ -41,7 +41,7 @@ const YEARS: std::ops::Range<u64> = 1_900..2_200;
 pub(super) struct FoldedText<'a> {
     /// The words of the text, with changing ones replaced by [`FOLDED`]. Empty if all of them change.
     pub(super) text: String,
-    /// The numbers among them that may distinguish pages, including words that mix digits and letters.
+    /// The numbers of the text that may distinguish pages, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
 }
 

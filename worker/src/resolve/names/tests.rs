@@ -24,7 +24,7 @@ fn bench(limit: Duration) -> Bench {
                 )))
             }
             Some("slow") => {
-                // So long that all ask while it lasts.
+                // Long enough that all requests of the test come while the lookup is under way.
                 std::thread::sleep(Duration::from_millis(300));
                 Ok(vec!["192.0.2.2:0".parse().unwrap()])
             }

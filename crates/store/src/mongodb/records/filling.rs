@@ -54,8 +54,8 @@ pub(in crate::mongodb) async fn fill_from_rereads<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// The changes that [`fill_from_rereads`] would make, after all earlier changes of the trial. Records that are not stored are
-/// left out.
+/// The changes that [`fill_from_rereads`] would make, after all earlier changes of the trial. Records that are not
+/// stored are left out.
 pub(in crate::mongodb) async fn preview_changes<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
