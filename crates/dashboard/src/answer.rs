@@ -15,7 +15,7 @@ use webfill_service::http::{Answer, AnswerBody, complete_body};
 /// The answer of a view.
 pub(crate) type Shown = Result<Answer, Problem>;
 
-/// Why a view shows or does nothing, for people: one clause, in lower case, without a full stop.
+/// Why a view shows nothing or an action was not done, for people: one clause, in lower case, without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) status: u16,
@@ -58,8 +58,8 @@ impl Problem {
     }
 }
 
-/// Converts a refusal by the fleet. One that concerns no member of the request (`$`) counts as unavailable, any other
-/// as a fault of the request.
+/// Converts a refusal by the fleet. If it is about no single member of the request (path `$`), it counts as
+/// "unavailable", otherwise as an error of the request.
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         match refusal.path.as_str() {
@@ -93,7 +93,7 @@ pub(crate) fn with_content_type(status: u16, kind: HeaderValue, body: Vec<u8>) -
     answer
 }
 
-/// Redirects the browser to a path, by GET.
+/// Redirects the browser to a path by status 303, so that it requests the path by GET even after a POST.
 pub(crate) fn see_other(path: &str) -> Answer {
     let mut answer = Response::new(complete_body(Vec::new()));
     *answer.status_mut() = StatusCode::SEE_OTHER;
@@ -108,7 +108,7 @@ pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> 
     answer
 }
 
-/// A body that is sent while it is made.
+/// A body whose pieces are sent while later pieces are still being made.
 pub(crate) fn streaming_body(pieces: mpsc::Receiver<Bytes>) -> AnswerBody {
     Pieces(pieces).boxed_unsync()
 }

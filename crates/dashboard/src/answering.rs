@@ -23,13 +23,13 @@ use crate::visit::Visit;
 /// The pause before metrics are read again if the fleet has no status, or the store does not answer.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The pause before the first sample, which is short so that there is one soon.
+/// The pause before the first sample. It is shorter than the usual pause, so that a chart soon has a point.
 const FIRST: Duration = Duration::from_secs(10);
 
 /// The header that scripts use instead of the form field `token`.
 const FORM_TOKEN_HEADER: &str = "x-webfill-token";
 
-/// The path of a dropped table: its body is a file, which is saved while it arrives.
+/// The path to which a visitor uploads a table. The body is a file, which is saved while it arrives.
 const NEW_TABLE: [&str; 2] = ["tables", "new"];
 
 impl Dashboard {
@@ -54,12 +54,12 @@ impl Dashboard {
                 Some(_) => None,
             };
             let pause = match sample {
-                // The fleet, or the store, is not available yet, or no longer.
+                // The fleet or the store is unavailable.
                 None => AGAIN,
                 Some(None) => FIRST,
                 Some(Some(sample)) => {
                     let dashboard = Arc::clone(&self);
-                    // A sample that was not stored is a gap.
+                    // A sample that cannot be stored leaves a gap in the charts.
                     let note = move || {
                         let writing = dashboard.history().add_sample(sample);
                         writing.write();
@@ -81,7 +81,7 @@ impl Dashboard {
 
     async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
         let tokens = self.protection.get().tokens;
-        // Checked before anything else: the `Host` header, and whether a page of another site sends the request.
+        // Two checks precede all others: the `Host` header, and whether a page of another site sent the request.
         if let Err(problem) = guard::check_headers(request.headers(), tokens.is_some()) {
             return plain_text_answer(&problem);
         }
@@ -220,7 +220,7 @@ fn plain_text_answer(problem: &Problem) -> Answer {
 /// Redirects browsers that request no particular path.
 pub fn redirect_to_start() -> Answer {
     let mut answer = see_other("/dashboard/");
-    // Clients other than browsers get another answer at this path.
+    // For clients other than browsers this path has another answer, so caches must keep both apart.
     answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
     guard::add_security_headers(&mut answer, false);
     answer

@@ -40,7 +40,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     (
         "uplot.js",
         SCRIPT,
-        // Its licence is shipped with it.
+        // The licence of uPlot is sent together with its code.
         concat!(
             "/*\n",
             include_str!("../vendor/uplot/LICENSE"),
@@ -103,8 +103,8 @@ impl Assets {
         format!("/dashboard/assets/{hash}/{name}")
     }
 
-    /// An asset of this build. A request with the hash of another build, from an old page, gets it too, but not for
-    /// caching.
+    /// An asset of this build. An old page may request it with the hash of another build: it gets this one, marked as
+    /// not cacheable.
     pub(crate) fn get(&self, hash: &str, name: &str) -> Option<Answer> {
         let (_, kind, content) = ASSETS.iter().find(|(known, ..)| *known == name)?;
         let kind = HeaderValue::from_static(kind);

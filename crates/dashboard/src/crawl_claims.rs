@@ -16,19 +16,19 @@ pub(crate) struct CrawlClaims(BTreeMap<String, SeenClaim>);
 struct SeenClaim {
     owner: String,
     beat: i64,
-    /// When it was first seen like this.
+    /// When this claim was first read with its present owner and beat.
     seen: Instant,
-    /// When its last renewal was noticed, in milliseconds since 1970; `None` if none was.
+    /// When the dashboard noticed the last renewal, in milliseconds since 1970; `None` if it has noticed none.
     renewed_ms: Option<i64>,
 }
 
-/// What a claim says of the process that has made it.
+/// What a claim shows about the process that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimState {
     /// The claim has not been observed for long enough.
     NotKnown,
     Renewed,
-    /// The claim has lapsed. Its last renewal was noticed at this time, if at all.
+    /// The claim has lapsed. The value is the time at which its last renewal was noticed, or `None` if none was.
     Lapsed(Option<i64>),
 }
 

@@ -2,12 +2,12 @@
 //!
 //! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that is
 //! fetched once. The page of the mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of
-//! [`frame`]) beside the mapping. Its script requests everything else ([`actions`]). All reading of pages runs in a
-//! process of its own ([`job`]). It makes copies, candidates for a field from the elements that were pointed at, the
-//! results of a mapping on all pages ([`trial`]), each of its steps, and repairs.
+//! [`frame`]) beside the mapping. Its script requests everything else ([`actions`]). A separate process reads the pages
+//! ([`job`]). It makes copies, candidate chains for the elements that a user points at, trial results of a mapping
+//! ([`trial`]), traces of its steps, and repairs.
 //!
 //! Only saving changes mapping files ([`mappings`]), all or nothing, and only for a mapping without faults. A draft
-//! outlives the dashboard's process. A job does not, and can be requested again.
+//! outlives the dashboard's process. A job ends with that process, and can be started again.
 
 mod actions;
 mod adding;
@@ -35,10 +35,10 @@ use self::job::{JobError, Jobs};
 use self::mappings::{Folder, NotSaved};
 use crate::answer::Problem;
 
-/// The folder of drafts, in the dashboard's own.
+/// The name of the drafts' folder within the dashboard's state folder.
 const DRAFTS: &str = "editor-drafts";
 
-/// See the module.
+/// The mapping editor of one dashboard: its folders and jobs.
 pub(crate) struct Editor {
     folder: Folder,
     drafts: Arc<Drafts>,
@@ -47,7 +47,7 @@ pub(crate) struct Editor {
 }
 
 impl Editor {
-    /// `state` is the dashboard's own folder; without one, drafts are in a hidden folder among the mappings.
+    /// `state` is the dashboard's state folder. Without one, drafts are in a hidden folder beside the mappings.
     pub(crate) fn new(mappings: &Path, state: Option<&PathBuf>, host: Arc<dyn Host>) -> Editor {
         let beside = mappings.join(".editor");
         let state = state.unwrap_or(&beside);
@@ -59,7 +59,7 @@ impl Editor {
         }
     }
 
-    /// Runs something on the drafts in a blocking thread, because they are files.
+    /// Runs a function on the drafts in a blocking thread, because drafts are files.
     async fn with_drafts<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Drafts) -> Result<T, DraftError> + Send + 'static,
@@ -74,7 +74,7 @@ impl Editor {
         self.with_drafts(move |drafts| drafts.get(&id)).await
     }
 
-    /// Runs something on the folder of mappings, in the same way.
+    /// Runs a function on the folder of mappings in a blocking thread.
     async fn with_folder<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Folder) -> T + Send + 'static,

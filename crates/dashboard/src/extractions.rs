@@ -1,5 +1,5 @@
-//! The health of the extractions of all mappings, as judged by the dispatchers of the store. It is read completely,
-//! so all visitors share one reading for some seconds.
+//! The health of all mappings' extractions, as the dispatchers have written it to the store. Each reading reads all of
+//! it, so all visitors share one reading for some seconds.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use crate::answer::Problem;
 
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// The health of one mapping, from [`MappingHealth::report`], with the alert in words.
+/// The health of one mapping, from [`MappingHealth::report`], with the alert as a sentence.
 #[derive(Debug, Clone)]
 pub(crate) struct MappingReport {
     pub(crate) mapping: String,
     pub(crate) report: Value,
-    /// The text of its standing alert.
+    /// The text of the mapping's current alert.
     pub(crate) alert: Option<String>,
 }
 
@@ -28,7 +28,7 @@ type CachedReports = Option<(Instant, Arc<Vec<MappingReport>>)>;
 pub(crate) struct Extractions(Mutex<CachedReports>);
 
 impl Extractions {
-    /// All extractions, by name. `states` reads the store; it is only run if the last reading is too old.
+    /// All extractions, by name. `states` reads the store, and runs only if the last reading is too old.
     pub(crate) async fn get_or_read(
         &self,
         states: impl Future<Output = Result<Vec<HealthState>, Problem>>,
@@ -47,10 +47,10 @@ impl Extractions {
     }
 }
 
-/// From this certainty on, fields that yield nothing are reported as lost.
+/// A field without values is reported as lost if that is no accident with at least this probability.
 const SURE: f64 = 0.999;
 
-/// Whether a field has yielded nothing on its last pages, and that is no accident.
+/// Whether a field has had no value on its last pages for a reason other than chance.
 pub(crate) fn is_lost(field: &Value) -> bool {
     field["sure"].as_f64().is_some_and(|sure| sure >= SURE)
 }
@@ -58,7 +58,7 @@ pub(crate) fn is_lost(field: &Value) -> bool {
 /// The state of a mapping that has read too few pages to be judged.
 pub(crate) const NOT_KNOWN_YET: &str = "not known yet";
 
-/// The state of a mapping in a few words, from its report. It is fine only if all its fields are known to be.
+/// Summarises a mapping's report in a few words. It is "fine" only if every field was judged and none is lost.
 pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     let fields = report["fields"].as_array().map(Vec::as_slice);
     let fields = fields.unwrap_or_default();
@@ -73,7 +73,7 @@ pub(crate) fn verdict(report: &Value, has_alert: bool) -> &'static str {
     }
 }
 
-/// The fields that are lost, with how sure that is, for people.
+/// Names the lost fields for people, and how sure it is that they are lost.
 pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     const NAMED: usize = 3;
     let fields = report["fields"].as_array().into_iter().flatten();
@@ -88,7 +88,7 @@ pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     if lost.len() > NAMED {
         named += &format!(" and {} more", lost.len() - NAMED);
     }
-    // It is never shown as certain.
+    // The percentage is rounded down, so that no loss is shown as certain.
     let percent = (sure * 1_000.0).floor() / 10.0;
     let verb = if lost.len() == 1 { "is" } else { "are" };
     Some(format!(
@@ -97,7 +97,7 @@ pub(crate) fn describe_lost_fields(report: &Value) -> Option<String> {
     ))
 }
 
-/// States written by another version are skipped.
+/// The reports of all readable states. States of another version's format are skipped.
 fn from_states(states: &[HealthState]) -> Vec<MappingReport> {
     let of_mappings = states
         .iter()

@@ -28,13 +28,13 @@ impl Visitor {
     }
 }
 
-/// A running fleet.
+/// A running fleet, as the dashboard calls it.
 #[async_trait]
 pub trait Fleet: Send + Sync {
     /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. The
     /// fleet's audit log records its effects and refusals.
     async fn run_action(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
 
-    /// Feeds a crawl request, in the same way.
+    /// Feeds a crawl request with the visitor's rights. The audit log records this too.
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal>;
 }

@@ -7,7 +7,7 @@ use webfill_urls::Url;
 #[derive(Debug, Default)]
 pub(crate) struct Form {
     fields: Vec<(String, String)>,
-    /// The body, if its type is not that of a form.
+    /// The unparsed body; empty if the body was a form.
     pub(crate) raw: Vec<u8>,
 }
 
@@ -41,13 +41,13 @@ impl Form {
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// A body that is JSON.
+    /// Parses the body as JSON.
     pub(crate) fn json(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_slice(&self.raw)
     }
 }
 
-/// The pairs of a query, or of a form, which has the same syntax.
+/// The name-value pairs of a query string. A posted form has the same syntax.
 pub(crate) fn parse_query_pairs(query: &str) -> Vec<(String, String)> {
     let mut url = Url::parse("http://localhost/").expect("it is a URL");
     url.set_query(Some(query));

@@ -1,13 +1,14 @@
-//! The grid: rows and columns with the state of each cell. It has two sources: a table that is filled, and the records
-//! of a store, which need no index of their own ([`records`]). Both have one template, one script and one set of states.
+//! The grid shows rows and columns with the state of each cell. It has two sources: a table that `webfill fill`
+//! completes, and the records of a store, which need no index ([`records`]). Both have one template, one script and one
+//! set of states.
 //!
 //! # Tables
 //!
-//! `webfill fill` writes tables and their evidence as files that are read from the beginning. For lists that are read by
-//! cursor, and filtered and sorted, there is an index of them, `grid.db` in the project folder: the beginning of each
-//! value, the state of each cell, and where the evidence of each row begins. It is made anew when the files have changed,
-//! in the background, and renamed into its place when it is complete; it may be deleted at any time. Meanwhile, the first
-//! rows of a large table are shown from an index of these alone.
+//! `webfill fill` writes tables and their evidence as files that are read from the beginning. Filtered and sorted lists
+//! need an index, `grid.db` in the project folder: the beginning of each value, the state of each cell, and where the
+//! evidence of each row begins. When the files have changed, it is made anew in the background, and renamed when it is
+//! complete. It may be deleted at any time. While the index of a large table is made, a small index of its first rows
+//! is shown.
 //!
 //! | step | file |
 //! |---|---|
@@ -43,14 +44,14 @@ pub(crate) struct Grid {
     pub(crate) conn: Connection,
 }
 
-/// What is known of the whole table.
+/// Facts about the whole table.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Meta {
     /// The signature of the files that were read.
     pub(crate) signature: String,
     pub(crate) rows: u64,
     pub(crate) columns: Vec<Column>,
-    /// Some cells have evidence.
+    /// Whether any cell has evidence.
     pub(crate) has_evidence: bool,
 }
 
@@ -58,11 +59,11 @@ pub(crate) struct Meta {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// It is filled or compared.
+    /// Whether `webfill fill` fills or compares the column.
     pub(crate) is_field: bool,
 }
 
-/// The kind of all values of a column, by which it is sorted and written as Parquet.
+/// The common kind of a column's values. Sorting and Parquet files depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -72,7 +73,7 @@ pub(crate) enum Kind {
 }
 
 impl Grid {
-    /// The index, if it is that of the present files.
+    /// Opens the index, if it was made of the current files.
     pub(crate) fn open(files: &Files) -> Result<Option<Grid>, String> {
         let signature = files.signature();
         let Some(grid) = Grid::open_any(&files.index) else {
@@ -81,7 +82,7 @@ impl Grid {
         Ok(Some(grid).filter(|grid| grid.meta.signature == signature))
     }
 
-    /// Opens the index, whatever files it was made of; `None` if there is none that can be read.
+    /// Opens the index without comparing it with the files; `None` if it is missing or unreadable.
     fn open_any(index: &Path) -> Option<Grid> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(index, flags).ok()?;
@@ -90,7 +91,7 @@ impl Grid {
         Some(Grid { meta, conn })
     }
 
-    /// Identifies the version of the files in forms: an answer to a cell of other files is refused.
+    /// Identifies the version of the files. Forms contain it, so that an answer about a cell of older files is refused.
     pub(crate) fn version(&self) -> String {
         version_of_signature(&self.meta.signature)
     }

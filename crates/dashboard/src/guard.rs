@@ -1,10 +1,10 @@
 //! Keeps foreign pages out, and protects the dashboard's own pages: checks each request, and sets the headers of each
 //! answer.
 //!
-//! A foreign page can make a browser send requests here. But browsers send the `Host` of the requested address, and the
-//! `Origin` of the page that posts, and the page cannot send a token that it has not read ([`Guard::form_token`]).
-//! Without tokens only requests to this machine's names are answered, so that a page whose name resolves to this
-//! machine learns nothing.
+//! A foreign page can make a browser send requests here. But the browser adds the `Host` of the requested address, and
+//! to posts the `Origin` of the page. The page also cannot send a form token, which it cannot read
+//! ([`Guard::form_token`]). Without login tokens, only requests to this machine's own names are answered, so a foreign
+//! name that resolves to this machine is useless.
 
 use hyper::header::{
     CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
@@ -26,7 +26,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// The guard of one dashboard.
+/// The checks of one dashboard, with the secret of its form tokens.
 #[derive(Debug)]
 pub(crate) struct Guard {
     secret: String,
@@ -57,7 +57,7 @@ impl Guard {
     }
 }
 
-/// Checks any request by its headers. `has_tokens`: visitors must show a token.
+/// Checks the headers of any request. `has_tokens`: visitors must log in with a token.
 pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
     let host = header_text(headers, HOST);
     if !has_tokens && !host.is_some_and(is_of_this_machine) {
@@ -76,7 +76,7 @@ pub(crate) fn check_headers(headers: &HeaderMap, has_tokens: bool) -> Result<(),
     Ok(())
 }
 
-/// Checks a request that changes something: browsers name the page that has sent it.
+/// Checks a request that changes something: if the browser names the sending page, that must be the dashboard's own.
 pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
     let scheme = if is_tls { "https" } else { "http" };
     let own = header_text(headers, HOST).map(|host| format!("{scheme}://{host}"));
@@ -97,7 +97,7 @@ pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<()
     }
 }
 
-/// Adds the headers of all answers. An answer with a policy of its own keeps it.
+/// Adds the security headers to an answer. If the answer already has a content policy, that one stays.
 pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     let headers = answer.headers_mut();
     let mut add = |name: HeaderName, value: &'static str| {
@@ -106,7 +106,7 @@ pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     };
     add(CONTENT_SECURITY_POLICY, POLICY);
     add(X_CONTENT_TYPE_OPTIONS, "nosniff");
-    // Not `no-referrer`: with that, browsers send no origin with posts to this server.
+    // With `no-referrer`, browsers would omit the `Origin` from posts to this server.
     add(REFERRER_POLICY, "same-origin");
     add(OPENER_POLICY, "same-origin");
     add(RESOURCE_POLICY, "same-origin");

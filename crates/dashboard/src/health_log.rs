@@ -1,6 +1,5 @@
-//! The fill rates of mappings' fields over time, as the dashboard has seen them: some points for each mapping, closer
-//! together where they are recent, in a file of JSON lines in the state folder, or in memory without one. The store has
-//! only the present rates.
+//! The fill rates of mappings' fields over time. Recent points are closer together. They are in a file of JSON lines in
+//! the state folder, or without one in memory. The store has only the current rates.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,26 +9,26 @@ use serde_json::{Value, json};
 
 use crate::line_file::{LineFile, Writing};
 
-/// The most points of a mapping, and the most mappings with points.
+/// The most points kept of one mapping, and the most mappings that have points.
 const MOST_POINTS: usize = 200;
 const MOST_MAPPINGS: usize = 200;
 
-/// The most fields of a point.
+/// The most fields recorded in a point.
 const MOST_FIELDS: usize = 60;
 
-/// A point is taken after this many more pages at least.
+/// The next point of a mapping is recorded after at least this many more pages.
 const PAGES: u64 = 3;
 
 const FILE: &str = "dashboard-health.jsonl";
 
-/// The rates of a mapping at one time.
+/// The fill rates of a mapping's fields at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     mapping: String,
     at_ms: i64,
-    /// The pages that were judged so far.
+    /// The number of pages that the mapping's health has judged so far.
     pages: u64,
-    /// The share of pages with a value, and the baseline, by field.
+    /// For each field: the share of pages with a value, and the share that is usual.
     fields: BTreeMap<String, (f64, Option<f64>)>,
 }
 
@@ -79,7 +78,7 @@ impl HealthLog {
         let is_due = |point: &Point| {
             let last = self.points.get(&point.mapping).and_then(|own| own.last());
             last.is_none_or(|last| {
-                // A new version of a mapping begins at 0.
+                // The counter starts again at 0 when a mapping has a new version.
                 point.pages < last.pages || point.pages >= last.pages + PAGES
             })
         };
@@ -91,7 +90,7 @@ impl HealthLog {
             .prepare_write(&points, self.points.values().flatten())
     }
 
-    /// The curves of a mapping's fields, drawn into boxes of 100 by 40.
+    /// The curves of a mapping's fields, each drawn into a box of 100 by 40 units.
     pub(crate) fn draw_curves(&self, report: &Value, now_ms: i64) -> Vec<Value> {
         let mapping = report["mapping"].as_str().unwrap_or_default();
         let now = point_from_report(report, now_ms);
@@ -117,7 +116,7 @@ fn point_from_report(report: &Value, at_ms: i64) -> Option<Point> {
     })
 }
 
-/// A field's rate over time; `None` for fewer than two points.
+/// The curve of a field's fill rate; `None` for fewer than two points.
 fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
     const WIDTH: f64 = 100.0;
     const HEIGHT: f64 = 40.0;
@@ -136,7 +135,7 @@ fn draw_curve(name: &str, points: &[&Point]) -> Option<Value> {
         .iter()
         .map(|(point, (now, _))| format!("{:.1},{:.1}", x(point), y(*now)))
         .collect();
-    // The baseline is frozen after a break, so the last one known is from before the break.
+    // A break freezes the baseline, so the last known one is from before the break.
     let baseline = own.iter().rev().find_map(|(_, (_, baseline))| *baseline);
     let highest = own.iter().map(|(_, (now, _))| *now).fold(0.0, f64::max);
     let usual = baseline.unwrap_or(highest);

@@ -1,6 +1,6 @@
-//! Metrics over time: a sample every half minute, kept unchanged for two hours, by the minute for a day and by the
-//! quarter of an hour for ninety days, in one file of JSON lines in the state folder. Without a state folder, samples
-//! are in memory.
+//! Metrics over time: a sample every half minute. Samples are kept unchanged for two hours, merged into minutes for a
+//! day, and merged into quarters of an hour for ninety days. They are in one file of JSON lines in the state folder, or
+//! without one in memory.
 //!
 //! A power loss destroys at most a few samples. A sample covers the time since the previous one. What happened while
 //! nothing was recorded is unknown, and charts have a gap there.
@@ -18,16 +18,17 @@ use crate::views::words::group_of;
 /// The time between samples.
 pub(crate) const EVERY_S: i64 = 30;
 
-/// Samples older than the first number of seconds are merged into pieces as long as the second.
+/// For each pair: samples older than the first number of seconds are merged into pieces of the second number of
+/// seconds.
 const PIECES: [(i64, i64); 2] = [(24 * 3_600, 15 * 60), (2 * 3_600, 60)];
 
-/// Older samples are dropped.
+/// Samples older than this many seconds are dropped.
 const KEPT_S: i64 = 90 * 24 * 3_600;
 
 /// How often samples are merged and dropped.
 const THINNED_EVERY_S: i64 = 15 * 60;
 
-/// The most samples, whatever the clock does.
+/// The most samples kept, even if the clock was changed.
 const MOST: usize = (2 * 3_600 / EVERY_S + 24 * 60 + KEPT_S / (15 * 60)) as usize + 200;
 
 const FILE: &str = "dashboard-history.jsonl";
@@ -52,7 +53,7 @@ pub(crate) struct Sample {
     pub(crate) ended: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<RecordCounts>,
-    /// It stands for the beginning of its span: only its rates are known.
+    /// Whether this stands for the beginning of the span. Then only the rates are valid.
     #[serde(skip)]
     pub(crate) is_begin: bool,
     /// What unfinished crawls have done in the span, by `APP/CRAWL`.
@@ -60,12 +61,12 @@ pub(crate) struct Sample {
     pub(crate) runs: BTreeMap<String, RunSample>,
 }
 
-/// See [`CrawlCounters`].
+/// The progress of one crawl in a span. See [`CrawlCounters`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RunSample {
-    /// Until when it counts, in seconds since the epoch, and over how many seconds: a crawl stores its counters at times
-    /// of its own.
+    /// The end and the length of the span that these counters cover, in seconds. It differs from that of the sample,
+    /// because a crawl stores its counters at its own times.
     pub(crate) at: i64,
     pub(crate) over: i64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -74,7 +75,7 @@ pub(crate) struct RunSample {
     pub(crate) queued: u64,
 }
 
-/// See [`Records`].
+/// The records of crawls by state. See [`Records`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecordCounts {
     pub(crate) resolved: u64,
@@ -92,7 +93,7 @@ impl From<Records> for RecordCounts {
     }
 }
 
-/// The counters at the last sample. They only grow, except for restarts and dropped crawls.
+/// The counters at the last sample. Counters only grow, except after restarts and when crawls are dropped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     at: i64,
@@ -103,12 +104,12 @@ pub(crate) struct Counters {
     runs: BTreeMap<String, CrawlCounters>,
 }
 
-/// Over a shorter time than this, in seconds, rates say little.
+/// Rates over a shorter time than this many seconds are too inaccurate.
 const LEAST_OVER_S: i64 = 5;
 
 impl Counters {
-    /// The changes since the counters were last read. `None` if they had not been read, or are the same ones, or the
-    /// clock was set back.
+    /// Returns the changes since the counters were last read, and remembers the new counters. `None` if this is the
+    /// first reading, no time has passed, or the clock was set back.
     pub(crate) fn take_sample(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let mut now = Counters::read(snapshot)?;
         let sample = self.sample_between(&now, snapshot);
@@ -120,17 +121,17 @@ impl Counters {
         sample
     }
 
-    /// The changes since the last sample, which are not recorded yet.
+    /// The changes since the last sample. They are not recorded.
     pub(crate) fn sample_until(&self, snapshot: &Snapshot) -> Option<Sample> {
         if snapshot.fault.is_some() {
-            // The status is an old one.
+            // The status could not be read, so the snapshot has an older one.
             return None;
         }
         let sample = self.sample_between(&Counters::read(snapshot)?, snapshot);
         sample.filter(|sample| sample.over >= LEAST_OVER_S)
     }
 
-    /// The present counters; `None` without any.
+    /// The counters of a snapshot; `None` if it has none.
     fn read(snapshot: &Snapshot) -> Option<Counters> {
         let status = &snapshot.status;
         let of = |key: &str| status[key].as_u64().unwrap_or(0);
@@ -145,7 +146,7 @@ impl Counters {
             runs: crawls.map(|crawls| crawls.runs.clone()).unwrap_or_default(),
         };
         if status.is_null() {
-            // Without a fleet, the crawls of the store say how far they are.
+            // Without a fleet, the counters are those that crawls have written to the store.
             let crawls = crawls?;
             now.at = now.stored_at;
             now.pages = crawls.pages;
@@ -154,7 +155,7 @@ impl Counters {
         Some(now)
     }
 
-    /// What has happened between these counters and later ones, and the state that comes with those.
+    /// The changes from these counters to later ones, with the current state from the snapshot.
     fn sample_between(&self, now: &Counters, snapshot: &Snapshot) -> Option<Sample> {
         let over = now.at - self.at;
         if self.at == 0 || over <= 0 {
@@ -184,11 +185,12 @@ impl Counters {
         })
     }
 
-    /// What a crawl has done since these counters. `None` if it has not stored any others since: then the next sample
-    /// covers this time, too.
+    /// The progress of a crawl since these counters. `None` if the crawl has stored no new counters: then the next
+    /// sample covers this time, too.
     fn growth_of_run(&self, name: &str, run: &CrawlCounters) -> Option<RunSample> {
         let known = self.runs.get(name).cloned();
-        // A crawl that began since the store was read counts from 0. Any other unknown crawl is left out this time.
+        // A crawl that began after the last reading of the store counts from 0. Any other unknown crawl has no known
+        // start, so this sample leaves it out.
         let is_new = self.stored_at > 0 && run.began_s >= self.stored_at;
         let at_begin = || CrawlCounters {
             at_s: run.began_s,
@@ -206,7 +208,7 @@ impl Counters {
     }
 }
 
-/// How much counters have grown. After a restart they begin at 0.
+/// The growth of each counter. A counter that has decreased began again at 0 after a restart.
 fn counter_growth(
     before: &BTreeMap<String, u64>,
     now: &BTreeMap<String, u64>,
@@ -243,7 +245,7 @@ impl History {
     }
 
     fn insert(&mut self, sample: Sample) {
-        // If the clock was set back, samples with later times are removed.
+        // After the clock was set back, samples with later times are removed.
         while self.samples.last().is_some_and(|last| last.at >= sample.at) {
             self.samples.pop();
         }
@@ -262,7 +264,7 @@ impl History {
         let Some(last) = self.samples.last().map(|last| last.at) else {
             return;
         };
-        // The clock may be set back.
+        // The difference is negative if the clock was set back.
         if (0..THINNED_EVERY_S).contains(&(last - self.thinned_at)) {
             return;
         }
@@ -286,13 +288,13 @@ impl History {
         self.samples = kept;
     }
 
-    /// When the first sample after a time began.
+    /// The time when the first sample after `from` began.
     pub(crate) fn first_since(&self, from: i64) -> Option<i64> {
         let first = self.samples.iter().find(|sample| sample.at > from)?;
         Some(first.at - first.over)
     }
 
-    /// The samples of a span, merged to at most about `most`.
+    /// The samples of a span, merged until there are about `most` at most.
     pub(crate) fn samples_between(&self, from: i64, to: i64, most: usize) -> Vec<Sample> {
         let piece_s = ((to - from) / most.max(1) as i64).max(1);
         let mut found: Vec<Sample> = Vec::new();
@@ -307,7 +309,7 @@ impl History {
     }
 }
 
-/// Whether two consecutive samples are merged: they are in the same piece of time, without a gap.
+/// Whether two consecutive samples can be merged: both end in the same piece of time, and there is no gap between them.
 fn can_merge(before: &Sample, sample: &Sample, piece_s: i64) -> bool {
     before.at.div_euclid(piece_s) == sample.at.div_euclid(piece_s)
         && sample.at - sample.over - before.at < EVERY_S
@@ -335,7 +337,7 @@ impl Sample {
                     later.over = later.at - (run.at - run.over);
                     add_counts(&mut later.ended, run.ended);
                 }
-                // It has ended meanwhile.
+                // The crawl has ended between the two samples.
                 None => {
                     self.runs.insert(name, run);
                 }
@@ -343,7 +345,7 @@ impl Sample {
         }
     }
 
-    /// The rates at the beginning of the span. How long the queue was then is not known.
+    /// The same rates as a sample for the beginning of the span. Records and queue age were not measured there.
     fn to_begin_sample(&self) -> Sample {
         Sample {
             is_begin: true,
@@ -353,7 +355,7 @@ impl Sample {
         }
     }
 
-    /// The part that concerns one crawl.
+    /// The progress of one crawl as a sample of its own.
     pub(crate) fn sample_of_run(&self, name: &str) -> Option<Sample> {
         let run = self.runs.get(name).filter(|run| run.over > 0)?.clone();
         Some(Sample {
@@ -371,8 +373,8 @@ impl Sample {
     }
 }
 
-/// Adds what a run has done outside of its samples: before the first one, since the last one, or too quickly for any.
-/// So its charts begin and end with the run. `totals` is all that it has done, over all its time.
+/// Adds the progress of a run that its samples lack: before the first sample, after the last one, or in a run too short
+/// for any. So its charts begin and end with the run. `totals` covers the whole run.
 pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
     let began = totals.at - totals.over;
     let ends = totals.at.max(began + 1);
@@ -392,7 +394,7 @@ pub(crate) fn complete_run(samples: &mut Vec<Sample>, totals: Sample) {
     let pages: u64 = ended.values().sum();
     let first = samples.first().map(|sample| sample.at - sample.over);
     if let Some(first) = first.filter(|first| first - began > EVERY_S) {
-        // Nothing was recorded at its beginning.
+        // The dashboard recorded nothing at the beginning of the run.
         let before = Sample {
             at: first,
             over: first - began,
@@ -427,8 +429,8 @@ fn add_counts(to: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
     }
 }
 
-/// Samples in the form for charts: a list for each metric, in order of time; null where unknown. Outcomes are counted
-/// by their groups. A rate holds over the whole span of its sample.
+/// Samples as the columns of a chart: a list for each metric, in order of time, with null for unknown values. Outcomes
+/// are counted by their groups. A rate is constant over the whole span of its sample.
 pub(crate) fn chart_json(samples: &[Sample]) -> Value {
     let mut columns = ChartColumns::default();
     let names = samples.iter().flat_map(|sample| sample.ended.keys());

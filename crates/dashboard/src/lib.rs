@@ -27,8 +27,8 @@
 //! A form for an ordinary action needs no view: it is posted to `/dashboard/do/ACTION` (`views/actions.rs`). Scripts
 //! and style sheets are files in `assets/` with a line in `ASSETS` ([`assets`]); pages name them by `asset("NAME")`.
 //!
-//! The overview is read once for all visitors ([`snapshot`]), sent to them as it changes ([`live`]), and recorded
-//! ([`history`]).
+//! The data of the overview are read once for all visitors ([`snapshot`]), sent to open pages when they change
+//! ([`live`]), and recorded ([`history`]).
 //!
 //! State in memory (sessions, messages) is lost with the process, and visitors log in again.
 

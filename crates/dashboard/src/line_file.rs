@@ -1,8 +1,9 @@
-//! A file of JSON lines that is appended to, and rewritten when it has become long. A line that was cut off by a power
-//! loss is skipped. What cannot be written is logged once, and lost with the process.
+//! A file of JSON lines. Lines are appended; a file that has become too long is rewritten with the current lines only.
+//! A line that a power loss cut off is skipped. If a line cannot be written, this is logged once, and the line is lost
+//! when the process ends.
 //!
-//! What is recorded is in memory, under a lock that visitors take, too. So nothing is written under that lock: adding
-//! lines returns a [`Writing`], which is done after the lock is released.
+//! The recorded data are in memory, under a lock that visitors' requests need, too. So nothing is written to disk under
+//! that lock: adding lines returns a [`Writing`], which is carried out after the lock is released.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,7 +16,7 @@ use serde::de::DeserializeOwned;
 use webfill_service::state::PRIVATE;
 use webfill_service::whole_file::write_private;
 
-/// See the module; without a folder, nothing is written.
+/// A file of JSON lines. Without a folder, nothing is written.
 #[derive(Debug, Default)]
 pub(crate) struct LineFile {
     path: Option<PathBuf>,
@@ -24,13 +25,13 @@ pub(crate) struct LineFile {
     disk: Arc<Mutex<Disk>>,
 }
 
-/// Held while the file is written.
+/// The lock for writing to the file.
 #[derive(Debug, Default)]
 struct Disk {
     is_failing: bool,
 }
 
-/// The lines to write, oldest first.
+/// Lines that are still to be written, oldest first.
 #[must_use = "nothing is written before"]
 #[derive(Debug, Default)]
 pub(crate) struct Writing(Option<Lines>);
@@ -39,13 +40,13 @@ pub(crate) struct Writing(Option<Lines>);
 struct Lines {
     path: PathBuf,
     text: String,
-    /// Whether the lines replace all others of the file.
+    /// Whether the lines replace the whole content of the file.
     is_whole: bool,
     disk: Arc<Mutex<Disk>>,
 }
 
 impl LineFile {
-    /// Reads a file of a folder. It is rewritten when it has more than twice `most` lines.
+    /// Reads the file `name` of a folder. Once it has more than twice `most` lines, it is rewritten.
     pub(crate) fn open<T: DeserializeOwned>(
         folder: Option<&Path>,
         name: &str,
@@ -67,7 +68,7 @@ impl LineFile {
         (file, read)
     }
 
-    /// Adds lines. `all` are those that are kept, if the file is to be rewritten.
+    /// Prepares to append lines. `all` is the content if the file must be rewritten instead.
     pub(crate) fn prepare_write<'a, T: Serialize + 'a>(
         &mut self,
         added: &[T],

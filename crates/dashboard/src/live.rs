@@ -19,7 +19,8 @@ use crate::snapshot::now_ms;
 use crate::views::{crawl, overview};
 use crate::visit::Visit;
 
-/// The time between checks for changes. A crawl is read for each listener, the overview once for all.
+/// The time between checks for changes: of the overview, which is read once for all listeners, and of a crawl, which is
+/// read for each.
 const EVERY: Duration = Duration::from_secs(2);
 const CRAWL_EVERY: Duration = Duration::from_secs(5);
 
@@ -37,7 +38,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The part of the page at a path.
+    /// The live part whose events are at this path.
     pub(crate) fn from_path(parts: &[&str]) -> Option<Part> {
         match parts {
             ["live"] => Some(Part::Overview),
@@ -46,7 +47,7 @@ impl Part {
         }
     }
 
-    /// Its present content, and the number and the time of the reading.
+    /// The part's current HTML, and the number and the time of the reading behind it.
     async fn read(&self, visit: &Visit) -> Result<(String, u64, i64), Problem> {
         match self {
             Part::Overview => {
@@ -87,7 +88,7 @@ pub(crate) fn open_stream(visit: Visit, part: Part) -> Shown {
     Ok(answer)
 }
 
-/// Sends events to one listener until it has gone, which shows when an event cannot be delivered.
+/// Sends events to one listener. It ends when an event cannot be delivered, because the listener has gone.
 async fn send_events(
     visit: Visit,
     part: Part,
@@ -100,8 +101,7 @@ async fn send_events(
     while visit.is_session_valid() && began.elapsed() < LASTS {
         let (now, number, at_ms) = match part.read(&visit).await {
             Ok(read) => read,
-            // The crawl was pruned: its page stays as it is. If the stream merely ended, the browser would open it
-            // again.
+            // The crawl was pruned, so its page stays unchanged. The event tells the browser not to reconnect.
             Err(problem) if problem.status == 404 => {
                 let _ = events.send("event: gone\ndata: 0\n\n".into()).await;
                 return;

@@ -45,7 +45,8 @@ impl Dashboard {
         Some(Admitted { visitor, session })
     }
 
-    /// The owner of a session, while it is valid and its token is on the list.
+    /// The owner of a session's token. `None` if the session has expired or the token is no longer on the list. The
+    /// session counts as used.
     pub(crate) fn renew_and_get_bearer<'a>(
         &self,
         tokens: &'a Tokens,
@@ -55,14 +56,14 @@ impl Dashboard {
         tokens.bearer_by_digest(&token)
     }
 
-    /// The login form, and nothing else.
+    /// The login page without any navigation.
     pub(crate) fn login_form(&self, status: u16, fault: Option<&str>) -> Answer {
         let text = templates::render(&self.templates, "login.html", json!({"fault": fault}));
         html(status, text)
     }
 
     /// Handles a token from the form. After too many wrong tokens from an address, further attempts must wait, even
-    /// with the right token: unlike other clients, people do not try often.
+    /// with the right token: people, unlike other clients, try only a few times.
     pub(crate) fn log_in(
         &self,
         tokens: &Tokens,

@@ -1,5 +1,5 @@
-//! The folder of mappings, read for views about mappings. It is read again once the last reading is too old, because
-//! files change outside the dashboard.
+//! The mapping files of a folder, for views about mappings. They are read again when the last reading is too old,
+//! because files change without the dashboard.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Messages shown once on the page after an action. They are stored here under a random name in the address of that
-//! page, so that a link cannot make the dashboard show a text of someone else's choice.
+//! Messages shown once, on the page after an action. The address of that page has only a random name, and the text is
+//! stored here. So a link cannot make the dashboard show a foreign text.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

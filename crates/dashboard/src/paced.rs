@@ -1,16 +1,16 @@
-//! Limits how often slow readings are repeated. A slow reading is shown for longer, so that it takes about a hundredth of
-//! the time, but never so long that its data are no longer current.
+//! Limits how often slow readings are repeated. The slower a reading, the longer its result is shown, so that reading
+//! takes about a hundredth of the time. The data still never become too old.
 //!
-//! The cost of a reading is the shortest of its last durations: a busy machine makes a reading longer, never shorter.
-//! Otherwise, one that has waited for a second would be shown for more than a minute.
+//! The cost of a reading is the shortest of its last durations, because a busy machine makes a reading longer, never
+//! shorter. Otherwise a reading that once waited for a second would be shown for more than a minute.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A reading is shown for at least this many times its own duration.
+/// A result is shown for this many times the duration of its reading.
 const TIMES: u32 = 100;
 
-/// The longest pause between two readings, as a multiple of the shortest one.
+/// The longest pause between two readings, as a multiple of the minimum pause.
 const MOST_PAUSES: u32 = 10;
 
 /// How many of the last durations are compared for the shortest one.
@@ -23,13 +23,13 @@ pub(crate) struct Paced<T> {
     read: Option<(T, Instant)>,
     /// The durations of the last readings.
     durations: VecDeque<Duration>,
-    /// The time between readings.
+    /// The current pause between two readings.
     pause: Duration,
     is_expired: bool,
 }
 
 impl<T> Paced<T> {
-    /// A value that is read at most once in this time, and at least once in ten times as long.
+    /// A value that is read at most once in the interval `least`, and at least once in ten times that interval.
     pub(crate) fn with_interval(least: Duration) -> Paced<T> {
         Paced {
             least,

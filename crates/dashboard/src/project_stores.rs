@@ -10,19 +10,19 @@ use webfill_store::{BrowseHandles, StoreError, StoreUri, open_to_browse};
 /// The most stores that are open at a time, each with its threads. The one that was used least recently is closed.
 const MOST: usize = 8;
 
-/// See the module.
+/// The open stores of tables.
 #[derive(Default)]
 pub(crate) struct ProjectStores(Mutex<Vec<Opened>>);
 
 struct Opened {
     path: PathBuf,
-    /// Its device and inode, because another file may take its place.
+    /// The device and the inode of the file: they show whether another file has replaced it.
     file: (u64, u64),
     browsing: BrowseHandles,
 }
 
 impl ProjectStores {
-    /// The store in a file, if there is such a file.
+    /// The store in a file; `None` if the file does not exist.
     pub(crate) async fn get(&self, path: &Path) -> Result<Option<BrowseHandles>, StoreError> {
         let own = path.to_owned();
         let found = tokio::task::spawn_blocking(move || std::fs::metadata(own));

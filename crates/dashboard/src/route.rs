@@ -26,7 +26,7 @@ pub(crate) fn split_path(path: &str) -> Vec<String> {
     }
 }
 
-/// Shows a path.
+/// Returns the view of a path.
 pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     match parts {
         [] if visit.has_tables_only() => tables::show(visit).await,
@@ -75,7 +75,7 @@ pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
     }
 }
 
-/// Handles a post to a path. Its form was already checked to be the visitor's.
+/// Handles a post to a path. The form token was checked before.
 pub(crate) async fn submit(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
     match parts {
         ["table", name, "review"] => review::submit(visit, name, form).await,
@@ -99,7 +99,7 @@ fn page_not_found() -> Problem {
     Problem::not_found("page not found")
 }
 
-/// Percent-decoded. Invalid UTF-8 is replaced, and then names nothing.
+/// Decodes percent-encoding. Invalid UTF-8 is replaced; such a name matches nothing.
 fn percent_decode(part: &str) -> String {
     let bytes = part.as_bytes();
     let mut text = Vec::with_capacity(bytes.len());

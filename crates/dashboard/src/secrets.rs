@@ -16,8 +16,8 @@ pub(crate) fn new_secret() -> io::Result<String> {
     Ok(hex(&bytes))
 }
 
-/// A value that only the owner of the secret can derive from the text. The secret has a fixed length, so that no two
-/// pairs are the same text.
+/// A value that only the owner of the secret can derive from the text. All secrets have the same length, so two
+/// different pairs never form the same input.
 pub(crate) fn derive(secret: &str, text: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(secret.as_bytes());
@@ -25,7 +25,7 @@ pub(crate) fn derive(secret: &str, text: &str) -> String {
     hex(&digest.finalize())
 }
 
-/// Compares in a time that does not reveal where the two differ.
+/// Compares two texts in a time that does not reveal where they differ.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let digests = [one, other].map(|text| Sha256::digest(text.as_bytes()));
     let pairs = digests[0].iter().zip(digests[1].iter());

@@ -1,4 +1,4 @@
-//! The state of the dashboard that all visits share.
+//! The state of the dashboard, shared by all requests.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,21 +39,21 @@ const MOST_LISTENERS: usize = 24;
 /// The most downloads at a time.
 const MOST_DOWNLOADS: usize = 4;
 
-/// The environment of a dashboard.
+/// Settings and services that a dashboard is created with.
 #[derive(Debug, Clone, Default)]
 pub struct DashboardSetup {
     pub store: Option<StoreUri>,
     /// The cache of robots.txt files and of sites' clocks; `None`: in the store.
     pub cache: Option<StoreUri>,
-    /// The folder of mappings.
+    /// The folder of mapping files.
     pub mappings: Option<PathBuf>,
-    /// Project folders of `webfill fill`, or folders of these.
+    /// Project folders of `webfill fill`, or folders that contain them.
     pub tables: Vec<PathBuf>,
     /// The folder of metrics over time; `None`: none are recorded.
     pub state: Option<PathBuf>,
     /// The folder of logs, including the audit log. It is created by the first entry.
     pub logs: Option<PathBuf>,
-    /// The audit log of the dispatcher's keys.
+    /// The audit log of changes to the dispatcher's keys.
     pub keys_audit: Option<PathBuf>,
     /// The services of the program for the mapping editor; `None`: there is no mapping editor.
     pub host: Option<Arc<dyn Host>>,
@@ -61,20 +61,20 @@ pub struct DashboardSetup {
     pub filler: Option<Arc<dyn Filler>>,
 }
 
-/// See the crate.
+/// A dashboard with its state. See the crate's documentation.
 pub struct Dashboard {
     pub(crate) setup: DashboardSetup,
     pub(crate) fleet: Option<Arc<dyn Fleet>>,
     pub(crate) store: StoreAccess,
     pub(crate) mapping_files: MappingFiles,
     pub(crate) tables: Tables,
-    /// The stores of these tables.
+    /// The stores of the tables' projects.
     pub(crate) project_stores: ProjectStores,
-    /// Work on the indexes of tables.
+    /// Background jobs that make indexes of tables.
     pub(crate) table_jobs: Jobs,
-    /// The tables that were dropped here.
+    /// The tables that visitors have uploaded to this dashboard.
     dropped: Mutex<Vec<PathBuf>>,
-    /// A permit for the upload of a table.
+    /// The permit for uploading a table.
     pub(crate) uploads: Semaphore,
     /// Permits for downloads, each of which has a thread.
     pub(crate) downloads: Arc<Semaphore>,
@@ -91,7 +91,7 @@ pub struct Dashboard {
     /// Permits for listeners of live pages.
     pub(crate) listeners: Arc<Semaphore>,
     history: Mutex<History>,
-    /// As of the last sample of the history.
+    /// The counters at the last sample of the history.
     counters: Mutex<Counters>,
     site_log: Mutex<SiteLog>,
     health_log: Mutex<HealthLog>,
@@ -173,7 +173,7 @@ impl Dashboard {
         log.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wrong tokens are logged at a limited rate.
+    /// Logs a wrong token. The number of these log lines is limited.
     pub(crate) fn log_refused_token(&self, from: IpAddr) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if refusals.record_if_new(&format!("token {from}")) {

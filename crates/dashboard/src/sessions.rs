@@ -1,5 +1,5 @@
-//! Sessions: which browsers have shown a token. A session stores its token's digest, and is valid only while that is
-//! on the current list. All sessions are lost with the process.
+//! Sessions of browsers that have logged in with a token. A session stores its token's digest, and is valid only while
+//! the token is on the current list. All sessions are lost when the process ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ const MOST: usize = 200;
 /// A session ends this long after its login,
 pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3_600);
 
-/// or after this long without a request.
+/// A session also ends this long after its last request.
 const IDLE: Duration = Duration::from_secs(2 * 3_600);
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The token of a valid session, which counts as used now.
+    /// The token's digest of a valid session. The session counts as used now.
     pub(crate) fn renew_and_get_token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
         let mut sessions = self.lock();
         let session = sessions

@@ -1,7 +1,7 @@
-//! When sites changed their state, as the dashboard has seen it: some thousand changes, in a file of JSON lines in the
-//! state folder, or in memory without one. The fleet knows only how a site is now.
+//! A log of sites' changes of state, as the dashboard has seen them. It keeps some thousand changes in a file of JSON
+//! lines in the state folder, or without one in memory. The fleet knows only the current states.
 //!
-//! A change that lasts for less than the time between two readings is not seen.
+//! A change that lasts for less than the time between two readings is missed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) struct Change {
     pub(crate) state: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) reason: String,
-    /// The evidence.
+    /// The evidence for the new state, as the fleet reports it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(crate) evidence: Value,
 }
@@ -44,7 +44,7 @@ impl Change {
 #[derive(Debug, Default)]
 pub(crate) struct SiteLog {
     changes: VecDeque<Change>,
-    /// The sites in trouble, with state and reason.
+    /// The sites that are in trouble now, with state and reason.
     troubled: BTreeMap<String, (String, String)>,
     file: LineFile,
 }
@@ -79,7 +79,8 @@ impl SiteLog {
         }
     }
 
-    /// Takes the present list of sites in trouble, in the form of the fleet; `is_whole` if it has all of them.
+    /// Compares the fleet's current list of sites in trouble with the known states, and records the changes.
+    /// `is_whole`: the list is complete, so a site that is missing from it has recovered.
     pub(crate) fn record_sites(
         &mut self,
         listed: &[Value],

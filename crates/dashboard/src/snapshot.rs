@@ -1,8 +1,8 @@
 //! The data of the overview: read once, by the dashboard itself, for all visitors. Visitors with fewer rights see
 //! less of it ([`Snapshot::limited_to`]).
 //!
-//! Data are read only if a visitor or the [history](crate::history) needs them. Each part is read at a pace of its
-//! own ([`Paced`]). A part that could not be read is shown in its last state, with the reason.
+//! Data are read only if a visitor or the [history](crate::history) needs them. Each part has its own interval between
+//! readings ([`Paced`]). If a part cannot be read, its last state is shown, with the reason.
 
 mod reading;
 #[cfg(test)]
@@ -36,7 +36,7 @@ const MOST_SITES: usize = 12;
 /// The maximum number of sites named for each reason of trouble.
 const MOST_NAMES: usize = 3;
 
-/// The most crawls that are read: those that began last.
+/// The most crawls that are read. The latest ones are taken.
 const MOST_CRAWLS: u32 = 100;
 
 /// The most crawls that are shown, and the most unfinished ones whose counters are recorded.
@@ -47,13 +47,13 @@ const STATUS_EVERY: Duration = Duration::from_secs(2);
 const LISTS_EVERY: Duration = Duration::from_secs(10);
 const STORE_EVERY: Duration = Duration::from_secs(30);
 
-/// The wait before a failed store is tried again.
+/// The wait before a store that has failed is read again.
 const FAULT_FOR: Duration = Duration::from_secs(2);
 
 /// How long a page waits for the store. A slower reading is shown at the next visit.
 const STORE_WITHIN: Duration = Duration::from_millis(100);
 
-/// One reading of everything.
+/// The data of one moment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Snapshot {
     /// Increases with each snapshot.
@@ -70,16 +70,16 @@ pub(crate) struct Snapshot {
     pub(crate) records: Option<Records>,
     /// The crawls of the store; `None` before it was read.
     pub(crate) crawls: Option<Crawls>,
-    /// Tables with open doubts, and how many.
+    /// For each table with open doubts, its name and their number.
     pub(crate) doubts: Vec<(String, usize)>,
-    /// Why the store gives no data.
+    /// Why the store's data are missing; `None` if they are there.
     pub(crate) store_fault: Option<String>,
 }
 
-/// Sites in trouble.
+/// The sites in trouble.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Sites {
-    /// The sites by reason, among those that were read.
+    /// The sites that were read, grouped by reason.
     pub(crate) by_reason: BTreeMap<String, SitesByReason>,
     pub(crate) examined: usize,
     pub(crate) is_more: bool,
@@ -91,13 +91,13 @@ pub(crate) struct Sites {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct SitesByReason {
     pub(crate) count: u64,
-    /// Their URLs that wait.
+    /// The queued URLs of all these sites.
     pub(crate) queued: u64,
-    /// When the first of them came into trouble, in seconds since 1970.
+    /// When trouble began at the first of these sites, in seconds since 1970.
     pub(crate) since: Option<f64>,
-    /// Those with the most tasks.
+    /// The names of the sites with the most tasks.
     pub(crate) names: Vec<String>,
-    /// What the first of them has shown.
+    /// A description of the evidence from the first of these sites.
     pub(crate) sign: Option<String>,
 }
 
@@ -107,26 +107,26 @@ pub(crate) struct Mapping {
     pub(crate) name: String,
     /// See [`crate::extractions::verdict`].
     pub(crate) state: &'static str,
-    /// Fields that have yielded nothing of late, with how sure that is.
+    /// The fields that have yielded nothing lately, and how sure that is.
     pub(crate) doubt: Option<String>,
     pub(crate) pages: u64,
     pub(crate) last_at: String,
-    /// The text of the standing alert, and since when it stands.
+    /// The text of the current alert, and the time since when it applies.
     pub(crate) alert: Option<String>,
     pub(crate) since: Option<String>,
 }
 
-/// Records of the crawls that began last.
+/// The records of the latest crawls, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Records {
     pub(crate) resolved: u64,
-    /// Open, and their crawl is still running.
+    /// Records with missing fields whose crawl is still running.
     pub(crate) open: u64,
-    /// Open, and their crawl has ended.
+    /// Records with missing fields whose crawl has ended.
     pub(crate) exhausted: u64,
 }
 
-/// The crawls of the store: those that began last, and the sums of all that were read.
+/// The latest crawls of the store, and sums over all crawls that were read.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Crawls {
     #[serde(skip)]
@@ -137,14 +137,14 @@ pub(crate) struct Crawls {
     pub(crate) pages: u64,
     pub(crate) bytes: u64,
     pub(crate) ended: BTreeMap<String, u64>,
-    /// What each unfinished crawl has done, by `APP/CRAWL`.
+    /// The progress of each unfinished crawl, by `APP/CRAWL`.
     #[serde(skip)]
     pub(crate) runs: BTreeMap<String, CrawlCounters>,
-    /// When the first of the unfinished ones began.
+    /// When the first unfinished crawl began.
     pub(crate) running_since_ms: Option<i64>,
-    /// Crawls whose processes have died or hang.
+    /// Unfinished crawls whose process has died or hangs.
     pub(crate) silent: Vec<SilentCrawl>,
-    /// Whether it is not known yet if the process of an unfinished crawl is alive.
+    /// Whether, for any unfinished crawl, it is not known yet if its process is alive.
     pub(crate) has_unknown_process: bool,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct Crawls {
 pub(crate) struct SilentCrawl {
     pub(crate) app: String,
     pub(crate) crawl: String,
-    /// The last sign of life.
+    /// The time of the last sign of life from the process, in milliseconds since 1970.
     pub(crate) since_ms: i64,
 }
 
@@ -166,10 +166,10 @@ impl Crawls {
     }
 }
 
-/// The counters of a crawl.
+/// The progress of one crawl.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CrawlCounters {
-    /// When the crawl has stored them.
+    /// When the crawl stored these counters, in seconds since 1970.
     pub(crate) at_s: i64,
     pub(crate) began_s: i64,
     pub(crate) ended: BTreeMap<String, u64>,
@@ -177,17 +177,17 @@ pub(crate) struct CrawlCounters {
     pub(crate) queued: u64,
 }
 
-/// The last snapshot, and when its parts were read.
+/// The last snapshot, and the last readings of its parts.
 pub(crate) struct Snapshots {
     last: tokio::sync::Mutex<LastReadings>,
     /// The last reading of the store. The store is read separately, because it may be slow.
     store: Mutex<StoreReading>,
 }
 
-/// The numbers of resolved and open records in crawls, by name and state.
+/// The numbers of resolved and open records of each crawl, by the crawl's name and state.
 type CountsByCrawl = BTreeMap<String, (u64, u64)>;
 
-/// What one reading of the store leaves to the next one.
+/// What the next reading of the store needs from the previous one.
 #[derive(Default)]
 struct KnownCrawls {
     counted: CountsByCrawl,
@@ -198,7 +198,7 @@ struct StoreReading {
     answer: Paced<Result<StoreLists, String>>,
     known: KnownCrawls,
     is_under_way: bool,
-    /// The number of readings.
+    /// The number of readings so far.
     number: u64,
 }
 
@@ -206,12 +206,12 @@ struct LastReadings {
     number: u64,
     at_ms: i64,
     status: Paced<Result<Value, String>>,
-    /// The last known status.
+    /// The last status that the fleet has sent.
     known_status: Value,
     sites: Paced<Option<Sites>>,
     watches: Paced<Vec<Value>>,
     doubts: Paced<Vec<(String, usize)>>,
-    /// The number of the store reading that is shown.
+    /// The number of the store reading that is part of the current snapshot.
     store_number: u64,
     shown: Arc<Snapshot>,
 }
@@ -221,7 +221,7 @@ struct StoreLists {
     mappings: Vec<Mapping>,
     records: Records,
     crawls: Crawls,
-    /// `None` if a fleet is asked.
+    /// The sites by their stored states; `None` if a fleet reports the current states.
     sites: Option<Sites>,
 }
 
@@ -250,7 +250,7 @@ impl Default for Snapshots {
 }
 
 impl StoreReading {
-    /// Begins a reading if one is due. Returns what is known of crawls.
+    /// Begins a reading if one is due, and returns what the previous readings know about crawls.
     fn begin_if_due(&mut self) -> Option<KnownCrawls> {
         if self.is_under_way || !self.answer.is_due(Instant::now()) {
             return None;
@@ -277,7 +277,7 @@ impl LastReadings {
                 .status
                 .get()
                 .and_then(|answer| answer.as_ref().err().cloned()),
-            // Without a fleet, the states that were last written to the store.
+            // Without a fleet, the sites' states are those last written to the store.
             sites: match self.sites.get() {
                 Some(sites) => sites.clone(),
                 None => found.and_then(|found| found.sites.clone()),
@@ -308,7 +308,7 @@ fn mapping_from_health(health: &MappingHealth) -> Mapping {
     }
 }
 
-/// What a site has shown, in words: without the system's number of an error, and a status rather than the name of an
+/// A site's evidence in words. The system's number of an error is left out, and a status replaces the name of an
 /// outcome.
 fn describe_evidence(evidence: &Value) -> Option<String> {
     let sign = evidence["sign"].as_str()?;
@@ -347,7 +347,8 @@ pub(crate) fn sites_in_trouble(listed: &[Value], is_more: bool) -> Sites {
 }
 
 impl Snapshot {
-    /// The part for visitors whose rights are limited to some applications: their crawls and watches.
+    /// The part of the snapshot for visitors whose rights are limited to some applications: only those crawls and
+    /// watches.
     pub(crate) fn limited_to(&self, rights: &Rights) -> Snapshot {
         let of = |list: &Value, key: &str| -> Vec<Value> {
             let list = list.as_array().into_iter().flatten();

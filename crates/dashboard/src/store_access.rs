@@ -10,7 +10,7 @@ use crate::answer::Problem;
 
 pub(crate) struct StoreAccess {
     uri: Option<StoreUri>,
-    /// The cache, if it is elsewhere.
+    /// The cache, if it is in another place than the store.
     cache: Option<StoreUri>,
     opened: Mutex<Option<BrowseHandles>>,
 }
@@ -54,7 +54,8 @@ impl StoreAccess {
     }
 }
 
-/// Creates the indexes of lists. Without them lists can be read as well, a bounded number of rows at a time.
+/// Creates the indexes that make lists fast. Lists work without them, too, but read only a limited number of rows at a
+/// time.
 async fn create_indexes(browse: Arc<dyn Browse>) {
     if let Err(error) = browse.create_missing_indexes().await {
         tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store have no indexes and are slow");

@@ -1,7 +1,8 @@
-//! The project folders of `webfill fill`: how far each table is, its open doubts, and the answers of their review.
+//! The project folders of `webfill fill`: the progress of each table, its open doubts, and the answers given in its
+//! review.
 //!
-//! The command writes `overview.json` and `review.json`, the dashboard only appends to `review.jsonl`: so both may work
-//! at the same time. An answer is on disk before the visitor sees the next doubt, and the next run of the command takes
+//! The command writes `overview.json` and `review.json`; the dashboard only appends to `review.jsonl`. So both may work
+//! at the same time. An answer is on disk before the visitor sees the next doubt, and the next run of the command reads
 //! it.
 
 use std::collections::BTreeMap;
@@ -14,21 +15,21 @@ use serde_json::{Value, json};
 
 use crate::snapshot::now_ms;
 
-/// The most bytes of a file that are read, and the most tables.
+/// The most bytes that are read of a file, and the most tables that are listed.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_TABLES: usize = 500;
 
 /// The end of a project folder's name.
 const ENDING: &str = ".webfill";
 
-/// The folders that were named: project folders, or folders of these.
+/// The folders that the operator has named: project folders, or folders that contain them.
 #[derive(Debug, Default)]
 pub(crate) struct Tables(Vec<PathBuf>);
 
 /// A project folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// Unique among the tables of this dashboard.
+    /// The name of the table, unique in this dashboard.
     pub(crate) name: String,
     folder: PathBuf,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Doubt {
     pub(crate) confidence: f64,
     pub(crate) url: Option<String>,
     pub(crate) excerpt: Option<String>,
-    /// What the command knows the doubt by. It is stored with the answer.
+    /// The doubt as the command has written it. It is stored with the answer, so that the command recognises it.
     pub(crate) doubt: Value,
 }
 
@@ -57,17 +58,17 @@ pub(crate) enum Decision {
     Undo,
 }
 
-/// The doubts of a table, with the answers since the last run.
+/// The doubts of a table, with the answers given since its last run.
 #[derive(Debug, Default)]
 pub(crate) struct Review {
     pub(crate) doubts: Vec<Doubt>,
     /// The number of doubts, including those that are not listed.
     pub(crate) total: u64,
-    /// Whether the page is right, by key.
+    /// Whether the value of the page was accepted, by the key of the doubt.
     answers: BTreeMap<String, bool>,
-    /// The keys of the answers, the last answer last.
+    /// The keys of the answered doubts, with the latest answer last.
     order: Vec<String>,
-    /// The answers by cell: its line and its column.
+    /// The answers about cells, by line and column.
     cells: BTreeMap<(u64, String), CellAnswer>,
 }
 
@@ -75,15 +76,15 @@ pub(crate) struct Review {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CellAnswer {
     pub(crate) is_accepted: bool,
-    /// The value that was accepted, if it is not that of the page.
+    /// The accepted value, if it is another one than that of the page.
     pub(crate) value: Option<String>,
     pub(crate) by: Option<String>,
     pub(crate) at: i64,
 }
 
-/// An answer to be kept.
+/// An answer to be stored.
 pub(crate) struct Answer<'a> {
-    /// Of a listed doubt, or the cell's own.
+    /// The key of a listed doubt, or a key made from the cell.
     pub(crate) key: &'a str,
     pub(crate) row: u64,
     pub(crate) column: &'a str,
@@ -91,7 +92,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) by: &'a Value,
     /// The doubt, written so that the command recognises it.
     pub(crate) doubt: &'a Value,
-    /// The value that a person has chosen instead of that of the page.
+    /// The value that a person has chosen, if it is another one than that of the page.
     pub(crate) value: Option<&'a str>,
 }
 
@@ -112,7 +113,7 @@ struct CellDecision {
     at: Option<i64>,
 }
 
-/// What the command notes of the answers that it has read.
+/// What the command has noted about the answers that it has read.
 #[derive(Default, Deserialize)]
 struct ReadAnswers {
     reviewed: usize,
@@ -127,10 +128,10 @@ impl Tables {
         self.0.is_empty()
     }
 
-    /// The folder of tables to which new ones are added.
+    /// The folder to which new tables are added.
     pub(crate) fn upload_folder(&self) -> Option<PathBuf> {
         let mut folders = self.0.iter();
-        // The folder of a project has its name before its first run, too.
+        // The folder of a project may have its name before it has any content, so the name counts, too.
         let is_named = |folder: &Path| folder.to_string_lossy().ends_with(ENDING);
         let home = folders.find(|folder| !is_project(folder) && !is_named(folder))?;
         home.canonicalize().ok()
@@ -179,12 +180,13 @@ fn projects_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Project {
-    /// How far the work is, as the command has noted it; `None` before its first run.
+    /// The progress of a table as the command has written it; `None` before its first run.
     pub(crate) fn read_overview(&self) -> Result<Option<Value>, String> {
         let Some(mut overview) = read_json::<Value>(&self.folder.join("overview.json"))? else {
             return Ok(None);
         };
-        // A run that was killed has not said so, and its process id may be another's by now.
+        // A killed run still says "running", and its process id may belong to another process by now. Only a run that
+        // is alive holds the lock.
         let is_running = overview["stage"] == "running";
         if is_running && !is_locked(&self.folder.join("state/fill.lock")) {
             overview["stage"] = "interrupted".into();
@@ -216,7 +218,7 @@ impl Project {
                 review.apply_decision(&answered.key, answered.answer);
             }
             let named = answered.row.zip(answered.column.clone());
-            // What a run has read is part of its outputs.
+            // The last run has already used the answers before this position, so the tables show their effect.
             let cell = listed.cloned().or(named.filter(|_| at >= read));
             if let Some(cell) = cell {
                 review.apply_cell_answer(cell, answered);
@@ -229,7 +231,7 @@ impl Project {
         &self.folder
     }
 
-    /// Keeps an answer. It is on disk when this returns.
+    /// Stores an answer. It is on disk when this returns.
     pub(crate) fn append_answer(&self, answer: &Answer<'_>) -> Result<(), String> {
         let line = json!({
             "key": answer.key,
@@ -312,7 +314,7 @@ impl Review {
         self.doubts.len() - self.answers.len()
     }
 
-    /// The first open doubt from this place on, or before it.
+    /// The position of the first open doubt at or after `from`, or else before it.
     pub(crate) fn next_open_position(&self, from: usize) -> Option<usize> {
         let mut places = (from..self.doubts.len()).chain(0..from.min(self.doubts.len()));
         places.find(|&place| self.answer(&self.doubts[place]).is_none())
@@ -325,11 +327,11 @@ impl Review {
     }
 }
 
-/// Whether a process holds the lock of a running command. The lock is the kernel's: it ends with its process.
+/// Whether a running command holds the lock of this file. The kernel removes the lock when the process ends.
 fn is_locked(file: &Path) -> bool {
     match File::open(file) {
         Ok(file) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
-        // The lock belongs to another user: the command may be running.
+        // The file belongs to another user, so its lock cannot be tried: assume that the command is running.
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
 }
@@ -359,7 +361,8 @@ fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, S
         .map_err(|error| file_error(file, &error.to_string()))
 }
 
-/// The lines that were confirmed, each with the byte where it begins. A last line without its line end was not.
+/// The complete lines, each with the byte position where it begins. A last line without a line end was never confirmed,
+/// so it is left out.
 fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     let bytes = read(file)?.unwrap_or_default();
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -375,7 +378,7 @@ fn read_confirmed_lines(file: &Path) -> Result<Vec<(usize, String)>, String> {
     Ok(lines)
 }
 
-/// Appends a line, behind the last whole one.
+/// Appends a line after the last complete one.
 fn append(file: &Path, line: &str) -> std::io::Result<()> {
     let is_new = !file.exists();
     let mut options = OpenOptions::new();
@@ -385,7 +388,7 @@ fn append(file: &Path, line: &str) -> std::io::Result<()> {
         .read(true)
         .write(true)
         .open(file)?;
-    // Only one of several dashboards writes at a time.
+    // The lock lets only one of several dashboards write at a time.
     opened.lock()?;
     let mut end = opened.seek(SeekFrom::End(0))?;
     let mut last = [b'\n'];

@@ -1,5 +1,4 @@
-//! The templates, compiled in. They escape everything they are given. Only markup made by a filter is inserted
-//! unescaped.
+//! The templates, compiled in. They escape all values, except markup that a filter has made.
 
 mod filters;
 mod foreign;
@@ -58,14 +57,14 @@ const TEMPLATES: &[(&str, &str)] = &[
 /// The templates, with the filters and functions that they use.
 pub(crate) fn environment(assets: &Assets) -> Environment<'static> {
     let mut environment = Environment::new();
-    // Values that the fleet does not send are not shown.
+    // A value that is missing from the data is shown as nothing, instead of an error.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     let syntax = SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)
         .build();
     environment.set_syntax(syntax.expect("its delimiters are the usual ones"));
-    // No template may declare a text to be markup.
+    // Without this filter, no template can mark a text as safe markup.
     environment.remove_filter("safe");
     for (name, text) in TEMPLATES {
         let added = environment.add_template(name, text);

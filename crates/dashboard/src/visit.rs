@@ -15,7 +15,7 @@ use crate::snapshot::now_ms;
 use crate::templates::{self, percent_encode};
 use crate::views::navigation;
 
-/// The visitor, and the request.
+/// An admitted request and its visitor.
 pub(crate) struct Visit {
     pub(crate) dashboard: Arc<Dashboard>,
     pub(crate) visitor: Visitor,
@@ -25,16 +25,16 @@ pub(crate) struct Visit {
     pub(crate) form_token: String,
     /// The requested path.
     pub(crate) path: String,
-    /// Its query, in order.
+    /// The name-value pairs of the query, in order.
     pub(crate) query: Vec<(String, String)>,
 }
 
-/// The content around every page.
+/// The values for the layout that surrounds every page.
 #[derive(Serialize)]
 struct PageLayout<'a> {
     title: &'a str,
     path: &'a str,
-    /// The address that forms return to: the page with its query.
+    /// The address to which forms return: this page with its query.
     here: String,
     visitor: Option<&'a str>,
     rights: String,
@@ -47,7 +47,7 @@ struct PageLayout<'a> {
 }
 
 impl Visit {
-    /// A value of the query.
+    /// The value of this parameter in the query; `None` if it is missing or empty.
     pub(crate) fn query_value(&self, key: &str) -> Option<&str> {
         let found = self.query.iter().find(|(known, _)| known == key);
         found
@@ -55,7 +55,7 @@ impl Visit {
             .filter(|value| !value.is_empty())
     }
 
-    /// This page with other values in its query. Empty values are left out.
+    /// The address of this page with these values changed in its query. An empty value removes its parameter.
     pub(crate) fn link_with(&self, values: &[(&str, &str)]) -> String {
         let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
         let kept = self.query.iter();
@@ -72,7 +72,7 @@ impl Visit {
         }
     }
 
-    /// Asks the fleet, with the visitor's rights.
+    /// Requests an action from the fleet, with the visitor's rights.
     pub(crate) async fn run_action(&self, action: Value) -> Result<Value, Problem> {
         let fleet = self.dashboard.fleet.as_ref();
         let fleet = fleet.ok_or_else(|| {
@@ -101,7 +101,7 @@ impl Visit {
         self.dashboard.fleet.is_some()
     }
 
-    /// Whether nothing but tables can be shown.
+    /// Whether this dashboard can show only tables: it has no fleet, store or mapping editor.
     pub(crate) fn has_tables_only(&self) -> bool {
         let has_more = self.has_fleet() || self.has_store() || self.editor().is_some();
         !self.dashboard.tables.is_empty() && !has_more
@@ -111,8 +111,8 @@ impl Visit {
         self.dashboard.editor.as_ref()
     }
 
-    /// The mapping editor, if the visitor may use it. Mappings belong to all applications, and working on one changes
-    /// it.
+    /// The mapping editor, if the visitor may use it. This needs the right to change all applications, because mappings
+    /// belong to all of them.
     pub(crate) fn usable_editor(&self) -> Result<&Editor, Problem> {
         let bench = self.editor();
         let bench = bench.ok_or_else(|| {
@@ -149,7 +149,7 @@ impl Visit {
         }
     }
 
-    /// Refuses anything that concerns all applications if the visitor is limited to some.
+    /// An error if the visitor is limited to some applications, because the request concerns all.
     pub(crate) fn require_whole_fleet(&self) -> Result<(), Problem> {
         match self.visitor.rights.is_limited_to_apps() {
             true => Err(Problem::forbidden(
@@ -159,7 +159,7 @@ impl Visit {
         }
     }
 
-    /// Refuses anything of an application that the visitor may not see.
+    /// An error if the visitor may not see this application.
     pub(crate) fn require_app(&self, app_id: &str) -> Result<(), Problem> {
         match self.visitor.rights.permits_app(app_id) {
             true => Ok(()),
@@ -197,8 +197,8 @@ impl Visit {
         })
     }
 
-    /// A page. The template gets the members of an object, and `dashboard` (the content around every page) and
-    /// `message` (the result of the visitor's last action).
+    /// Renders a page. The template gets the members of `content`, the values of the layout as `dashboard`, and the
+    /// result of the visitor's last action as `message`.
     pub(crate) fn render_page(&self, template: &str, title: &str, content: Value) -> Shown {
         Ok(html(200, self.render_template(template, title, content)))
     }
@@ -217,7 +217,7 @@ impl Visit {
         )
     }
 
-    /// A filled template, with all its values.
+    /// Renders a template with all its values.
     fn render_template(&self, template: &str, title: &str, mut content: Value) -> String {
         let message = self
             .query_value("message")

@@ -1,5 +1,5 @@
-//! The actions of the mapping editor's script: JSON in, JSON out. Each request may bring everything typed and pointed
-//! at since the previous one. These changes are stored in the draft first.
+//! The actions of the mapping editor's script: JSON in, JSON out. A request can also carry changes made in the browser
+//! since the previous request. They are stored in the draft before the action runs.
 
 use std::path::PathBuf;
 
@@ -126,8 +126,8 @@ async fn check(bench: &Editor, draft: &Draft) -> CheckResult {
     checking.await.unwrap_or_default()
 }
 
-/// The mappings with the draft in its place, or the draft alone if the others have faults, and the draft's name. An
-/// error if the draft has faults.
+/// All mapping files with the draft in place of its own file, or the draft's file alone if the set has faults; and the
+/// draft's name. Returns an error if the draft itself has faults.
 async fn sources_with_draft(
     bench: &Editor,
     draft: &Draft,
@@ -251,7 +251,7 @@ async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
     Ok(with_difference(draft, repaired))
 }
 
-/// A proposal with its difference to the draft, line by line.
+/// Adds the line-by-line difference between the draft and the proposed mapping to the proposal.
 fn with_difference(draft: &Draft, mut proposal: Value) -> Value {
     let (old, new) = (
         format!("{:#}", draft.mapping),
@@ -292,7 +292,7 @@ async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Pr
     run_job(bench, draft, &[page], Work::Trace { sources, mapping }).await
 }
 
-/// Saves the mapping first, and then the golden cases, because they mean nothing without it.
+/// Saves the mapping before the golden cases, because they are useless without it.
 async fn save(
     visit: &Visit,
     bench: &Editor,

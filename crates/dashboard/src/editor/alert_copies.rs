@@ -1,5 +1,5 @@
-//! Shows the pages that an alert keeps, from before and after a site's change, with the values marked that the mapping
-//! reads on them.
+//! Shows the pages that an alert keeps from before and after a site's change. The values that the mapping reads on them
+//! are marked.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{Editor, copies, stored, view};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The document of the frame: a page of the alert, named in the query.
+/// The document inside the frame: the copy of one page of the alert, which the query names.
 pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     let bench = visit.usable_editor()?;
     let page = visit.query_value("page").unwrap_or_default();
@@ -22,7 +22,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
         .ok_or_else(|| Problem::not_found("the text of this page was not kept"))?;
     let head = PageHead {
         url,
-        // The text was decoded when it was stored.
+        // The text was already decoded when the alert stored it.
         content_type: Some(String::from("text/html; charset=utf-8")),
         ending: String::new(),
         bytes: body.len() as u64,
@@ -49,7 +49,7 @@ pub(crate) async fn show(visit: &Visit, mapping: &str) -> Shown {
     copies::document(&copy, Purpose::Reading(&element_numbers(&read)))
 }
 
-/// The job that traces the mapping as it is in the folder; `None` if the mapping has faults.
+/// The job that traces the mapping as it is saved in the folder; `None` if the mapping has faults.
 async fn trace_work(bench: &Editor, mapping: &str) -> Result<Option<Work>, Problem> {
     let (text, edited) = view::open_mapping(bench, mapping).await?;
     let checking = bench.with_folder(move |folder| folder.check(&edited, &text));

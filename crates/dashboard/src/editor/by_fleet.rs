@@ -18,7 +18,7 @@ use crate::visit::Visit;
 /// The application of these crawls.
 const APP: &str = "editor";
 
-/// The longest wait for a page. After that it stays queued.
+/// The longest time that a visitor waits for the page. After that, its URL stays queued.
 const WITHIN: Duration = Duration::from_secs(50);
 
 const POLL_EVERY: Duration = Duration::from_millis(200);
@@ -28,11 +28,11 @@ const MOST_REDIRECTS: usize = 5;
 
 enum UrlState {
     Page(NewPage),
-    /// Nothing is known yet about this URL: the requested one, or the target of its redirects.
+    /// The fleet has not finished this URL yet. It is the requested URL, or the target of its redirects.
     Waits(Url),
 }
 
-/// The page of a URL: from this draft's earlier fetches, or fetched now.
+/// Returns the page of a URL, which this draft's crawl has fetched earlier or fetches now.
 pub(super) async fn fetch(visit: &Visit, draft: &str, url: &Url) -> Result<NewPage, Problem> {
     let opened = visit.open_store().await?;
     let crawl = CrawlId::new(APP, draft);
@@ -108,7 +108,7 @@ fn describe_outcome(outcome: &str, page: &Value) -> String {
     }
 }
 
-/// A backoff may last for hours, so do not wait for its end.
+/// A backoff may last for hours, so an error is returned instead of waiting.
 async fn refuse_if_backing_off(visit: &Visit, url: &Url) -> Result<(), Problem> {
     let site = site(url);
     let known = visit

@@ -1,10 +1,10 @@
 //! A copy of a foreign page that a browser may show: it looks a little like the page, and can do nothing.
 //!
-//! It is safe because of how it is built, not because things are removed. Every tag comes from the table in
-//! [`elements`], every attribute is written here or checked there, and everything else of the page is escaped text. The
-//! page's styles, classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could
-//! run or load. Elements with a special kind of text (`style`, `textarea`, ...) and elements of other namespaces are
-//! never written, so a browser reads the markup as intended.
+//! It is safe because it is built from known parts; nothing is copied and then filtered. Every tag comes from the table
+//! in [`elements`], every attribute is written here or checked there, and everything else of the page is escaped text.
+//! The page's styles, classes, ids, addresses and images are not part of it, so there is nothing in it that a browser
+//! could run or load. Elements with a special kind of text (`style`, `textarea`, ...) and elements of other namespaces
+//! are never written, so a browser reads the markup as intended.
 //!
 //! The id of each element is its number in the page's tree (`n12`), which identifies it when a visitor points at it.
 
@@ -35,7 +35,7 @@ impl Default for Bounds {
     }
 }
 
-/// The markup of a page's body, without the page's scripts and addresses.
+/// The copied body of a page as markup, without scripts and addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy {
     pub html: String,
@@ -88,7 +88,7 @@ struct Writer<'d> {
     copy: Copy,
     bounds: Bounds,
     depth: usize,
-    /// The remaining steps, next one last.
+    /// The remaining steps as a stack: the next step is the last element.
     steps: Vec<Step<'d>>,
 }
 
@@ -133,14 +133,14 @@ impl<'d> Writer<'d> {
         }
     }
 
-    /// Adds the children of an element to the next steps.
+    /// Pushes the children of an element onto the stack of steps, so that the first child is handled next.
     fn push_children(&mut self, node: NodeRef<'d>) {
         let first = self.steps.len();
         self.steps.extend(node.children().map(Step::Open));
         self.steps[first..].reverse();
     }
 
-    /// Writes a description in place of an element's content.
+    /// Writes a text that describes an element, in place of its content.
     fn write_description(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
         if self.write_start_tag(node, "span", class) {
             self.write_text(&text);
@@ -201,7 +201,7 @@ impl<'d> Writer<'d> {
     }
 }
 
-/// Content that a browser would not show is dimmed, because a mapping reads it all the same.
+/// The style class of an element. Content that a browser would hide is shown dimmed, because mappings read it too.
 fn class_of(node: NodeRef<'_>) -> &'static str {
     let style = node.attribute("style").unwrap_or_default();
     let hides = |rule: &str| {

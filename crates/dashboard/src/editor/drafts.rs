@@ -37,12 +37,12 @@ pub(crate) struct Draft {
     pub(crate) edited: Edited,
     pub(crate) mapping: Value,
     pub(crate) pages: Vec<DraftPage>,
-    /// Statements about fields, with pages by their numbers.
+    /// The user's statements about each field. They name pages by their numbers.
     pub(crate) said: BTreeMap<String, Vec<PointedField>>,
     pub(crate) repairs: Option<Repairs>,
 }
 
-/// The alert that a draft should end.
+/// The alert that this draft shall end by a repaired mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Repairs {
     pub(crate) mapping: String,
@@ -61,9 +61,11 @@ pub(crate) struct DraftPage {
     pub(crate) content_type: Option<String>,
     pub(crate) ending: String,
     pub(crate) bytes: u64,
-    /// The known values of fields, from records, golden cases or before a change.
+    /// The values of fields that the page is known to have, from its records, golden cases, or readings before a
+    /// change.
     pub(crate) known: BTreeMap<String, Vec<String>>,
-    /// It is from before the change that a repair concerns: shown, but not used for learning.
+    /// Whether the page was stored before the change that a repair is about. Such a page is shown, but not used for
+    /// learning.
     pub(crate) is_former: bool,
 }
 
@@ -91,7 +93,7 @@ pub(crate) struct NewPage {
     pub(crate) is_former: bool,
 }
 
-/// Why a draft is missing or unchanged.
+/// Why a draft is missing or was not changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DraftError {
     #[error("draft not found: it was removed, or dropped for newer ones")]
@@ -177,8 +179,8 @@ impl Drafts {
         Ok(done)
     }
 
-    /// Adds a page, and returns its number. It replaces another page with the same URL, unless one of the two is from
-    /// before a change. If the pages are equal, the number and the statements stay.
+    /// Adds a page, and returns its number. It replaces a page with the same URL, except that pages from before and
+    /// after a change are kept apart. If both have the same content, the number and the statements stay.
     pub(crate) fn add_page(&self, id: &str, page: NewPage) -> Result<usize, DraftError> {
         let bytes = page.body.len() as u64;
         if page.body.len() > MOST_PAGE_BYTES {
@@ -322,7 +324,7 @@ fn remove_statements_and_files(draft: &mut Draft, folder: &Path, number: usize) 
         pointed.retain(|one| one.page != number);
     }
     for name in [format!("page-{number}"), format!("copy-{number}.json")] {
-        // A file that cannot be removed goes with the draft.
+        // A file that cannot be removed now is removed with the draft's folder.
         let _ = fs::remove_file(folder.join(name));
     }
 }

@@ -1,7 +1,7 @@
-//! The document in the frame: a copy of a foreign page, with one script of the dashboard, which reports to the outer
-//! page which element was pointed at.
+//! The document in the frame: a copy of a foreign page. It has one script of the dashboard, which reports the selected
+//! elements to the outer page.
 //!
-//! Its policy makes it an origin of its own that reaches nothing. It loads from no address and sends to none, only
+//! Its security policy makes it a separate origin without any access. It loads from no address and sends to none, only
 //! the script with the nonce of this answer runs, and it can only be embedded in the dashboard's page. It exchanges
 //! only numbers with the outer page.
 
@@ -10,7 +10,7 @@
 const SCRIPT: &str = include_str!("../../assets/frame.js");
 const STYLE: &str = include_str!("../../assets/frame.css");
 
-/// The policy of a document whose script has this nonce.
+/// The `Content-Security-Policy` of a document whose script has this nonce.
 pub(super) fn content_security_policy(nonce: &str) -> String {
     format!(
         "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
@@ -18,17 +18,17 @@ pub(super) fn content_security_policy(nonce: &str) -> String {
     )
 }
 
-/// What a copy is shown for.
+/// What the visitor does with a copy.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose<'a> {
-    /// Its elements are pointed at.
+    /// The visitor points at its elements.
     Pointing,
-    /// These elements were read.
+    /// The visitor sees these elements marked: a mapping has read them.
     Reading(&'a [u64]),
 }
 
 impl Purpose<'_> {
-    /// The attributes of the copy.
+    /// The HTML attributes of the element around the copy.
     fn attributes(self) -> String {
         match self {
             Purpose::Pointing => String::from(
@@ -47,7 +47,7 @@ impl Purpose<'_> {
     }
 }
 
-/// The document. `copy` is the markup of a copy, `nonce` hexadecimal digits.
+/// The whole document. `copy` is the markup of a copy; `nonce` consists of hexadecimal digits.
 pub(super) fn document(copy: &str, is_cut: bool, purpose: Purpose<'_>, nonce: &str) -> String {
     let attributes = purpose.attributes();
     let cut = match is_cut {

@@ -1,4 +1,4 @@
-//! Golden cases as pages to work with: the expected values are the known ones.
+//! Golden cases as pages of a draft. Their expected values become the known values of the page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::drafts::{MOST_PAGE_BYTES, NewPage};
 use super::known::known_values;
 
-/// A larger file is not a case.
+/// A larger file is not a golden case.
 const MOST_CASE_BYTES: u64 = 4 << 20;
 
 /// The golden cases of a mapping, in order of name, up to a limit. Other files are skipped.

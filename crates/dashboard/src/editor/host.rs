@@ -9,7 +9,7 @@ use webfill_urls::Url;
 /// A fetched page.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedPage {
-    /// After redirects.
+    /// The final URL, after redirects.
     pub url: String,
     pub content_type: Option<String>,
     /// The ending of the name of its stored file, without the dot.
@@ -27,17 +27,17 @@ pub struct GoldenCase {
     pub body: Vec<u8>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
-    /// For each rule of rows, `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    /// For each rule that reads rows: `{"dataset", "rows": [{FIELD: VALUE}]}`.
     pub rows: Vec<Value>,
 }
 
-/// See the module.
+/// Services of the program that contains the dashboard. They are the ones that the mapping editor needs.
 #[async_trait]
 pub trait Host: Send + Sync + std::fmt::Debug {
-    /// Returns a page for mappings of this folder: a stored one, or else one fetched by a single polite request and
-    /// then stored. The error is for people.
+    /// Returns a page for the mappings of this folder. A stored copy is used if there is one; otherwise the page is
+    /// fetched by a single polite request and stored. The error is for people.
     async fn fetch(&self, mappings: &Path, url: &Url) -> Result<FetchedPage, String>;
 
-    /// Adds a golden case to those of a folder of mappings, like `webfill mapping save`. Returns its path.
+    /// Adds a golden case to the mappings of a folder, as `webfill mapping save` does. Returns the path of the case.
     async fn add_golden_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String>;
 }

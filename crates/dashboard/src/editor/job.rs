@@ -1,4 +1,4 @@
-//! Jobs: all reading of foreign pages for the mapping editor, in a process of its own (`webfill dashboard-job`).
+//! Jobs read foreign pages for the mapping editor, each in a separate process (`webfill dashboard-job`).
 //!
 //! The dashboard's own process never parses a page. It starts a child, which confines itself before it reads the
 //! first byte (no files, no sockets, no programs, bounded memory and time), and communicates with it over pipes.
@@ -24,7 +24,7 @@ use webfill_mapping::Source;
 pub use child::{Decode, Decoded, run};
 pub use parent::{JobError, Jobs};
 
-/// The limits of a job: bytes of memory in addition to the program, seconds of CPU time.
+/// The limits of a job: bytes of memory beyond those of the program itself, and seconds of CPU time.
 pub const MEMORY_BYTES: u64 = 1 << 30;
 pub const CPU_SECONDS: u64 = 60;
 
@@ -38,20 +38,21 @@ pub const MOST_BYTES: u64 = 64 << 20;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     pub work: Work,
-    /// In the order of their bodies.
+    /// The pages, in the order in which their bodies follow.
     pub pages: Vec<PageHead>,
 }
 
 /// A page, without its body.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PageHead {
-    /// After redirects, canonical.
+    /// The final URL after redirects, in canonical form.
     pub url: String,
     pub content_type: Option<String>,
     /// The ending of its file's name, without the dot; empty if there is none.
     pub ending: String,
     pub bytes: u64,
-    /// The known values of fields, from records, golden cases or before a change.
+    /// The values of fields that the page is known to have, from its records, golden cases, or readings before a
+    /// change.
     pub known: BTreeMap<String, Vec<String>>,
 }
 
@@ -64,7 +65,7 @@ pub enum Work {
     Read {
         sources: Vec<Source>,
         mapping: String,
-        /// Whole values, for golden cases. Otherwise they are shortened for people.
+        /// Whether values are returned whole, for golden cases. Otherwise they are shortened for display.
         is_whole: bool,
     },
     /// Traces each step of a mapping on the only page.
@@ -72,7 +73,7 @@ pub enum Work {
         sources: Vec<Source>,
         mapping: String,
     },
-    /// Finds chains that read the elements pointed at.
+    /// Finds chains for a field that read the elements that the user has pointed at.
     Candidates {
         field: String,
         said: Vec<PointedField>,
@@ -82,7 +83,7 @@ pub enum Work {
         name: String,
         said: BTreeMap<String, Vec<PointedField>>,
     },
-    /// Finds the rows that were pointed at, with the elements pointed at in them.
+    /// Learns rows from the row elements, and the elements within rows, that the user has pointed at.
     Rows {
         name: String,
         dataset: String,
@@ -100,13 +101,13 @@ pub(super) const ROWS: &str = "#rows";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PointedField {
-    /// The position among the pages.
+    /// The position of the page in the order's list of pages.
     pub page: usize,
     /// Numbers of elements whose text is a value.
     pub right: Vec<usize>,
     /// Numbers of elements whose text is not a value.
     pub wrong: Vec<usize>,
-    /// The page has no value.
+    /// Whether the page has no value for this field.
     pub absent: bool,
 }
 
@@ -115,6 +116,6 @@ pub struct PointedField {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Done(Value),
-    /// Why it cannot be carried out, for people.
+    /// Why the order cannot be carried out, for people.
     Refused(String),
 }

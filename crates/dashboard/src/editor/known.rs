@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 const MOST_VALUES: usize = 50;
 const MOST_CHARS: usize = 2_000;
 
-/// The comparison of a page's field. The first variants need attention first.
+/// How a field's value that was read compares with its known value. Variants that need attention come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// The known value differs.
+    /// The value that was read differs from the known one.
     Differs,
     /// There is a known value, but nothing was read.
     NotRead,
@@ -48,8 +48,7 @@ pub(super) fn texts_of(value: &Value) -> Vec<String> {
     all.iter().filter_map(text).take(MOST_VALUES).collect()
 }
 
-/// Compares read values with known ones. Texts are equal or not, ignoring white space. The order of several values
-/// does not matter.
+/// Compares read values with known ones, ignoring white space and the order of the values.
 pub(super) fn compare(read: &[String], known: Option<&[String]>) -> Verdict {
     let known = known.unwrap_or_default();
     match (read, known) {

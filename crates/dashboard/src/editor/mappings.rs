@@ -1,10 +1,10 @@
 //! The folder of mappings: reading, checking, and saving, which is all or nothing.
 //!
-//! A file is saved only if it has no faults and causes none in the others, and only over the version that it was
-//! edited from. Its previous version is kept beside it, as `shop.json.1`, `shop.json.2`, ..., and only the last few
-//! of these stay. A new file is written under a hidden name, flushed to disk, and then renamed. So after a power loss
-//! there is the old file or the new one, and the previous version is there before the new file is. A lock on the
-//! folder serialises savers of all processes.
+//! A file is saved only if it has no faults and causes none in the others, and only over the version that it was edited
+//! from. Its previous version is kept beside it, as `shop.json.1`, `shop.json.2`, ..., and only the last few of these
+//! stay. A new file is written under a hidden name, flushed to disk, and then renamed. So after a power loss either the
+//! old or the new file exists. The previous version is stored before the new file appears. A lock on the folder lets
+//! only one process save at a time.
 
 use std::fs::{self, File};
 use std::io;
@@ -48,10 +48,10 @@ pub struct MappingFault {
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
-    /// Faults that keep it from being saved.
+    /// Faults that prevent saving.
     pub faults: Vec<MappingFault>,
     pub warnings: Vec<MappingFault>,
-    /// The set with the edited file, or that file alone if the set has faults.
+    /// All sources with the edited file, or that file alone if the set cannot be loaded.
     #[serde(skip)]
     pub sources: Vec<Source>,
 }
@@ -145,7 +145,7 @@ impl Folder {
         None
     }
 
-    /// The text of the file with the mapping in its position.
+    /// The text of a mapping's file after the edit: only this mapping is replaced in it.
     fn file_text_with_mapping(&self, edited: &Edited, mapping: &Value) -> String {
         let mut whole = mapping.clone();
         if let Some(place) = edited.place
@@ -160,7 +160,7 @@ impl Folder {
         format!("{whole:#}\n")
     }
 
-    /// Checks a mapping in its future position among the others.
+    /// Checks an edited mapping together with all other files, at the place that it will have among them.
     pub fn check(&self, edited: &Edited, mapping: &Value) -> CheckResult {
         let before = match MappingSet::from_sources(self.read_sources()) {
             Ok(_) => Vec::new(),
@@ -187,10 +187,10 @@ impl Folder {
                 checked.sources = sources;
             }
             Err(errors) => {
-                // Existing faults of other files are not caused by this one.
+                // Ignore faults that other files already had before this edit.
                 let is_new = |fault: &&Fault| fault.source == own || !before.contains(fault);
                 checked.faults = errors.0.iter().filter(is_new).map(found).collect();
-                // The file is tried alone if the set cannot be loaded.
+                // A set with faults cannot be loaded, so trials use the edited file alone.
                 sources.retain(|source| source.name == own);
                 checked.sources = sources;
             }
@@ -237,12 +237,12 @@ impl Folder {
         };
         if let Err(error) = write_whole(&path, text.as_bytes()) {
             if let Some(former) = &former {
-                // Left there, it would only repeat the file.
+                // Without a new file, the stored previous version would only duplicate the current one.
                 let _ = fs::remove_file(former);
             }
             return Err(failed(error));
         }
-        // The mapping is saved; the next one to be saved drops what is left.
+        // The mapping is saved. If an old version could not be removed, the next save tries it again.
         let _ = remove_oldest_versions(&path);
         Ok(SavedFile {
             path,
@@ -271,7 +271,7 @@ fn version(text: &str) -> String {
     webfill_urls::page_hash(text)
 }
 
-/// Rejects a name that is not read in a folder of mappings, or that leads out of it.
+/// Rejects a name that a folder of mappings ignores, or that leads out of the folder.
 fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let stem = name.strip_suffix(".json").unwrap_or_default();
@@ -284,7 +284,7 @@ fn check_file_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// A fault in the form of the editor: with its path within the edited mapping.
+/// Converts a fault for the editor: its path becomes relative to the edited mapping.
 fn to_mapping_fault(fault: &Fault, own: &str, place: Option<usize>) -> MappingFault {
     let prefix = place.map(|place| format!("[{place}]"));
     let path = match &prefix {

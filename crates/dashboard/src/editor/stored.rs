@@ -1,4 +1,4 @@
-//! Pages from the store: stored bodies, the samples of an alert, and the values of their records.
+//! Pages from the store for drafts: stored bodies, the page samples of an alert, and the values of the pages' records.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::known::known_values;
 /// The largest stored text of a sample.
 const MOST_TEXT: usize = 2 << 20;
 
-/// Alerts cut values to this number of characters. Values that are not shorter may be cut, and are not used.
+/// Alerts shorten values to this number of characters. A value of at least this length may be incomplete, so it is not
+/// used.
 const SHORTENED_CHARS: usize = 200;
 
 /// The most rows of a crawl that are searched for pages with stored bodies.
@@ -25,7 +26,7 @@ const MOST_CRAWLS: u32 = 20;
 /// Values by field.
 type Values = BTreeMap<String, Vec<String>>;
 
-/// A page with a stored body, and the values of its records. The error is for people.
+/// A page with a stored body, and the values of its records. A failure is described for people.
 pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
     let unread = |error: StoreError| format!("the store cannot be read: {error}");
     let page = browse.page(page_id).await.map_err(unread)?;
@@ -36,7 +37,7 @@ pub(super) async fn load_page(browse: &dyn Browse, page_id: &str) -> Result<NewP
     let body = body.ok_or_else(|| {
         format!("{url}: its body was not kept: crawl with --keep-bodies, or fetch the URL here")
     })?;
-    // Rendered pages are UTF-8, whatever the server declared.
+    // The text of a rendered page is UTF-8, whatever the server declared.
     let content_type = match body.is_rendered {
         true => Some("text/html; charset=utf-8"),
         false => page["content_type"].as_str(),
@@ -67,7 +68,7 @@ async fn load_known_values(browse: &dyn Browse, page: &Value) -> Values {
     let mut known = Values::new();
     let keys = page["records"].as_array().into_iter().flatten();
     for key in keys.filter_map(Value::as_str) {
-        // A page is usable without a record as well.
+        // A page is usable even if its record cannot be read.
         let Ok(Some(record)) = browse.record(key).await else {
             continue;
         };
@@ -114,7 +115,7 @@ pub(super) async fn load_pages_of_crawl(
     }
 }
 
-/// The standing alert of a mapping.
+/// The current alert of a mapping.
 pub(super) async fn load_alert(
     store: &dyn Store,
     mapping: &str,
@@ -129,8 +130,8 @@ pub(super) async fn load_alert(
     Ok(read.find_map(|health| health.alert().cloned()))
 }
 
-/// The subject of a repair for this alert. Without a page from after the change, the time of the change is when the
-/// alert was raised.
+/// Describes the repair for an alert. The change is dated by the first page after it, or without such a page by the
+/// time of the alert.
 pub(super) fn repairs(alert: &Alert) -> Repairs {
     let first = alert.after.iter().map(|page| &page.at).min();
     Repairs {
@@ -139,7 +140,8 @@ pub(super) fn repairs(alert: &Alert) -> Repairs {
     }
 }
 
-/// Adds the values that the mapping last read on each page before the change. Pages from before it are left alone.
+/// Adds to each page the values that the mapping read on it before the change. Pages that are themselves from before
+/// the change stay as they are.
 pub(super) async fn add_previous_values(
     browse: &dyn Browse,
     repairs: &Repairs,
@@ -170,7 +172,7 @@ pub(super) async fn add_previous_values(
     Ok(())
 }
 
-/// The URL and the text of a page that the standing alert of a mapping has kept.
+/// The URL and the text of a page that the current alert of a mapping keeps.
 pub(super) async fn load_sample_text(
     store: &dyn Store,
     mapping: &str,
@@ -186,7 +188,8 @@ pub(super) async fn load_sample_text(
     }))
 }
 
-/// The pages kept by an alert: from before the change, and from after it with the values known before.
+/// The pages kept by an alert, from before and after the change. Pages from after it come with the values that were
+/// known before.
 pub(super) async fn load_pages_of_alert(
     store: &dyn Store,
     browse: &dyn Browse,
@@ -220,7 +223,7 @@ pub(super) async fn load_pages_of_alert(
                 false => "after the change".to_owned(),
             },
             url: sample.url,
-            // The text was decoded when it was stored.
+            // The text was already decoded when it was stored.
             content_type: Some("text/html; charset=utf-8".to_owned()),
             body,
             known,
@@ -232,7 +235,7 @@ pub(super) async fn load_pages_of_alert(
     Ok(pages)
 }
 
-/// The values read before the change, by URL, without shortened ones.
+/// The values that were read before the change, by URL. Values that may be shortened are left out.
 fn values_before_change(alert: &Alert) -> BTreeMap<String, Values> {
     let is_whole = |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
     let of_page = |page: &webfill_health::KeptPage| {
@@ -243,7 +246,8 @@ fn values_before_change(alert: &Alert) -> BTreeMap<String, Values> {
     alert.before.iter().map(of_page).collect()
 }
 
-/// Values that users have given to the records of a page: they come from no page, so no change affects them.
+/// The values that the user has supplied for the records of a page. They come from no page, so a change of the site
+/// does not affect them.
 async fn load_given_values(
     store: &dyn Store,
     browse: &dyn Browse,

@@ -1,4 +1,5 @@
-//! A trial of a draft on its pages, for people: read values beside known ones, disagreements first.
+//! A trial run of a draft on its pages: shows the values that were read beside the known ones, with disagreements
+//! first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::drafts::{Draft, DraftPage};
 use super::known::{Verdict, compare, texts_of};
 
-/// A field of a page.
+/// The result for one field on one page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Row {
     field: String,
@@ -19,7 +20,7 @@ struct Row {
     known: Vec<String>,
 }
 
-/// The result of a trial. `read` has the values that the job read on the pages, in their order.
+/// The result of a trial. `read` has the job's results for `pages`, in the same order.
 pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> Value {
     let fields = field_names(&draft.mapping);
     let mut rows = Vec::new();
@@ -57,7 +58,7 @@ pub(super) fn result_json(draft: &Draft, pages: &[&DraftPage], read: &Value) -> 
     })
 }
 
-/// The number of each verdict for each field. Fields with the most disagreements come first.
+/// Counts the verdicts of each field. Fields with the most disagreements come first.
 fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
     let mut all: Vec<(&String, BTreeMap<Verdict, usize>)> = Vec::new();
     for field in fields {
@@ -85,7 +86,7 @@ fn summary(fields: &[String], rows: &[Row]) -> Vec<Value> {
     rows.collect()
 }
 
-/// The names of a mapping's fields, in its order.
+/// The names of a mapping's fields, in the mapping's order.
 pub(super) fn field_names(mapping: &Value) -> Vec<String> {
     let fields = mapping["fields"].as_array().into_iter().flatten();
     let names = fields.filter_map(|field| field["name"].as_str());

@@ -12,7 +12,7 @@ use crate::visit::Visit;
 
 const START: &str = "/dashboard/editor";
 
-/// The most golden cases that a draft begins with.
+/// The most golden cases that are loaded into a new draft.
 const FIRST_PAGES: usize = 10;
 
 /// The largest request of the script, which is mostly the mapping.
@@ -84,7 +84,7 @@ async fn show_start(visit: &Visit, bench: &Editor) -> Shown {
     visit.render_page("editor_start.html", "Mapping editor", content)
 }
 
-/// The mappings with a standing alert.
+/// The names of all mappings that have an alert.
 async fn load_alerted_mappings(visit: &Visit) -> Result<Vec<String>, Problem> {
     let opened = visit.open_store().await?;
     let states = opened.store.health().await.map_err(Problem::unavailable)?;
@@ -133,7 +133,7 @@ async fn begin_draft(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     };
     let (mapping, edited) = match given("mapping") {
         Some(name) => match open_mapping(bench, name).await {
-            // The mapping that read the page no longer exists.
+            // The mapping that read the page no longer exists, so a new one begins.
             Err(_) if page.is_some() => new_mapping(name),
             opened => opened?,
         },
@@ -185,7 +185,7 @@ async fn create_draft(
     bench.with_drafts(begin).await
 }
 
-/// A mapping of the folder, and where it is.
+/// A mapping of the folder, with its file, position and version.
 pub(super) async fn open_mapping(
     bench: &Editor,
     name: &str,
@@ -216,8 +216,8 @@ async fn begin_repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
     Ok(see_other(&format!("{START}/draft/{id}")))
 }
 
-/// Selects pages within the limit: first those from after the change, which are used for learning, and a few from
-/// before it.
+/// Selects pages up to the limit: first those from after the change, which learning uses, and then a few from before
+/// it.
 fn select_pages_within_limit(pages: Vec<NewPage>) -> Vec<NewPage> {
     const FORMER: usize = 5;
     let (former, now): (Vec<NewPage>, Vec<NewPage>) =

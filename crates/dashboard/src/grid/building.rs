@@ -16,7 +16,8 @@ use super::files::Files;
 use super::state::State;
 use super::{Column, Grid, Kind, Meta};
 
-/// The most characters kept for lists: of all values of a row together, and the least and the most of one value.
+/// The most characters of values that the index keeps for one row, and the least and the most that it keeps of one
+/// value.
 const ROW_CHARS: usize = 60_000;
 const LEAST_CHARS: usize = 40;
 const MOST_CHARS: usize = 160;
@@ -48,13 +49,13 @@ const TABLES: &str = "
         STRICT, WITHOUT ROWID;
     BEGIN";
 
-/// Makes the index of these files in its place. `done` counts the rows.
+/// Makes the index of these files and moves it to its final path. `done` counts the rows written so far.
 pub(super) fn build(files: &Files, done: &AtomicU64) -> Result<(), String> {
     build_atomically(&files.index, |part| write_index(files, part, done))
 }
 
-/// Makes an index beside its place, and puts it there once it is whole: whenever the dashboard ends, there is a whole
-/// one or none.
+/// Makes an index under a temporary name, and renames it when it is complete. So a crash of the dashboard never leaves
+/// an incomplete index.
 pub(super) fn build_atomically(
     index: &Path,
     make: impl FnOnce(&Path) -> Result<(), String>,
@@ -69,14 +70,14 @@ pub(super) fn build_atomically(
         renamed.map_err(|error| format!("cannot write {}: {error}", index.display()))
     });
     if made.is_err() {
-        // If this fails, the remainder only takes up space, and the next attempt removes it.
+        // If this fails, the leftover file only takes up space, and the next attempt removes it.
         let _ = fs::remove_file(&part);
     }
     made
 }
 
-/// SQLite would apply a journal that an interrupted write has left to the new index, too. Without that journal the old
-/// index is useless, so it is removed first.
+/// Removes the journal that an interrupted write has left, because SQLite would apply it to the new index, too. The old
+/// index cannot be used without that journal, so it is removed first.
 fn remove_journal_and_index(index: &Path) -> io::Result<()> {
     let mut journal = index.as_os_str().to_owned();
     journal.push("-journal");
@@ -90,7 +91,7 @@ fn remove_journal_and_index(index: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Several dashboards may build at a time, each a file of its own.
+/// The temporary path of an index. It contains the process id, because several dashboards may build at the same time.
 fn part_path(index: &Path) -> PathBuf {
     let mut part = index.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
@@ -103,7 +104,7 @@ fn write_index(files: &Files, part: &Path, done: &AtomicU64) -> Result<(), Strin
     index_rows(files, &conn, usize::MAX, done).map(drop)
 }
 
-/// An index of the first rows alone, in memory: it is shown while the whole one is made.
+/// An index of the table's first rows alone, in memory. It is shown while the complete index is made.
 pub(crate) fn build_preview(files: &Files, rows: usize) -> Result<Grid, String> {
     let conn = Connection::open_in_memory().map_err(|error| error.to_string())?;
     let meta = index_rows(files, &conn, rows, &AtomicU64::new(0))?;
@@ -199,7 +200,7 @@ fn index_rows(
     Ok(meta)
 }
 
-/// The columns that the command fills or compares, as far as it has noted them.
+/// The columns that `webfill fill` fills or compares, as listed in its `overview.json`; empty if it has written none.
 fn read_overview_fields(files: &Files) -> BTreeSet<String> {
     let overview = files.wishes.with_file_name("overview.json");
     let overview = fs::read(overview).ok();
@@ -241,7 +242,7 @@ impl Columns {
             })
             .collect();
         let names = all.iter().map(|column| column.name.clone());
-        // Of several columns with the same name, the first one is found.
+        // If several columns have the same name, the name stands for the first one.
         let by_name = names.zip(0..).collect::<Vec<_>>().into_iter().rev();
         Columns {
             by_name: by_name.collect(),
@@ -250,7 +251,7 @@ impl Columns {
         }
     }
 
-    /// The states of a row without evidence.
+    /// The states of a row's cells before its evidence is applied.
     fn states_without_evidence(&mut self, cells: &[Option<String>]) -> Vec<u8> {
         let columns = self.all.iter_mut().enumerate();
         let states = columns.map(|(at, column)| {
@@ -269,7 +270,7 @@ impl Columns {
         states.collect()
     }
 
-    /// Applies a line of the evidence to the states of its row.
+    /// Applies one line of the evidence: it sets the state of one cell of the row.
     fn apply_evidence(&mut self, column: &str, state: &str, states: &mut [u8]) {
         if let (Some(&at), Some(state)) = (self.by_name.get(column), State::from_name(state)) {
             self.all[at].is_field = true;
@@ -289,8 +290,8 @@ impl Columns {
     }
 }
 
-/// The kind of a column whose values so far are of `kind`, with one more value. Only texts that programs write for
-/// numbers are numbers: `007` is a text.
+/// The kind of a column whose previous values are of `kind`, after one more value. A text is a number only if it is
+/// written as programs write numbers: `007` is a text.
 pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|n| n.to_string() == text);
     let is_number = |text: &str| {
@@ -306,13 +307,13 @@ pub(super) fn merge_kind(kind: Kind, text: &str) -> Kind {
     }
 }
 
-/// The sites of pages, by keys.
+/// Numbers the sites of pages, and counts the rows of each.
 #[derive(Default)]
 struct Sites {
     keys: HashMap<String, i64>,
     names: Vec<String>,
     rows: Vec<u64>,
-    /// The last URL, which the next cells of a row mostly have as well.
+    /// The last URL and its key: the next cells of a row mostly have the same URL.
     last: (String, i64),
 }
 
@@ -345,7 +346,7 @@ impl Sites {
 mod tests {
     use super::*;
 
-    /// The state after a dashboard has ended in the middle of a write.
+    /// A dashboard has ended in the middle of a write, and has left a journal beside the index.
     #[test]
     fn a_journal_that_was_left_is_none_of_the_new_index() {
         let place = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The filtered rows as a file: CSV, JSON, JSON lines or Parquet, whole values, in the order of the table or of ids. It
-//! is written while it is read, so its length does not matter.
+//! The filtered rows as a file: CSV, JSON, JSON lines or Parquet. It has whole values, in the order of the table or of
+//! record ids. It is sent while it is written, so its length does not matter.
 
 mod csv_rows;
 mod json_rows;
@@ -55,7 +55,8 @@ impl Format {
     }
 }
 
-/// The table of a download: opened before anything is sent, so that a fault is an answer of its own.
+/// An opened table and its filter, ready for a download. Opening precedes the answer, so that an error can still become
+/// an error page.
 pub(crate) struct Download {
     grid: Grid,
     table: TableReader,
@@ -86,7 +87,7 @@ impl Download {
         })
     }
 
-    /// Writes all rows. The receiver may go away at any time.
+    /// Writes all rows that match the filter. Writing stops early if the receiver closes the connection.
     pub(crate) fn send(mut self, pieces: Sender<Bytes>) {
         let columns = self.grid.meta.columns.clone();
         send(self.format, &columns, pieces, |rows| {
@@ -122,7 +123,7 @@ impl Download {
     }
 }
 
-/// The records of a download.
+/// A download of a dataset's records.
 pub(crate) struct RecordDownload {
     pub(crate) browse: Arc<dyn Browse>,
     pub(crate) filter: records::Filter,
@@ -134,12 +135,12 @@ pub(crate) struct RecordDownload {
 /// The number of records that are read at a time.
 const STEP: usize = 500;
 
-/// The most columns of records. More than these come from hostile data, or do not form a table.
+/// The most columns of a download. Records with more fields come from hostile data, or do not form a table.
 const MOST_COLUMNS: usize = 5_000;
 
 impl RecordDownload {
-    /// Reads the records twice: first for the names and kinds of their columns, then for their values. Fields that come
-    /// meanwhile are left out.
+    /// Reads the records twice: first for the names and kinds of their columns, then for their values. Fields that
+    /// appear only at the second reading are left out.
     pub(crate) fn send(self, pieces: Sender<Bytes>) {
         let mut found = Found::default();
         let read = self.for_each_document(|document| found.add_document(document));
@@ -202,7 +203,8 @@ impl Found {
         Ok(())
     }
 
-    /// The id comes first. A field of that name is named as in an export.
+    /// The columns, with the record's id first. A field that is named `id` too gets the name `fields.id`, as in an
+    /// export.
     fn columns(&self) -> Vec<Column> {
         const ID: &str = "id";
         let column = |name: String, kind| Column {
@@ -229,7 +231,7 @@ impl Found {
     }
 }
 
-/// Sends all rows that `write` writes.
+/// Writes a file in this format: `write` supplies the rows.
 fn send(
     format: Format,
     columns: &[Column],
@@ -255,7 +257,8 @@ fn send(
     if error.kind() != io::ErrorKind::BrokenPipe {
         tracing::warn!(event = "download_failed", %error, "a table could not be sent to its end");
     }
-    // A file that ends early must not look whole. In the other formats, such a file cannot be read at all.
+    // The reader must notice that a file is incomplete. CSV and JSON lines look complete wherever they end, so they get
+    // a last line that says so; the other formats cannot be read.
     if matches!(format, Format::Csv | Format::JsonLines) {
         let line = format!("\r\nwebfill: this file is incomplete: {error}\r\n");
         let _ = pieces.blocking_send(line.into());

@@ -11,7 +11,7 @@ use serde_json::Value;
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_LINES: usize = 20_000;
 
-/// A line, as far as the index needs it.
+/// The parts of a line that the index needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Line {
     pub(crate) row: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Line {
     pub(crate) url: Option<String>,
 }
 
-/// The lines, one after another.
+/// Reads the lines of the evidence, one after another.
 pub(crate) struct Lines {
     file: BufReader<File>,
     /// Where the next line begins.
@@ -65,7 +65,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line, if it is of this row, and where it begins. Lines of earlier rows are skipped.
+    /// The next line and the byte where it begins, if it belongs to this row. Lines of earlier rows are skipped.
     pub(crate) fn next_line_of_row(&mut self, row: u64) -> Result<Option<(u64, Line)>, String> {
         while self.next.as_ref().is_some_and(|(_, line)| line.row < row) {
             self.read_next()?;
@@ -83,7 +83,8 @@ impl Lines {
     }
 }
 
-/// The lines of a cell, whose row begins at this byte. There are none if the file has been replaced meanwhile.
+/// The lines about one cell. The lines of its row begin at byte `at`. If the file has been replaced meanwhile, none is
+/// found.
 pub(crate) fn read_cell(
     path: &Path,
     at: u64,

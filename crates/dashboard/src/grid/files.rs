@@ -1,16 +1,17 @@
-//! The files of a project: the table, the same with its gaps filled, and the evidence, named as `webfill fill` does.
+//! The files of a project folder: the user's table, the filled table, and the evidence, with the names that `webfill
+//! fill` gives them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Incremented when indexes get another content for the same files.
+/// Part of each index's signature. Increment it when the content of indexes changes, so that old ones are made anew.
 const INDEX_FORM: u32 = 1;
 
-/// See the module.
+/// The paths of a project's files.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
-    /// The table, as its user has written it.
+    /// The table as the user has written it.
     pub(crate) input: PathBuf,
     pub(crate) filled: PathBuf,
     pub(crate) evidence: PathBuf,
@@ -25,14 +26,14 @@ impl Files {
         let owner = folder.join("table.txt");
         let named = fs::read_to_string(&owner)
             .map_err(|error| format!("cannot read {}: {error}", owner.display()))?;
-        // A name, and never a path.
+        // Only the last part of the path counts, so that it cannot lead out of the folder.
         let name = Path::new(named.trim()).file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
         let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
         let stem = folder_name.strip_suffix(".webfill").unwrap_or(&folder_name);
         let endings = name.strip_prefix(stem).unwrap_or_default();
         let beside = folder.parent().unwrap_or(Path::new("."));
-        // The documents of a collection are copied into the folder.
+        // For a MongoDB collection, the folder itself contains a copy of the documents.
         let copy = folder.join(&name);
         let (input, home) = match copy.is_file() {
             true => (copy, folder),
@@ -47,7 +48,7 @@ impl Files {
         })
     }
 
-    /// The table to show: with its gaps filled, once it is.
+    /// The path of the table to show: the filled one if it exists, otherwise the user's own.
     pub(crate) fn shown_table(&self) -> &Path {
         match self.filled.is_file() {
             true => &self.filled,
@@ -55,7 +56,7 @@ impl Files {
         }
     }
 
-    /// The size of all that an index is made of.
+    /// The total size of the files that the index is made of, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let files = [self.shown_table(), &self.evidence];
         let sizes = files.map(|file| fs::metadata(file).map_or(0, |about| about.len()));
@@ -68,7 +69,7 @@ impl Files {
         !ending.is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
     }
 
-    /// Differs when one of the files has changed.
+    /// A text that changes when one of the files changes: it has their sizes and times.
     pub(crate) fn signature(&self) -> String {
         let of = |file: &Path| {
             let Ok(about) = fs::metadata(file) else {
@@ -97,13 +98,13 @@ mod tests {
         assert_eq!(files.input, place.path().join("books.v2.csv.gz"));
         assert_eq!(files.filled, place.path().join("books.v2.filled.csv.gz"));
         assert_eq!(files.evidence, place.path().join("books.v2.evidence.jsonl"));
-        // Nothing in the folder leads out of it.
+        // The name in `table.txt` must not lead out of the folder.
         fs::write(folder.join("table.txt"), "../../../etc/passwd").unwrap();
         assert_eq!(
             Files::from_project_folder(&folder).unwrap().input,
             place.path().join("passwd")
         );
-        // The table of a collection is in the folder.
+        // A table that was copied from a collection is in the folder itself.
         fs::write(folder.join("table.txt"), "books.v2.jsonl").unwrap();
         fs::write(folder.join("books.v2.jsonl"), "").unwrap();
         let files = Files::from_project_folder(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Work on indexes in the background: one job for each thing that is made, however many visitors wait for it.
+//! Makes indexes in the background: one job for each index, however many visitors wait for it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::files::Files;
 use super::{Grid, building, listing};
 
-/// A visitor waits this long before the page says that it is being prepared. The index of a small table is made within
-/// the shorter time, unless the machine is busy: then the visitor waits for it.
+/// How long a visitor's request waits for an index before the page says that it is being prepared. For a small table it
+/// waits longer, because its index is mostly ready within that time.
 const WAIT: Duration = Duration::from_millis(100);
 const WAIT_IF_SMALL: Duration = Duration::from_secs(2);
 
-/// Up to this size, in bytes, a table is small.
+/// A table of at most this many bytes is small.
 const SMALL: u64 = 4 << 20;
 
 /// A failed job is tried again after this time.
@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The most jobs at a time. Each takes a core.
 const MOST: usize = 2;
 
-/// See the module.
+/// The background jobs of a dashboard, by the index that each makes.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs(Arc<Shared>);
 
@@ -39,15 +39,17 @@ enum Job {
     Failed(String, Instant),
 }
 
-/// What a visitor gets.
+/// The result for a visitor who needs an index.
 pub(crate) enum IndexOutcome {
     Ready(Box<Grid>),
-    /// The index is being made, with the number of rows done so far, or sorted, with the number of all rows.
+    /// The index is not ready. While it is made, the number counts the rows done so far; while it is sorted, it is the
+    /// number of all rows.
     Preparing(u64),
 }
 
 impl Jobs {
-    /// The index of a table; it is made if there is none of its present files. Blocks for a moment.
+    /// Opens the index of a table. If there is none of the current files, a job makes it, and this call waits for a
+    /// moment.
     pub(crate) fn open_or_build(&self, files: &Files) -> Result<IndexOutcome, String> {
         if let Some(grid) = Grid::open(files)? {
             return Ok(IndexOutcome::Ready(Box::new(grid)));
@@ -60,7 +62,7 @@ impl Jobs {
         }
     }
 
-    /// Like [`Jobs::open_or_build`], for an index that is sorted by a column.
+    /// Like [`Jobs::open_or_build`], but the index must also be sorted by a column.
     pub(crate) fn open_or_sort(
         &self,
         files: &Files,
@@ -76,7 +78,7 @@ impl Jobs {
         let (own, kind) = (files.clone(), grid.meta.columns[column].kind);
         let rows = grid.meta.rows;
         drop(grid);
-        // The key is that of the index itself, because one of two concurrent changes to it would be lost.
+        // Sorting uses the same key as making the index: of two concurrent changes to one index, one would be lost.
         self.start_or_wait(files, move |_| listing::sort(&own.index, column, kind))?;
         match Grid::open(files)? {
             Some(grid) if listing::is_sorted(&grid, column) => {
@@ -86,7 +88,8 @@ impl Jobs {
         }
     }
 
-    /// Starts a job, unless it runs, and waits for its end for a moment. Returns how far it is.
+    /// Starts a job if none runs for this index, and waits for a moment for its end. Returns the number of rows done so
+    /// far.
     fn start_or_wait(
         &self,
         files: &Files,
@@ -109,7 +112,7 @@ impl Jobs {
             jobs.insert(key.to_owned(), Job::Running(Arc::clone(&done)));
             let (shared, own) = (Arc::clone(&self.0), key.to_owned());
             std::thread::spawn(move || {
-                // A panic must not leave a job that runs for ever.
+                // Without this, a job that panics would count as running for ever.
                 let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&done)));
                 let worked = worked.unwrap_or_else(|_| Err(String::from("making it broke down")));
                 let mut jobs = shared.lock();

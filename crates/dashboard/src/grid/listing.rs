@@ -1,5 +1,5 @@
-//! A page of rows, by filter and order. Rows are read by cursor: each page begins behind the last row of the one before,
-//! which is looked up in an index. If no index holds exactly the wanted rows, a bounded number is checked.
+//! A page of rows, by filter and order. Lists use a cursor: each page begins after the last row of the previous one. If
+//! no index holds exactly the wanted rows, a limited number of rows is checked.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,13 @@ use super::building::{self, ANY};
 use super::state::State;
 use super::{Grid, Kind, index_error};
 
-/// The maximum number of rows checked for one page. The next page continues behind them.
+/// The maximum number of rows checked for one page. The next page continues after them.
 const MOST_EXAMINED: u64 = 20_000;
 
-/// The maximum time for one page, if few rows match.
+/// The maximum time for searching one page, if few rows match.
 const SEARCH_TIME: Duration = Duration::from_millis(100);
 
-/// Characters of a text that rows are sorted by.
+/// Sorting compares only this many characters of a text.
 const SORTED_CHARS: usize = 64;
 
 /// The rows to list.
@@ -47,24 +47,24 @@ pub(crate) struct Row {
     pub(crate) name: Option<String>,
     pub(crate) evidence: Option<u64>,
     pub(crate) states: Vec<u8>,
-    /// The beginnings of its values.
+    /// The values of the row, shortened.
     pub(crate) cells: Vec<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
-    /// The last row that was checked, if the list continues behind it.
+    /// The last row that was checked, if the list continues after it.
     pub(crate) next: Option<i64>,
     pub(crate) examined: u64,
 }
 
-/// A filter of an index: sites have keys there.
+/// A filter in the terms of the index, where sites have numeric keys.
 pub(super) struct IndexFilter {
     state: Option<u8>,
     column: Option<usize>,
     site: Option<String>,
-    /// The site has no row.
+    /// No row has the requested site, so nothing can match.
     is_empty: bool,
 }
 
@@ -100,7 +100,7 @@ fn site_key(grid: &Grid, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
 }
 
 impl Grid {
-    /// The rows behind `after`, at most `wanted`.
+    /// Reads the rows after `after`, at most `wanted`.
     pub(crate) fn page(
         &self,
         filter: &Filter,
@@ -137,7 +137,7 @@ impl Grid {
         Ok(search.page)
     }
 
-    /// A row by its place.
+    /// A row by its number.
     pub(crate) fn row(&self, n: i64) -> Result<Option<Row>, String> {
         self.read_row(n).map_err(|error| index_error(&error))
     }
@@ -159,9 +159,9 @@ impl Grid {
         read.optional()
     }
 
-    /// The last row before a line, as people count lines; 0 if there is none.
+    /// The number of the last row that comes before a line of the file; 0 if there is none. Lines are counted from 1.
     pub(crate) fn row_before_line(&self, number: u64) -> Result<i64, String> {
-        // Line numbers grow with the rows, so the place is found by bisection.
+        // Line numbers increase with row numbers, so bisection finds the row.
         let (mut low, mut high) = (0, i64::try_from(self.meta.rows).unwrap_or(i64::MAX));
         let mut select = self
             .conn
@@ -179,7 +179,7 @@ impl Grid {
         Ok(low)
     }
 
-    /// The number of cells of each state, in a column or in all.
+    /// The number of cells in each state, in one column or in the whole table.
     pub(crate) fn counts(&self, column: Option<usize>) -> Result<Vec<(State, u64)>, String> {
         let read = || -> rusqlite::Result<Vec<(State, u64)>> {
             let sql = "SELECT state, count FROM counts WHERE col = ?1";
@@ -195,7 +195,7 @@ impl Grid {
     }
 }
 
-/// A page that is being read.
+/// The state of a search for one page of rows.
 struct Search<'g> {
     grid: &'g Grid,
     sieve: IndexFilter,
@@ -205,7 +205,7 @@ struct Search<'g> {
 }
 
 impl Search<'_> {
-    /// Reads rows in the order of the table, along the index with the fewest rows.
+    /// Reads rows in the order of the table. Of the indexes that apply, the one with the fewest rows is used.
     fn read_in_table_order(&mut self, filter: &Filter, after: Option<i64>) -> rusqlite::Result<()> {
         let conn = &self.grid.conn;
         let after = after.unwrap_or(0);
@@ -296,13 +296,13 @@ impl Search<'_> {
         let mut check = self.grid.conn.prepare_cached(sql)?;
         let mut last = None;
         while let Some(row) = rows.next()? {
-            // Where most rows match, the page is filled however long that takes.
+            // The time limit applies only if few of the checked rows match. Otherwise the page is filled.
             let is_late =
                 self.page.examined > 4 * self.wanted as u64 && self.began.elapsed() >= SEARCH_TIME;
             let is_full = self.page.rows.len() >= self.wanted
                 || self.page.examined >= MOST_EXAMINED
                 || is_late;
-            // At least one row is checked, so that each page leads further.
+            // Check at least one row, so that the next page always begins further on.
             if is_full && (last.is_some() || !self.page.rows.is_empty()) {
                 self.page.next = last.or(self.page.rows.last().map(|row| row.n));
                 return Ok(true);
@@ -322,7 +322,7 @@ impl Search<'_> {
     }
 }
 
-/// The value that rows are sorted by; NULL: none.
+/// The SQL expression by which rows are sorted; it is NULL for an empty cell.
 fn sort_expression(column: usize, kind: Kind) -> String {
     let value = format!("json_extract(cells, '$[{column}]')");
     match kind {
@@ -331,7 +331,7 @@ fn sort_expression(column: usize, kind: Kind) -> String {
     }
 }
 
-/// Whether the rows are sorted by a column.
+/// Whether the index already has the order by this column.
 pub(super) fn is_sorted(grid: &Grid, column: usize) -> bool {
     let sql = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
     let found = grid
@@ -351,7 +351,7 @@ pub(super) fn sort(index: &Path, column: usize, kind: Kind) -> Result<(), String
 
 fn write_order(part: &Path, column: usize, kind: Kind) -> rusqlite::Result<()> {
     let conn = Connection::open(part)?;
-    // A copy that is not whole is thrown away.
+    // An incomplete copy is discarded, so it needs no journal.
     conn.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536",
     )?;

@@ -1,4 +1,5 @@
-//! A row as the user's own table has it: what an answer is about, in the words that `webfill fill` recognises it by.
+//! A cell as the user's own table has it. `webfill fill` uses these contents to recognise which cell an answer is
+//! about.
 
 use std::fs;
 
@@ -26,7 +27,7 @@ struct Wished {
 }
 
 impl Origin {
-    /// The cell of a line and a column. Reads the table up to it.
+    /// Finds the cell of a line and a column, by reading the table up to that line.
     pub(crate) fn find(files: &Files, number: u64, column: &str) -> Result<Origin, String> {
         let (table, at) = understand_table(files, column)?;
         let mut reader = webfill_table::open(&files.input).map_err(|error| error.to_string())?;
@@ -40,7 +41,7 @@ impl Origin {
         Err(format!("the table has no row in line {number}"))
     }
 
-    /// The separator between several values of a column where a person types them.
+    /// The text that separates several values of a column when a person types them.
     pub(crate) fn find_separator(files: &Files, column: &str) -> Result<String, String> {
         let (table, at) = understand_table(files, column)?;
         let separator = table.shapes[at].separator.clone();
@@ -84,7 +85,7 @@ impl Origin {
         split_text(text, self.separator.as_deref())
     }
 
-    /// The doubt that an answer belongs to, as the command lists it.
+    /// The doubt that an answer is about, in the form in which `webfill fill` stores doubts.
     pub(crate) fn doubt_json(&self, about: &CellEvidence<'_>, page: &[String]) -> Value {
         json!({
             "id": self.id,
@@ -103,7 +104,7 @@ impl Origin {
     }
 }
 
-/// The table, as `webfill fill` understands it, and the place of a column.
+/// Determines the structure of the table as `webfill fill` does, and the position of a column in it.
 fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize), String> {
     let wished = fs::read(&files.wishes).ok();
     let wished = wished.and_then(|json| serde_json::from_slice::<Wished>(&json).ok());
@@ -121,7 +122,7 @@ fn understand_table(files: &Files, column: &str) -> Result<(Understanding, usize
     Ok((table, at))
 }
 
-/// The cell as the evidence has it.
+/// What the evidence says about a cell: its row, its column and the page.
 pub(crate) struct CellEvidence<'a> {
     pub(crate) name: &'a str,
     pub(crate) column: &'a str,

@@ -1,7 +1,7 @@
-//! The cells of a record, as they are stored.
+//! The cells of a record, from its document in the store.
 //!
-//! The state of a cell follows from its record: where its value is from, which other values pages have had, how the
-//! record's pages have ended, and what people have decided.
+//! The state of a cell follows from the source of its value, differing values of other pages, the outcomes of the
+//! record's pages, and people's decisions.
 
 use serde_json::Value;
 use webfill_store::{PageResult, has_value};
@@ -16,7 +16,7 @@ use super::state::State;
 /// The number of characters of a value that a list shows.
 const SHOWN_CHARS: usize = 160;
 
-/// The names of the fields of a record, and of those that it lacks.
+/// The names of the fields that a record has or lacks.
 pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     let fields = &document["fields"];
     let names = fields.as_object().into_iter().flatten();
@@ -26,7 +26,7 @@ pub(crate) fn field_names(document: &Value) -> impl Iterator<Item = &str> {
     names.map(|(name, _)| name.as_str()).chain(others)
 }
 
-/// The URLs that a record was given with, and those of its values and doubts.
+/// All URLs of a record: those supplied with it, those of its values' sources, and those of its doubts.
 pub(super) fn urls_of(document: &Value) -> impl Iterator<Item = &str> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -41,7 +41,7 @@ pub(super) fn sites_of(document: &Value) -> impl Iterator<Item = String> {
     urls.map(|url| site(&url))
 }
 
-/// Values from pages that differ from the field's own value, without parts of unfinished lists.
+/// The values of other pages that differ from the field's own value. Incomplete lists are left out.
 pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     let own = &document["fields"][name];
     let candidates = document["candidates"][name].as_array();
@@ -53,13 +53,13 @@ pub(crate) fn other_values<'a>(document: &'a Value, name: &str) -> Vec<&'a Value
         .collect()
 }
 
-/// What a record says of a cell without its pages.
+/// What a record alone shows about a cell, before its pages are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     State(State),
-    /// A value of the user: its pages may have the same or another one.
+    /// The cell has a value of the user. Only the pages show whether they agree.
     Given,
-    /// A gap: its pages say why.
+    /// The cell is a gap. Only the pages show why.
     Gap,
 }
 
@@ -117,7 +117,7 @@ fn state_of_gap(name: &str, pages: &[PageResult]) -> State {
     }
 }
 
-/// A page that has such a value for a field, with the value.
+/// The first page with a value for a field that satisfies the condition, and that value.
 pub(crate) fn value_on_page<'a>(
     pages: &'a [PageResult],
     name: &str,
@@ -136,7 +136,7 @@ pub(crate) fn answer_of<'a>(document: &'a Value, name: &str) -> Option<&'a str> 
     answer.filter(|answer| !is_over(answer))
 }
 
-/// What a state means for a record.
+/// The explanation of a state, for a record.
 pub(crate) fn meaning(state: State) -> &'static str {
     match state {
         State::Filled => "A page has given the value, or a person has accepted it.",
@@ -170,7 +170,7 @@ pub(crate) fn cell_of(value: &Value) -> Cell {
     }
 }
 
-/// The beginning of a value, for a list.
+/// The value as text, shortened for a list.
 pub(crate) fn shortened_text(value: &Value) -> Option<String> {
     let text = text_of(&cell_of(value)).filter(|text| !text.is_empty())?;
     Some(match text.char_indices().nth(SHOWN_CHARS) {

@@ -1,6 +1,6 @@
 //! The records of a dataset as rows of the grid. They are read from the store as they are: there is no index of their
-//! cells. A page follows the store's index of keys (or of states of records) and checks a bounded number of records
-//! for the rest of a filter.
+//! cells. The store's index of keys, or of record states, supplies the records of a page. The rest of the filter is
+//! checked on a limited number of them.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ use super::building::text_of;
 use super::record_cells::{Known, cell_of, field_names, sites_of, state_of, urls_of};
 use super::state::State;
 
-/// The maximum number of records checked for one page. The next page continues behind them.
+/// The maximum number of records checked for one page. The next page continues after them.
 const MOST_EXAMINED: u64 = 20_000;
 
-/// The maximum time for one page, if few records match.
+/// The maximum time for searching one page, if few records match.
 const SEARCH_TIME: Duration = Duration::from_millis(120);
 
-/// The number of records read at a time if a filter needs their pages.
+/// The number of records read together if the filter depends on their pages.
 const STEP: u32 = 200;
 
 /// The most records that can be sorted by a column, because sorting reads all of them.
@@ -35,7 +35,7 @@ const MOST_URLS: usize = 3;
 /// A record's pages are looked up in at most this many crawls.
 const MOST_CRAWLS: usize = 2;
 
-/// The number of characters of a value that count when records are sorted.
+/// Sorting compares only this many characters of a value.
 const SORTED_CHARS: usize = 64;
 
 /// The records to list.
@@ -50,7 +50,7 @@ pub(crate) struct Filter {
     pub(crate) site: Option<String>,
 }
 
-/// A record, and what is known of its pages.
+/// A record with the results of its pages.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) record: ListedRecord,
@@ -60,13 +60,13 @@ pub(crate) struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
-    /// Where the list continues.
+    /// The cursor at which the list continues.
     pub(crate) next: Option<String>,
     pub(crate) examined: u64,
 }
 
 impl Filter {
-    /// The part of the filter that the record alone decides.
+    /// The part of the filter that can be checked on the record without its pages.
     fn condition(&self) -> RecordCondition {
         let filter = self.clone();
         RecordCondition::new(move |document| {
@@ -108,7 +108,7 @@ impl Filter {
         })
     }
 
-    /// The names of the columns that are searched.
+    /// The names of the columns that the filter checks.
     fn columns<'a>(&'a self, document: &'a Value) -> Vec<&'a str> {
         match &self.column {
             Some(column) => vec![column.as_str()],
@@ -122,7 +122,7 @@ impl Filter {
     }
 }
 
-/// The page of a list behind `after`.
+/// Reads the page of the list that begins after `after`.
 pub(crate) async fn load_page(
     browse: &dyn Browse,
     filter: &Filter,
@@ -163,7 +163,7 @@ pub(crate) async fn load_page(
     }
 }
 
-/// Records with the results of their pages, read at once.
+/// Adds the results of their pages to records. One request to the store reads all these pages.
 async fn load_rows(
     browse: &dyn Browse,
     records: Vec<ListedRecord>,
@@ -224,7 +224,7 @@ fn page_ids(document: &Value, crawls: &[CrawlId]) -> Vec<String> {
         .collect()
 }
 
-/// The value by which a record is sorted. Records without one come last in either order.
+/// The value by which a record is sorted. Records without one come last, whether the order ascends or descends.
 #[derive(Debug, Clone, PartialEq)]
 enum SortValue {
     Number(f64),
@@ -277,7 +277,7 @@ pub(crate) async fn sorted_page(
         None => 0,
         Some(after) => match keys.iter().position(|(key, _)| key == after) {
             Some(place) => place + 1,
-            // It was removed meanwhile.
+            // The record was removed meanwhile.
             None => return Ok(None),
         },
     };

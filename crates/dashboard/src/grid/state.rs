@@ -1,4 +1,4 @@
-//! The states of cells: those of the evidence, and those of cells without any.
+//! The states of a table's cells, with or without evidence.
 
 use serde_json::{Value, json};
 
@@ -14,23 +14,23 @@ pub(crate) enum State {
     Robots,
     BelowPrecision,
     Refused,
-    /// A gap of which no page says anything: it has no link, or the run has not judged it yet.
+    /// A gap about which no page says anything: the row has no link, or the run has not judged it yet.
     Empty,
-    /// A value that was compared with no page.
+    /// A value of the user that was not compared with any page.
     Given,
-    /// A cell of a column that is not filled.
+    /// A cell of a column that is neither filled nor compared.
     Kept,
 }
 
-/// How a state is shown to people, and written to files.
+/// How a state is named in files and shown to people.
 struct Words {
     state: State,
-    /// In the index.
+    /// The state's byte in the index.
     byte: u8,
-    /// In the evidence, and in addresses.
+    /// The state's name in the evidence and in addresses.
     name: &'static str,
     label: &'static str,
-    /// Beside the colour, which not everybody sees.
+    /// A symbol that is shown with the colour, because not everybody sees colours.
     sign: &'static str,
     meaning: &'static str,
 }
@@ -187,7 +187,7 @@ impl State {
         !matches!(self, State::Given | State::Kept)
     }
 
-    /// For templates.
+    /// The state as JSON for the templates.
     pub(crate) fn to_json(self) -> Value {
         let words = self.words();
         json!({

@@ -1,4 +1,4 @@
-//! Reads the parts that are due, for the next snapshot.
+//! Reads the due parts of the data, for the next snapshot.
 
 use super::*;
 use crate::crawl_claims::ClaimState;
@@ -34,7 +34,7 @@ impl Dashboard {
         Arc::clone(&last.shown)
     }
 
-    /// An action was done: the next snapshot must be newer.
+    /// Makes the status and the lists due, so that the next snapshot shows the effect of an action.
     pub(crate) async fn expire_snapshot(&self) {
         let mut last = self.snapshots.last.lock().await;
         last.status.expire();
@@ -54,14 +54,14 @@ impl Dashboard {
         let is_fault = answer.is_err();
         last.status.store_reading(answer, began, Instant::now());
         if is_fault {
-            // The fleet may be available in a moment.
+            // Request the status again for the next snapshot: the fleet may answer then.
             last.status.expire();
         }
         true
     }
 
-    /// Reads the lists. If a fleet does not answer, for example while it opens its frontier, they are requested again
-    /// immediately.
+    /// Reads the lists of sites and watches. If the fleet does not answer, for example while it opens its frontier, the
+    /// next snapshot requests them again.
     async fn read_lists(self: &Arc<Self>, last: &mut LastReadings) -> bool {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
@@ -110,7 +110,7 @@ impl Dashboard {
     ) -> Sites {
         let sites = sites_in_trouble(&listed, is_more);
         let dashboard = Arc::clone(self);
-        // Writing may block. Changes that cannot be written are known until the process ends.
+        // Writing may block. If a change cannot be written, it is known until the process ends.
         let _ = tokio::task::spawn_blocking(move || {
             let writing = dashboard
                 .site_log()
@@ -223,10 +223,11 @@ impl Dashboard {
 
 const MOST_SITES_READ: u32 = 1_000;
 
-/// When a claim that was seen for the first time is read again.
+/// The wait before a claim that was seen for the first time is read again.
 const CLAIM_JUDGED_AFTER: Duration = LAPSES_AFTER.saturating_add(Duration::from_secs(1));
 
-/// The crawls whose processes have died, which are interrupted from now on, and whether it is not known of another one.
+/// Finds the crawls whose processes have died, and marks them as interrupted. Also returns whether another running
+/// crawl has a claim that cannot be judged yet.
 async fn mark_interrupted_crawls(
     browse: &dyn Browse,
     crawls: &mut [Crawl],
@@ -259,7 +260,7 @@ async fn mark_interrupted_crawls(
     Ok((silent, has_unknown))
 }
 
-/// A stored state of a site, as the fleet lists it.
+/// A site's stored state, in the form in which the fleet lists sites.
 fn site_row(site: &SiteState) -> Value {
     let seconds = |ms: i64| ms as f64 / 1_000.0;
     json!({
@@ -341,7 +342,7 @@ fn crawl_row(crawl: &Crawl, (resolved, open): (u64, u64), silent_since_ms: Optio
     })
 }
 
-/// What a crawl had resolved when it ended. It stays, whatever later crawls do to the records.
+/// The record counts that a crawl stored when it ended. Later crawls do not change them.
 pub(crate) fn records_at_end(crawl: &Crawl) -> Option<Value> {
     crawl.finished_at_ms?;
     crawl.counts.get("records").cloned()
@@ -351,7 +352,7 @@ fn key_of(crawl: &Crawl) -> String {
     format!("{} {}", crawl.id, crawl.state.as_str())
 }
 
-/// All mappings, those with an alert first.
+/// The health of all mappings. Those with an alert come first.
 fn mappings_from_states(states: &[HealthState]) -> Vec<Mapping> {
     let healths = states.iter().filter_map(|state| {
         let of_mapping = state.id.starts_with("mapping/");
@@ -362,7 +363,7 @@ fn mappings_from_states(states: &[HealthState]) -> Vec<Mapping> {
     mappings
 }
 
-/// Counts of ended crawls are reused.
+/// Counts the records of these crawls. The counts of ended crawls are reused from the previous reading.
 async fn count_records(
     store: &dyn Store,
     crawls: &[Crawl],

@@ -106,7 +106,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     let (_folder, project) = project();
     let state = project.folder.join("state");
     fs::create_dir(&state).unwrap();
-    // A reused process id: the process lives, but is no run of the command.
+    // The process with this id is alive, but it is another program that has reused the id.
     let overview = json!({"stage": "running", "process": std::process::id()});
     fs::write(project.folder.join("overview.json"), overview.to_string()).unwrap();
     let stage = || project.read_overview().unwrap().unwrap()["stage"].clone();
@@ -119,7 +119,7 @@ fn a_run_goes_on_as_long_as_it_holds_its_lock() {
     assert_eq!(stage(), "interrupted");
 }
 
-/// The state after a power loss in the middle of a write.
+/// A power loss in the middle of a write has left a line without its end.
 #[test]
 fn a_line_without_its_end_is_no_answer_and_is_written_over() {
     let (_folder, project) = project();

@@ -39,7 +39,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     });
 }
 
-/// The path of the view of this page.
+/// The path of the view that shows this page.
 pub(crate) fn page_path(id: &str) -> String {
     let parts: Vec<String> = id.split('/').map(percent_encode).collect();
     format!("/dashboard/page/{}", parts.join("/"))
@@ -96,7 +96,7 @@ fn list_html(items: &[Json]) -> String {
     html + "</ul>"
 }
 
-/// Text that cannot reverse the text beside it.
+/// An isolated text: its direction marks cannot affect the text beside it.
 fn isolate_text(text: &str, most: usize) -> String {
     let shown = escape_letters(text.chars().take(most), false);
     let length = text.chars().count();
@@ -119,7 +119,7 @@ fn escape_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#x27;"),
             '\n' | '\t' if has_lines => escaped.push(letter),
-            // These have symbols of their own.
+            // Unicode has visible symbols for these control characters.
             '\0'..='\x1f' => escaped.extend(char::from_u32(0x2400 + letter as u32)),
             letter if is_invisible(letter) => {
                 let _ = write!(escaped, "[U+{:04X}]", letter as u32);

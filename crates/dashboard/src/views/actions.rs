@@ -1,5 +1,5 @@
-//! Actions that visitors do by forms: ordinary actions of the public language, with the visitor's rights. The form
-//! fields are the members of the action. The browser returns to the page of the form, which shows the result.
+//! Actions that visitors start by forms: ordinary actions of the public language, with the visitor's rights. The fields
+//! of the form become the members of the action. The browser returns to the page of the form, which shows the result.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,13 +14,13 @@ use crate::visit::Visit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// Omitted if the field is empty. `none` is null, which removes the setting.
+    /// A number. An empty field is omitted; the text `none` becomes null, which removes the setting.
     Number,
-    /// True if the field exists.
+    /// A flag, which is true if the form has the field.
     Flag,
-    /// Every field with this name is an item.
+    /// A list of all texts in fields with this name.
     Texts,
-    /// A number of seconds from now, sent as seconds since the epoch.
+    /// A number of seconds from now. The action gets the time in seconds since the epoch.
     SecondsAhead,
 }
 
@@ -142,7 +142,7 @@ fn result_message(done: &str, answer: &Value) -> String {
     }
 }
 
-/// The page of the form, which must be one of the dashboard's.
+/// The path to return to. Only paths of the dashboard are allowed.
 fn return_path(asked: Option<&str>) -> &str {
     let is_own = |path: &&str| {
         path.starts_with("/dashboard/")

@@ -41,7 +41,7 @@ struct Line {
     action: String,
     result: String,
     why: Option<String>,
-    /// The objects that it concerned.
+    /// All other members of the line, each with its name and text.
     further: Vec<(String, String)>,
     #[serde(skip)]
     at_ms: i64,
@@ -95,8 +95,8 @@ fn parse_cursor(text: &str) -> Option<(usize, u64)> {
     Some((file.parse().ok()?, at.parse().ok()?))
 }
 
-/// Files are numbered from the newest. If a new one begins meanwhile, a page may repeat some lines. The logs of keys
-/// and dashboards are short: their latest lines are all on the first page.
+/// Files are numbered from the newest. If a new file begins between two requests, a page may repeat some lines. The
+/// logs of keys and dashboards are short: their latest lines are all on the first page.
 fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Result<FoundLines> {
     let mut files = audit_files(logs)?;
     files.reverse();
@@ -113,7 +113,7 @@ fn search_logs(logs: &Path, beside: &[PathBuf], asked: &AuditQuery) -> io::Resul
     for (number, file) in files.iter().enumerate().skip(first) {
         let at = match search_backwards(file, end.take(), &mut left, asked, &mut own) {
             Ok(at) => at,
-            // The dispatcher has removed the file meanwhile.
+            // The dispatcher has removed the file since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -140,7 +140,7 @@ fn search_backwards(
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let mut end = end.map_or(length, |end| end.min(length));
-    // The end of a line whose beginning is not read yet.
+    // The end of a line whose beginning is in the next piece to read.
     let mut tail: Vec<u8> = Vec::new();
     while end > 0 {
         if *left == 0 {
@@ -180,7 +180,7 @@ fn push_if_matching(text: &[u8], asked: &AuditQuery, lines: &mut Vec<Line>) {
     }
 }
 
-/// The members with columns of their own.
+/// The members of a log line that have their own columns.
 const PLACED: [&str; 7] = [
     "timestamp",
     "action",

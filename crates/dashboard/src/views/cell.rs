@@ -1,5 +1,5 @@
-//! A cell of a table: its value, where that is from, other values, and the forms that answer it. Answers are kept with
-//! those of the review, and the next run of `webfill fill` learns from both.
+//! A cell of a table: its value and the value's source, other values, and the forms by which a visitor judges it.
+//! Answers are kept with those of the review, and the next run of `webfill fill` learns from both.
 
 use serde_json::{Value, json};
 use webfill_document::{Document, Limits};
@@ -27,12 +27,12 @@ use crate::visit::Visit;
 const APP: &str = "local";
 const CRAWL: &str = "fill";
 
-/// Characters of the stored copy before and behind the value.
+/// The number of characters shown before and after the value in the stored copy.
 const AROUND: usize = 400;
 
-/// A cell, with all that is known of it.
+/// A cell, with everything that is known about it.
 struct Cell {
-    /// The place of its row.
+    /// The number of the row in the index.
     n: i64,
     column: usize,
     title: String,
@@ -40,7 +40,7 @@ struct Cell {
     /// The id of the row, or its line.
     name: String,
     state: State,
-    /// The value in the table, or its beginning.
+    /// The value in the table, shortened if it is long.
     shown: Option<String>,
     /// The lines of its evidence, one for each value.
     lines: Vec<Value>,
@@ -48,7 +48,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// The values that its page has.
+    /// The values that the cell's page has.
     fn values(&self) -> Vec<String> {
         let values = self.lines.iter();
         let values = values.filter_map(|line| line["value"].as_str());
@@ -59,7 +59,7 @@ impl Cell {
         self.lines.first()?[member].as_str()
     }
 
-    /// Values of pages that were not chosen.
+    /// Values that pages have, but that the run has not chosen, each with its URL.
     fn candidates(&self) -> Vec<(Vec<String>, String)> {
         let listed = self.lines.first().map(|line| &line["candidates"]);
         let listed = listed.and_then(Value::as_array).into_iter().flatten();
@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// The cell of an address or of a form.
+/// Finds the cell that an address or a form names.
 async fn find_cell(
     visit: &Visit,
     project: &Project,
@@ -141,7 +141,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("cell.html", "Evidence", content)
 }
 
-/// The separator of the values of a list, so that they are the same values when the form comes back.
+/// The text that joins several values in the form, so that they can be split into the same values again.
 async fn load_separator(files: Files, cell: &Cell) -> String {
     let usual = String::from("; ");
     if cell.lines.len() < 2 {
@@ -216,7 +216,7 @@ fn answer_json(answer: &CellAnswer) -> Value {
     json!({"kind": kind, "value": answer.value, "by": answer.by, "at_ms": answer.at})
 }
 
-/// The words around the value in the copy of the page that the project keeps; nothing if there is none.
+/// The text around the value in the page copy that the project keeps; `None` without a copy.
 async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Option<Value> {
     let url = cell.text("url")?;
     let value = cell.values().into_iter().next()?;
@@ -227,7 +227,7 @@ async fn load_stored_copy(visit: &Visit, project: &Project, cell: &Cell) -> Opti
     load_passage(opened.browse.as_ref(), &page_id(APP, CRAWL, url), value).await
 }
 
-/// The words around a value in the copy of a page that a store keeps.
+/// The text around a value in the page copy that a store keeps.
 pub(super) async fn load_passage(browse: &dyn Browse, id: &str, value: String) -> Option<Value> {
     let page = with_time_limit(browse.page(id)).await.ok()??;
     let body = with_time_limit(browse.body(id)).await.ok()??;
@@ -239,7 +239,7 @@ pub(super) async fn load_passage(browse: &dyn Browse, id: &str, value: String) -
     found.await.ok()?
 }
 
-/// The value with the text around it.
+/// The value, with the text before and after it.
 fn find_passage(text: &str, value: &str) -> Option<Value> {
     let value = collapse_white_space(value);
     let at = text.find(&value).filter(|_| !value.is_empty())?;
@@ -254,7 +254,7 @@ fn find_passage(text: &str, value: &str) -> Option<Value> {
     }))
 }
 
-/// The text that a reader of the page sees, roughly: it is shown, never run.
+/// The text that a reader of the page would roughly see. No part of the page is executed.
 fn visible_text(page: &str) -> String {
     const UNSEEN: [&str; 4] = ["script", "style", "noscript", "template"];
     let document = Document::parse_html(page, &Limits::default());
@@ -273,10 +273,10 @@ fn collapse_white_space(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a form requests.
+/// The answer that a form gives about the cell.
 pub(super) enum CellRequest {
     Page,
-    /// The candidate of this place.
+    /// The candidate at this position of the list.
     Candidate(usize),
     Text(String),
     Reject,
@@ -314,7 +314,7 @@ impl CellRequest {
     }
 }
 
-/// Keeps an answer, and shows the cell again.
+/// Stores an answer, and shows the cell again.
 pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let project = find_project(visit, name)?;
     if !visit.can_change() {
@@ -347,7 +347,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     if let Some(value) = &kept.value {
         about["value"] = value.as_str().into();
     }
-    // The audit log comes first, so that it has every answer that counts.
+    // Write the audit log first, so that it has every answer that takes effect.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -398,7 +398,7 @@ fn prepare_answer(
         doubt,
         value,
     };
-    // About the value of the page, a listed doubt is answered as the command has written it.
+    // An answer about the page's value refers to the listed doubt as the command has written it.
     let is_of_page = !matches!(wanted, CellRequest::Candidate(_) | CellRequest::Text(_));
     if let Some(doubt) = listed.filter(|_| is_of_page) {
         return Ok(kept(doubt.doubt.clone(), None));

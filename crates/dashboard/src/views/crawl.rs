@@ -28,12 +28,13 @@ const CHANGES: u32 = 5;
 /// The states in which nothing more happens by itself.
 const ENDED: [&str; 4] = ["stopped", "expired", "finished", "limit_reached"];
 
-/// The latest failed pages that are grouped by site and cause, the groups shown, and the URLs named of each.
+/// The most latest failed pages that are read, the most groups of them that are shown, and the most URLs shown of a
+/// group.
 const FAILURES: u32 = 300;
 const MOST_GROUPS: usize = 30;
 const SAMPLES: usize = 3;
 
-/// The statuses of all found URLs, step by step.
+/// The numbers of the URLs that a crawl has found, by how far they have come.
 #[derive(Debug, Default, Serialize)]
 struct Funnel {
     found: u64,
@@ -54,10 +55,10 @@ struct Step {
     name: &'static str,
     meaning: &'static str,
     count: u64,
-    /// The percentage of all that ended, or of all that were skipped.
+    /// The percentage among all ended tasks, or among all skipped URLs.
     share: f64,
     is_failure: bool,
-    /// The group of an outcome, which has a colour.
+    /// The group of the outcome, which determines its colour.
     group: &'static str,
 }
 
@@ -93,7 +94,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.render_page("crawl.html", &format!("Crawl {crawl}"), content)
 }
 
-/// The part of the page that updates itself.
+/// The part of the page that scripts keep up to date.
 pub(crate) async fn render_live_part(
     visit: &Visit,
     app: &str,
@@ -104,7 +105,7 @@ pub(crate) async fn render_live_part(
     Ok(crate::templates::render(templates, "run.html", content))
 }
 
-/// The metrics of the crawl's charts.
+/// The data of the crawl's charts.
 pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     visit.require_app(app)?;
     let (store, id) = (open_store(visit).await?, CrawlId::new(app, crawl));
@@ -130,7 +131,7 @@ pub(crate) async fn charts(visit: &Visit, app: &str, crawl: &str) -> Shown {
     Ok(overview::metrics(visit, began_ms, ended_ms, reduce))
 }
 
-/// All that a crawl has done, as the store has it.
+/// The whole progress of a crawl, from its counters in the store.
 fn totals(kept: &Crawl, records: &Value) -> Sample {
     let at_ms = kept.finished_at_ms.unwrap_or(kept.updated_at_ms);
     let (at, began) = (
@@ -202,7 +203,7 @@ async fn load_content(visit: &Visit, app: &str, crawl: &str) -> Result<Value, Pr
         "has_more_failures": failures.len() == FAILURES as usize,
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),
     });
-    // A part that updates itself is no page: its forms lead back to the page.
+    // This part is requested by a script, not shown as a page. Its forms must still return to the page.
     content["dashboard"] = json!({
         "form_token": visit.form_token, "can_change": visit.can_change(), "has_fleet": visit.has_fleet(),
         "here": format!("/dashboard/crawl/{}/{}", percent_encode(app), percent_encode(crawl)),
@@ -246,7 +247,7 @@ async fn load_stored(visit: &Visit, id: &CrawlId) -> Result<StoredCrawl, Problem
     })
 }
 
-/// The records of a crawl: when it ended, or else as they were counted last; null for a crawl without a dataset.
+/// The record counts of a crawl: those stored at its end, or else the latest ones; null for a crawl without a dataset.
 async fn load_record_counts(
     visit: &Visit,
     store: &BrowseHandles,
@@ -304,7 +305,7 @@ fn group_failures(failures: &[PageRow]) -> Vec<Failures> {
     all
 }
 
-/// Since when the process of an unfinished crawl has given no sign of life.
+/// When the process of an unfinished crawl gave its last sign of life; `None` if it is not silent.
 async fn silent_since(visit: &Visit, kept: &Crawl) -> Option<i64> {
     let is_running = matches!(kept.state, CrawlState::Running | CrawlState::Paused);
     let snapshot = visit.dashboard.snapshot().await;
@@ -333,7 +334,7 @@ fn crawl_json(crawl: &Crawl) -> Value {
     })
 }
 
-/// `None` for a crawl without a dataset.
+/// The record counts as JSON; `None` for a crawl without a dataset.
 fn records_json(counts: &CrawlCounts) -> Option<Value> {
     let Count {
         counted: total,
@@ -350,7 +351,7 @@ fn records_json(counts: &CrawlCounts) -> Option<Value> {
     })
 }
 
-/// The fleet and the store use the same names for counters, except for the queue.
+/// Reads the counters of the fleet or of the store. Both use the same names, except for the queue.
 fn funnel(counts: &Value) -> Funnel {
     let of = |name: &str| counts[name].as_u64();
     let named = |name: &str| counts[name].as_object().into_iter().flatten();

@@ -80,7 +80,7 @@ fn return_path(visit: &Visit) -> String {
     }
 }
 
-/// Updates a crawl with the fleet's current status, or with what its process shows.
+/// A crawl with the state that the fleet reports now, or that its process's silence shows.
 fn with_current_state(mut crawl: Crawl, snapshot: &Snapshot) -> Crawl {
     let unfinished = snapshot.status["unfinished"].as_array();
     let mut unfinished = unfinished.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The dead links of a crawl: URLs whose page or host no longer exists; as a list, and as a file.
+//! The dead links of a crawl as a list and as a file: URLs whose page or host no longer exists.
 
 use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
 use serde_json::json;
@@ -11,11 +11,11 @@ use super::reading::{List, ROWS, open_store, parse_cursor, with_time_limit};
 use crate::answer::{Problem, Shown, with_content_type, with_header};
 use crate::visit::Visit;
 
-/// The most rows of a file, and of a page for it.
+/// The most rows of the file, and the number of rows read at a time for it.
 const MOST_ROWS: usize = 100_000;
 const PAGE_ROWS: u32 = 1_000;
 
-/// The most failed pages that are examined for a file: it is made while its visitor waits.
+/// The most failed pages examined for the file, because its visitor waits while it is made.
 const MOST_EXAMINED: u64 = 1_000_000;
 
 pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
@@ -29,7 +29,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
     )
 }
 
-/// One page of the list of failed pages, reduced to dead links.
+/// One page of the list of failed pages. Only dead links are kept of it.
 async fn load_dead_links(
     visit: &Visit,
     app: &str,

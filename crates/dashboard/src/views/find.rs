@@ -47,7 +47,7 @@ async fn search(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Va
     }))
 }
 
-/// The fleet's status.
+/// The fleet's explanation of the URL's state.
 async fn explain_url(
     visit: &Visit,
     url: &str,
@@ -66,7 +66,7 @@ async fn explain_url(
     visit.run_action(question).await.map(Some)
 }
 
-/// The crawls named by the fleet, and the requested one.
+/// The crawls that know the URL according to the fleet, and the crawl that the visitor has named.
 fn crawls_to_search(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     let fleet = fleet["crawls"].as_array().into_iter().flatten();
     let fleet = fleet.filter(|one| one["state"] != "unknown");
@@ -82,7 +82,7 @@ fn crawls_to_search(fleet: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
     crawls
 }
 
-/// The pages of a URL. If no crawl is known to have it, the latest crawls are searched.
+/// The stored pages of a URL. If no crawl is known to have it, the latest ones are searched.
 async fn load_pages(
     visit: &Visit,
     url: &str,

@@ -16,15 +16,15 @@ use crate::tables::{Project, Review};
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The sites that are offered in the filter; any can be named in the address.
+/// The most sites offered by the filter. Other sites can be named in the address.
 const SITES: usize = 200;
 
-/// The request of a page.
+/// The query of a request for the grid.
 struct GridQuery {
     filter: Filter,
     order: Order,
     after: Option<i64>,
-    /// The line, as people count lines, from which rows are shown.
+    /// The line of the file (counted from 1) at which the list begins.
     from: Option<u64>,
     /// The first column that is shown.
     first: usize,
@@ -50,7 +50,7 @@ impl GridQuery {
         })
     }
 
-    /// Whether it asks for the first rows of the table, as they are.
+    /// Whether the query requests just the first rows of the table, without filter or order.
     fn is_of_first_rows(&self) -> bool {
         self.filter == Filter::default()
             && self.order.column.is_none()
@@ -68,14 +68,15 @@ impl GridQuery {
     }
 }
 
-/// The page that was read.
+/// The data of one page of the grid.
 struct GridPage {
     grid: Grid,
     page: Page,
     counts: Vec<(State, u64)>,
     sites: Vec<(String, u64)>,
     review: Review,
-    /// The index is being made, and has this many rows so far: only the first rows are there.
+    /// While the index is being made: the number of rows that it has so far. Then only the table's first rows are
+    /// shown.
     preparing: Option<u64>,
 }
 
@@ -143,7 +144,7 @@ pub(super) fn files(project: &Project) -> Result<Files, Problem> {
     Files::from_project_folder(project.folder()).map_err(Problem::internal_error)
 }
 
-/// The index of a table. Whoever opens it first waits for a moment while it is made.
+/// Opens the index of a table. If it must be made first, the visitor waits for a moment.
 pub(super) async fn open_index(
     visit: &Visit,
     files: &Files,
@@ -246,7 +247,7 @@ fn column_head(visit: &Visit, grid: &Grid, at: usize, can_sort: bool) -> Value {
     head
 }
 
-/// Evidence is found by the whole index, so cells lead to it only once that is there.
+/// Removes the links of cells. While the index is incomplete, the evidence of a cell cannot be found.
 fn unlink_cells(row: &mut Value) {
     let cells = row["cells"].as_array_mut().into_iter().flatten();
     for cell in cells {

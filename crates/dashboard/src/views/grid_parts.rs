@@ -1,4 +1,4 @@
-//! What both sources of the grid share: heads, cells, the legend, the window of columns, and files.
+//! Shared by both sources of the grid: column heads, cells, the legend, the choice of columns, and files.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::grid::download::Format;
 use crate::grid::state::State;
 use crate::visit::Visit;
 
-/// The rows of a page, and the columns that it shows at a time.
+/// The most rows of a page, and the most columns shown at a time.
 pub(super) const ROWS: usize = 50;
 pub(super) const COLUMNS: usize = 40;
 
-/// Pieces of a file that wait for a slow receiver.
+/// The most pieces of a file that wait for a slow receiver.
 const PIECES: usize = 4;
 
 /// The formats of files, with their names for people.
@@ -29,15 +29,15 @@ const FILES: [(&str, &str); 4] = [
     ("parquet", "Parquet"),
 ];
 
-/// Where a list begins anew.
+/// Query values that reset a list to its beginning.
 pub(super) const BEGINNING: [(&str, &str); 2] = [("after", ""), ("from", "")];
 
-/// The link to this page with other values in its query, from the beginning of the list.
+/// A link to this page with these values in its query. The list starts at its beginning.
 pub(super) fn link_from_beginning(visit: &Visit, values: &[(&str, &str)]) -> String {
     visit.link_with(&[&BEGINNING[..], values].concat())
 }
 
-/// The columns that are shown, from `first` on, and the links to others.
+/// The range of columns shown, beginning at `first`, with links to the columns before and after it.
 pub(super) fn column_window(visit: &Visit, first: usize, columns: usize) -> (usize, usize, Value) {
     let first = if first < columns { first } else { 0 };
     let end = columns.min(first + COLUMNS);
@@ -51,8 +51,8 @@ pub(super) fn column_window(visit: &Visit, first: usize, columns: usize) -> (usi
     (first, end, window)
 }
 
-/// A column, with the link that sorts by it: up, then down, then in the order of the table. `key` names it in the
-/// address.
+/// The head of a column, with a link that changes the order: ascending, then descending, then as in the table. `key`
+/// names the column in the address.
 pub(super) fn column_header(
     visit: &Visit,
     at: usize,
@@ -76,7 +76,7 @@ pub(super) fn column_header(
     json!({"at": at, "name": name, "sorted": sorted, "link": link})
 }
 
-/// A state, with the link that lists the rows with it; `count` is null where it is not known.
+/// An entry of the legend: a state, with a link that lists the rows with this state. `count` is null if it is unknown.
 pub(super) fn legend_entry(
     visit: &Visit,
     state: State,
@@ -92,8 +92,8 @@ pub(super) fn legend_entry(
     shown
 }
 
-/// The links to a list as files: with its filter, but without its page and order. `files` is the address of the files
-/// without their endings.
+/// The links to a list as files: with its filter, but without its page and order. `files` is the path of the files
+/// without an ending.
 pub(super) fn download_links(visit: &Visit, files: &str) -> Vec<Value> {
     let query = link_from_beginning(visit, &[("sort", ""), ("order", ""), ("first", "")]);
     let query = query.split_once('?').map_or("", |(_, query)| query);
@@ -102,7 +102,7 @@ pub(super) fn download_links(visit: &Visit, files: &str) -> Vec<Value> {
     FILES.into_iter().map(link).collect()
 }
 
-/// A number of the query.
+/// A number from the query; `None` if it is missing or empty.
 pub(super) fn number_in_query(visit: &Visit, key: &str) -> Result<Option<u64>, Problem> {
     let text = visit.query_value(key).map(str::trim);
     let read = text.map(|text| {
@@ -122,7 +122,7 @@ pub(super) fn parse_state(name: &str) -> Result<State, Problem> {
     found.ok_or_else(|| Problem::bad_request(format!("no cell is `{name}`")))
 }
 
-/// A permit for a download, which has a thread for as long as it takes.
+/// A permit for a download. Each download occupies a thread until it ends.
 pub(super) fn acquire_download_permit(visit: &Visit) -> Result<OwnedSemaphorePermit, Problem> {
     let permits = Arc::clone(&visit.dashboard.downloads);
     permits.try_acquire_owned().map_err(|_| {
@@ -138,7 +138,7 @@ pub(super) fn send_file(
     send: impl FnOnce(Sender<Bytes>) + Send + 'static,
 ) -> Shown {
     let (pieces, body) = mpsc::channel(PIECES);
-    // A thread of its own: a slow receiver holds it for long.
+    // The download gets its own thread, because a slow receiver occupies it for a long time.
     std::thread::spawn(move || {
         send(pieces);
         drop(permit);

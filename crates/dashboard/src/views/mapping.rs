@@ -1,4 +1,4 @@
-//! A mapping: its health by field and by template, its alert and the evidence, its versions, its pages.
+//! A mapping: its health by field and by template, its alert with the evidence, its versions, and its pages.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::extractions::{MappingReport, describe_lost_fields, is_lost};
 use crate::snapshot::now_ms;
 use crate::visit::Visit;
 
-/// The number of its last pages shown.
+/// The most of the mapping's last pages that are shown.
 const PAGES: u32 = 10;
 
 pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
@@ -51,7 +51,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("mapping.html", &format!("Mapping {name}"), content)
 }
 
-/// Its health, its last pages, and the keys of pages whose texts its alert has kept.
+/// From the store: the mapping's health, its last pages, and the keys of pages whose texts its alert keeps.
 type Stored = (Option<MappingReport>, Vec<Value>, BTreeSet<String>);
 
 async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
@@ -71,7 +71,7 @@ async fn load_stored(visit: &Visit, name: &str) -> Result<Stored, Problem> {
     Ok((read, list_page.rows.iter().map(pages::row).collect(), texts))
 }
 
-/// The description in its file.
+/// The mapping's description from its file.
 fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
     let index = set.find_by_name(name)?;
     Some(json!({
@@ -81,7 +81,7 @@ fn description_json(set: &MappingSet, name: &str) -> Option<Value> {
     }))
 }
 
-/// Each field, with its share of known values that were found again.
+/// Each field of the mapping, with the share of known values that were found again.
 fn fields(report: &Value) -> Vec<Value> {
     let list = |member: &str| report[member].as_array().into_iter().flatten();
     let fallen = |field: &Value| {
@@ -110,8 +110,8 @@ fn fields(report: &Value) -> Vec<Value> {
     list("fields").map(row).collect()
 }
 
-/// A page from before a break and one from after it, with what was read on each; if possible, pages whose texts were
-/// kept.
+/// A page from before a break and one from after it, with the values read on each. Pages whose texts were kept are
+/// preferred.
 fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value> {
     let has_text = |page: &&Value| page["id"].as_str().is_some_and(|id| texts.contains(id));
     let kept = |kind: &str| {
@@ -123,7 +123,7 @@ fn pages_around_break(report: &Value, texts: &BTreeSet<String>) -> Option<Value>
         })
     };
     let (former, now): (Vec<&Value>, Vec<&Value>) = (kept("before")?, kept("after")?);
-    // Two versions of the same page show the change best.
+    // Two readings of the same URL show the change best.
     let same = now.iter().rev().find_map(|after| {
         let before = former.iter().rfind(|one| one["url"] == after["url"])?;
         Some((before, after))
@@ -150,7 +150,7 @@ fn percent(share: &Value) -> Option<f64> {
     share.as_f64().map(|share| (share * 1_000.0).round() / 10.0)
 }
 
-/// The known versions, the current one first.
+/// The known versions of the mapping. The current one comes first.
 fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
     let file = file.and_then(|file| file["version"].as_str());
     let file = file.unwrap_or_default();

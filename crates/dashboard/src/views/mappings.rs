@@ -1,4 +1,5 @@
-//! Mappings by health: those with an alert first, then those that seem to have lost fields or have read nothing.
+//! Mappings by health: first those with an alert, then those that seem to have lost fields, then those that have read
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("mappings.html", "Mappings", content)
 }
 
-/// The mappings that have read pages, and those in the folder.
+/// One row for each mapping that has read pages or is in the folder.
 fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
     let mut names: BTreeMap<&str, Option<&MappingReport>> = BTreeMap::new();
     for name in set.into_iter().flat_map(MappingSet::names) {
@@ -49,7 +50,7 @@ fn rows(read: &[MappingReport], set: Option<&MappingSet>) -> Vec<Value> {
             row(name, read, has_file)
         })
         .collect();
-    // Within a rank, the order of the names stays.
+    // The sort is stable, so mappings of equal rank stay sorted by name.
     rows.sort_by_key(|(rank, _)| *rank);
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -78,7 +79,7 @@ fn row(name: &str, read: Option<&MappingReport>, has_file: Option<bool>) -> (usi
     (rank.unwrap_or_default(), row)
 }
 
-/// The share of the last pages that had a value.
+/// The share of the last pages on which the field had a value.
 fn share(field: &Value) -> f64 {
     field["now"].as_f64().unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::visit::Visit;
 
-/// The requirements of a view.
+/// What a view needs to be offered to a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     /// Tables, and rights over all applications.
@@ -59,7 +59,7 @@ pub(crate) struct Navigation {
     views: Vec<Entry>,
     /// The label of the open area.
     open: Option<&'static str>,
-    /// Whether there is anything to find a URL in.
+    /// Whether there is a fleet or a store in which a URL can be searched.
     has_search: bool,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Navigation {
 struct Entry {
     path: String,
     label: &'static str,
-    /// The value of `aria-current`: `page` for the page itself, `true` for what it belongs to.
+    /// The value of `aria-current`: `page` if the entry is the current page, `true` if the page belongs to the entry.
     current: Option<&'static str>,
 }
 
-/// The entries available to this visitor.
+/// The navigation for this visitor.
 pub(crate) fn for_visit(visit: &Visit) -> Navigation {
     let home = match visit
         .path

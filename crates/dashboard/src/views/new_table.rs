@@ -1,5 +1,5 @@
-//! A table that a visitor has dropped: it is saved in the folder of tables, and `webfill fill` starts on it. Only where
-//! the program offers that, in a dashboard for this machine.
+//! Upload of a table that a visitor drops on the page: it is saved in the folder of tables, and `webfill fill` starts
+//! on it. This exists only in a dashboard for this machine whose program offers it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,10 +17,10 @@ use crate::messages::Message;
 use crate::secrets::new_secret;
 use crate::visit::Visit;
 
-/// The largest file that is taken; a larger table is filled by the command.
+/// The largest file that is accepted, in bytes. A larger table must be filled by the command.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// The longest name.
+/// The longest file name, in bytes.
 const LONGEST_NAME: usize = 100;
 
 /// The endings of tables, each also with `.gz` or `.zst`.
@@ -28,10 +28,10 @@ const ENDINGS: [&str; 8] = [
     ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx",
 ];
 
-/// Pieces that wait for the disk.
+/// The most pieces of the file that wait to be written.
 const PIECES: usize = 8;
 
-/// The service and the folder for dropped tables, if this visitor may drop tables here.
+/// The service that starts runs, and the folder for uploaded tables; `None` if this visitor may not upload any.
 pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     let filler = visit.dashboard.setup.filler.as_deref()?;
     let home = visit.dashboard.tables.upload_folder()?;
@@ -39,7 +39,7 @@ pub(crate) fn upload_target(visit: &Visit) -> Option<(&dyn Filler, PathBuf)> {
     may.then_some((filler, home))
 }
 
-/// For the page of tables: the runs started here that are running, or that have failed.
+/// The runs that were started by uploads and are running or have failed, for the page of tables.
 pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     let Some((filler, _)) = upload_target(visit) else {
         return Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn started_runs(visit: &Visit) -> Vec<Value> {
     runs.collect()
 }
 
-/// Whether another run has completed the table since.
+/// Whether another run has completed the table since then.
 fn is_completed_since(visit: &Visit, table: &Path) -> bool {
     let folder = folder_of(table);
     let projects = visit.dashboard.tables.all().into_iter();
@@ -103,7 +103,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     };
     let about = json!({"table": name, "contact": contact});
     save(body, &table, replaces).await?;
-    // The audit log comes first, so that it has every run that starts.
+    // Write the audit log first, so that it has every run that starts.
     if let Err(problem) = visit.write_audit_entry("table_fill", about).await {
         let _ = fs::remove_file(&table);
         return Err(problem);
@@ -125,7 +125,7 @@ pub(crate) async fn upload(visit: &Visit, body: Incoming) -> Shown {
     Ok(answer::json(200, &json!({"to": to})))
 }
 
-/// A name that is no path, is not hidden, and ends as tables do.
+/// Checks a file name: it must not be a path or hidden, and must have the ending of a table.
 fn check_file_name(name: &str) -> Result<&str, Problem> {
     let lower = name.to_ascii_lowercase();
     let plain = ["gz", "zst"].iter().fold(lower.as_str(), |name, packed| {
@@ -159,7 +159,7 @@ fn check_file_name(name: &str) -> Result<&str, Problem> {
     }
 }
 
-/// Whether the table was dropped here, and its run failed before it began its work.
+/// Whether the table was uploaded to this dashboard and its run failed before it began its work.
 fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
     let was_dropped = visit
         .dashboard
@@ -170,7 +170,7 @@ fn may_retry(visit: &Visit, filler: &dyn Filler, table: &Path) -> bool {
     was_dropped && has_failed && !path_exists(&folder_of(table))
 }
 
-/// Whether the table or its folder is there, or a link in its place.
+/// Whether the table, its folder, or a link with one of these names exists.
 fn is_taken(table: &Path) -> bool {
     path_exists(table) || path_exists(&folder_of(table))
 }
@@ -189,7 +189,7 @@ fn path_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Saves the body beside its place first, so that no half table is ever there.
+/// Saves the body under a temporary name first, so that no incomplete table is ever in the folder.
 async fn save(body: Incoming, table: &Path, replaces: bool) -> Result<(), Problem> {
     let (pieces, written) = mpsc::channel(PIECES);
     let own = table.to_owned();
@@ -229,7 +229,7 @@ async fn forward_body(body: Incoming, pieces: &mpsc::Sender<Piece>) -> Result<()
                 format!("more than {} MiB: use `webfill fill`", MOST_BYTES >> 20),
             ));
         }
-        // The writer has failed, and says why.
+        // The writer has failed. Its own error explains why.
         if pieces.send(Piece::Some(piece)).await.is_err() {
             return Ok(());
         }
@@ -241,7 +241,7 @@ fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Res
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let number = new_secret().map_err(failed)?;
     let part = table.with_file_name(format!(".{name}.{}.part", &number[..16]));
-    // Where this fails, the file is not ours to remove.
+    // If the file cannot be created, it belongs to somebody else and must not be removed.
     let mut file = File::create_new(&part).map_err(failed)?;
     let mut write_all = || -> Result<bool, std::io::Error> {
         loop {
@@ -254,13 +254,13 @@ fn write(table: &Path, replaces: bool, mut pieces: mpsc::Receiver<Piece>) -> Res
         file.sync_all()?;
         match replaces {
             true => fs::rename(&part, table)?,
-            // Unlike a rename, a hard link does not replace a file that has appeared meanwhile.
+            // Unlike a rename, a hard link does not replace a file that has been created meanwhile.
             false => fs::hard_link(&part, table)?,
         }
         Ok(true)
     };
     let written = write_all();
-    // On failure only space is lost.
+    // If this fails, the leftover file only takes up space.
     let _ = fs::remove_file(&part);
     written.map(drop).map_err(failed)
 }

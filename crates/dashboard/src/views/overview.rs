@@ -14,10 +14,10 @@ use crate::snapshot::{Crawls, Snapshot, now_ms};
 use crate::templates;
 use crate::visit::Visit;
 
-/// Charts have at most about this many points.
+/// The approximate number of points in a chart, at most.
 const MOST_POINTS: usize = 360;
 
-/// The spans that charts show, in seconds; 0 is the span of what is running.
+/// The spans of time that charts offer, in seconds. 0 stands for the time since the running crawls began.
 const SPANS: [(i64, &str); 9] = [
     (0, "Since the start"),
     (900, "15 minutes"),
@@ -32,7 +32,7 @@ const SPANS: [(i64, &str); 9] = [
 
 const DAY_S: i64 = 24 * 3_600;
 
-/// The shortest span, so that the first minute of a run does not fill the chart.
+/// The shortest span of a chart, so that the first seconds of a run do not fill it.
 const LEAST_S: i64 = 60;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
@@ -45,7 +45,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("overview.html", "Overview", content)
 }
 
-/// What the part of a page with charts needs.
+/// The data for the part of a page that shows charts: where they come from, and the spans to choose from.
 pub(crate) fn chart_choice(visit: &Visit, source: &str) -> Value {
     let spans = SPANS.map(|(span, label)| json!({"seconds": span, "label": label}));
     json!({"spans": spans, "span": requested_span(visit), "source": source, "every_s": history::EVERY_S})
@@ -60,7 +60,7 @@ pub(crate) async fn snapshot_for(visit: &Visit) -> Arc<Snapshot> {
     }
 }
 
-/// The part of the page that updates itself.
+/// The part of the page that scripts keep up to date.
 pub(crate) fn render_live_part(visit: &Visit, snapshot: &Snapshot) -> String {
     templates::render(
         &visit.dashboard.templates,
@@ -87,7 +87,7 @@ fn content(visit: &Visit, snapshot: &Snapshot) -> Value {
     })
 }
 
-/// Whether everything was read that could need attention.
+/// Whether all data that could need attention are known.
 fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     let knows_fleet = !visit.has_fleet() || snapshot.fault.is_none() && snapshot.sites.is_some();
     let knows_crawls = |crawls: &Crawls| !crawls.has_unknown_process;
@@ -95,7 +95,7 @@ fn is_fully_read(visit: &Visit, snapshot: &Snapshot) -> bool {
     knows_fleet && knows_store
 }
 
-/// Whether there is nothing yet that could be well or not.
+/// Whether there is no fleet, no crawl and no table yet, so that there is nothing to report.
 fn is_unused(visit: &Visit, snapshot: &Snapshot) -> bool {
     let has_crawls = snapshot
         .crawls
@@ -110,7 +110,7 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
     let snapshot = visit.dashboard.snapshot().await;
     let crawls = snapshot.crawls.as_ref();
     let began_ms = crawls.and_then(|crawls| crawls.running_since_ms);
-    // The charts end with the counts that the page shows.
+    // The last point of the charts agrees with the counts that the page shows.
     let current = visit.dashboard.counters().sample_until(&snapshot);
     let with_current = |mut samples: Vec<history::Sample>| {
         samples.extend(current.clone());
@@ -119,7 +119,8 @@ pub(crate) async fn charts(visit: &Visit) -> Shown {
     Ok(metrics(visit, began_ms, None, with_current))
 }
 
-/// The metrics of a span: the requested one, or else since `began_ms`. The samples are reduced to what is shown.
+/// The chart data of a span: the requested one, or else the time since `began_ms`. Samples are merged to the number of
+/// points shown.
 pub(crate) fn metrics(
     visit: &Visit,
     began_ms: Option<i64>,
@@ -145,14 +146,14 @@ pub(crate) fn metrics(
     answer::json(200, &chart)
 }
 
-/// The requested span.
+/// The span that the query requests, in seconds.
 pub(crate) fn requested_span(visit: &Visit) -> i64 {
     let asked = visit.query_value("span").and_then(|span| span.parse().ok());
     let is_known = |span: &i64| SPANS.iter().any(|(known, _)| known == span);
     asked.filter(is_known).unwrap_or(0)
 }
 
-/// The last day by the hour, latest hour first, for people who do not read charts.
+/// The samples of the last day, merged by the hour and the latest first, for people who do not read charts.
 fn hourly_samples(visit: &Visit) -> Vec<history::Sample> {
     let now = now_ms().div_euclid(1_000);
     let mut samples = visit

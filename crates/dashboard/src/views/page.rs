@@ -10,10 +10,10 @@ use super::{changes, reasons, words};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The most bytes shown of a body; a dashboard is not for reading books.
+/// The most bytes shown of a body, because the dashboard is not made for reading long texts.
 const MOST_SHOWN: usize = 256 << 10;
 
-/// No stored body is longer, whatever its entry says.
+/// A stored body cannot be longer than this, even if its entry says so.
 const MOST_BODY: u64 = 64 << 20;
 
 /// The most links listed.
@@ -21,7 +21,7 @@ const MOST_LINKS: usize = 200;
 
 const CHANGES: u32 = 10;
 
-/// The key of a page, from its path.
+/// The key of a page in the store, from the parts of its path.
 fn page_key(app: &str, crawl: &str, hash: &str) -> String {
     format!("{app}/{crawl}/{hash}")
 }
@@ -77,7 +77,7 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> S
     visit.render_page("page.html", "Page", content)
 }
 
-/// The extracted values, each with the number of the chain that yielded it, if it is not the first.
+/// The extracted values. If it was not a field's first chain that yielded the value, the chain's number is added.
 fn fields(page: &Value) -> Vec<Value> {
     let fields = page["fields"].as_object().into_iter().flatten();
     fields
@@ -85,7 +85,7 @@ fn fields(page: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// The records that it was fetched for.
+/// The records for which the page was fetched.
 fn records(page: &Value) -> Vec<Value> {
     let keys = page["records"].as_array().into_iter().flatten();
     let keys = keys.filter_map(|key| key.as_str()?.split_once('/'));
@@ -99,7 +99,7 @@ pub(super) fn can_use_editor(visit: &Visit) -> bool {
     has_mappings && visit.can_change() && !visit.visitor.rights.is_limited_to_apps()
 }
 
-/// The body as text: never parsed, and never served with its own type.
+/// The body as plain text. It is never parsed, and never sent with its own content type.
 pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
     visit.require_app(app)?;
     let (store, id) = (open_store(visit).await?, page_key(app, crawl, hash));
@@ -125,7 +125,7 @@ pub(crate) async fn show_body(visit: &Visit, app: &str, crawl: &str, hash: &str)
     visit.render_page("body.html", "Body of a page", content)
 }
 
-/// The beginning of a body, decoded by its type; `None` if it is not text.
+/// The beginning of a body, decoded by its content type; `None` if it is not text.
 pub(super) fn decode_body_text(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
     let broken = || Problem::internal_error("the kept body of this page cannot be read");
     if body.bytes > MOST_BODY {

@@ -25,7 +25,7 @@ pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
     let outcomes: Vec<Value> = outcomes
         .map(|outcome| json!({"name": outcome.as_str(), "meaning": outcome.meaning()}))
         .collect();
-    // Pages can only be retried by outcome if the list has exactly one.
+    // The button for retrying needs exactly one outcome, because an action retries pages by outcome.
     let again = match (&of, &filter.outcomes[..]) {
         (PagesOf::Crawl(..), [outcome]) => outcome.is_failure(),
         _ => false,

@@ -64,7 +64,7 @@ pub(crate) fn data_or_fault<T>(read: Result<T, Problem>) -> (Option<T>, Option<S
 #[derive(Debug, Serialize)]
 pub(crate) struct List {
     rows: Vec<Value>,
-    /// The links to the next page, and to the first.
+    /// The links to the next page of the list, and to its first page.
     next: Option<String>,
     beginning: String,
     is_beginning: bool,
@@ -87,7 +87,7 @@ impl List {
         }
     }
 
-    /// A list from the fleet, with the `after` of the next page.
+    /// A page of a list that the fleet has sent. `next` is the cursor of the next page.
     pub(crate) fn from_fleet(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
         List {
             examined: rows.len() as u64,
@@ -99,7 +99,7 @@ impl List {
     }
 }
 
-/// The cursor of the requested page of a list.
+/// The cursor in the query, at which the requested page of a list begins.
 pub(crate) fn parse_cursor(visit: &Visit) -> Result<Option<Place>, Problem> {
     let after = visit.query_value("after");
     after

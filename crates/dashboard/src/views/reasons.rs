@@ -1,8 +1,8 @@
 //! Why fields of a record are missing: the results of its URLs, and whether the mappings that read them have such
 //! fields.
 //!
-//! To limit the cost, only the first URLs that the record came with or was filled from are checked, in the first crawls
-//! that it is in.
+//! To limit the cost, only some URLs are checked: the first ones that the record came with or was filled from, in the
+//! first crawls of the record.
 
 use std::collections::BTreeSet;
 
@@ -20,13 +20,13 @@ use crate::visit::Visit;
 const MOST_URLS: usize = 5;
 const MOST_CRAWLS: usize = 3;
 
-/// See the module.
+/// Why fields of a record are missing.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reasons {
     /// The results of the record's URLs.
     results: Vec<Value>,
     fields: Vec<FieldReasons>,
-    /// More URLs or crawls are known than were checked.
+    /// Whether the record has more URLs or crawls than were checked.
     is_cut: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn find(
     })
 }
 
-/// The URLs that the record came with, and then those that have filled it.
+/// The URLs that the record came with, followed by those that have filled it.
 fn urls_of(document: &Value) -> Vec<String> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();
@@ -137,7 +137,7 @@ impl UrlResult {
         })
     }
 
-    /// Why this URL has not filled a field.
+    /// The reason why this URL has not filled the field.
     fn reason_for(&self, field: &str, set: Option<&MappingSet>) -> String {
         let Some(page) = &self.page else {
             return String::from("one of its URLs has not been fetched yet");
@@ -160,7 +160,7 @@ impl UrlResult {
     }
 }
 
-/// Each list of reasons once, with all its fields.
+/// Groups fields with the same list of reasons.
 fn group_by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<FieldReasons> {
     let mut groups: Vec<FieldReasons> = Vec::new();
     for (name, reasons) in fields {
@@ -175,7 +175,7 @@ fn group_by_reasons<'a>(fields: impl Iterator<Item = (&'a str, Vec<String>)>) ->
     groups
 }
 
-/// The reasons, each once.
+/// The reasons why the field is missing, without duplicates.
 fn reasons_of(field: &str, results: &[UrlResult], set: Option<&MappingSet>) -> Vec<String> {
     let mut reasons = Vec::new();
     if set.is_some_and(|set| !set.field_names().contains(field)) {

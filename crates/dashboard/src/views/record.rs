@@ -22,7 +22,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         .filter(|crawl| visit.visitor.rights.permits_app(&crawl.app_id))
         .collect();
     if own.is_empty() && visit.visitor.rights.is_limited_to_apps() {
-        // As if it did not exist: visitors who may not see it need not know about it.
+        // The answer is the same as for a missing record, because visitors must not learn that the record exists.
         return Err(missing());
     }
     let document = &record.document;
@@ -47,7 +47,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
     visit.render_page("record.html", &format!("Record {id}"), content)
 }
 
-/// The position of the record as a row of a page; null if it is not a row.
+/// The position of the record among the rows of its page; null if it was not read as a row.
 fn row(document: &Value) -> Value {
     let row = &document["row"];
     let Some(position) = row["position"].as_u64() else {
@@ -68,7 +68,7 @@ fn missing_fields(document: &Value) -> Vec<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// The pages that have not filled the record, with the reasons.
+/// The pages that should have filled the record but have not, with the reasons.
 fn pages_without_values(document: &Value) -> Vec<Value> {
     let doubts = document["doubts"].as_object().into_iter().flatten();
     let row = |(url, doubt): (&String, &Value)| {

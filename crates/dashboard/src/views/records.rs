@@ -19,7 +19,7 @@ use crate::visit::Visit;
 /// The records of a dataset are counted up to this number.
 const COUNT_TO: u64 = 100_000;
 
-/// The number of records whose fields become columns, besides the records on the page.
+/// Besides the records on the page, this many further records supply the columns.
 const SAMPLE: u32 = 100;
 
 /// The most columns of a page.
@@ -55,7 +55,7 @@ fn dataset_row(dataset: &DatasetRow) -> Value {
     })
 }
 
-/// The request of a page.
+/// The query of a request for records.
 struct Asked {
     filter: Filter,
     after: Option<String>,
@@ -108,7 +108,7 @@ impl Asked {
     }
 }
 
-/// Links may name the state of records in the parameter for the state of cells.
+/// The state of records to list. Links may give it in the parameter `state`, which otherwise means the state of cells.
 fn record_state(visit: &Visit) -> Result<Option<RecordState>, Problem> {
     match visit.query_value("records") {
         Some(name) => match record_state_from_name(name) {
@@ -127,7 +127,7 @@ fn record_state_from_name(name: &str) -> Option<RecordState> {
     }
 }
 
-/// The page that was read.
+/// The data of one page of records.
 struct Listed {
     page: Page,
     names: Vec<String>,
@@ -135,7 +135,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Whether columns can be sorted. Sorting reads all records, so there must not be too many.
+    /// Whether columns can be sorted. Sorting reads all records, so the dataset must be small.
     fn can_sort(&self) -> bool {
         !self.total.is_more
     }
@@ -269,7 +269,7 @@ fn content(visit: &Visit, dataset: &str, asked: &Asked, listed: &Listed) -> Valu
     })
 }
 
-/// What the list cannot do, and why.
+/// Notes for people about what this list cannot do, and why.
 fn notes(asked: &Asked, listed: &Listed) -> Vec<String> {
     let mut notes = Vec::new();
     if !listed.can_sort() {
@@ -292,7 +292,8 @@ fn record_state_name(state: RecordState) -> &'static str {
     }
 }
 
-/// A state with the link that lists the records with it. The state of records stays.
+/// An entry of the legend, with a link that lists the records with a cell in this state. The filter by the state of
+/// records stays in the link.
 fn legend_entry(visit: &Visit, state: State, asked: Option<State>) -> Value {
     let mut shown = grid_parts::legend_entry(visit, state, asked, None);
     shown["meaning"] = record_cells::meaning(state).into();

@@ -39,7 +39,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     visit.render_page("review.html", "Review of doubts", content)
 }
 
-/// Keeps an answer and leads to the next open doubt, or takes an answer back and leads to its doubt.
+/// Stores an answer and leads to the next open doubt. "Undo" removes an answer and leads back to its doubt.
 pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let project = find_project(visit, name)?;
     if !visit.can_change() {
@@ -75,7 +75,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
     let mut about =
         json!({"table": name, "row": doubt.row, "column": doubt.column, "answer": decision});
     let by = json!(visit.visitor.name.as_deref());
-    // The audit log comes first, so that it has every answer that counts.
+    // Write the audit log first, so that it has every answer that takes effect.
     visit
         .write_audit_entry("table_review", about.clone())
         .await?;
@@ -95,7 +95,7 @@ pub(crate) async fn submit(visit: &Visit, name: &str, form: &Form) -> Shown {
         visit.write_audit_entry("table_review", about).await?;
         return Err(problem);
     }
-    // The next open doubt: behind the answered one, or else before it.
+    // The next open doubt is searched after the answered one, and then before it.
     let mut places = (place + 1..review.doubts.len()).chain(0..place);
     let next = match decision {
         Decision::Undo => Some(place),

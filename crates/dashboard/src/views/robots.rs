@@ -20,7 +20,7 @@ pub(super) struct Robots {
     status: Option<u16>,
     fetched_at_ms: i64,
     expires_at_ms: i64,
-    /// What it means as a whole, if it has no rules that apply.
+    /// The meaning of the whole file if none of its rules applies to the crawler.
     meaning: Option<&'static str>,
     lines: Vec<Line>,
     is_cut: bool,
@@ -30,9 +30,9 @@ pub(super) struct Robots {
 struct Line {
     number: usize,
     text: String,
-    /// Whether it is a rule of the group that applies.
+    /// Whether this line is a rule of the group for the crawler.
     applies: bool,
-    /// A URL that it forbids.
+    /// One of the URLs that this line forbids.
     forbids: Option<String>,
 }
 
@@ -90,11 +90,12 @@ pub(super) fn parse_robots(entry: &RobotsEntry, disallowed: &[&str]) -> Robots {
     }
 }
 
-/// The rules that apply, with the numbers of their lines from 0.
+/// The rules that apply to the crawler, each with its line number, counted from 0.
 fn parse_rules(text: &str) -> Vec<Rule> {
     let (mut own, mut of_all) = (Vec::new(), Vec::new());
     let mut has_own = false;
-    // Whether the current group is for the crawler, and for all; and whether the list of its names is complete.
+    // Whether the current group names the crawler; whether it names `*`; whether its first rule has been read, which
+    // ends the list of names.
     let (mut is_own, mut is_all, mut has_rules) = (false, false, true);
     for (line, text) in text.lines().enumerate() {
         let text = text.split('#').next().unwrap_or_default();
@@ -153,7 +154,8 @@ fn find_forbidding_rule<'r>(rules: &'r [Rule], url: &str) -> Option<&'r Rule> {
     (!longest.allows).then_some(longest)
 }
 
-/// Whether a path begins as a pattern says; `*` stands for any text, and `$` at its end for the end of the path.
+/// Whether a pattern matches the beginning of a path. `*` stands for any text; a final `$` requires the end of the
+/// path.
 fn is_match(pattern: &str, path: &str) -> bool {
     let (pattern, is_whole) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),

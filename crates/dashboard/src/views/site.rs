@@ -13,13 +13,13 @@ use crate::snapshot::now_ms;
 use crate::templates::percent_encode;
 use crate::visit::Visit;
 
-/// The number of its pages shown.
+/// The most of the site's pages that are shown.
 const PAGES: u32 = 20;
 
-/// The changes of its state shown.
+/// The most changes of the site's state that are shown.
 const CHANGES: usize = 50;
 
-/// The disallowed URLs that are searched for in robots.txt, and the origins whose file is shown.
+/// The most disallowed URLs that are searched for in robots.txt files, and the most origins whose file is shown.
 const FORBIDDEN: u32 = 10;
 const ORIGINS: usize = 4;
 
@@ -54,8 +54,8 @@ pub(crate) async fn show(visit: &Visit, site: &str) -> Shown {
     visit.render_page("site.html", &format!("Site {site}"), content)
 }
 
-/// The states of a site as they followed each other, the latest first. The earliest one begins with the first known
-/// page of the site.
+/// The states of a site in order of time, the latest first. The earliest one begins with the first known page of the
+/// site.
 fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     let mut changes = visit.dashboard.site_log().changes_of_site(site, CHANGES);
     let is_cut = changes.len() == CHANGES;
@@ -80,7 +80,7 @@ fn timeline(visit: &Visit, site: &str, first: Option<First>) -> Vec<Value> {
     changes.iter().map(row).collect()
 }
 
-/// The site that people mean: they may type one of its hosts, or a URL, and use non-ASCII letters.
+/// The site that a typed text means: a host, a URL, or a name with non-ASCII letters.
 pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
     let text = text.trim();
     let url = match text.contains("://") {
@@ -95,7 +95,8 @@ pub(super) fn parse_site(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// Rules and states concern all applications.
+/// The fleet's status of a site. Visitors limited to applications do not get it, because rules and states concern all
+/// applications.
 async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Problem> {
     if visit.dashboard.fleet.is_none() || visit.visitor.rights.is_limited_to_apps() {
         return Ok(None);
@@ -110,17 +111,17 @@ async fn fleet_status(visit: &Visit, site: &str) -> Result<Option<Value>, Proble
 #[derive(Debug, Clone, Copy)]
 struct First {
     at_ms: i64,
-    /// Whether it is the first of all; otherwise there are earlier ones.
+    /// Whether this is the very first page. Otherwise, the store has earlier ones.
     is_exact: bool,
 }
 
-/// What the store has about a site.
+/// The data of the store about a site.
 #[derive(Default)]
 struct StoredSite {
     state: Option<Value>,
     rows: Vec<Value>,
     first: Option<First>,
-    /// Its pace, as the machines share it.
+    /// The site's clock, which all machines share: its delay and its last request.
     clock: Option<Value>,
     robots: Vec<Robots>,
 }

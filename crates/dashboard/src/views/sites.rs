@@ -1,4 +1,4 @@
-//! Sites by their trouble. Sites without trouble are listed on request, because there may be ten million.
+//! Sites in trouble, by reason. Sites without trouble are listed only on request, because there may be ten million.
 
 use serde_json::{Value, json};
 use webfill_store::SiteState;
@@ -10,7 +10,7 @@ use crate::templates::percent_encode;
 use crate::visit::Visit;
 
 pub(crate) async fn show(visit: &Visit) -> Shown {
-    // A form without scripts leads here, and from here to the site.
+    // The search form without scripts leads here. Redirect to the view of the site.
     if let Some(site) = visit.query_value("site") {
         let site = percent_encode(&super::site::parse_site(site)?);
         return Ok(see_other(&format!("/dashboard/site/{site}")));
@@ -26,7 +26,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.render_page("sites.html", "Sites", content)
 }
 
-/// The current list of the fleet.
+/// The list of sites as the fleet reports it now.
 async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let after = visit.query_value("after").map(str::parse::<u64>);
     let after = after.transpose().map_err(Problem::bad_request)?;
@@ -34,14 +34,14 @@ async fn load_fleet_list(visit: &Visit, is_all: bool) -> Result<List, Problem> {
     let answer = visit.run_action(question).await?;
     let sites = answer["sites"].as_array().into_iter().flatten();
     let mut sites: Vec<&Value> = sites.collect();
-    // Within the page: sites that need a person first.
+    // Sort within the page: sites that need a person come first.
     sites.sort_by_key(|site| std::cmp::Reverse(trouble_rank(site)));
     let rows = sites.into_iter().map(site_row).collect();
     let next = answer["next"].as_u64().map(|next| next.to_string());
     Ok(List::from_fleet(visit, rows, next))
 }
 
-/// How much a site needs a person, and then how many tasks wait for it.
+/// A sort key: first how much the site needs a person's attention, then the number of its queued tasks.
 fn trouble_rank(site: &Value) -> (u8, u64) {
     let needs = match site["state"].as_str() {
         Some("unreachable") => 3,
@@ -65,7 +65,7 @@ fn site_row(site: &Value) -> Value {
     })
 }
 
-/// The list as last written by the dispatcher.
+/// The list of sites as the dispatcher last wrote it to the store.
 async fn load_stored_list(visit: &Visit) -> Result<List, Problem> {
     let (store, from) = (open_store(visit).await?, parse_cursor(visit)?);
     let list_page = with_time_limit(store.browse.site_states(from.as_ref(), ROWS)).await?;

@@ -8,7 +8,7 @@ use super::reading::{data_or_fault, open_store, with_time_limit};
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
-/// The runs shown by default, and the most on request.
+/// The number of runs shown by default, and the most on request.
 const RUNS: u64 = 10;
 const MOST_RUNS: u64 = 1_000;
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
     let shown = watch["runs"].as_array().map_or(0, Vec::len) as u64;
     let content = json!({
         "app": app,
-        // A watch's crawl has the same name.
+        // The crawl of a watch has the same name as the watch.
         "crawl": name,
         "changes": changes, "store_fault": store_fault,
         "has_more_runs": runs < MOST_RUNS && shown == runs,

@@ -1,4 +1,4 @@
-//! Descriptions of the names in closed lists, for people.
+//! Explanations, for people, of names from closed lists.
 
 use webfill_wire::{Outcome, Reason};
 
@@ -18,7 +18,7 @@ pub(crate) fn describe_skip_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Why a page has not filled a record, by its name in the store.
+/// The reason for a doubt: why a page has not filled a record. `why` is its name in the store.
 pub(crate) fn describe_doubt(why: &str) -> &'static str {
     match why {
         "other_values" => "contradicts known values of the record",
@@ -29,7 +29,7 @@ pub(crate) fn describe_doubt(why: &str) -> &'static str {
     }
 }
 
-/// Why a site backs off, by its name in the fleet.
+/// The reason for a site's backoff. `reason` is its name in the fleet.
 pub(crate) fn describe_backoff(reason: &str) -> &'static str {
     match reason {
         "robots" => "its robots.txt is unavailable",
@@ -43,7 +43,7 @@ pub(crate) fn describe_backoff(reason: &str) -> &'static str {
     }
 }
 
-/// Why sites back off, in a line about one or several of them; empty if nobody needs to act.
+/// The reason for sites' backoffs, for a line about one or several sites; empty if nobody needs to act.
 pub(crate) fn describe_trouble(reason: &str) -> &'static str {
     match reason {
         "robots" => "robots.txt unavailable",
@@ -56,7 +56,7 @@ pub(crate) fn describe_trouble(reason: &str) -> &'static str {
     }
 }
 
-/// The group of an outcome, which has one colour everywhere.
+/// The group of an outcome. Each group has one colour on all pages.
 pub(crate) fn group_of(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "ok",

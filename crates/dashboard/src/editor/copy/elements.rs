@@ -1,28 +1,28 @@
-//! The elements and attributes of a page that are shown, and how. Everything else is left out.
+//! Which elements and attributes of a foreign page a copy contains, and in which form. All others are left out.
 
 /// How an element is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Display {
-    /// Not shown, nor its content.
+    /// Neither the element nor its content is shown.
     Nothing,
-    /// Only its content.
+    /// Only the content of the element is shown.
     Inside,
-    /// As this element, with its content.
+    /// Shown as the named element, with its content.
     As(&'static str),
-    /// As this element, which has no content.
+    /// Shown as the named element, which has no content.
     Void(&'static str),
-    /// A field of a form, by its text.
+    /// A form field, shown as its text.
     Control,
-    /// By its alternative text.
+    /// An image, shown as its alternative text.
     Image,
-    /// By its name only: its content is not text.
+    /// Shown as its name only, because its content is not text.
     Named,
-    /// By name and content.
+    /// A `meta` element, shown as its name and content.
     Meta,
     Title,
 }
 
-/// Elements whose tags are written unchanged.
+/// Elements that are written with their own tag.
 const SAME: &[&str] = &[
     "a",
     "abbr",
@@ -148,7 +148,8 @@ pub(super) fn display_of(name: &str) -> Display {
     }
 }
 
-/// An attribute for an element of this name. No attribute holds free text or an address.
+/// The attribute in a safe form, or `None` if a copy of this element must not have it. No attribute may hold free text
+/// or an address.
 pub(super) fn sanitize_attribute(tag: &str, name: &str, value: &str) -> Option<String> {
     let is_wanted = match name {
         "colspan" | "rowspan" => matches!(tag, "td" | "th"),

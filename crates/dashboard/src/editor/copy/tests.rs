@@ -21,8 +21,8 @@ fn tags_and_attributes(html: &str) -> (Vec<String>, Vec<String>) {
     (tags, attributes)
 }
 
-/// Must hold for every page, however hostile: parsed the way a browser does, the copy has only elements and
-/// attributes of the tables, and no address.
+/// This must hold for every page, however hostile: a browser that parses the copy finds only elements and attributes of
+/// the tables, and no address.
 fn assert_harmless(page: &str) -> Copy {
     let copy = copy_html(page);
     let (tags, attributes) = tags_and_attributes(&copy.html);
@@ -42,7 +42,7 @@ fn assert_harmless(page: &str) -> Copy {
             "{page} gave {attribute}"
         );
     }
-    // Parsed again, the markup has no other elements than those written.
+    // Parsing the markup again must yield no elements that were not written.
     let again = Document::parse_html(&format!("<body>{}", copy.html), &Limits::default());
     for node in again.root().descendants() {
         let Some(tag) = node.tag() else {
@@ -84,7 +84,7 @@ fn nothing_of_a_hostile_page_runs_or_loads() {
     }
 }
 
-/// Each would run, load, send or navigate in a browser.
+/// Each of these pages would run a script, load something, send data or navigate if a browser showed it unchanged.
 const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><script src=//evil.example/x.js></script>",
     "<img src=x onerror=alert(1)><body onload=alert(1)><p onclick='alert(1)' ONFOCUS=alert(1) tabindex=0 autofocus>",

@@ -1,4 +1,4 @@
-//! Learns from the elements that were pointed at.
+//! Learns mappings from the elements that a user has pointed at.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::page::Page;
 use super::reading::{build_engine, element_numbers_by_field, extract, shorten};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// The most candidates tried for a field: fewer than commands try, because someone is waiting.
+/// The most candidates tried for a field. The commands try more, but here a visitor waits.
 const MOST_CANDIDATES: usize = 800;
 
-/// The most elements used of those pointed at on one page.
+/// The most elements used on one page, of all that the user has pointed at.
 const MOST_POINTED: usize = 50;
 
 /// The best candidates for one field, with different kinds of anchors, and their results on all pages.
@@ -70,7 +70,7 @@ pub(super) fn find_candidates(
     }))
 }
 
-/// A mapping of all fields that have known values, or that were pointed at.
+/// Learns a mapping of all fields that have known values or that the user has pointed at.
 pub(super) fn learn_all_fields(
     name: &str,
     said: &BTreeMap<String, Vec<PointedField>>,
@@ -89,7 +89,7 @@ pub(super) fn learn_all_fields(
     serde_json::to_value(best).map_err(|error| error.to_string())
 }
 
-/// Records may have field names that are invalid in mappings.
+/// Field names of records may be invalid in mappings.
 fn is_field_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
@@ -114,7 +114,8 @@ fn learn_mappings(
     }
 }
 
-/// Passes the elements pointed at to the learner. Unusable ones are described in words.
+/// Gives the learner the elements that the user has pointed at. For each unusable element it returns a description for
+/// people.
 pub(super) fn add_statements(
     field: &str,
     said: &[PointedField],
@@ -167,7 +168,8 @@ pub(super) fn element_xpath(document: &Document, number: usize) -> Result<String
     Ok(xpath_to(node))
 }
 
-/// The result for the pages that were pointed at, or else for the most pages.
+/// The learned mapping that covers the most pages on which the user has pointed at elements, and then the most pages of
+/// all.
 fn report_for_pointed_pages<'l>(
     learned: &'l [LearnedMapping],
     field: &str,

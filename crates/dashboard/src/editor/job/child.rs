@@ -1,4 +1,5 @@
-//! The child: reads an order and its pages, does the work, answers, and ends.
+//! The child process of a job: reads an order and its pages from standard input, carries it out, writes the answer, and
+//! ends.
 
 use std::io::{self, BufRead, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
@@ -13,8 +14,8 @@ use super::{
 };
 use crate::editor::copy::{Bounds, Copy, copy, copy_of_text};
 
-/// Determines the kind of a body, and its text: by its content type, the ending of its name, and its content. The
-/// error is a clause that says why mappings do not read it.
+/// Determines a body's type and text from its content type, the ending of its file name, and its content. The error is
+/// a clause that says why mappings do not read it.
 pub type Decode =
     fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
 
@@ -27,17 +28,17 @@ pub struct Decoded {
     pub metadata: Option<Vec<Metadatum>>,
 }
 
-/// A longer line is not an order.
+/// The longest order, in bytes. The order is the first line of the input.
 const MOST_ORDER_BYTES: u64 = 32 << 20;
 
-/// Carries out the order on standard input. The process should be confined before.
+/// Carries out the order on standard input. Confine the process before this call.
 ///
 /// # Errors
 ///
 /// The order cannot be read, or the answer cannot be written, because the parent has ended.
 pub fn run(decode: Decode) -> io::Result<()> {
-    // Panics print nothing: the parent judges the end of this process by its error output, which a page must not
-    // influence.
+    // Suppress the messages of panics: the parent uses this process's error output to judge its end, and a page must
+    // not influence that.
     panic::set_hook(Box::new(|_| {}));
     let mut input = io::stdin().lock();
     let order = read_order(&mut input)?;

@@ -1,4 +1,4 @@
-//! Elements by their numbers, and paths to them.
+//! Finds elements of a page by number, and the paths that lead to them.
 
 use webfill_document::{Document, NodeRef, XPath, XValue};
 
@@ -8,7 +8,8 @@ pub(super) fn element_by_number(document: &Document, number: usize) -> Option<No
     nodes.find(|node| node.position() == number && node.is_element())
 }
 
-/// The innermost element with all of the text: a click on a heading means the element in it.
+/// Descends from an element to the innermost element that has all of its text. A click on a heading thus selects the
+/// element inside it.
 pub(super) fn innermost_element(mut node: NodeRef<'_>) -> NodeRef<'_> {
     loop {
         let is_blank = |child: &NodeRef<'_>| !child.is_element() && child.text().trim().is_empty();
@@ -22,7 +23,7 @@ pub(super) fn innermost_element(mut node: NodeRef<'_>) -> NodeRef<'_> {
     }
 }
 
-/// An absolute XPath to an element by numbers, which work for any names.
+/// An absolute XPath to an element. It counts elements instead of naming them, so it works for any element name.
 pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     let mut numbers = Vec::new();
     let mut next = Some(node);
@@ -37,7 +38,7 @@ pub(super) fn xpath_to(node: NodeRef<'_>) -> String {
     steps.collect()
 }
 
-/// The number of the element at a path, or of the element that has the text or attribute there.
+/// The number of the element at a path. If the path leads to a text or an attribute, it is the element that has it.
 pub(super) fn element_number_at(document: &Document, path: &str) -> Option<usize> {
     let found = document.evaluate(&XPath::compile(path).ok()?).ok()?;
     let node = match found.first()? {

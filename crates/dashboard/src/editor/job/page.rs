@@ -17,7 +17,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The tree. Copies and statements number its elements the same way.
+    /// Parses the page into a tree. Copies and statements depend on its numbering of elements, so both must use this
+    /// function.
     pub(super) fn document(&self) -> Document {
         let limits = Limits {
             memory_bytes: 256 << 20,
@@ -38,7 +39,7 @@ impl Page {
         }
     }
 
-    /// The page for the learner, with its known values.
+    /// Converts the page, with its known values, into the input of the learner.
     pub(super) fn to_learn_page(&self) -> LearnPage {
         LearnPage {
             url: self.url.clone(),

@@ -1,4 +1,5 @@
-//! The parent: starts a child for each order, at most two at a time, and reports to people why one has ended early.
+//! The parent of job processes: starts a child for each order, at most two at a time, and explains to people why one
+//! ended early.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,16 +18,16 @@ use super::{Answer, Order};
 /// The most jobs that run at a time. Each may use a gibibyte.
 const AT_ONCE: usize = 2;
 
-/// How long a job waits for its turn.
+/// How long a job waits until fewer than [`AT_ONCE`] other jobs run.
 const TURN: Duration = Duration::from_secs(30);
 
-/// The longest time of a job: more than its CPU time, because other processes use the processors as well.
+/// The longest duration of a job. It exceeds the limit on CPU time, because other processes use the processors as well.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The longest answer: a copy of 6 MiB as JSON, or the values of twenty pages.
 const MOST_ANSWER: u64 = 48 << 20;
 
-/// The most bytes kept of the error output of a child, to find out why it ended and for the log.
+/// The most bytes kept of a child's error output. It goes into the log, and shows why the child ended.
 const MOST_WORDS: usize = 2 << 10;
 
 /// Why a job has no result, for people.
@@ -35,12 +36,12 @@ pub enum JobError {
     /// The cause is the order or the page.
     #[error("{0}")]
     Refused(String),
-    /// The page needs more than a job may take.
+    /// The page needs more memory or time than a job may use.
     #[error("{0}: the pages exceed the limits of the mapping editor; try fewer or smaller ones")]
     TooMuch(&'static str),
     #[error("two other jobs of the mapping editor are running; try again in a moment")]
     Busy,
-    /// The cause is the machine.
+    /// The cause is this machine.
     #[error("the job of the mapping editor failed: {0}")]
     Machine(String),
 }
@@ -67,8 +68,7 @@ fn dashboard_job_command() -> std::process::Command {
     command
         .arg("dashboard-job")
         .env_clear()
-        // The allocator would reserve a gibibyte immediately, and the memory limit could not
-        // distinguish that from memory in use.
+        // The allocator would reserve a gibibyte at start, and the memory limit would count it like memory in use.
         .env("MIMALLOC_ARENA_RESERVE", "0");
     command
 }
@@ -121,12 +121,12 @@ impl Jobs {
         )
         .await;
         let Ok(ended) = ended else {
-            // A child that cannot be killed is already ending.
+            // If the child cannot be killed, it is already ending.
             let _ = child.kill().await;
             return Err(JobError::TooMuch("it took too long"));
         };
         let ended = ended.map_err(machine_error)?;
-        // Pages may be large, and their values many.
+        // Parsing may take long, because the pages and their values may be large.
         tokio::task::spawn_blocking(move || ended.into_result())
             .await
             .map_err(|error| machine_error(error.into()))?
@@ -179,7 +179,7 @@ async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
         return;
     };
     for piece in std::iter::once(line).chain(bodies) {
-        // A child that does not want it has ended, and its end shows why.
+        // A child that reads no more input has ended. Its exit status shows why.
         if stdin.write_all(&piece).await.is_err() {
             return;
         }
@@ -224,10 +224,10 @@ impl ChildOutput {
                 Err(JobError::TooMuch("it ran out of memory"))
             }
             Some(_) => Err(JobError::TooMuch("it crashed")),
-            // The child reported it: it could not be confined, or lacks something else.
+            // The child ended by itself with an error message: for example, it could not be confined.
             None => Err(JobError::Machine(match self.words.trim() {
                 "" => format!("it ended with {}", self.status),
-                // The allocation failure was reported; the child did not die of it.
+                // The child reported the failed allocation and ended by itself, not by a signal.
                 words if words.ends_with(OUT_OF_MEMORY) => {
                     return Err(JobError::TooMuch("it ran out of memory"));
                 }
@@ -237,7 +237,7 @@ impl ChildOutput {
     }
 }
 
-/// The wording of the standard library.
+/// The end of the standard library's message about a failed allocation.
 const OUT_OF_MEMORY: &str = "out of memory";
 
 const SIGABRT: i32 = 6;

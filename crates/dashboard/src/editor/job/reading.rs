@@ -12,10 +12,10 @@ use super::MEMORY_BYTES;
 use super::nodes::element_number_at;
 use super::page::Page;
 
-/// The time for one page.
+/// The time limit for reading one page.
 const PAGE_TIME: Duration = Duration::from_secs(20);
 
-/// How much is shown of a value, of a list, and of the links and rows of a page.
+/// The most characters shown of a value, and the most values, links and rows shown of a page.
 const SHOWN_CHARS: usize = 600;
 const SHOWN_VALUES: usize = 50;
 const SHOWN_LINKS: usize = 200;
@@ -68,7 +68,8 @@ fn read_page(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) 
     }
 }
 
-/// The rows of each rule, in the form of golden cases. For people the list is cut, with its count.
+/// The rows of each rule, in the form of golden cases. Unless `is_whole`, the list and its values are cut for
+/// people, and the full number of rows is added.
 pub(super) fn rows_json(extraction: &Extraction, is_whole: bool) -> Value {
     let rules = extraction.listings.iter().map(|listing| {
         let mut answer = listing.to_json();
@@ -121,8 +122,8 @@ pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<
     Ok(answer)
 }
 
-/// For each field, the numbers of the elements that its value comes from: those found by the last step that finds
-/// elements.
+/// For each field, the numbers of the elements that its value comes from. The last step of the chain that yields
+/// elements determines them.
 pub(super) fn element_numbers_by_field(trace: &Trace, page: &Page) -> Value {
     let mut all = Map::new();
     if matches!(page.kind, PageKind::Json | PageKind::Text) {
@@ -141,7 +142,7 @@ pub(super) fn element_numbers_by_field(trace: &Trace, page: &Page) -> Value {
     all.into()
 }
 
-/// An engine of a set, and one of its mappings.
+/// Builds an engine from a set of mappings, and finds one of them in it.
 pub(super) fn build_engine(
     sources: Vec<Source>,
     mapping: &str,
@@ -157,7 +158,7 @@ pub(super) fn build_engine(
     ))
 }
 
-/// Cuts a value for people.
+/// Shortens a value for display.
 pub(super) fn shorten(value: &mut Value) {
     match value {
         Value::String(text) => {

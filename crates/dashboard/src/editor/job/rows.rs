@@ -1,4 +1,4 @@
-//! Rows that were pointed at: their elements on the pages, and their fields.
+//! Learns rows from the elements that a user has pointed at: the row elements on the pages, and the fields in them.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,11 @@ use super::page::Page;
 use super::reading::{build_engine, extract, rows_json};
 use super::{MOST_PAGES, PointedField, ROWS};
 
-/// The most elements used of those pointed at as rows on one page.
+/// The most row elements used on one page, of all that the user has pointed at.
 const MOST_POINTED: usize = 50;
 
-/// The chain that selects the rows, the rows' elements, and the rule with the fields that were pointed at in them.
+/// Learns the chain that selects the rows, and the rule for the fields that the user has pointed at. Returns both, with
+/// the elements of the rows.
 pub(super) fn find_rows(
     name: &str,
     dataset: &str,
@@ -72,7 +73,7 @@ pub(super) fn find_rows(
     Ok(answer)
 }
 
-/// The rows that were pointed at, page by page.
+/// For each page, the rows that the user has pointed at.
 fn known_rows(
     pointed: &[PointedField],
     pages: &[Page],

@@ -108,8 +108,8 @@ fn write_column(
     kind: Kind,
     texts: &[Option<String>],
 ) -> Result<(), ParquetError> {
-    // All values of the column were numbers when its kind was determined. A value that is none, such as white space,
-    // stays blank.
+    // The column's kind says that all its values are numbers. A value that cannot be parsed, such as white space, is
+    // written as null.
     let of_number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let of_integer = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
     let mut column = group

@@ -1,4 +1,4 @@
-//! What the writers of all formats share: the trait, the pieces that are sent, and unique names of columns.
+//! Shared by the writers of all formats: their trait, the pieces of the answer, and unique names of columns.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use webfill_table::Cell;
 
 use crate::grid::Column;
 
-/// A piece of the answer.
+/// The size of one piece of the answer, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 pub(super) trait RowWriter {
@@ -51,8 +51,8 @@ impl Write for ChunkWriter {
     }
 }
 
-/// Distinct names by which readers find columns. The first of several columns with the same name keeps it, and the
-/// others get a number.
+/// Distinct names for columns, because readers of the file find columns by name. The first of several columns with the
+/// same name keeps it; the others get a number.
 pub(super) fn unique_names(columns: &[Column]) -> Vec<String> {
     let own: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut taken: HashSet<String> = HashSet::new();

@@ -1,4 +1,4 @@
-//! The index of generated tables, from their files to the rows that are listed and written.
+//! Tests the index with generated tables, from their files to the rows of lists and downloads.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -299,7 +299,7 @@ fn an_answer_names_the_row_as_the_table_has_it() {
             "page": ["Another  title"], "shown": {"id": "b1", "column": "title", "known": "Title 1",
             "page": "Another  title", "url": "http://s1.example/1"}})
     );
-    // The gap is that of the table, though it has a value by now.
+    // In the user's own table the cell is still a gap, although the filled table has a value there.
     let filled = Origin::find(&books.files, 2, "title").unwrap();
     assert_eq!(filled.doubt_json(&about, &[])["known"], json!([]));
     assert!(Origin::find(&books.files, 99, "title").is_err());
@@ -330,8 +330,8 @@ fn a_table_of_a_thousand_columns_and_large_cells_is_listed_at_once() {
     assert!(took.as_millis() < 1_000, "{took:?}");
 }
 
-/// Run by hand: `cargo test -p webfill-dashboard --release -- --ignored --nocapture a_million`. `ROWS` sets another
-/// number of rows.
+/// A measurement to run by hand: `cargo test -p webfill-dashboard --release -- --ignored --nocapture a_million`. The
+/// variable `ROWS` sets another number of rows.
 #[test]
 #[ignore = "makes a table of a million rows: a minute"]
 fn a_million_rows_are_listed_within_a_fifth_of_a_second() {

@@ -18,7 +18,7 @@ pub(crate) struct Alert {
     pub(crate) why: String,
     /// The page with details.
     pub(crate) leads_to: Option<String>,
-    /// Since when, as received: seconds since the epoch, or text.
+    /// When it began, as received: seconds since the epoch, or text.
     pub(crate) since: Option<Value>,
     pub(crate) button: Option<Button>,
 }
@@ -182,7 +182,7 @@ impl Alerts {
             let members = [("mapping", name)];
             Some(Button::new("Repair", "/dashboard/editor/repair", members))
         };
-        // The fleet leaves out mappings that are no longer in use.
+        // The fleet does not list alerts of mappings that are no longer in use.
         let standing = snapshot.status["alerts"].as_array();
         for alert in standing.into_iter().flatten() {
             let mapping = text(&alert["mapping"]);
@@ -213,7 +213,7 @@ impl Alerts {
         }
     }
 
-    /// Sites in trouble: a line for each, or for all with one reason if there are several.
+    /// Adds sites in trouble. Several sites with the same reason share one line.
     fn add_for_sites(&mut self, snapshot: &Snapshot) {
         let Some(sites) = &snapshot.sites else {
             return;
@@ -223,7 +223,7 @@ impl Alerts {
             if trouble.is_empty() {
                 continue;
             }
-            // A site that refuses a rate is slowed down, which needs nobody's attention.
+            // A site that limits the rate is fetched more slowly, so nobody needs to act.
             let is_bad = reason != "busy";
             let waiting = match of.queued {
                 0 => String::new(),
@@ -417,7 +417,7 @@ mod tests {
         first.push(resets);
         first.extend((0..4).map(|n| site(&format!("gone{n}.example"), "dns", 2)));
         first.push(site("ours.example", "by_hand", 5));
-        // More than the overview lists.
+        // Add more sites than the overview lists.
         first.extend((0..30).map(|n| site(&format!("ours{n}.example"), "by_hand", 5)));
         let snapshot = Snapshot {
             sites: Some(crate::snapshot::sites_in_trouble(&first, false)),

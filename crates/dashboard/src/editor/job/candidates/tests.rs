@@ -75,7 +75,7 @@ fn a_red_click_removes_chains_that_read_the_element() {
         wrong: vec![element_number(&pages[1], "dd", "town 1")],
         ..PointedField::default()
     };
-    // The second page contradicts the first, unless the learner knows that its town is not meant.
+    // Without the second statement, the learner reads the wrong town on the second page.
     let reported = find_candidates("town", std::slice::from_ref(&right), &pages).unwrap();
     assert_eq!(reported["candidates"][0]["values"][1]["value"], "town 1");
     let reported = find_candidates("town", &[right, wrong], &pages).unwrap();
