@@ -20,9 +20,9 @@ const MOST: usize = 2;
 /// others.
 const PROVEN: usize = 3;
 
-/// The alternatives, as indexes of candidates. Their anchors differ in kind from the best one's and from each other,
-/// and they agree with the best one almost wherever both read something. Where the best one reads nothing, they read
-/// nothing either, unless a known value proves them right, or [`reads_reliably`] is true.
+/// Chooses alternatives, as indexes of candidates. Their anchors differ in kind from the best candidate's and from each
+/// other. They read the same as the best candidate almost wherever both read something. Where the best candidate reads
+/// nothing, an alternative may read something only if known values prove it right, or if [`reads_reliably`] is true.
 pub(crate) fn choose_alternatives(found: &LearnedField, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,
@@ -64,7 +64,7 @@ fn reads_by_name(found: &LearnedField, one: usize) -> bool {
     };
     let candidate = &found.candidates[one];
     let mut candidates = found.candidates.iter();
-    // The same chain with a condition is there because this one reads more than the value.
+    // If the same chain also exists with a condition, then without it the chain reads more than the value.
     let has_safer = candidates.any(|other| other.without_condition == Some(one));
     let is_named = !candidate.counts_positions() && !candidate.finds_any_label() && !has_safer;
     is_named && (found.multiple || is_only())
@@ -102,7 +102,7 @@ fn compare_readings(scores: &Scores<'_>, best: usize, one: usize) -> ReadingDiff
     match both >= 1.0 && alike / both >= 0.95 {
         false => ReadingDifference::Differs,
         true if more == 0 || proven > more => ReadingDifference::Alike,
-        // A chain that differs from the best one anywhere is not trusted to fill pages by itself.
+        // Only a chain that never differs from the best one is trusted to fill pages that the best one does not read.
         true if alike == both && both >= (2 * PROVEN) as f64 => ReadingDifference::ReadsMore,
         true => ReadingDifference::Differs,
     }

@@ -1,5 +1,5 @@
-//! Amounts in another form: the sign or unit on the other side or another one, other marks between the digits, and
-//! units that are a power of ten apart (`1.2 kg` and `1200 g`, `1.2 million` and `1200000`).
+//! Amounts that a page writes in another form than the record. The sign or unit, its side, or the marks between digits
+//! may differ. Units may be a power of ten apart: `1.2 kg` and `1200 g`, `1.2 million` and `1200000`.
 
 use std::sync::LazyLock;
 
@@ -10,14 +10,14 @@ use crate::forms::{ConvertedPlace, LONGEST_AFFIX, pattern_with_any_space, replac
 use crate::labels::Leaks;
 use crate::places::Places;
 
-/// The most places of one value.
+/// The most places on a page that are converted for one value and one power of ten.
 const MOST_PLACES: usize = 6;
 
 /// The powers of ten by which units differ.
 const SHIFTS: [i32; 8] = [1, 2, 3, 6, -1, -2, -3, -6];
 
-/// The positions of marks between groups of three digits, in a number that has none yet. There are none in a fraction,
-/// which has at most 16 digits: more than a number of 64 bits can tell apart.
+/// The positions of marks between groups of three digits, in a number that has none yet. A fraction gets no marks. It
+/// is taken to have at most 16 digits, because a 64-bit float distinguishes no more.
 static BEFORE_GROUP: LazyLock<String> = LazyLock::new(|| {
     let not_in_fraction: String = (1..=16).map(|n| format!(r"(?<![.,]\d{{{n}}})")).collect();
     format!(r"(?<=\d){not_in_fraction}(?=(?:\d{{3}})+(?:[.,]|$))")
@@ -90,7 +90,7 @@ impl<'t> Amount<'t> {
         })
     }
 
-    /// The number times this power of ten, as it is looked up.
+    /// The number multiplied by 10 to the power `by`, in the form in which places are looked up.
     fn shift_decimal_point(&self, by: i32) -> String {
         let digits = format!("{}{}", self.whole, self.fraction);
         let point = self.whole.len() as i32 + by;
@@ -118,7 +118,7 @@ impl<'t> Amount<'t> {
 
 /// Finds amounts that are the known one in another form.
 pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
-    /// `CHF`; a longer word is no currency that stands before its number.
+    /// The most characters of a currency code before a number, such as `CHF`. A longer word is not a currency.
     const LONGEST_CODE: usize = 4;
     let Some(wanted) = Amount::parse(value) else {
         return Vec::new();
@@ -137,7 +137,7 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
             let has_unit = [read.before, read.after]
                 .iter()
                 .any(|text| text.contains(char::is_alphabetic));
-            // `1.820 m` is less than two metres, or nearly two kilometres.
+            // `1.820 m` may mean 1.82 metres or 1820 metres.
             let is_ambiguous =
                 read.group.is_some() && read.whole.len() <= 6 && read.decimal.is_none();
             let is_unlikely =
@@ -156,7 +156,7 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
 fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value>> {
     let is_same_form = read.group == wanted.group && read.decimal == wanted.decimal;
     let has_same_affixes = wanted.before == read.before && wanted.after == read.after;
-    // The number alone is cut out of its text as any value is.
+    // A bare number in the record's form needs no conversion: patterns for any value extract it from its text.
     let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
     if by == 0
         && (read.fraction != wanted.fraction || is_same_form && (is_bare || has_same_affixes))
@@ -180,7 +180,7 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
         processors.push(json!({"type": "replace", "parameters": {"find": ".", "with": ","}}));
     }
     let is_large = wanted.whole.len() > 3;
-    // A smaller number does not show whether larger ones have marks.
+    // A number below 1000 does not show whether larger numbers have marks between groups of digits.
     let groups = match wanted.group {
         Some(mark) => vec![Some(mark)],
         None if is_large || is_bare => vec![None],
@@ -202,8 +202,8 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     groups.into_iter().map(with_groups).collect()
 }
 
-/// The processor that takes the number out of a text with the same words and signs. The marks stand where they stand in
-/// such numbers: with groups of three digits, `1.8` is none.
+/// The processor that extracts the number from a text with the same words and signs. If digits are grouped, a group
+/// mark must precede exactly three digits, so `1.8` does not match.
 fn number_processor(read: &Amount<'_>) -> Value {
     let escaped = |mark: char| match mark.is_whitespace() {
         true => r"\s".to_owned(),

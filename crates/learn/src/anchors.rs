@@ -90,7 +90,7 @@ fn routes_from(
         {
             Vec::new()
         }
-        // Which of them it is, their names tell, not their order.
+        // Several objects of a name and a value are distinguished by their names, not by their order.
         PlaceKind::JsonLd(kind, _)
             if kind == NAMED_OBJECT && page.has_several_linked_objects(kind) =>
         {
@@ -232,7 +232,7 @@ fn route_into_parsed_json(mut route: Route, quote: ParsedQuote) -> Route {
     let pattern = json!({"type": "regex", "parameters": {"pattern": quote.pattern()}});
     let path = std::mem::replace(&mut route.select, pattern);
     if quote == ParsedQuote::Double {
-        // The text itself is JSON, too.
+        // The text in double quotes is itself JSON with escapes, so it is decoded first.
         route
             .then
             .push(json!({"type": "jsonpath", "parameters": {"expression": "$"}}));

@@ -13,15 +13,15 @@ const NEAR: usize = 12;
 /// The most labels of one value.
 const MOST: usize = 3;
 
-/// The most texts by which a heading may precede its value.
+/// A heading may be a label of the value if it is at most this many texts before it.
 const FAR: usize = 60;
 
-/// How much better a route is that only leads to the element right after the label: enough to decide between two that
-/// read the same.
+/// How much is subtracted from the burden of a route that leads only to the element right after the label. It decides
+/// between two routes that read the same.
 const STRICT: f64 = 0.01;
 
-/// Passes each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. In a row,
-/// labels come only from the same part of the row.
+/// Calls `found` with each route from a label to the value: the XPath, its burden, and whether it ends at a text node.
+/// In a row, labels come only from the same part of the row.
 pub(crate) fn add_label_routes(
     page: &Places<'_>,
     part: Option<NodeRef<'_>>,
@@ -181,8 +181,8 @@ fn add_route_after_label(
     }
 }
 
-/// An XPath step that selects the sibling right after a label's element, but not an element like the label's own: it names
-/// the sibling's tag or, if both have the same tag, its class as well. `None` if both have the same class, too.
+/// An XPath step that selects the sibling right after a label's element, but no element like the label's own. It names
+/// the sibling's tag and, if both have the same tag, its class. `None` if both also have the same class.
 fn step_unlike_label(label: NodeRef<'_>, sibling: NodeRef<'_>, tag: &str) -> Option<String> {
     if !is_valid_step_name(tag) {
         return None;

@@ -22,13 +22,14 @@ pub(crate) struct Candidate {
     pub(crate) processors: Vec<Value>,
     /// How much the chain depends on positions, plus how long it is. Less is better.
     pub(crate) burden: f64,
-    /// The labelled pages on which the chain was found.
+    /// The numbers of the pages with known values on which the chain was found.
     pub(crate) found_on: Vec<usize>,
-    /// Whether the page has the value in another form; see `forms.rs`.
+    /// Whether the page writes the value in another form than the record; see `forms.rs`.
     pub(crate) is_formed: bool,
-    /// The number of the chain that this one is without its conditions; see `foreign_parts.rs` and `stand_ins.rs`.
+    /// The number of the same chain without conditions, if this chain has some; see `foreign_parts.rs` and
+    /// `stand_ins.rs`.
     pub(crate) without_condition: Option<usize>,
-    /// Whether a condition of the chain takes the first of several siblings, or a later one.
+    /// Whether a condition of the chain accepts only the first of several siblings, or only later ones.
     pub(crate) is_by_order: bool,
     /// Whether the chain reads another value where a page lacks its own; see `stand_ins.rs`.
     pub(crate) is_unusable: bool,
@@ -38,19 +39,19 @@ pub(crate) struct Candidate {
 /// only on the value.
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
-        // The texts before other colons are labels of other values.
+        // A chain that accepts any label before a colon may read the value of another label.
         Some("regex") if finds_any_label(processor) => 1.2,
         Some("regex") if has_several_words(processor) => 0.58,
         Some("regex") => 0.6,
         // If known values prove the date order, it is better to set it.
         Some("date") if processor["parameters"] == json!({}) => 0.35,
-        // One of twelve processors that together are one conversion.
+        // Twelve processors, one for each month, together are one conversion.
         Some("replace") if forms::names_month(processor) => 0.0,
         _ => 0.3,
     }
 }
 
-/// Whether a pattern names the value by more than one word.
+/// Whether a pattern requires more than one word before the value.
 fn has_several_words(processor: &Value) -> bool {
     let pattern = processor["parameters"]["pattern"]
         .as_str()
@@ -59,19 +60,20 @@ fn has_several_words(processor: &Value) -> bool {
     before.trim().contains(' ')
 }
 
-/// Whether a pattern takes what follows a colon, whatever label stands before it.
+/// Whether a pattern extracts the text after a colon, whatever label is before the colon.
 fn finds_any_label(processor: &Value) -> bool {
     let pattern = processor["parameters"]["pattern"].as_str();
     pattern.is_some_and(|pattern| pattern.starts_with(":\\s*(") || pattern.starts_with("^.*:\\s*("))
 }
 
 impl Candidate {
-    /// Whether the chain takes what follows any colon.
+    /// Whether the chain extracts the text after a colon, whatever label is before the colon.
     pub(crate) fn finds_any_label(&self) -> bool {
         self.processors.iter().any(finds_any_label)
     }
 
-    /// Whether the chain counts the elements before its own. Being the first one next to a label does not count.
+    /// Whether the chain counts the elements before the value's own. An element right next to a label needs no
+    /// counting.
     pub(crate) fn counts_positions(&self) -> bool {
         self.is_by_order || self.has_positions()
     }
@@ -130,8 +132,8 @@ pub(crate) struct Column {
     /// Whether pages and records write the field's numbers differently, so that comparing texts is not enough. Never
     /// true for codes: as a number, a postcode or telephone number would lose its leading zeros.
     has_numbers: bool,
-    /// The patterns of codes; see [`shape::code_pattern`]. One has the lengths of the known codes, which distinguish them from
-    /// other numbers. One does not.
+    /// The patterns of codes; see [`shape::code_pattern`]. One pattern requires the lengths of the known codes, to
+    /// exclude other numbers. Another one accepts any length.
     codes: Vec<String>,
 }
 
@@ -188,7 +190,7 @@ impl Column {
 #[derive(Default)]
 pub(crate) struct Candidates {
     by_chain: BTreeMap<String, Candidate>,
-    /// Whether the candidates that are being added have another form on the page.
+    /// Whether the page writes the value of the candidates that are being added in another form than the record.
     is_formed: bool,
 }
 
@@ -198,7 +200,8 @@ const MOST: usize = 60_000;
 /// The most places of one value on one page that yield candidates.
 const MOST_PLACES: usize = 12;
 
-/// The burden of the steps of the former chain: enough to decide between two that read the same.
+/// The burden of the former chain's steps, if a new chain ends in them. It decides between two chains that read the
+/// same.
 const FORMER_STEPS: f64 = 0.1;
 
 /// The burden of a pattern that filters texts.
@@ -306,7 +309,8 @@ impl Candidates {
         }
     }
 
-    /// Adds the candidates of a place, whatever it contains.
+    /// Adds a candidate for each route to a place. The candidate reads the text there and then runs the processors
+    /// `after`.
     pub(crate) fn add_place(
         &mut self,
         number: usize,
@@ -332,7 +336,7 @@ impl Candidates {
         leaks: &Leaks,
     ) {
         for mut route in anchors::routes(page, index, labels, leaks) {
-            // These steps may part the text by its lines.
+            // The former steps may split the text at its line breaks, so white space has a meaning.
             route.is_text = false;
             let burden = route.burden + FORMER_STEPS;
             self.add_chain(number, route, steps, burden);
@@ -371,7 +375,7 @@ impl Candidates {
         }
     }
 
-    /// For each candidate that yields plain texts, adds one that keeps only texts matching a pattern.
+    /// For each candidate that yields plain texts, adds a candidate that keeps only the texts that match `pattern`.
     pub(crate) fn add_pattern_filtered(&mut self, pattern: &str) {
         let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
         let ends_in_text = |candidate: &&Candidate| {
@@ -397,7 +401,7 @@ impl Candidates {
     /// The likeliest candidates, at most `most`: found on the most pages, with stable anchors.
     pub(crate) fn select_likeliest(self, most: usize) -> Vec<Candidate> {
         let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
-        // A form is not proved by a single page.
+        // A conversion from another form is not proved by a single page.
         let is_shown = |one: &Candidate| !one.is_formed || one.found_on.len() >= forms::SHOWN_BY;
         all.retain(is_shown);
         let rank = |candidate: &Candidate| {
@@ -453,8 +457,7 @@ fn number_conversion(wanted: &KnownValue, text: &str, column: &Column) -> Option
     }])
 }
 
-/// The processor that turns a longer spelling into the record's. It drops a time after the date, or marks between the
-/// digits.
+/// The processor that shortens a text to the record's spelling: it drops a time after a date, or marks between digits.
 fn shortening_processor(wanted: &KnownValue, text: &str) -> Option<Value> {
     if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
         return Some(dates::day_processor());
@@ -503,8 +506,8 @@ fn surrounding_patterns(
     patterns
 }
 
-/// The possible beginnings of a pattern with this prefix. A word may also occur earlier in the text, so the last
-/// occurrence may be the right one.
+/// The possible beginnings of a pattern with this prefix. The prefix may also occur earlier in the text, so one
+/// beginning searches for its last occurrence.
 fn pattern_beginnings(prefix: &str, before: &str) -> Vec<String> {
     if prefix.is_empty() {
         return vec!["^".to_owned()];
@@ -540,7 +543,7 @@ fn prefixes(before: &str) -> Vec<String> {
     if before.len() <= 40 {
         found.push(before.trim_end().to_owned());
     }
-    // The last two words, the last one with its mark, and the mark alone.
+    // Tries the last two words, the last word with the mark after it, and the mark alone.
     let trimmed = before.trim_end();
     found.extend(last_two_words(trimmed).map(str::to_owned));
     if let Some(word) = trimmed.rsplit(' ').next() {
@@ -554,7 +557,7 @@ fn prefixes(before: &str) -> Vec<String> {
     found
 }
 
-/// The last two words, if there are more. `by` alone stands before other values, too: `Translated by`, `Published by`.
+/// The last two words, if the text has more. A single word such as `by` is ambiguous: `Translated by`, `Published by`.
 fn last_two_words(text: &str) -> Option<&str> {
     const LONGEST: usize = 40;
     let (first, _) = text.rsplit_once(' ')?;

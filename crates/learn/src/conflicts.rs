@@ -4,7 +4,7 @@
 use crate::field::{LearnedField, count_correct_labels};
 use crate::score::trusted_labels;
 
-/// If two fields have chosen the same place, removes it from the field that it is less often right for.
+/// If two fields have chosen the same place, removes the place from the field for which it is less often right.
 pub(crate) fn resolve_conflicts(fields: &mut [(String, LearnedField)]) {
     // Each turn removes a place from a field for good, so two turns for each field are enough.
     for _ in 0..fields.len() * 2 {
@@ -47,7 +47,7 @@ fn is_conflict(one: &LearnedField, other: &LearnedField) -> bool {
     differ && one.readings[first] == other.readings[second]
 }
 
-/// Limits the expected credits to those of the new best candidate.
+/// After a place was removed, limits the field's expected credits to the credits of its new best candidate.
 fn limit_expected_credits(found: &mut LearnedField) {
     for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
         let credit = found.ranking.first().map_or(0.0, |&best| {

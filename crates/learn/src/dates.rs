@@ -114,7 +114,7 @@ fn short_year_interpretations(text: &str) -> Vec<DateInterpretation> {
     let orders = [(1, 3, "%d", "%m"), (3, 1, "%m", "%d")].into_iter();
     let ways = orders.filter_map(|(day, month, first, second)| {
         let (day, month) = (&parts[day], &parts[month]);
-        // The rule of strptime.
+        // As in `strptime`, two-digit years from 69 on are in the 20th century.
         let century = if &parts[4] < "69" { "20" } else { "19" };
         let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
         let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
@@ -133,7 +133,7 @@ pub(crate) fn find_day(text: &str, day: &str) -> Option<(usize, usize, Vec<DateI
     let (century, year) = (day.get(..2)?, day.get(2..4)?);
     let is_whole = |at: &usize| text[..*at].ends_with(century);
     let written = || text.match_indices(year).map(|(at, _)| at).take(MOST_YEARS);
-    // Years with a century are tried first.
+    // Four-digit years are tried before two-digit ones.
     let years = written().filter(is_whole).chain(written());
     years
         .into_iter()
@@ -189,7 +189,7 @@ fn is_word_boundary(text: &str, at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Texts, each with the parameters with which it is read as 1 March 2024.
+    /// Ways to write 1 March 2024, each with the parameters of the processor `date` that reads it.
     const WRITTEN: &[(&str, &str)] = &[
         ("2024-03-01", "{}"),
         ("March 1st, 2024", "{}"),

@@ -13,8 +13,7 @@ use crate::types::Page;
 /// The most candidates in one mapping.
 const TOGETHER: usize = 100;
 
-/// The most values of one reading that are compared, and the most of their bytes. Longer lists are cut in the same way
-/// for all candidates.
+/// The most values of one reading that are compared, and the most bytes of all of them. Longer lists are truncated.
 const MOST_VALUES: usize = 200;
 const MOST_BYTES: usize = 40_000;
 
@@ -25,7 +24,7 @@ const LONGEST: usize = 2_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) values: Vec<Spelling>,
-    /// How often each of these is read.
+    /// For each distinct value, how often it is read.
     pub(crate) times: Vec<usize>,
     /// The number of values, including repetitions.
     pub(crate) count: usize,
@@ -59,7 +58,7 @@ pub(crate) fn read_chains(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Readi
     readings
 }
 
-/// The rows of several pages. Chains run in each of them.
+/// Runs chains in each row of several pages.
 pub(crate) struct RowReader<'p> {
     pub(crate) select: Vec<Value>,
     pub(crate) pages: Vec<&'p Page>,
@@ -217,7 +216,7 @@ fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// The values of a field in the form in which they are compared.
+/// Converts the extracted value of a field, a single value or a list, to a reading that can be compared.
 pub(crate) fn reading_from_value(value: &Value) -> Reading {
     let values = match value {
         Value::Array(values) => values.as_slice(),

@@ -15,7 +15,7 @@ use crate::stand_ins;
 use crate::types::Limits;
 use crate::unions;
 
-/// How many candidates are evaluated on the first few labelled pages, and how many of them on all pages.
+/// How many candidates are evaluated on the first few pages with known values, and how many of these on all pages.
 const AT_FIRST: usize = 500;
 const AT_LAST: usize = 80;
 const FIRST_PAGES: usize = 4;
@@ -35,8 +35,8 @@ pub(crate) struct LearnedField {
     pub(crate) doubted: Vec<usize>,
 }
 
-/// Learns a field from its labels and the places that a person pointed at. `multiple` is whether the field is a list,
-/// if that is known.
+/// Learns a field from the known values of pages and the places that a person pointed at. `multiple` is whether the
+/// field is a list; `None` if that is unknown.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
@@ -191,7 +191,7 @@ fn learn_single_or_list(
     }
 }
 
-/// Adds the chains that read no stand-ins; see `stand_ins.rs`.
+/// Adds chains with conditions, which read no other value in place of a missing one; see `stand_ins.rs`.
 fn add_safer_chains(
     group: &Group<'_>,
     candidates: &mut Vec<Candidate>,
@@ -214,7 +214,7 @@ fn add_safer_chains(
 /// How many pages have several known values.
 enum ListPrevalence {
     Never,
-    /// Fewer than three in ten. The field may be a list, or a record has an additional, different value.
+    /// Fewer than three in ten pages have several. The field may be a list, or a record has an additional, wrong value.
     Rarely,
     Always,
 }
@@ -240,7 +240,7 @@ fn list_prevalence(labels: &[Label]) -> ListPrevalence {
     }
 }
 
-/// The candidates that are best on the first labelled pages. Only these are evaluated on all pages.
+/// The candidates that are best on the first pages with known values. Only these are evaluated on all pages.
 fn best_on_first_pages(
     group: &Group<'_>,
     candidates: Vec<Candidate>,
@@ -274,8 +274,8 @@ fn best_on_first_pages(
         .collect()
 }
 
-/// The first candidates of the ranking. Some of each kind of anchor are included, so that kinds can vote, and some for
-/// each known value, so that lists with values in several places can be joined.
+/// The first candidates of the ranking. Some of each kind of anchor are included, so that all kinds can vote. Some are
+/// included for each known value, so that lists with values in several places can be joined.
 fn select_diverse_candidates(
     candidates: &[Candidate],
     readings: &[Vec<Reading>],
@@ -332,8 +332,8 @@ fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Ve
         }
         match scores.ranking(Some(label)).first() {
             Some(&best) => scores.credits[best][label],
-            // Misspelt values lead to no place. If all other labels are misspelt, nothing can be found without this
-            // one.
+            // A misspelt value is nowhere on its page. If all other known values are misspelt, no chain can be found
+            // without this label, so that is no evidence.
             None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
             None => 0.0,
         }

@@ -61,13 +61,13 @@ fn remove_spaces_at_signs(text: String) -> String {
 pub(crate) struct KnownValue {
     /// As the record writes it.
     pub(crate) given: String,
-    /// The same with white space and character references resolved.
+    /// The given text with white space collapsed and character references resolved.
     pub(crate) text: String,
     pub(crate) folded: String,
     pub(crate) number: Option<String>,
-    /// The day of a date, in ISO 8601.
+    /// If the value is a date: its day, in ISO 8601.
     pub(crate) day: Option<String>,
-    /// The minutes since midnight of a time of day.
+    /// If the value is a time of day: the minutes since midnight.
     pub(crate) minutes: Option<u32>,
     pub(crate) digits: Option<String>,
 }
@@ -98,7 +98,7 @@ impl KnownValue {
         })
     }
 
-    /// Whether it begins with a plus or with zeros, as telephone numbers and postcodes do. A number would lose them.
+    /// Whether the value begins with a plus or a zero, as telephone numbers and postcodes do. Numbers would lose that.
     pub(crate) fn is_code(&self) -> bool {
         is_code(&self.text)
     }
@@ -110,15 +110,16 @@ impl KnownValue {
         self.matches(read) && self.text != read.text && !has_time
     }
 
-    /// Whether the read text is this value but for one slip of the keyboard.
+    /// Whether the read text differs from this value by one typing error.
     pub(crate) fn is_misspelt(&self, read: &Spelling) -> bool {
         differ_by_one_typo(&self.folded, &read.folded) && !self.is_in_other_notation(read)
     }
 
-    /// Whether one of the two texts is a part of the other. Then the record is right, and the chain reads too little or
-    /// too much: a record that was mixed up with another one has nothing in common with its page.
+    /// Whether this value is a part of the read text, or the other way round. Then the record is right, and the chain
+    /// reads too little or too much. A record mixed up with another one has nothing in common with its page.
     pub(crate) fn overlaps(&self, read: &Spelling) -> bool {
-        /// In bytes. A shorter text may be part of another one by chance, and a number more so.
+        /// The fewest bytes of the shorter text. Anything shorter, above all a number, may be part of another text by
+        /// chance.
         const LEAST: usize = 4;
         const LEAST_OF_NUMBERS: usize = 8;
         let (one, other) = (&self.folded, &read.folded);
@@ -135,8 +136,8 @@ impl KnownValue {
             && (one.contains(other.as_str()) || other.contains(one.as_str()))
     }
 
-    /// Whether the read text is this number but for its sign or the zeros before it: pages write `(12)` for `-12`, and
-    /// `1067` for `01067`. Then the record is not wrong: what was read lacks something.
+    /// Whether the read text differs from this number only in its sign or leading zeros: pages write `(12)` for `-12`,
+    /// and `1067` for `01067`. Then the record is right, and the page lacks a part of the number.
     pub(crate) fn is_in_other_notation(&self, read: &Spelling) -> bool {
         self.folded != read.folded
             && amount_in(&self.folded).is_some_and(|amount| amount_in(&read.folded) == Some(amount))
@@ -167,7 +168,7 @@ impl PartialEq for KnownValue {
     }
 }
 
-/// A text that was read.
+/// A text that was read from a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Spelling {
     /// As it was read.
@@ -226,11 +227,10 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
         || is_mark(inner('(', ')'))
 }
 
-/// In shorter texts, what looks like a slip may as well be another value.
+/// The fewest characters of a misspelt text. Shorter texts that differ by one character may be different values.
 const LEAST_MISSPELT: usize = 5;
 
-/// Whether two texts differ by one slip of the keyboard: a wrong, missing or extra character, or two neighbours in the
-/// wrong order.
+/// Whether two texts differ by one typing error: a wrong, missing or extra character, or two adjacent ones swapped.
 fn differ_by_one_typo(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().min(other.len()) < LEAST_MISSPELT || one.len().abs_diff(other.len()) > 1 {
@@ -277,7 +277,7 @@ fn is_group_mark(c: char) -> bool {
     )
 }
 
-/// The text without group marks between one to three digits and exactly three more.
+/// The text without group marks, where one to three digits precede a mark and exactly three digits follow it.
 fn remove_group_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(is_group_mark) {
         return Cow::Borrowed(text);
@@ -316,7 +316,8 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
         .split(run)
         .next()
         .is_some_and(|before| before.ends_with(['-', '−']));
-    // A mark before exactly three digits, or one that is repeated, separates groups.
+    // The last point or comma separates groups of digits if it is repeated, or if exactly three digits follow it and
+    // the other mark does not precede it.
     let fraction = run.rfind(['.', ',']).filter(|&at| {
         let mark = &run[at..=at];
         let other = if mark == "." { ',' } else { '.' };
@@ -436,7 +437,7 @@ mod tests {
             ("$129.00", "$219.50"),
             ("6-11", "6-10"),
             ("Readings", "Reading it"),
-            // The page writes the same number without a part of it, or in another notation.
+            // The page lacks the sign or leading zeros of the number, or writes them in another notation.
             ("-12345", "12345"),
             ("12345", "\u{2212}12345"),
             ("-1234.50", "1234.50-"),

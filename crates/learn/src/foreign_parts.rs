@@ -19,8 +19,8 @@ use crate::places::Places;
 use crate::score::Label;
 use crate::unions::xpath;
 
-/// How many chains are examined: the likeliest ones, the likeliest ones of each kind of anchor, and, of those that do
-/// not count positions, the ones that read a known value after another value on the greatest number of pages.
+/// How many chains are examined: of the likeliest ones, of each kind of anchor, and of chains that count no positions
+/// but read another value before the known one. The last group is ordered by the number of such pages.
 const MOST_CHAINS: usize = 12;
 const MOST_OF_KIND: usize = 3;
 const MOST_OF_LATER: usize = 8;
@@ -28,17 +28,17 @@ const MOST_OF_LATER: usize = 8;
 /// The most conditions of one chain.
 const MOST_CONDITIONS: usize = 3;
 
-/// The most places of a chain on a page, and headings of a page, that are compared.
+/// The most places on a page that a chain reads, and the most headings of a page, that are compared.
 const MOST_PLACES: usize = 40;
 const MOST_HEADINGS: usize = 100;
 
 /// The longest text of a heading that becomes a condition, in bytes.
 const LONGEST_HEADING: usize = 60;
 
-/// A condition must hold for foreign values on this many pages. One page may be odd.
+/// On how many pages a condition must exclude foreign values. A single page may be an exception.
 const SHOWN_BY: usize = 2;
 
-/// How likely it may be that only pages without a known value have a feature by chance.
+/// The highest accepted probability that only pages without a known value have a feature by chance.
 const BY_CHANCE: f64 = 0.05;
 
 /// The heading of a part of a table: a cell over several columns.
@@ -49,13 +49,14 @@ const ASIDE: [&str; 10] = [
     "aside", "footer", "nav", "header", "dialog", "template", "form", "del", "s", "strike",
 ];
 
-/// How much better a chain is with its conditions: enough to decide between two that read the same.
+/// How much is subtracted from the burden of a chain with conditions. It decides between two chains that read the same.
 const WORTH: f64 = 0.01;
 
-/// The burden of a condition on the order of siblings. It is less than that of reading another value as well.
+/// The burden of a condition on the order of siblings. It costs less than reading another value in addition.
 const BY_ORDER: f64 = 0.1;
 
-/// A feature of a place, by which a condition can tell it from others. The first kinds last longest.
+/// A feature of a place, by which a condition can tell it from others. Kinds are sorted by how long they usually last
+/// on a site, the longest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
     /// Within an element of this class.
@@ -72,13 +73,13 @@ enum Feature {
     After(String),
     /// The last heading before it has this text.
     Under(String, String),
-    /// Within the first of several such elements, or within a later one.
+    /// Within the first of several sibling elements with this tag and class, or within a later one of them.
     First(String, String),
     Later(String, String),
 }
 
 impl Feature {
-    /// As part of an XPath condition; `None` if the names or texts cannot be written.
+    /// The feature as a part of an XPath condition; `None` if XPath cannot express its name or text.
     fn condition(&self) -> Option<String> {
         Some(match self {
             Feature::Class(tag, token) => {
@@ -119,7 +120,7 @@ impl Feature {
         })
     }
 
-    /// Whether it is a feature of the elements around a place, not of what precedes them.
+    /// Whether the feature belongs to the elements around a place, not to headings or siblings before them.
     fn is_of_enclosing_element(&self) -> bool {
         !matches!(
             self,
@@ -136,7 +137,7 @@ impl Feature {
     }
 }
 
-/// An element of this whole class, as a step of an XPath.
+/// An XPath step that selects elements by tag and by the whole `class` attribute.
 fn class_step(tag: &str, class: &str) -> Option<String> {
     Some(match class {
         "" => format!("{tag}[not(@class) or @class='']"),
@@ -288,7 +289,7 @@ fn pages_of_chain(
             })
         });
         let places: Vec<ReadPlace> = places.collect::<Option<_>>()?;
-        // A page on which no known value is read may be right, and its record wrong.
+        // If no known value is read on a page that has some, its record may be wrong, so the page is no evidence.
         let has_label = places.iter().any(|place| place.is_known);
         let is_unclear = label.is_some() && !has_label;
         Some(PageOfChain {
@@ -382,8 +383,8 @@ fn is_heading(tag: &str) -> bool {
     matches!(tag, "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// The features by which places are left out. Places that are not known to be right have them, and pages keep the known
-/// values that they yield.
+/// Chooses the features by which places are excluded. They exclude places not known to be right, and never a known
+/// value that the chain reads.
 fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> Vec<Feature> {
     let mut chosen: Vec<Feature> = Vec::new();
     while chosen.len() < MOST_CONDITIONS {
@@ -397,7 +398,7 @@ fn choose_conditions(pages: &[PageOfChain], multiple: bool, has_shape: bool) -> 
     chosen
 }
 
-/// The places of a page that are left.
+/// The places of a page that no chosen feature excludes, nor `more`.
 fn remaining_places<'p>(
     page: &'p PageOfChain,
     chosen: &'p [Feature],
@@ -429,8 +430,7 @@ fn count_known_and_others(
     }
 }
 
-/// The feature that removes the most other values from pages with a known value. All these pages keep their known
-/// values.
+/// The feature that excludes the most unknown values on pages with a known value. No page may lose a known value by it.
 fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let labelled: Vec<&PageOfChain> = pages.iter().filter(|page| page.has_label).collect();
     let before: Vec<(usize, usize)> = labelled
@@ -461,8 +461,8 @@ fn best_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Op
     best.map(|(_, feature)| feature.clone())
 }
 
-/// A feature of the elements around what is read on many pages without a known value, but around no known value. Such
-/// pages lack a value of their own.
+/// A feature of the elements around values on many pages without a known value, but around no known value. Pages with
+/// this feature probably lack a value of their own.
 fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) -> Option<Feature> {
     let (labelled, others): (Vec<&PageOfChain>, Vec<&PageOfChain>) =
         pages.iter().partition(|page| page.has_label);
@@ -495,7 +495,7 @@ fn foreign_feature(pages: &[PageOfChain], chosen: &[Feature], multiple: bool) ->
         count >= SHOWN_BY && by_chance.product::<f64>() < BY_CHANCE
     };
     let foreign = counts.into_iter().filter(|(_, count)| is_foreign(*count));
-    // Of equal ones, the first kind.
+    // Among features on equally many pages, the first kind wins.
     let best = foreign.rev().max_by_key(|(_, count)| *count);
     best.map(|(feature, _)| feature.clone())
 }

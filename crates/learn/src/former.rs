@@ -14,7 +14,7 @@ use crate::types::Page;
 /// The processors by which a chain finds its place.
 const SELECTING: [&str; 5] = ["xpath", "css", "json_ld", "jsonpath", "meta"];
 
-/// Processors that learned chains end in anyway.
+/// Processors that are no particular step of a former chain, because learned chains end in them anyway.
 const COMMON: [&str; 3] = ["collapse_whitespace", "trim", "first"];
 
 /// The most values of a page that are searched for.
@@ -29,13 +29,13 @@ const MOST_USED: usize = 4;
 /// Only this many characters of a value are searched for, as the former chain may have changed its end.
 const BEGINNING: usize = 24;
 
-/// The least number of pages that show that nothing stands in for a missing value.
+/// How many pages must show that the chain reads nothing where the value is missing.
 const ENOUGH: usize = 8;
 
-/// The least share of the earlier values that must be found again on them.
+/// The share of the earlier values that a chain must find again on such pages.
 const FOUND: f64 = 0.9;
 
-/// What the former chains of a field did with the text of their place.
+/// The processors that the former chains of a field applied to the text after they had found its place.
 pub(crate) struct FormerSteps(Vec<Vec<Value>>);
 
 impl FormerSteps {
@@ -57,7 +57,7 @@ impl FormerSteps {
         FormerSteps(steps)
     }
 
-    /// Adds the candidates that find a new place for the former steps.
+    /// Adds candidates that apply the former steps to the text of a new place.
     pub(crate) fn add_candidates(
         &self,
         candidates: &mut Candidates,
@@ -82,7 +82,7 @@ impl FormerSteps {
         }
     }
 
-    /// Whether a chain ends in former steps that find the value by words beside it.
+    /// Whether a chain ends in former steps with a pattern that finds the value by the words beside it.
     pub(crate) fn find_by_words(&self, processors: &[Value]) -> bool {
         let finds_by_words = |step: &Value| {
             let pattern = step["parameters"]["pattern"].as_str();
@@ -141,7 +141,7 @@ fn beginning_of(wanted: &KnownValue) -> &str {
     &wanted.text[..end.map_or(wanted.text.len(), |(end, _)| end)]
 }
 
-/// What the steps make of each text.
+/// The values that the steps yield for each text.
 fn results_of(steps: &[Value], texts: &[&str], page: &Page) -> Vec<Reading> {
     if texts.is_empty() {
         return Vec::new();
@@ -166,9 +166,9 @@ fn results_of(steps: &[Value], texts: &[&str], page: &Page) -> Vec<Reading> {
         .collect()
 }
 
-/// Whether pages show that nothing stands in for a value in the readings of a chain. The pages of a repair are not
-/// chosen by what is known of them, as those that a mapping is learned from are. So a chain that finds the earlier values
-/// on many of them, and nothing where there was none, needs no condition that holds on fewer.
+/// Whether a repair's pages show that a chain reads no other value in place of a missing one. It must read nearly all
+/// earlier values and nothing on pages that had none. Pages of a repair are not chosen for their known values, so such
+/// a chain needs no condition.
 pub(crate) fn shows_no_stand_in(readings: &[Reading], labels: &[Label]) -> bool {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let known: Vec<&Label> = known.collect();

@@ -22,7 +22,7 @@ use crate::places::{PlaceKind, Places};
 use crate::telephones;
 use crate::truth_words;
 
-/// How many pages must show a form.
+/// On how many pages the same form must occur before it is used.
 pub(crate) const SHOWN_BY: usize = 2;
 
 /// The longest text from which numbers are taken as a value.
@@ -31,7 +31,7 @@ const LONGEST: usize = 80;
 /// The longest words before, between and after numbers.
 const LONGEST_WORDS: usize = 24;
 
-/// The most places of one value.
+/// The most places on a page that are converted for one value.
 const MOST_PLACES: usize = 6;
 
 /// The longest unit or sign.
@@ -84,7 +84,7 @@ fn find_durations(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds as many stars, with or without empty ones up to five.
+/// Finds texts of as many full stars as the number `value`, alone or filled up to five with empty stars.
 fn find_stars(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     const MOST_STARS: usize = 5;
     let Some(number) = value
@@ -117,7 +117,7 @@ const TIMES: [&str; 2] = [
     r"(?:.*?[^\d:.+])??(\d{1,2}:\d{2})",
 ];
 
-/// Refuses texts with two times on such a clock, and ranges such as `10-2 pm`.
+/// Patterns that reject texts with two times on a clock of 12 or 24 hours, and ranges such as `10-2 pm`.
 const NOT_TWO_TIMES: [&str; 2] = [
     r"(?!.*\d\s*[ap]\.?m\b.*\d\s*[ap]\.?m\b)",
     r"(?!.*\d:\d\d.*\d:\d\d)",
@@ -131,7 +131,7 @@ static TIME_IN_TEXT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The patterns of the only time in a text.
+/// The patterns, for 12 and 24 hours, that extract a time of day from a text with only one.
 fn patterns_of_times() -> [String; 2] {
     let [of_12, of_24] = TIMES;
     let [not_two_of_12, not_two_of_24] = NOT_TWO_TIMES;
@@ -165,7 +165,7 @@ fn find_times(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds links that are this one without its host, as those of images are.
+/// Finds relative links to the known URL, as in the `src` of images.
 fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     const SHORTEST_PATH: usize = 3;
     if !value.starts_with("http://") && !value.starts_with("https://") {
@@ -192,7 +192,7 @@ fn find_relative_links(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds classes that mean `true` or `false`, as those of icons do.
+/// Finds `class` attributes, such as those of icons, that mean the known `true` or `false`.
 fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some((class_means, processors)) = truth_words::class_test_and_processors(value) else {
         return Vec::new();
@@ -208,7 +208,7 @@ fn find_truth_classes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     formed.take(MOST_PLACES).collect()
 }
 
-/// Finds the words and signs that pages have in place of `true` and `false`.
+/// Finds words and signs that pages have in place of the known `true` or `false`.
 fn find_truth_words(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some((words, map)) = truth_words::page_words(value) else {
         return Vec::new();
@@ -242,8 +242,8 @@ fn split_at_numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     (words, numbers)
 }
 
-/// Finds texts that have the same two or more numbers in the same order, but other words. Others may follow: the same
-/// measure in inches.
+/// Finds texts whose first numbers are the two or more numbers of the value, in the same order, but whose words differ.
+/// Further numbers may follow, such as the same measure in inches.
 fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     let (marks, numbers) = split_at_numbers(value);
     if numbers.len() < 2 || value.len() > LONGEST {
@@ -278,7 +278,7 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
                 with += &format!("${{{}}}", at + 1);
             }
         }
-        // The pattern must match, so that texts of other forms are not converted.
+        // A pattern for the whole text comes first, so that texts of other forms are not converted.
         let whole = json!({"type": "regex", "parameters": {"pattern": pattern, "group": 0}});
         Some(ConvertedPlace {
             place: at,
@@ -291,7 +291,7 @@ fn find_by_numbers(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
 /// The text as a pattern that accepts any white space in place of its own.
 pub(crate) fn pattern_with_any_space(text: &str) -> String {
     if !text.is_empty() && text.trim().is_empty() {
-        // At least one space is needed here: without it, two numbers would be one.
+        // White space alone must match at least one space: without a space, two numbers would become one.
         return String::from(r"\s+");
     }
     let escaped: Vec<String> = text.split(' ').map(regex::escape).collect();
@@ -339,7 +339,7 @@ static AFFIXED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("constant pattern")
 });
 
-/// Finds a number whose page lacks the sign before it or the unit after it.
+/// Finds places where the page writes only the number, without the sign or unit that the record has.
 fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     let Some(parts) = AFFIXED.captures(value) else {
         return Vec::new();
@@ -349,7 +349,7 @@ fn find_without_affixes(page: &Places<'_>, value: &str) -> Vec<ConvertedPlace> {
     if before.len() + behind.len() == 0 || before.contains(['-', '\u{2212}']) {
         return Vec::new();
     }
-    // Only a bare number gets a sign or unit.
+    // The sign or unit is added only to a text that is a bare number.
     let bare = json!({"type": "regex", "parameters": {"pattern": r"^\d[\d.,]*$", "group": 0}});
     let mut processors = vec![bare];
     if !before.is_empty() {
@@ -370,7 +370,7 @@ static ORDERED_DAY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d{1,4})([./-])(\d{1,2})([./-])(\d{1,4})$").expect("constant pattern")
 });
 
-/// All processors that convert a text with the same meaning to the record's form, as far as the text shows them.
+/// All ways to convert a text with the same meaning to the record's form, each as processors. Empty if there is none.
 pub(crate) fn conversions(wanted: &KnownValue, text: &str) -> Vec<Vec<Value>> {
     let value = &wanted.text;
     let mut ways: Vec<Vec<Value>> = spelling_conversion(text, value)
@@ -391,7 +391,7 @@ pub(crate) fn conversions(wanted: &KnownValue, text: &str) -> Vec<Vec<Value>> {
     ways
 }
 
-/// The processors that convert an ISO 8601 day to the record's form. There are several if it does not show which
+/// The processors that convert an ISO 8601 day to the record's form. There are several if `value` does not show which
 /// number is the day.
 fn day_conversion(iso: &str, value: &str) -> Vec<Value> {
     let Some(parts) = ORDERED_DAY.captures(value) else {
@@ -432,7 +432,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// The processors that convert an ISO 8601 day to the record's form, with the English name of the month or its first
-/// three letters. "May" is both, so other known values decide.
+/// three letters. "May" is both a name and three letters, so other known values decide.
 fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
     let parts: Vec<&str> = iso.split('-').collect();
     let [year, month, day] = parts[..] else {
@@ -462,7 +462,8 @@ fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
                 }
                 form = form.replacen(what, part, 1);
             }
-            // Otherwise the form contains names of days or other words, which would be right only by chance.
+            // If letters or digits remain, such as the name of a weekday, they would be right for other dates only by
+            // chance.
             if form.is_empty() || form.contains(char::is_alphanumeric) {
                 continue;
             }
@@ -539,7 +540,7 @@ mod tests {
         assert_eq!(with("2010-05-25", "25.05.2010"), ["$3.$2.$1"]);
         assert_eq!(with("2010-05-25", "5/25/2010"), ["$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "25/06/2010"), [""; 0]);
-        // Both are possible, and other known values decide.
+        // Both orders of day and month are possible, and other known values decide.
         assert_eq!(with("2010-05-05", "05/05/2010"), ["$3/$2/$1", "$2/$3/$1"]);
         assert_eq!(with("2010-05-25", "2010-05-25"), [""; 0]);
     }
@@ -559,7 +560,7 @@ mod tests {
             assert_eq!(forms(iso, value), expected, "{value}");
         };
         let (month_first, day_first) = ("{m${2}} ${3}, ${1}", "${3} {m${2}} ${1}");
-        // 25 does not show whether leading zeros are kept.
+        // The day 25 does not show whether leading zeros are kept.
         of(
             "2010-09-25",
             "September 25, 2010",

@@ -7,13 +7,13 @@ use crate::forms::{ConvertedPlace, pattern_with_any_space, replace_processor};
 use crate::labels::Leaks;
 use crate::places::Places;
 
-/// The most places of one value.
+/// The most places on a page that are converted for one value.
 const MOST_PLACES: usize = 6;
 
 /// The longest text that has a fraction.
 const LONGEST: usize = 40;
 
-/// Each with how it is written otherwise: with a slash, and as the digits after the point if these are exact.
+/// Each fraction character, its form with a slash, and its digits after the decimal point if these are exact.
 const FRACTIONS: [(char, &str, &str); 9] = [
     ('\u{bd}', "1/2", "5"),
     ('\u{bc}', "1/4", "25"),
@@ -30,7 +30,7 @@ fn is_fraction(c: char) -> bool {
     FRACTIONS.iter().any(|(fraction, ..)| *fraction == c)
 }
 
-/// Finds texts whose fractions are written otherwise in the record.
+/// Finds texts with a fraction character whose value the record writes with a slash or a decimal point.
 pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<ConvertedPlace> {
     if !value.contains(['/', '.']) || !value.bytes().any(|b| b.is_ascii_digit()) {
         return Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
     found.take(MOST_PLACES).collect()
 }
 
-/// The processor that takes the value out of a longer text; none if it is the text.
+/// The processor that extracts the value from a longer text; `Some(None)` if the whole text is the value.
 fn part_processor(text: &str, value: &str, leaks: &Leaks) -> Option<Option<Value>> {
     if text == value {
         return Some(None);

@@ -27,7 +27,7 @@ fn is_css_in_js(name: &str) -> bool {
     jss.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether digits and letters, or upper and lower case, alternate in a part as they do in no word.
+/// Whether digits and letters, or upper and lower case, alternate more often in a part than they do in a word.
 fn looks_like_a_hash(part: &str) -> bool {
     if part.len() < 5 || !part.is_ascii() {
         return false;

@@ -20,10 +20,10 @@ const ENOUGH: usize = 3;
 /// may be too few to show all forms.
 const MATCHED: f64 = 0.95;
 
-/// How many times as long as the longest known telephone number others may be.
+/// How many times longer than the longest known telephone number another one may be.
 const LONGER: f64 = 1.5;
 
-/// How many digits fewer than the known telephone numbers others may have, and the fewest digits in any case.
+/// How many digits fewer than the shortest known telephone number another one may have, and the fewest in any case.
 const SHORTER: usize = 3;
 const SHORTEST: usize = 4;
 
@@ -77,10 +77,10 @@ fn truncation_guard(found: &LearnedField, one: usize) -> Option<Guard> {
     })
 }
 
-/// A guard that drops texts of the layout, such as those of breadcrumbs: they also stand on nearly all pages that have
-/// another, known value.
+/// A guard that drops texts of the layout, such as breadcrumbs. Such a text is not a known value, but occurs on nearly
+/// all pages with a known value.
 pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) -> Option<Guard> {
-    /// Fewer pages show nothing.
+    /// The fewest pages with a known value. From fewer pages, texts of the layout cannot be recognised.
     const LEAST: usize = 5;
     const SHARE: f64 = 0.8;
     const MOST_TEXTS: usize = 5;
@@ -109,7 +109,7 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
         .map(|value| value.text.as_str())
         .collect();
     texts.sort_unstable();
-    // A text that is read on a single page may be the value of that page, which other pages show among related things.
+    // A text that is read on a single page may be its value, which other pages show among links to related pages.
     texts = texts
         .chunk_by(|a, b| a == b)
         .filter(|same| same.len() > 1)
@@ -131,8 +131,8 @@ pub(crate) fn layout_guard(found: &LearnedField, one: usize, group: &Group<'_>) 
     })
 }
 
-/// Whether the known values are alike, as codes and mail addresses are. Then other values are recognised by their shape,
-/// wherever they stand.
+/// Whether the known values have a common shape, as codes and mail addresses do. Then unknown values are recognised by
+/// their shape at any place.
 pub(crate) fn have_common_shape(labels: &[Label]) -> bool {
     let values = labels.iter().flat_map(|label| &label.wanted);
     let values: BTreeSet<&str> = values.map(|value| value.text.as_str()).collect();

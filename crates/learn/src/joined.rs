@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fold::KnownValue;
 use crate::places::{PlaceKind, Places};
 
-/// The most places that are used per page.
+/// The most texts of one page that are used as lists of joined values.
 const MOST: usize = 12;
 
 /// The most known values that are searched for in a text.
@@ -60,7 +60,7 @@ fn match_joined(place: usize, text: &str, wanted: &[KnownValue]) -> Option<Joine
         let start = text.find(value.text.as_str());
         spans.extend(start.map(|start| (start, start + value.text.len())));
     }
-    // If most of the known values are not in this text, it contains the others by coincidence.
+    // If a text lacks most of the known values, it contains the rest by coincidence.
     if spans.len() < 2 || spans.len() * 2 < wanted.len() {
         return None;
     }

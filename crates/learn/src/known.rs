@@ -1,4 +1,4 @@
-//! The known values of a group of pages. They come from records, and from statements of a person, which count more.
+//! The known values of a group of pages, from records and from statements of a person. Statements count more.
 
 use std::collections::BTreeSet;
 

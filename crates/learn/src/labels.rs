@@ -31,7 +31,7 @@ impl Leaks {
             _ => false,
         };
         let has = |text: &str| self.0.contains(text);
-        // The value as it would be written in a class, an id or an address.
+        // A class, an id or a URL may contain the value with other separators than spaces.
         let spaced = folded.replace(['-', '_', '/', '.'], " ");
         let is_slug =
             |known: &String| known.chars().count() >= SHORTEST && is_word_of(known, &spaced);
@@ -39,7 +39,8 @@ impl Leaks {
         is_written || self.0.iter().any(|known| is_in(known) || is_slug(known))
     }
 
-    /// Whether a capitalised word of a text is also a word of a known value, as the surname in `Hopper in` is.
+    /// Whether a capitalised word of a text is also a word of a known value: `Hopper in` shares a surname with a
+    /// person.
     pub(crate) fn share_name_with(&self, text: &str) -> bool {
         let mut names = text
             .split(|c: char| !c.is_alphanumeric())
@@ -66,12 +67,12 @@ pub(crate) struct Labels(HashMap<String, Forms>);
 struct Forms {
     with_colon: bool,
     without: bool,
-    /// Whether one page has both forms. Then they are different labels.
+    /// Whether one page has both the form with a colon and the form without. Then they are different labels.
     differ: bool,
 }
 
 impl Forms {
-    /// Adds the forms that another page has.
+    /// Adds the forms in which another page writes the label.
     fn merge(&mut self, here: Forms) {
         self.differ |= here.with_colon && here.without;
         self.with_colon |= here.with_colon;
@@ -111,7 +112,7 @@ impl Labels {
         }
         let most = (pages.len() / 2).max(2);
         counts.retain(|text, count| {
-            // A few pages are too few to count: everything that looks like a label is one.
+            // In a small group of pages, counting proves nothing, so every text that looks like a label is one.
             let is_common = count.pages >= most;
             let is_likely =
                 count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));

@@ -45,7 +45,7 @@ pub fn learn_with_links(
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
-    // One tree at a time, because the trees of all pages together would be too large.
+    // Each tree is dropped before the next page is parsed: the trees of all pages together would be too large.
     let sketches = pages.iter().map(|page| parse_page(page, 8).sketch());
     let groups =
         url_patterns::merge_inseparable_groups(group_pages(pages, sketches.collect()), pages);

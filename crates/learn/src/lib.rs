@@ -1,10 +1,10 @@
 //! Learns a mapping from pages with known values. No network, no files, no clock of its own.
 //!
 //! Pages are grouped by site and layout (`groups`). For each place of a known value (`places`), chains of processors
-//! are made that read it (`candidates`) from anchors that are likely to last (`anchors`, `survival`). The engine of
-//! the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`). A chain counts on a page only if
-//! it would have been found without that page. If a record's values are behind a link, the link is learned as well
-//! (`links`). The same learner repairs mappings ([`repair`]).
+//! are made that read it (`candidates`) from anchors that are likely to last (`anchors`, `survival`). The engine of the
+//! crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`). A page is evidence for a chain only if
+//! the chain would also have been found without that page. If a record's values are behind a link, the link is learned
+//! as well (`links`). The same learner repairs mappings ([`repair`]).
 
 mod alternatives;
 mod amounts;

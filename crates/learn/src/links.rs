@@ -10,7 +10,7 @@ use crate::places::{PlaceKind, Places};
 use crate::score::Label;
 use crate::types::{FieldReport, Limits, Page};
 
-/// The fewest pages that must have the link.
+/// How many pages must have a link before it is learned.
 const ENOUGH: usize = 2;
 
 /// The share of these pages on which the link must be found by the chain learned from the other pages.
@@ -23,8 +23,8 @@ pub(crate) struct LearnedGroup {
     pub(crate) reports: Vec<FieldReport>,
 }
 
-/// Pairs of a page in the group `from`, and a page to which it should lead. Both belong to the same record. The second
-/// is in another group, where a value is read that is not read in the first.
+/// Pairs of a page in the group `from` and a page of the same record to which it should link. The second page is in
+/// another group, which yields a field that the first group lacks.
 pub(crate) fn link_pairs(
     pages: &[Page],
     learnt: &[LearnedGroup],
@@ -87,7 +87,7 @@ pub(crate) fn learn_parsers(
     chain.into_iter().collect()
 }
 
-/// The links to these pages, as the page writes them.
+/// The `href` attributes on a page that lead to one of `targets`, as the page writes them.
 fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<KnownValue> {
     let mut found: Vec<KnownValue> = Vec::new();
     if targets.is_empty() {
@@ -111,7 +111,7 @@ fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<KnownValue> {
     found
 }
 
-/// The likeliest chain that reads the link and nothing else; `None` if it is not reliable.
+/// The likeliest chain that reads only the links to follow; `None` if it is not reliable.
 fn reliable_chain(found: &LearnedField) -> Option<Vec<Value>> {
     let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
     let is_right = |one: usize| {

@@ -22,17 +22,17 @@ const MOST_PLACES: usize = 120_000;
 /// The most bytes of text of a page that are compared.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The longest type of linked data that counts as a name.
+/// The longest type name of linked data, in bytes. An object with a longer one gets no places.
 const LONGEST_KIND: usize = 80;
 
-/// The longest text that counts as a value.
+/// The longest text that counts as a value, in bytes.
 const LONGEST: usize = 4_000;
 
 /// The longest element that counts as a value. Longer ones are sections.
 const LONGEST_ELEMENT: usize = 1_000;
 
-/// How many places that contain a value among other words are searched for one where the value is not just a word of a
-/// sentence.
+/// How many places that contain a value among other words are examined. In one of them, the value must be more than a
+/// word of a sentence.
 const MOST_AROUND: usize = 20;
 
 /// Attributes that contain values.
@@ -40,7 +40,7 @@ const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
-/// If a person points at an element without text, the first of these attributes that it has is meant.
+/// If a person points at an element without text, this is the order in which its attributes are tried as the value.
 const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
 
 /// A place on a page.
@@ -86,8 +86,8 @@ pub(crate) enum ParsedQuote {
 impl ParsedQuote {
     const ALL: [ParsedQuote; 2] = [ParsedQuote::Double, ParsedQuote::Single];
 
-    /// The regular expression, whose only group is the JSON. If that is in double quotes, the group includes them,
-    /// because the JSON has escapes.
+    /// The regular expression, whose only group is the JSON. If the JSON is in double quotes, the group includes the
+    /// quotes, because the JSON then has escapes.
     pub(crate) fn pattern(self) -> &'static str {
         match self {
             ParsedQuote::Double => r#"JSON\.parse\(\s*("(?:[^"\\\n]|\\.)*")\s*\)"#,
@@ -126,7 +126,8 @@ impl ScriptNotation {
 }
 
 impl PlaceKind<'_> {
-    /// The bytes that the place owns. They count towards the limit of the page, because pages decide how many they are.
+    /// The bytes of the strings in a place. They count towards the limit of a page, because a page determines their
+    /// length.
     fn bytes(&self) -> usize {
         match self {
             PlaceKind::Text(_) | PlaceKind::Element(_) | PlaceKind::Attribute(..) => 0,
@@ -142,7 +143,7 @@ impl PlaceKind<'_> {
 /// An element from which the places of a row are found.
 pub(crate) struct Root<'d> {
     pub(crate) node: NodeRef<'d>,
-    /// The processor that leads from the row to a cell; `None` if `path` alone does.
+    /// The processor that leads from the row to a cell; `None` if `path` leads there alone.
     pub(crate) lead: Option<Value>,
     /// The XPath from the row, or from the cell, to the element.
     pub(crate) path: String,
@@ -155,7 +156,7 @@ pub(crate) struct Root<'d> {
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
-    /// The roots of a row. A page has none.
+    /// If this is a row: the elements from which its places are found. Empty for a page.
     pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
     /// The text nodes in page order, as indexes of `all`.
@@ -183,7 +184,7 @@ impl<'d> Places<'d> {
         }
     }
 
-    /// The places of a row. `page` holds the known values of the row.
+    /// Finds the places of a row of elements. `page` has the known values of this row, not those of the whole page.
     pub(crate) fn from_row(
         page: &'d Page,
         document: &'d Document,
@@ -194,7 +195,7 @@ impl<'d> Places<'d> {
         let mut places = Places::without_places(page, document, roots);
         let mut before: Option<NodeRef<'d>> = None;
         for node in nodes {
-            // Cells have already been read as parts of their row.
+            // A root inside another one, such as a cell in its row, has already been read.
             if before.is_none_or(|before| !before.contains(node)) {
                 before = Some(node);
                 places.read_nodes(std::iter::once(node).chain(node.descendants()));
@@ -233,7 +234,7 @@ impl<'d> Places<'d> {
         let index = self.all.len();
         for key in lookup_keys(&text) {
             let places = self.by_text.entry(key).or_default();
-            // A text in more places than this identifies none of them.
+            // A text in 64 or more places identifies none of them, so further places are not indexed.
             if places.len() < 64 {
                 places.push(index);
             }
@@ -383,7 +384,8 @@ impl<'d> Places<'d> {
                 self.add(at(path.to_owned()), &number.to_string());
             }
             Value::Array(items) => {
-                // Within an item that has its name, items keep their numbers: else each level would double the paths.
+                // Items get a path by number and one by name. Below an item with a name, only numbers are used, or each
+                // level would double the paths.
                 let naming = match path.contains("[?") {
                     true => None,
                     false => naming_member(items),
@@ -559,8 +561,8 @@ impl<'d> Places<'d> {
         })
     }
 
-    /// The place of a text or element that a person pointed at. For an element without text (`img`, `meta`, `input`),
-    /// it is that of its value.
+    /// The place of a text or element that a person pointed at. An element without text (`img`, `meta`, `input`) has
+    /// its value in an attribute, whose place is returned.
     pub(crate) fn find_node(&self, node: NodeRef<'_>) -> Option<usize> {
         let text = self.all.iter().position(|place| match &place.at {
             PlaceKind::Text(text) => {
@@ -610,7 +612,7 @@ fn minutes_key(minutes: u32) -> String {
     format!("\u{4}{minutes}")
 }
 
-/// The member by which the objects of a list name themselves, as in `[{"name": "Weight", "value": "12 kg"}]`.
+/// The member that names each object of a list: `name` in `[{"name": "Weight", "value": "12 kg"}]`.
 fn naming_member(items: &[Value]) -> Option<&'static str> {
     const MEMBERS: [&str; 8] = [
         "name",
@@ -693,12 +695,12 @@ fn is_text_of_lines(node: NodeRef<'_>) -> bool {
     }) && has_lines
 }
 
-/// The objects of a script that are open at a place. The script is read from its beginning.
+/// The objects of a script whose braces are open at a position. The script is read from its beginning.
 struct OpenObjects<'s> {
     script: &'s str,
     at: usize,
     quote: Option<u8>,
-    /// The name of each, if it has one.
+    /// The name of each open object, if it has one.
     names: Vec<Option<&'s str>>,
 }
 
@@ -712,7 +714,7 @@ impl<'s> OpenObjects<'s> {
         }
     }
 
-    /// The name of the innermost object at a later place.
+    /// Reads on to a later position, and returns the name of the innermost object that is open there.
     fn name_at(&mut self, place: usize) -> Option<&'s str> {
         let bytes = self.script.as_bytes();
         while self.at < place {

@@ -21,7 +21,7 @@ use crate::types::{FieldReport, LearnError, Limits, Page};
 /// The fewest pages on which the earlier value must be found again.
 const ENOUGH: usize = 3;
 
-/// The fewest of them if the words beside the value stayed the same, and pages without a value confirm that.
+/// The fewest such pages if the words beside the value stayed the same, and pages without a value confirm the chain.
 const FEWEST: usize = 2;
 
 /// The confidence required for a repair.
@@ -244,8 +244,8 @@ fn refusal_reason(
     })
 }
 
-/// How many earlier values must be found again. Fewer are enough if the chain finds them by the same words as the former
-/// one, and pages without a value confirm it.
+/// How many earlier values must be found again. Fewer are enough if the chain finds values by the same words as the
+/// former chain, and pages without a value confirm it.
 fn enough_pages(found: &LearnedField, best: usize, former: &FormerSteps) -> usize {
     let (filled, empty) = count_filled_and_empty(&found.readings[best], &found.labels);
     let is_confirmed = filled == 0 && empty >= ENOUGH;

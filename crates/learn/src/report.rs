@@ -24,16 +24,17 @@ const SURE: f64 = 0.9;
 /// A field below this confidence is left out: more of its values would be wrong than right.
 const LIKELY: f64 = 0.5;
 
-/// The highest confidence of a field with more than a quarter of its records doubted: its mapping is a draft.
+/// The highest confidence of a field if more than a quarter of its records are probably wrong. It makes the mapping a
+/// draft.
 const MOST_WHERE_DOUBTED: f64 = 0.8;
 
-/// How many pages with a value prove that a name is not specific to one page.
+/// How many pages must yield a value by the same name to prove that the name is not specific to one page.
 const READ_BY_NAME: usize = 3;
 
 /// A mapping learned from fewer records is a draft.
 const ENOUGH: usize = 3;
 
-/// The most values shown of a disagreement.
+/// The most values of each side of a disagreement that a report shows.
 const SHOWN: usize = 10;
 
 /// The report on a field.
@@ -85,8 +86,8 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     };
     let is_guarded = |one: &usize| guards().all(|guard| guard.keeps_correct_values(found, *one));
     report.processors = Some(chain(best));
-    // If a row lacks a value, other values are where it would be. A chain without a name, or one that filters by shape,
-    // may read one of them.
+    // If a row lacks a value, other values take its position. A chain without a name, or one that filters by shape, may
+    // read one of them.
     let is_of_row = group.rows.is_some();
     let of_shape = guard
         .as_ref()
@@ -108,9 +109,9 @@ pub(crate) fn field_report(field: &str, found: &LearnedField, group: &Group<'_>)
     report
 }
 
-/// The share of labels that the learner reads correctly without knowing them; for lists, as F1. A single label cannot
-/// show that share. Then it is estimated from the number of pages that yield a value, and from how far another kind
-/// of anchor agrees.
+/// The share of pages with known values that the learner reads correctly without knowing these values; for lists, as
+/// F1. A single page cannot show that share. Then it is estimated from the number of pages that yield a value, and from
+/// how far another kind of anchor agrees.
 fn confidence(found: &LearnedField, best: usize) -> f64 {
     // A list's credit is the number of values both read and known, divided by the number of values either read or
     // known. Here it is converted to F1.
@@ -172,7 +173,8 @@ fn left_out_results(found: &LearnedField, group: &Group<'_>) -> Vec<(String, boo
         })
         .collect();
     match judged.as_slice() {
-        // If one of two records is misspelt, only that one can be read by a chain that is found without it.
+        // Of one correct and one misspelt known value, only the misspelt one is judged here, so a failure shows
+        // nothing.
         [(_, is_read)] if !is_read || found.labels.len() == 1 => Vec::new(),
         _ => judged,
     }
@@ -228,7 +230,7 @@ fn add_comparison(found: &LearnedField, best: usize, group: &Group<'_>, report: 
     }
 }
 
-/// Whether one value is read although the page has further known ones.
+/// Whether a chain reads only one value although further known values are on the page.
 fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     let is_read = |wanted: &KnownValue| {
         reading
@@ -240,7 +242,7 @@ fn is_incomplete(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
     others.any(|wanted| !page.find_exact(wanted).is_empty())
 }
 
-/// On fewer pages than this, it shows nothing if two chains read the same.
+/// The fewest pages that are compared. On fewer pages, two chains may read the same by chance.
 const FEWEST_COMPARED: usize = 5;
 
 fn best_by_anchor_kind(
@@ -306,13 +308,13 @@ fn count_distinct(
     different.len()
 }
 
-/// See [`FieldReport::reads`].
+/// How many values a page should yield; see [`FieldReport::reads`].
 fn expected_read_count(
     found: &LearnedField,
     best: usize,
     accepts: impl Fn(&str) -> bool + Copy,
 ) -> Option<usize> {
-    /// Fewer lists have the same number of values by chance.
+    /// This many lists of equal length are needed. Fewer may have the same number of values by chance.
     const LISTS: usize = 3;
     let known = found.labels.iter().filter(|label| {
         let reading = &found.readings[best][label.page];
@@ -328,16 +330,16 @@ fn expected_read_count(
     (is_shown && counts.iter().all(|count| *count == first)).then_some(first)
 }
 
-/// See [`FieldReport::least`].
+/// How many values a page must yield at least; see [`FieldReport::least`].
 fn min_read_count(
     found: &LearnedField,
     best: usize,
     expected: Option<usize>,
     accepts: impl Fn(&str) -> bool,
 ) -> Option<usize> {
-    /// If all known pages have the same number of values, this many of them prove it.
+    /// If all pages with known values yield the same number of values, this many pages prove that number.
     const EQUAL: usize = 3;
-    /// If their numbers differ, it takes this many to prove the smallest one.
+    /// If these pages yield different numbers of values, this many pages prove the smallest number.
     const DIFFERENT: usize = 15;
     if found.multiple || expected.is_some() {
         return None;
@@ -359,7 +361,8 @@ fn min_read_count(
     (counts.len() >= needed).then_some(least)
 }
 
-/// See [`FieldReport::disputed`]. `accepts`: what the chain does not drop.
+/// URLs of pages that are probably read wrongly; see [`FieldReport::disputed`]. `accepts` returns whether the chain's
+/// filters keep a value.
 fn disputed_pages(
     found: &LearnedField,
     best: usize,
@@ -456,8 +459,8 @@ fn explain_choice(
     )
 }
 
-/// The number of pages without known values on which nothing is read, if that is at least every fifth of them. They
-/// may lack the field, or the anchor of the chain.
+/// A sentence with the number of pages without known values on which nothing is read, if these are at least a fifth.
+/// Such a page may lack the field, or the anchor of the chain.
 fn describe_pages_without_values(found: &LearnedField, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
@@ -520,7 +523,7 @@ pub(crate) fn doubts(found: &LearnedField, group: &Group<'_>) -> Vec<f64> {
     doubts
 }
 
-/// The page on which candidates disagree most; `None` if they agree on all.
+/// The URL of the page on which candidates disagree most; `None` if they agree on all pages.
 pub(crate) fn page_to_check(doubts: &[f64], group: &Group<'_>) -> Option<String> {
     let most = doubts.iter().copied().fold(0.0, f64::max);
     let page = doubts

@@ -46,7 +46,7 @@ use crate::url_patterns;
 /// The most pages of one layout that are used for learning.
 const MOST_PAGES: usize = 20;
 
-/// The most known rows that are used for learning, and the most others.
+/// The most known rows that are used for learning, and the most unknown rows.
 const MOST_KNOWN: usize = 80;
 const MOST_OTHERS: usize = 120;
 
@@ -108,9 +108,9 @@ pub fn learn_rows(
     Ok(learned)
 }
 
-/// Finds the rows on pages from records, or from elements that a person pointed at. Returns the chain that selects
-/// them, and for each page the positions of their first elements. `None` if the records do not stand next to each
-/// other.
+/// Finds the rows of pages by the known records, or by elements that a person pointed at. Returns the chain that
+/// selects them, and for each page the positions of their first elements. `None` if the records do not stand next to
+/// each other.
 pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
     let all: Vec<usize> = (0..pages.len()).collect();
     let documents = parse_pages(pages, &all);
@@ -151,7 +151,7 @@ fn prepare_pages<'d>(
 pub fn find_records_on_page(page: &Page, records: &[KnownRow]) -> Vec<usize> {
     /// In how many places a value may occur to identify its record.
     const FEW: usize = 4;
-    /// The fewest characters of such a value.
+    /// The fewest characters of a value that identifies its record.
     const LEAST_CHARS: usize = 4;
     if records.is_empty() {
         return Vec::new();
@@ -186,7 +186,7 @@ struct Listing {
     rule: Value,
     fields: Vec<FieldReport>,
     parsers: Vec<Value>,
-    /// The further pages of the list, to which the pages link.
+    /// The URLs of further pages of the list, to which the learned pages link.
     further: Vec<Url>,
     report: RowsReport,
 }

@@ -18,9 +18,9 @@ pub(crate) struct Label {
     /// The number of the page within its group.
     pub(crate) page: usize,
     pub(crate) wanted: Vec<KnownValue>,
-    /// For each of these values, whether it is nowhere on the page, as a misspelt value is.
+    /// For each known value, whether it is missing from the page, as a misspelt value is.
     pub(crate) is_unseen: Vec<bool>,
-    /// Stated by a person.
+    /// Whether the values were stated by a person.
     pub(crate) is_certain: bool,
     pub(crate) is_absent: bool,
     /// In a repair: the page had no value before.
@@ -29,7 +29,7 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// How far a reading agrees with the known values: 1 if it is right. For lists, it is the number of values in both
+    /// How far a reading agrees with the known values, from 0 to 1. For lists, it is the number of values in both
     /// divided by the number of values in either.
     pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
         if !multiple {
@@ -55,8 +55,8 @@ impl Label {
         }
     }
 
-    /// Like [`Label::credit`], but a reading that the known value misspells counts nearly as much as an equal one,
-    /// because a chain reads it by chance just as rarely.
+    /// Like [`Label::credit`], but a reading that differs from the known value by a typing error counts nearly as much
+    /// as an equal one. A chain reads either by chance equally rarely.
     fn credit_with_typos(&self, reading: &Reading, multiple: bool) -> f64 {
         let exact = self.credit(reading, multiple);
         if exact >= 0.99 || !self.is_unseen.contains(&true) {
@@ -80,13 +80,13 @@ impl Label {
         exact.max(MISSPELT * right.min(found) as f64 / all.max(1) as f64)
     }
 
-    /// Whether the known values differ from a reading only by slips.
+    /// Whether the known values differ from a reading only by typing errors.
     pub(crate) fn is_misspelt(&self, reading: &Reading, multiple: bool) -> bool {
         self.credit(reading, multiple) < 0.99
             && self.credit_with_typos(reading, multiple) >= MISSPELT
     }
 
-    /// Whether one of the known values is not on its page and differs from this value only by a slip.
+    /// Whether one of the known values is not on its page and differs from this value only by a typing error.
     fn misspells(&self, value: &Spelling) -> bool {
         let wanted = self.wanted.iter().zip(&self.is_unseen);
         let mut unseen = wanted.filter(|(_, is_unseen)| **is_unseen);
@@ -118,17 +118,17 @@ impl Label {
     }
 }
 
-/// The credit of a reading that the known value misspells.
+/// The credit of a reading that differs from the known value by a typing error.
 pub(crate) const MISSPELT: f64 = 0.9;
 
-/// The weight of the vote that is neither for nor against a candidate.
+/// The weight of a vote that is half for and half against a candidate. It is added for each page without known values.
 const DEFAULT_VOTE: f64 = 0.3;
 
-/// The burden of a chain that reads truncated texts although no known value is truncated: more than the usual
+/// The burden of a chain that reads truncated texts although no known value is truncated. It exceeds the usual
 /// difference between anchors.
 const CUT_OFF: f64 = 8.0;
 
-/// The factor for the vote of a chain that counts positions.
+/// The factor by which the vote of a chain that counts positions is reduced.
 const COUNTING: f64 = 0.3;
 
 /// Candidates, their readings, and the known values.
@@ -172,7 +172,7 @@ impl<'a> Scores<'a> {
         let is_respelt = readings
             .iter()
             .map(|pages| {
-                // A few records are written otherwise than the rest.
+                // A few records may be written in another form than the rest, so most values must differ in form.
                 let is_respelt = |label: &&Label| label.is_respelt(&pages[label.page]);
                 let known = labels.iter().filter(|label| !label.wanted.is_empty());
                 labels.iter().filter(is_respelt).count() * 2 > known.count()
@@ -210,8 +210,8 @@ impl<'a> Scores<'a> {
         scores
     }
 
-    /// The candidates, likeliest first, as if label `without` were unknown. Those that read no known value are left
-    /// out.
+    /// The candidates, likeliest first, as if label `without` were unknown. Candidates that read no known value are
+    /// left out.
     pub(crate) fn ranking(&self, without: Option<usize>) -> Vec<usize> {
         let p = self.precision(0.7, without);
         let p = self.precision(p, without);
@@ -242,7 +242,8 @@ impl<'a> Scores<'a> {
             .sum()
     }
 
-    /// The share of labels that the best candidate reads, slightly discounted.
+    /// The share of known values that the best candidate reads, slightly discounted: an estimate of how often records
+    /// are right.
     fn precision(&self, p: f64, without: Option<usize>) -> f64 {
         let known = self.labels.iter().enumerate();
         let known = known
@@ -257,7 +258,7 @@ impl<'a> Scores<'a> {
     }
 
     fn score(&self, candidate: usize, p: f64, without: Option<usize>, with_agreement: bool) -> f64 {
-        /// Texts on a page that a wrong candidate could read as well.
+        /// From how many texts of a page a wrong candidate is assumed to read one by chance.
         const OTHERS: f64 = 8.0;
         let one = &self.candidates[candidate];
         let gain = (p / (1.0 - p) * OTHERS).ln();
@@ -275,7 +276,7 @@ impl<'a> Scores<'a> {
             + 3.0 * agreement
     }
 
-    /// The best candidate of each kind of anchor, judging by labels.
+    /// The best candidate of each kind of anchor, judged only by known values.
     fn best_by_anchor_kind(&self) -> BTreeMap<Anchor, (usize, f64)> {
         let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
         for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
@@ -334,11 +335,12 @@ impl<'a> Scores<'a> {
                     all += weight;
                 }
             }
-            // The default vote agrees by half, so few and doubtful votes decide little.
+            // A default vote, half in favour, is added, so that a few doubtful votes decide little.
             (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         let mut shares: Vec<f64> = (0..self.candidates.len()).map(share).collect();
-        // A condition keeps out what other chains read by mistake. That they do not agree says nothing then.
+        // A chain with a condition differs from others because they read foreign parts. So it keeps at least the share
+        // of the chain without the condition.
         for (one, candidate) in self.candidates.iter().enumerate() {
             let without = candidate
                 .without_condition
@@ -388,9 +390,8 @@ pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     seen
 }
 
-/// Whether the known values of some page differ entirely from those of the first page, and by more than a slip. The
-/// first page is, if possible, one that contains its values, because two misspellings of one value differ by more than
-/// a slip.
+/// Whether the known values of some page differ entirely from those of the first page, and by more than a typing error.
+/// The first page is one that contains its values, if possible: two misspellings of one value differ by two errors.
 fn are_varied(labels: &[Label]) -> bool {
     let mut known = trusted_labels(labels).into_iter();
     let Some(first) = known.next() else {
@@ -407,8 +408,8 @@ fn are_varied(labels: &[Label]) -> bool {
     })
 }
 
-/// Whether the same is read on every page, of at least three. Then it is a part of the layout. For fields with one
-/// value, only the first value of each page is compared.
+/// Whether a chain reads the same text on all of at least three pages. Then the text is a part of the layout. For
+/// fields with one value, only the first value of each page is compared.
 fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     let Some(first) = pages.first().filter(|first| !first.values.is_empty()) else {
         return false;
@@ -420,8 +421,8 @@ fn is_constant(pages: &[Reading], multiple: bool) -> bool {
     pages.len() >= 3 && pages.iter().all(is_same)
 }
 
-/// In a repair, whether a chain reads something on most pages that had no value, of at least three. Then it reads
-/// something else.
+/// In a repair, whether a chain reads something on most of at least three pages that had no value before. Then it reads
+/// another thing than the field.
 fn fills_empty_pages(readings: &[Reading], labels: &[Label]) -> bool {
     let (filled, empty) = count_filled_and_empty(readings, labels);
     filled + empty >= 3 && filled > empty

@@ -1,7 +1,7 @@
 //! Words in sentences: a page with a description has words of all kinds, so it shows little if a known value is one of
 //! them.
 
-/// A shorter text is a name, a label with its value, or a heading.
+/// The fewest words of a sentence. A shorter text is a name, a label with its value, or a heading.
 const FEWEST_WORDS: usize = 8;
 
 /// Whether the value, which is at this place of the text, is one word of a sentence. A value of several words, or with
@@ -31,7 +31,8 @@ mod tests {
         let sentence =
             "The menu has eggs, a Mexican egg dish called migas, and Salads for 12 people";
         assert!(is_one(sentence, "Mexican") && is_one(sentence, "Salads"));
-        // A number, several words, a short text, a list, an object in a script.
+        // No words of a sentence: a number, several words, a word in a short text, in a list, and in an object of a
+        // script.
         assert!(!is_one(sentence, "12") && !is_one(sentence, "egg dish"));
         assert!(!is_one("Cuisine: Mexican", "Mexican"));
         let list = "American, Chinese, French, Greek, Indian, Italian, Japanese, Mexican, Thai";

@@ -8,8 +8,8 @@ use crate::score::Label;
 /// How many distinct values are needed to show a shape.
 const ENOUGH: usize = 3;
 
-/// A pattern that matches every known value as a whole; `None` if they have no common shape, or one that is too loose
-/// to be useful.
+/// A pattern that matches every known value as a whole. `None` if the values have no common shape, or if it is too
+/// loose to be useful.
 pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
     let mut values: Vec<&str> = labels
         .iter()
@@ -34,12 +34,13 @@ pub(crate) fn common_pattern(labels: &[Label]) -> Option<String> {
     Some(format!("^{written}$"))
 }
 
-/// How long the runs of a code may be on other pages.
+/// How long the runs of digits or capitals in a code may be on other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// As long as in the known values. If these are few, codes of several runs may have any length.
+    /// Runs are as long as in the known values. With fewer than six known values, runs may have any length, except in
+    /// codes of a single run.
     AsKnown,
-    /// Of any length, unless the known values prove one.
+    /// Runs have any length, unless at least fifty known values or leading zeros prove one.
     Proven,
 }
 
@@ -90,8 +91,8 @@ fn is_code(shape: &[Run]) -> bool {
 /// How many distinct values are needed to show how long runs are.
 const MANY: usize = 6;
 
-/// How many distinct values are needed to prove how long runs are: after so many of one length, about one value in
-/// fifty has another. Thirteen numbers of three digits may all be page counts, and a book may also have 96 pages.
+/// How many distinct values are needed to prove how long runs are. After fifty values of one length, about one value in
+/// fifty may have another. Three-digit page counts of thirteen books do not exclude a book of 96 pages.
 const PROVEN: usize = 50;
 
 /// The longest value that can be a code. Longer ones are text.
@@ -110,7 +111,7 @@ struct Run {
     kind: Kind,
     least: usize,
     most: usize,
-    /// Whether some of the known runs begin with a zero, and so are padded to a length.
+    /// Whether a known value has a zero at the start of this run: such runs are padded to a fixed length.
     is_padded: bool,
 }
 
@@ -169,7 +170,8 @@ fn widen(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
     Some(one)
 }
 
-/// The shortest run of digits with a fixed length. Shorter ones, such as inches and hours, may be longer elsewhere.
+/// The fewest digits of a run that may have a fixed length. Shorter runs, such as inches and hours, may be longer on
+/// other pages.
 const FIXED: usize = 3;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -4,19 +4,21 @@ use crate::evaluate::Reading;
 use crate::page_group::Group;
 use crate::score::{Label, Scores};
 
-/// How many labels must be read correctly for each doubted one. If more differ, the chain is wrong.
+/// How many known values must be read correctly for each doubted one. If the share is smaller, the chain is wrong, not
+/// the records.
 const RIGHT_FOR_EACH: usize = 3;
 
-/// How many labels must be read correctly (and at least one for every two doubted ones) if the chain reads the known
-/// values of the doubted labels on other pages. Then records were mixed up, and the chain is right.
+/// How many known values must be read correctly if records seem mixed up: the chain reads the doubted values on other
+/// pages. At least one for every two doubted values is needed as well.
 const RIGHT_BESIDE_MIXED: usize = 2;
 
-/// An unrelated chain counts as a witness if it reads at least this share of what the best chain reads correctly.
+/// A chain by another kind of anchor counts as a witness if it reads at least this share of the values that the best
+/// chain reads correctly.
 const WITNESS: f64 = 0.6;
 
 /// The labels whose known value is outdated: it is nowhere on its page, and chains with different anchors agree on
 /// another value there, as they do on pages with a correct value. Misspelt values are doubted as well. Statements of a
-/// person never are.
+/// person are never doubted.
 pub(crate) fn outdated_labels(
     scores: &Scores<'_>,
     ranking: &[usize],
@@ -83,7 +85,8 @@ fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
     })
 }
 
-/// For each other kind of anchor, the best chain, if it is a witness.
+/// The best chain of each other kind of anchor, if it reads at least the share `WITNESS` of the known values that the
+/// best chain reads.
 fn independent_chains(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
     let sum = |one: usize| scores.credits[one].iter().sum::<f64>();
     let mut kinds = vec![scores.candidates[best].anchor];

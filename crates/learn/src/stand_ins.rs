@@ -1,10 +1,10 @@
-//! Stand-ins: a page that lacks a value often has another one in its place. The next row follows where one is missing,
-//! the cell of another thing moves up, the third of several texts becomes the second. Such pages are rarely among those
-//! that a mapping is learned from, so nothing contradicts a chain that would read the stand-in.
+//! Stand-ins: a page that lacks a value often has another one in its place. For example, the next row moves up if a row
+//! is missing, or the third of several texts becomes the second. A mapping is rarely learned from such pages, so
+//! nothing contradicts a chain that would read the stand-in.
 //!
-//! Chains that find a value by its neighbours therefore get a condition which all known values meet: the text right
-//! before the value is its label, its row has all cells, or as many texts stand beside it as on the known pages that
-//! have most of them.
+//! So a chain that finds a value by its neighbours gets a condition that all known values meet. The text right before
+//! the value must be its label, its row must have all cells, or it must have as many texts beside it as any known page
+//! has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::unions::xpath;
 /// How many known pages must meet a condition.
 const ENOUGH: usize = 3;
 
-/// How many pages must show a label that only some pages have, or that values of other fields stand beside this one.
+/// On how many pages a label must occur, or values of other fields must be beside this one, before it counts.
 const SHOWN_BY: usize = 2;
 
 /// The most labels of one field.
@@ -37,16 +37,17 @@ const MOST_CHAINS: usize = 200;
 /// How many levels above a value are searched for values of other fields.
 const LEVELS: usize = 4;
 
-/// How much better a chain is with its condition: enough to decide between two that read the same.
+/// How much is subtracted from the burden of a chain with a condition. It decides between two chains that read the
+/// same.
 const WORTH: f64 = 0.01;
 
-/// Marks that part values in one text.
+/// Marks that separate several values in one text.
 const PARTING_MARKS: &str = "/|\u{b7}\u{2022};,\u{2013}\u{2014}";
 
 /// Where a chain reads the known value of a page.
 struct KnownPlace<'d> {
     page: usize,
-    /// The owner, if an attribute has the value.
+    /// The text or element with the value; if an attribute has the value, its element.
     node: NodeRef<'d>,
     is_attribute: bool,
     text: String,
@@ -90,8 +91,8 @@ pub(crate) fn find_risky_chains(
     risky.collect()
 }
 
-/// The same chain with a condition, if one is known, and whether it must not be used without. `None`: no value can
-/// stand in for another one.
+/// The same chain with a condition, if there is one, and whether the chain without the condition must not be used.
+/// `None` if the chain cannot read another value in place of its own.
 fn find_safer_chain(
     group: &Group<'_>,
     candidate: &Candidate,
@@ -121,7 +122,8 @@ fn find_safer_chain(
     let company = is_counted
         .then(|| company_of(group, &places, labels))
         .flatten();
-    // Where it is empty, the first of several is the next one, whatever their number.
+    // If the value's own element is empty, a chain that takes the first of several reads the next one, however many
+    // there are.
     let is_of_place = |company: &Company| {
         company.level == 0
             || candidate.anchor != Anchor::Label
@@ -166,7 +168,7 @@ fn takes_first_of_several(readings: &[Reading], labels: &[Label]) -> bool {
         >= SHOWN_BY
 }
 
-/// Whether a chain leads to the value from what stands beside it, and not by a name of its own.
+/// Whether a chain finds the value by its neighbours, and not by a name of its own.
 fn finds_by_neighbours(candidate: &Candidate, expression: &str) -> bool {
     candidate.anchor == Anchor::Path
         || candidate.has_positions()
@@ -180,8 +182,8 @@ fn pattern_of(candidate: &Candidate) -> Option<&str> {
     (third["type"] == "regex").then(|| third["parameters"]["pattern"].as_str())?
 }
 
-/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads anything else
-/// are left out.
+/// The places where the chain reads known values; `None` if it cannot be compiled. Pages on which it reads anything
+/// else are left out.
 fn known_places<'d>(
     group: &Group<'d>,
     candidate: &Candidate,
@@ -247,10 +249,9 @@ fn condition_of_label(group: &Group<'_>, places: &[KnownPlace<'_>]) -> Option<St
     Some(format!("{before}[{}]", says.join(" or ")))
 }
 
-/// Whether a chain leads from the text before the value to the value, and both stand alone in one element, as a header
-/// and its cell in a row. Nothing else can take the place of the value there, if the chain does not leave the element.
-/// The label may be a part of the text before the value: then all of this text stands in one element, and is the same
-/// on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
+/// Whether a chain leads from a label to the value, and both are alone in one element, such as a header and a cell in
+/// their row. Then no other value can take the value's place, if the chain does not leave the element. The label may be
+/// a part of an element's text, if this text is the same on all pages, as in `<h4>Rating (<a>MPAA</a>)</h4>`.
 fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPlace<'_>]) -> bool {
     const LONGEST_ROW: usize = 4_000;
     if expression.contains("following::") {
@@ -294,7 +295,8 @@ fn leads_from_label_alone(group: &Group<'_>, expression: &str, places: &[KnownPl
     })
 }
 
-/// Whether a chain leads to the only text that stands in an element itself. Elements after it are not read then.
+/// Whether a chain leads to the only text node that is a direct child of an element. Then it reads nothing from the
+/// element's other children.
 fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) -> bool {
     let ends_at_text = expression.rsplit_once('/').is_some_and(|(before, step)| {
         let is_text = step.starts_with("text()") || step.starts_with("following-sibling::text()");
@@ -304,9 +306,8 @@ fn is_only_text(element: NodeRef<'_>, place: &KnownPlace<'_>, expression: &str) 
     ends_at_text && is_in_it && children_like(element, None).len() == 1
 }
 
-/// The condition that the row of the value has all cells, if other cells of the row are those of other things: in a
-/// table that compares several, and in one whose header names the cells. And whether rows of known values do not have
-/// all of them.
+/// The condition that the row of the value has all cells, and whether some rows of known values lack cells. It is
+/// needed if other cells belong to other things, as in a table that compares things, or one whose header names columns.
 fn condition_of_row(
     group: &Group<'_>,
     places: &[KnownPlace<'_>],
@@ -346,7 +347,7 @@ fn condition_of_row(
     (is_comparison && whole >= ENOUGH).then_some((is_whole, true))
 }
 
-/// The row of a table that has a value.
+/// The table row that contains a value.
 struct RowOfValue<'d> {
     row: NodeRef<'d>,
     cells: usize,
@@ -355,7 +356,7 @@ struct RowOfValue<'d> {
 }
 
 impl<'d> RowOfValue<'d> {
-    /// `None` if the value is in no such cell, or if another cell is a label: then the row has several fields.
+    /// `None` if the value is in no table cell, or if another cell is a label, because then the row has several fields.
     fn from_value_node(node: NodeRef<'d>, labels: &Labels) -> Option<RowOfValue<'d>> {
         let mut around = std::iter::successors(Some(node), |node| node.parent());
         let cell = around.find(|node| matches!(node.tag(), Some("td" | "th")))?;
@@ -378,21 +379,21 @@ impl<'d> RowOfValue<'d> {
         })
     }
 
-    /// Whether it has as many cells as the first row of its table, which is another one.
+    /// Whether the row has as many cells as the first row of its table, and is not that row.
     fn has_all_cells(&self) -> bool {
         let cells = |row: NodeRef<'_>| row.children().filter(|cell| cell.is_element()).count();
         first_row(self.row).is_some_and(|first| first != self.row && cells(first) == self.cells)
     }
 }
 
-/// The text of a cell, as far as it is compared: a label or a value is shorter.
+/// The beginning of a cell's text, for comparison, with white space collapsed. Labels and values are shorter than it.
 fn shortened_cell_text(cell: NodeRef<'_>) -> String {
     const COMPARED: usize = 400;
     let beginning: String = cell.text().chars().take(COMPARED).collect();
     collapse_white_space(&beginning)
 }
 
-/// The first row of the table of a row.
+/// The first row of the table that contains `row`.
 fn first_row<'d>(row: NodeRef<'d>) -> Option<NodeRef<'d>> {
     let mut around = std::iter::successors(row.parent(), |node| node.parent());
     let table = around.find(|node| node.tag() == Some("table"))?;
@@ -405,11 +406,11 @@ const MOST_MEMBERS: usize = 200;
 /// The longest text that is compared with known values, folded.
 const LONGEST_COMPARED: usize = 80;
 
-/// Elements or texts beside a value, of which some have values of other fields.
+/// A group of sibling elements or texts to which a value belongs. Some of them contain values of other fields.
 struct Company {
-    /// How many levels above the place they are.
+    /// How many levels above the value's node the siblings are.
     level: usize,
-    /// Their tag; `None`: they are texts.
+    /// The tag of the siblings; `None` if they are texts.
     tag: Option<String>,
 }
 
@@ -422,7 +423,8 @@ impl Company {
         })
     }
 
-    /// Whether a chain also reads others of them on known pages: where one is empty, it would read the next one.
+    /// Whether a chain also reads other members of the group on known pages. If the right one is empty, it would read
+    /// the next one.
     fn is_read_by<'d>(
         &self,
         group: &Group<'d>,
@@ -455,8 +457,8 @@ impl Company {
         places.iter().filter(reads_another).count() >= SHOWN_BY
     }
 
-    /// The condition that as many texts stand before the first element as on all known pages. Only these can take the
-    /// place of a text that is one of them, whatever follows.
+    /// The condition that the number of texts before the first element is the same as on all known pages. Only such
+    /// texts can take the place of a value that is one of them.
     fn condition_of_texts_before(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         if self.level > 0 || self.tag.is_some() {
             return None;
@@ -476,7 +478,7 @@ impl Company {
         (is_same && first < MOST_MEMBERS).then(|| format!("count(../{test})={first}"))
     }
 
-    /// The condition that they are as many as on the known pages that have most.
+    /// The condition that the group has as many members as on the known pages with the most members.
     fn condition_of_member_count(&self, places: &[KnownPlace<'_>]) -> Option<String> {
         let counts = places.iter().map(|place| self.members(place.node).len());
         let counts: Vec<usize> = counts.collect();
@@ -497,7 +499,7 @@ impl Company {
 fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>> {
     let is_like = |child: &NodeRef<'d>| match tag {
         Some(tag) => child.tag() == Some(tag),
-        // As `normalize-space` of XPath judges.
+        // Texts are blank by the rules of `normalize-space` in XPath.
         None => {
             child.is_text()
                 && !child
@@ -513,7 +515,7 @@ fn children_like<'d>(parent: NodeRef<'d>, tag: Option<&str>) -> Vec<NodeRef<'d>>
         .collect()
 }
 
-/// The elements or texts beside the values, if values of other fields of the record are among them.
+/// The group of sibling elements or texts to which the values belong, if it also contains values of other fields.
 fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> Option<Company> {
     let mut shown: BTreeMap<(usize, Option<&str>), usize> = BTreeMap::new();
     for place in places {
@@ -545,7 +547,7 @@ fn company_of(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) ->
     })
 }
 
-/// Whether a short text is one of these values, or has it after a label.
+/// Whether a short text is one of these values, or ends in one after a label.
 fn ends_in_one_of(text: &str, values: &BTreeSet<String>) -> bool {
     let is_end = |value: &String| {
         text.strip_suffix(value.as_str())
@@ -571,7 +573,7 @@ fn values_of_other_fields(page: &Places<'_>, number: usize, labels: &[Label]) ->
     values
 }
 
-/// Whether the texts of the places also have values of other fields that look like the known one.
+/// Whether the texts with known values also contain values of other fields that look like the known ones.
 fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Label]) -> bool {
     const SHORTEST_TEXT: usize = 4;
     let has_alike = places.iter().filter(|place| {
@@ -582,7 +584,7 @@ fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Labe
             .map(|wanted| wanted.folded.as_str())
             .collect();
         let others = values_of_other_fields(&group.pages[place.page], place.page, labels);
-        // A part of the value, or a longer text that it is a part of, is not beside it.
+        // A value of another field does not count if it is a part of the own value, or contains it.
         let is_beside = |other: &str| {
             let mut own = own.iter();
             own.all(|own| !own.contains(other) && !other.contains(own))
@@ -597,7 +599,7 @@ fn has_values_alike(group: &Group<'_>, places: &[KnownPlace<'_>], labels: &[Labe
     has_alike.count() >= SHOWN_BY
 }
 
-/// Whether one value may be taken for the other: both have letters, or about as many digits.
+/// Whether one value may be mistaken for the other: both have letters, or about equally many digits.
 fn are_alike(one: &str, other: &str) -> bool {
     let has_letters = |text: &str| text.contains(char::is_alphabetic);
     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
@@ -607,16 +609,16 @@ fn are_alike(one: &str, other: &str) -> bool {
     }
 }
 
-/// The chain for texts that have as many parts as the known ones that have most. A pattern without a mark takes the
-/// first that looks like a value, and has no such chain.
+/// The same chain, but only for texts with as many parts as the known text with the most parts. `None` if the pattern
+/// has no mark that separates parts, because it then takes the first part that looks like a value.
 fn with_part_count_condition(
     candidate: &Candidate,
     pattern: &str,
     places: &[KnownPlace<'_>],
 ) -> Option<Candidate> {
-    /// More parts are prose.
+    /// A text with more parts is prose.
     const MOST_PARTS: usize = 50;
-    // The comma of a repetition parts nothing.
+    // The comma in a repetition such as `{2,4}` of the pattern does not separate parts.
     let mut is_repetition = false;
     let mark = pattern.chars().find(|c| {
         is_repetition = (is_repetition || *c == '{') && *c != '}';

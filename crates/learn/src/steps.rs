@@ -1,4 +1,4 @@
-//! Steps down the tree, from an element to one inside it.
+//! Paths down the tree of a page, from an element to an element inside it.
 
 use webfill_document::NodeRef;
 
@@ -23,7 +23,7 @@ impl Step {
     }
 }
 
-/// The steps from an element to one inside it; `None` if a name cannot be a step.
+/// The steps from an element to an element inside it. `None` if XPath cannot express a tag.
 pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut node = to;
@@ -57,7 +57,7 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> 
     Some(steps)
 }
 
-/// The ways to write the steps from an element to one inside it, each with its burden.
+/// The ways to write the path from an element to an element inside it, each with its burden.
 pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
     let Some(steps) = steps_between(from, to, 24) else {
         return Vec::new();
@@ -94,7 +94,7 @@ pub(crate) fn relative_paths(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String,
     found
 }
 
-/// Paths from the root: with all numbers, with none, and with all but the last one.
+/// Paths from the root: with the numbers of all elements, without numbers, and with all numbers but the last one.
 pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let root = to.document().root();
     let steps = steps_between(root, to, 60)?;

@@ -1,12 +1,12 @@
 //! How often an anchor still works after a site has changed its pages: a number for each kind.
 //!
-//! Two measurements are combined. Real pairs (81 pages, an old and a newly saved copy of each) count by their number
-//! n. Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count as much
-//! as 20 real pairs, because we chose which changes they make and how often: (n real + 20 made) / (n + 20). The
-//! generated changes are strong enough to break as much as real ones do, over all kinds. Kinds marked as estimates
-//! occurred in neither measurement, or too rarely. They are placed between similar kinds.
+//! Two measurements are combined. Real pairs (81 pages, an old and a newly saved copy of each) count by their number n.
+//! Generated redesigns (280 pairs, `tests/bench/run.sh redesign`, `target/release/redesign survival`) count only as 20
+//! real pairs, because we chose their changes. So the number is (n real + 20 generated) / (n + 20). Over all kinds, the
+//! generated changes break as many anchors as real changes do. Kinds marked as estimates occurred in neither
+//! measurement, or too rarely. They are placed between similar kinds.
 
-/// The parts of a page that a candidate depends on.
+/// The part of a page by which a candidate finds its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Anchor {
     JsonLd,

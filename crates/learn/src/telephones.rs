@@ -6,19 +6,19 @@ use crate::fold::KnownValue;
 use crate::forms::{ConvertedPlace, pattern_with_any_space, replace_processor};
 use crate::places::Places;
 
-/// The most places of one value.
+/// The most places on a page that are converted for one value.
 const MOST_PLACES: usize = 6;
 
-/// The fewest digits after the code of a country.
+/// The fewest digits after a country code.
 const FEWEST: usize = 6;
 
-/// The most digits of the code of a country.
+/// The most digits of a country code.
 const LONGEST_CODE: usize = 3;
 
 /// The longest text that ends in a telephone number.
 const LONGEST: usize = 60;
 
-/// Finds the number of the record in its other form, alone or after other words.
+/// Finds the record's number in national or international form, whichever the record does not use, also after words.
 pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace> {
     let Some(digits) = &wanted.digits else {
         return Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn find(page: &Places<'_>, wanted: &KnownValue) -> Vec<ConvertedPlace
     found
 }
 
-/// The telephone number at the end of a short text, as digits, with a plus if it has one; and the words before it.
+/// The words before a telephone number at the end of a short text, and its digits, after a plus if it has one.
 fn last_number(text: &str) -> Option<(&str, String)> {
     if text.len() > LONGEST || !text.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -64,7 +64,7 @@ fn last_number(text: &str) -> Option<(&str, String)> {
         .then_some((head.trim_end(), read))
 }
 
-/// How the record writes the number, and the digits that the page has before its national part.
+/// The digits that a page has before the national part of the number, and the form in which the record writes it.
 fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     if known.starts_with('+') {
         let number = read
@@ -115,8 +115,8 @@ impl Form {
         })
     }
 
-    /// The processors that write a number of a page like this. There, `code` stands before the national part. The last
-    /// group may have a digit more or less; a text with more digits has something else, such as an extension or hours.
+    /// The processors that convert a page's number, with `code` before its national part, to this form. The last group
+    /// may be one digit longer or shorter. A text with more digits has something else, such as an extension or hours.
     fn processors(&self, code: &str) -> Vec<Value> {
         let (mut pattern, mut with) = (format!("^{code}(?!0)"), self.before.replace('$', "$$"));
         for (at, (marks, digits)) in self.groups.iter().enumerate() {

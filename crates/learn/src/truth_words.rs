@@ -1,11 +1,11 @@
-//! Yes or no: records have one of two words, and pages have other words or signs.
+//! Yes or no: converts the words or signs of pages to one of two words of records.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-/// The words that records have.
+/// The pairs of words for yes and no that records may have.
 const OF_RECORDS: [(&str, &str); 5] = [
     ("true", "false"),
     ("yes", "no"),
@@ -14,7 +14,7 @@ const OF_RECORDS: [(&str, &str); 5] = [
     ("oui", "non"),
 ];
 
-/// The words and signs that pages have instead of these words.
+/// The words and signs for yes and no that pages may have.
 const YES: &[&str] = &[
     "\u{2713}", "\u{2714}", "\u{2611}", "\u{2705}", "\u{25cf}", "yes", "true", "y", "ja", "oui",
 ];
@@ -41,7 +41,7 @@ pub(crate) fn page_words(value: &str) -> Option<(&'static [&'static str], Value)
     Some((words, map))
 }
 
-/// What the classes of elements without text have in place of them.
+/// The words for yes and no in classes of elements without text, such as icons.
 const YES_CLASSES: [&str; 12] = [
     "in-stock",
     "instock",
@@ -81,10 +81,11 @@ const NO_CLASSES: [&str; 19] = [
 static CLASS_WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&class_pattern()).expect("constant words"));
 
-/// The words before the word in one class. No others: `no-longer-available` and `un-checked` mean the opposite.
+/// The only prefixes that a class may have before such a word. Others may mean the opposite: `no-longer-available`.
 const CLASS_PREFIXES: &str = "fas?|far|fab|bi|mdi|icons?|ion|ti|la|ri|oi|uil|glyphicon|status|badge|label|stock|availability|is";
 
-/// The pattern of the first such word in a `class` attribute, as a class or as the end of one. Longer words first.
+/// The pattern of the first word for yes or no in a `class` attribute, as a class or at the end of one. Longer words
+/// are tried first.
 fn class_pattern() -> String {
     let mut words: Vec<&str> = YES_CLASSES.into_iter().chain(NO_CLASSES).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -104,8 +105,8 @@ pub(crate) fn is_truth_class(class: &str) -> bool {
     class_word(class).is_some()
 }
 
-/// Whether a class means this word of a record, and the processors that turn it into the record's two words. `None` if
-/// it is another word.
+/// A test whether a class means this word of a record, and the processors that convert classes to the record's two
+/// words. `None` if the record's word is not in [`OF_RECORDS`].
 pub(crate) fn class_test_and_processors(
     value: &str,
 ) -> Option<(impl Fn(&str) -> bool, Vec<Value>)> {
@@ -137,7 +138,7 @@ pub(crate) fn class_test_and_processors(
     Some((means, processors))
 }
 
-/// The word, capitalised like the other one.
+/// Converts `word` to capitals, a capital initial or small letters, as in `other`.
 fn match_capitalization(word: &str, other: &str) -> String {
     let mut letters = other.chars();
     let has_first = letters.next().is_some_and(char::is_uppercase);

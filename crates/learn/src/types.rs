@@ -15,7 +15,7 @@ pub struct Page {
     pub kind: PageKind,
     /// The decoded text of the page.
     pub text: String,
-    /// The record that links here. Pages of one record may share known values.
+    /// The record that links to this page. Pages of one record may share known values.
     pub record: Option<String>,
     /// The values of the record, by field. They may be wrong, or not be on the page. A missing field is unknown.
     pub known: BTreeMap<String, Vec<String>>,
@@ -26,11 +26,11 @@ pub struct Page {
 /// The statement of a person about a field of one page.
 #[derive(Debug, Clone, Default)]
 pub struct FieldStatement {
-    /// Exactly these are the values. If there are none, the values of `nodes` count.
+    /// Exactly these are the values of the field. If empty, the values in `nodes` count.
     pub values: Vec<String>,
-    /// The page has no value.
+    /// The page has no value of the field.
     pub absent: bool,
-    /// These are not values of the field here.
+    /// Texts that are not values of the field on this page.
     pub rejected: Vec<String>,
     /// Elements, texts and attributes that contain the value, as absolute XPaths, because a person pointed at them.
     /// At most a hundred of a page are used.
@@ -119,10 +119,10 @@ pub struct Learned {
 pub struct LearnedMapping {
     /// In the form of a mapping file; it passes `mapping check`.
     pub mapping: Value,
-    /// URLs of its pages.
+    /// URLs of the pages from which the mapping was learned.
     pub pages: Vec<String>,
     pub fields: Vec<FieldReport>,
-    /// A draft has a field below .9, or was learned from fewer than three records.
+    /// Whether the mapping is a draft: a field has a confidence below 0.9, or fewer than three records were known.
     pub draft: bool,
     /// The page that a person should check, because the best candidates disagree most on it.
     pub page_to_check: Option<String>,
@@ -156,7 +156,7 @@ pub struct RowsReport {
     pub matched: usize,
     /// The share of known rows selected by a rule that was learned from others.
     pub confidence: f64,
-    /// One sentence for people.
+    /// The reason for the choice of rows, in one sentence for users.
     pub why: String,
 }
 
@@ -176,33 +176,33 @@ pub struct FieldReport {
     /// URLs of the pages whose value is a known one.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
-    /// Pages whose record is more likely wrong than the page: its value is nowhere on it, and chains with different
-    /// anchors read another one. They count neither for the field nor against it.
+    /// Pages whose record is more likely wrong than the page: its value is nowhere on the page, and chains with
+    /// different anchors read another value. Such pages count neither for nor against the field.
     pub doubted: Vec<Disagreement>,
     /// URLs of pages with a known value, and whether the best candidate found without the page reads it there.
     /// `doubted` pages are not among them. A single page cannot show this.
     #[serde(skip)]
     pub without_page: Vec<(String, bool)>,
-    /// How many different values the chosen chain reads on each page by which it was chosen: one, or for lists the
-    /// number that each of at least three lists has. `None` if the number differs. On another page, several values
-    /// instead of one are a sign that the first is not the right one, and fewer values in a list are a sign that some
-    /// are missing.
+    /// How many different values the chosen chain reads on each page with a correctly read known value. It is one, or
+    /// for lists the length that at least three lists share. `None` if the number differs. On another page, several
+    /// values instead of one are a sign that the first is not the right one, and fewer values in a list are a sign that
+    /// some are missing.
     #[serde(skip)]
     pub reads: Option<usize>,
-    /// The fewest values that the chosen chain reads on any page by which it was chosen, if it takes the first of
-    /// several different ones. Fewer values on another page are a sign that the first is missing there. `None` if the
-    /// fewest is one, or if the number shows nothing.
+    /// The fewest values that the chosen chain reads on a page with a correctly read known value, if it takes the first
+    /// of several. Fewer values on another page are a sign that the first is missing there. `None` if the fewest is
+    /// one, or if too few pages prove it.
     #[serde(skip)]
     pub least: Option<usize>,
-    /// URLs of pages without a known value on which the chosen chain is less likely right than on others: it reads several
-    /// values there instead of one, see `reads`; or, in a group of so few pages that chains cannot be
-    /// compared, a chain by another kind of anchor that reads the same known values reads something else there.
+    /// URLs of pages without a known value on which the chosen chain is less likely right than on others. Either it
+    /// reads several values there instead of one; see `reads`. Or the group has too few pages to compare chains, and
+    /// there a chain by another kind of anchor, which reads the same known values, reads something else.
     #[serde(skip)]
     pub disputed: Vec<String>,
     pub runner_up: Option<Value>,
     /// The best candidates with different kinds of anchors, at most three, the chosen one first.
     pub candidates: Vec<CandidateReport>,
-    /// One sentence for people.
+    /// The reason for the choice, or for finding nothing, in one sentence for users.
     pub why: String,
 }
 

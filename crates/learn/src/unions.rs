@@ -1,4 +1,4 @@
-//! Lists whose values are in two places: the union of two candidates.
+//! Lists whose values are in two places of a page, each read by its own candidate: a union joins both.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::score::Label;
 /// The most unions that are evaluated.
 const MOST: usize = 24;
 
-/// How much more a union must read than the better of its candidates, as a share of all labels.
+/// How many more known values than the better of its candidates a union must read, as a share of all labels.
 const WORTH: f64 = 0.1;
 
 /// The unions of two candidates that read the most known values, estimated from the readings of the two.
@@ -80,7 +80,7 @@ fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
         without_condition: None,
         is_by_order: one.is_by_order || other.is_by_order,
         is_unusable: false,
-        // A page on which only one of the two was found is no evidence for the union.
+        // A page on which only one of the two candidates was found is no evidence for the union.
         found_on: one
             .found_on
             .iter()

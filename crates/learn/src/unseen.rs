@@ -1,11 +1,12 @@
-//! Proposes values for a site without known values, from sites that have some.
+//! Proposes values for a site without known values, by what sites with known values (taught sites) have in common.
 //!
 //! Pages of a template have the same things in the same places. Such a place is a slot ([`slots`]), with the words that
 //! name it: a label, classes, a property of linked data. The taught sites show which of their slots hold a field, and
 //! what its values look like ([`profile`]). The evidence for each slot of the unknown site ([`evidence`]) gives the
 //! probability that this slot holds the field, rather than another one or none.
 //!
-//! The taught sites judge this: what the others propose for one of them is compared with what is known there.
+//! The method is verified on the taught sites: proposals for one of them, from the others, are compared with its known
+//! values.
 
 mod evidence;
 mod profile;
@@ -30,9 +31,9 @@ const HOLDS: f64 = 0.6;
 /// A slot with a lower confidence is not proposed.
 const LEAST: f64 = 0.5;
 
-/// The highest confidence of a doubtful proposal. A proposal is doubtful if its evidence is of one kind only, or if a
-/// confident proposal for one of the taught sites differs from what is known there. A doubtful proposal becomes a
-/// question.
+/// The highest confidence of a doubtful proposal. A proposal is doubtful without evidence from both names and values.
+/// It is also doubtful if a confident proposal for a taught site contradicts its known values. A doubtful proposal
+/// becomes a question to a person.
 const DOUBTFUL: f64 = 0.9;
 
 /// A field that may be proposed.
@@ -44,11 +45,11 @@ pub struct ProposedField {
     pub is_list: bool,
 }
 
-/// The value of a slot of the unknown site, which is probably the field.
+/// The values of a slot of the unknown site that probably holds the field.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     pub field: String,
-    /// How likely the slot is that of the field.
+    /// The probability that the slot holds the field.
     pub confidence: f64,
     /// The values for each page; empty where the slot has none.
     pub values: Vec<Vec<String>>,
@@ -62,7 +63,7 @@ impl Appearance {
         Appearance(Profile::from_values(known.map(|value| (value, value))))
     }
 
-    /// Whether a value looks like these.
+    /// Whether a value looks like the field's usual values.
     pub fn fits(&self, value: &str) -> bool {
         self.0.fits(value)
     }
@@ -72,7 +73,7 @@ impl Appearance {
 pub struct Teachers {
     fields: Vec<ProposedField>,
     sites: Vec<TaughtSite>,
-    /// For each field, whether the proposals that each taught site gets from the others agree with what is known there.
+    /// For each field, whether proposals for each taught site, made from the other ones, agree with its known values.
     confirmed: Vec<bool>,
 }
 
@@ -85,9 +86,9 @@ struct TaughtSite {
 #[derive(Default)]
 struct TaughtField {
     known: Vec<Value>,
-    /// Whether enough is known to judge a proposal.
+    /// Whether enough values are known to judge a proposal for this site.
     is_known: bool,
-    /// The slots that hold it.
+    /// The slots that hold the field, as indexes.
     right: Vec<usize>,
 }
 
@@ -133,7 +134,7 @@ impl Teachers {
         let mut proposals = Vec::new();
         for (field, guess) in &found {
             let slot = &site.slots[guess.slot];
-            // One slot is one field.
+            // A slot holds only one field, so it is not proposed twice.
             if guess.confidence < LEAST || taken.iter().any(|other| other.has_same_values(slot)) {
                 continue;
             }
@@ -144,7 +145,8 @@ impl Teachers {
                 .iter()
                 .map(|values| value_texts(values, is_list))
                 .collect();
-            // If each page has several values where one is expected, nothing shows which one is right.
+            // If all pages have several values where one is expected, all lists are empty: nothing shows which value is
+            // right.
             if values.iter().all(Vec::is_empty) {
                 continue;
             }
@@ -162,8 +164,7 @@ impl Teachers {
         proposals
     }
 
-    /// Whether each taught site has the field where the others propose it, as far as they propose it with high
-    /// confidence.
+    /// Whether each confident proposal for a taught site, made from the other ones, is a slot that holds the field.
     fn is_confirmed(&self, field: usize) -> bool {
         (0..self.sites.len()).all(|at| {
             let taught = &self.sites[at];
@@ -318,7 +319,7 @@ impl TaughtField {
     }
 }
 
-/// How far a slot holds the known values, as the sum of the F1 of all pages.
+/// How far a slot holds the known values: the sum, over all pages, of F1 between its values and the known values.
 fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     let of_page = |(values, known): (&Vec<Value>, &Vec<Value>)| {
         if values.is_empty() || known.is_empty() {
@@ -332,7 +333,7 @@ fn share_of_known(slot: &Slot, known: &[Vec<Value>]) -> f64 {
     slot.values.iter().zip(known).map(of_page).sum()
 }
 
-/// The value of a slot on a page. Several values where one is expected count as none.
+/// The values of a slot on a page. Several values where one is expected count as none.
 fn value_texts(values: &[Value], is_list: bool) -> Vec<String> {
     let mut forms = BTreeSet::new();
     let distinct: Vec<String> = values

@@ -7,8 +7,7 @@ use webfill_urls::Url;
 
 use crate::types::Page;
 
-/// Merges groups of one site whose URLs cannot be distinguished, because a crawl finds the mapping of a page by its
-/// URL.
+/// Merges groups of one site if no pattern distinguishes their URLs. A crawl finds the mapping of a page by its URL.
 pub(crate) fn merge_inseparable_groups(
     mut groups: Vec<Vec<usize>>,
     pages: &[Page],
@@ -78,8 +77,8 @@ pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url])
         .collect()
 }
 
-/// The pattern, changed so that it does not match any of `others`, if it matches only a few of them. Many URLs are a
-/// kind of their own, which should not be excluded one by one.
+/// Excludes `others` from the pattern one by one, if it matches only a few of them. If it matches many, they are a kind
+/// of pages of their own, and the pattern is unchanged.
 fn exclude_urls(pattern: String, others: &[&Url]) -> String {
     let Ok(regex) = Regex::new(&pattern) else {
         return pattern;
@@ -120,7 +119,7 @@ pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
 /// How precisely a pattern describes the parts that vary.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Detail {
-    /// Only the constant segments.
+    /// Only the segments of the path that are the same in all URLs.
     Segments,
     /// Also the form of the varying segments: whether they are digits, and how they begin and end.
     Parts,
@@ -282,8 +281,8 @@ fn pattern_with_marks(all: &[&str]) -> String {
     }
 }
 
-/// The pattern of the query. The first name that all URLs have is required if `detail` asks for it, or if the paths do
-/// not distinguish the pages.
+/// The pattern of the query. The first name that all URLs have is required if `detail` includes the query, or if paths
+/// alone do not distinguish the pages.
 fn query_pattern(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
         url.query_pairs()
@@ -360,7 +359,8 @@ mod tests {
             (vec!["/item/99"], vec![], narrow),
             (vec!["/item/lamp", "/item/98"], vec![], wide),
             (vec!["/item/lamp"], vec!["/about"], wide),
-            // URLs of another form, or pages of another kind.
+            // Cases in which the pattern stays narrow: the links have another form, or pages of another kind would
+            // match.
             (vec!["/", "/a/b/c"], vec![], narrow),
             (vec!["/item/all"], vec!["/item/all"], narrow),
         ] {

@@ -1,12 +1,12 @@
 //! Sites in ten languages. Records give dates in ISO 8601; pages write them as their readers do. All dates must be
-//! learned, and every page filled. If the dates of a page are ambiguous, it must not be read wrongly.
+//! learned, and the date of every page must be read. Ambiguous dates must not be read wrongly.
 
 use serde_json::Value;
 use webfill_learn::{Learned, Page, learn};
 
 use crate::made::{page, read, task};
 
-/// A language, the form of its dates with `D`, `M` and `Y`, and its months as they are written in dates.
+/// A language, the form of its dates with `D`, `M` and `Y` for day, month and year, and its names of months in dates.
 const LANGUAGES: &[(&str, &str, &str)] = &[
     (
         "en",
@@ -52,7 +52,7 @@ const LANGUAGES: &[(&str, &str, &str)] = &[
     ("zh", "Y年M月D日", "1 2 3 4 5 6 7 8 9 10 11 12"),
 ];
 
-/// What is around a date.
+/// Each layout's name and HTML, with `V` for the date and `N` for the number of the page.
 const LAYOUTS: &[(&str, &str)] = &[
     (
         "a cell",
@@ -113,7 +113,7 @@ fn pages(layout: &str, text: impl Fn(usize) -> String) -> Vec<Page> {
         .collect()
 }
 
-/// The number of known values learned, of pages filled correctly and of pages filled wrongly.
+/// Counts the known values learned, the pages whose date is read correctly, and those whose date is read wrongly.
 fn learn_and_count(pages: &[Page]) -> (usize, usize, usize, Learned) {
     let learned = learn(pages, &[], &task()).unwrap();
     let Some(one) = learned.mappings.first() else {

@@ -1,5 +1,5 @@
-//! Values that pages write in another form than the record. Each form is learned from some pages, and read on one that
-//! nobody has seen before.
+//! Values that pages write in another form than the record. Each form is learned from some pages, and then read on a
+//! page that was not learned from.
 
 use webfill_learn::{Page, is_same_value, learn};
 
@@ -7,7 +7,7 @@ use crate::made::{page, read, task};
 
 struct Form {
     name: &'static str,
-    /// As the record writes them, and as the pages do; of the last one nothing is known.
+    /// Each value as the record writes it, and as its page does. The last page is not learned from.
     values: &'static [(&'static str, &'static str)],
 }
 
@@ -225,7 +225,7 @@ const FORMS: &[Form] = &[
     },
 ];
 
-/// Texts that look like a form that the other pages have, and are none, or have something else beside it.
+/// Cases in which the last page has a text that only looks like the form of the other pages, or has more beside it.
 const LOOK_ALIKES: &[Form] = &[
     Form {
         name: "two times on a clock of 12 hours",
@@ -293,7 +293,7 @@ const LOOK_ALIKES: &[Form] = &[
     },
 ];
 
-/// Learns from all pages but the last one. Returns the value that it reads on that one, and the chain.
+/// Learns from all pages but the last one. Returns the value read on the last page, and the chain.
 fn learn_and_read_last(form: &Form) -> (Option<String>, Option<String>) {
     let made = |(number, (record, shown)): (usize, &(&str, &str))| {
         let html = format!(
@@ -319,7 +319,8 @@ fn learn_and_read_last(form: &Form) -> (Option<String>, Option<String>) {
     (text, chain)
 }
 
-/// Whether it is the value. Times are written as their column has them only when a table is filled.
+/// Whether a text is the wanted value. A time may have another notation, because only filling a table writes it as its
+/// column does.
 fn is_right(text: &str, wanted: &str) -> bool {
     text == wanted || webfill_learn::minutes_of_day(text).is_some() && is_same_value(wanted, text)
 }

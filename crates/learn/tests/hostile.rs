@@ -1,5 +1,5 @@
-//! Pages made to do harm are processed in limited time and memory. The memory is that of the whole process, so each test
-//! needs one of its own, as nextest gives it.
+//! Pages made to do harm are processed in limited time and memory. The memory of the whole process is measured, so each
+//! test needs its own process, as under nextest.
 
 use crate::made::{page, task};
 use webfill_learn::learn;
@@ -61,7 +61,7 @@ fn hostile_pages_do_no_harm() {
     }
 }
 
-/// Parts of names in classes and addresses also count as known values.
+/// No chain may depend on a known value, nor on a class or URL that contains words of one.
 #[test]
 fn no_known_value_becomes_an_anchor() {
     let clubs = [

@@ -1,5 +1,5 @@
-//! Kinds of values: each a column of known values, the pages that show them, and what must be read on the last page,
-//! which is not learned from. A wrong value is worse than none.
+//! Kinds of values. Each has known values, pages that show them, and a last page that is not learned from, with the
+//! value to be read there. A wrong value is worse than none.
 
 use serde_json::{Value, json};
 use webfill_learn::{Learned, Page, learn};
@@ -10,7 +10,7 @@ use crate::made::{NAMES, page, read, task};
 struct Kind {
     name: &'static str,
     html: &'static str,
-    /// As the record writes it, and as the page does.
+    /// Each value as the record writes it, and as its page does.
     values: &'static [(&'static str, &'static str)],
     /// The page that is not learned from, and the value to be read there.
     last: (&'static str, Option<&'static str>),
@@ -216,7 +216,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Pages with the known values, and the last one.
+/// The pages with known values, followed by the last page.
 fn pages(kind: &Kind) -> Vec<Page> {
     let shown = |number: usize, text: &str| {
         kind.html
@@ -379,7 +379,7 @@ fn no_alternative_counts_positions_where_a_page_may_lack_the_field() {
     };
     let pages: Vec<Page> = (0..12)
         .map(|number| {
-            // Texts of no common shape, so that no test of the value helps.
+            // The texts have no common shape, so a filter by shape cannot exclude wrong values.
             let mail = ["Ada at home", "desk 4", "x@y.example", "by post"][number % 4];
             let mail = format!("{mail} {number}");
             let text = html(number, Some(&mail));
@@ -438,7 +438,7 @@ fn records_that_were_mixed_up_are_doubted_and_the_mapping_is_a_draft() {
             maker(number)
         )
     };
-    // Of five records three have what stands on the pages of others.
+    // Three of five records have the value of another record's page.
     let pages: Vec<Page> = (0..10)
         .map(|number| {
             let known = maker(if number < 3 { number + 4 } else { number });
@@ -456,7 +456,7 @@ fn records_that_were_mixed_up_are_doubted_and_the_mapping_is_a_draft() {
     assert_eq!(read(&mapping.mapping, &pages[8])["field"], json!(maker(8)));
 }
 
-/// A form: what the records know and what their pages show, and the same of the last page, which no record knows.
+/// A form: the known values with the texts on their pages, and the same for a last page without a known value.
 struct Form {
     name: &'static str,
     values: &'static [(&'static str, &'static str)],

@@ -1,6 +1,6 @@
 //! Tests of learning, from made pages.
 //!
-//! All of them are one program, because each program links everything that it tests.
+//! All tests are one program, because linking a separate program for each would take long.
 
 mod dates;
 mod forms;

@@ -1,4 +1,4 @@
-//! Repairs: what was known before a site changed its pages is enough for new chains, and where it is not, the old ones
+//! Repairs: values known before a site changed its pages suffice to learn new chains. If they do not, the old chains
 //! stay.
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn mapping_of(field: &str, multiple: bool, processors: &Value) -> Value {
     })
 }
 
-/// The repair of its field.
+/// Repairs the only field of a mapping. Returns the result and the repaired mapping.
 fn repair_field(old: &Value, pages: &[Page]) -> (FieldRepair, Value) {
     let mut repaired = repair(old, pages, &Limits::default()).unwrap();
     (repaired.fields.remove(0), repaired.mapping)
@@ -26,7 +26,7 @@ const ANIMALS: [&str; 12] = [
     "kite", "newt",
 ];
 
-/// A page with the first of several paragraphs as its value. Their number differs.
+/// A page whose value is the first of several paragraphs. Their number differs between pages.
 fn with_paragraphs(number: usize, has_own: bool) -> Page {
     let animal = ANIMALS[number % ANIMALS.len()];
     let own = format!("The {animal} is seen near the river.");
@@ -106,7 +106,7 @@ fn the_former_steps_are_used_at_the_new_place() {
     }
 }
 
-/// A page that may have a note with a version. The version of the manual stands on all pages.
+/// A page with an optional note that contains a version. Every page also has the version of the manual.
 fn with_note(number: usize, note: Option<&str>, words: &str) -> Page {
     let animal = ANIMALS[number % ANIMALS.len()];
     let own = note.map(|version| {
@@ -144,7 +144,7 @@ fn two_pages_are_enough_with_the_former_words_and_pages_without_a_value() {
 
 #[test]
 fn what_stands_on_pages_without_a_value_is_not_the_value() {
-    // The version of the manual is read on all pages, but only three had a note.
+    // Without a fixed word, the chain would read the version of the manual on all pages, but only three had a note.
     let (since, mapping) = repair_note(&[2, 5, 7], "");
     let fields = read(&mapping, &with_note(11, None, ""));
     assert_eq!(fields.get("since"), None, "{since:?}");

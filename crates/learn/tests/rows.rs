@@ -1,4 +1,4 @@
-//! Learning from pages that list many records. Judged on rows that were not known, in more than thirty layouts.
+//! Learning from pages that list many records, in more than thirty layouts. Rows that were not known judge the result.
 
 #[path = "rows/layouts.rs"]
 mod layouts;
@@ -273,7 +273,7 @@ fn rows_of_all_layouts_are_learned_from_some_of_them() {
 #[test]
 fn two_rows_of_one_page_teach_all_layouts_but_one() {
     let (table, failed) = score_all([&[1, 4], &[]]);
-    // In the layout with two tables, nothing shows that the table without a known row is meant too.
+    // In the layout with two tables, nothing shows that the table without known rows is also a part of the list.
     assert!(
         failed <= 1,
         "{failed} of {} layouts below {LIMIT}, {table}",

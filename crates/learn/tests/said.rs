@@ -26,8 +26,7 @@ fn what_a_person_rejects_is_not_chosen() {
     assert_eq!(read_last(&learned)["name"], "Rosa");
 }
 
-/// Learns the field `name`. A person has made this statement about the first page, and records know these values of
-/// all pages.
+/// Learns the field `name` from a person's statement about the first page, and from a record's value for each page.
 fn learn_with(said: FieldStatement, known: &[&str]) -> Learned {
     let pages: Vec<Page> = (0..4)
         .map(|number| {
@@ -144,7 +143,7 @@ mod pointed {
         assert_eq!(fields["born"], "1805");
         assert_eq!(fields["works"], json!(["Work 5a", "Work 5b"]));
         assert!(learned.mappings[0].draft, "one page says little");
-        // The editor's next question is about these candidates.
+        // The mapping editor asks the person to choose among these candidates.
         let reported = &learned.mappings[0].fields;
         assert!(
             reported.iter().all(|field| !field.candidates.is_empty()),
@@ -208,7 +207,7 @@ mod pointed {
             assert_eq!(learned.left_out.len(), 5, "{node}");
         }
         let mut pages = pages();
-        // More nodes than are used of one page.
+        // Of one page, at most a hundred nodes are used; more must not slow learning down.
         add_pointed_nodes(&mut pages[1], "name", &vec!["//*"; 10_000]);
         assert!(learn(&pages, &[], &task()).is_ok());
     }

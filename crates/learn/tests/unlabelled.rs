@@ -23,7 +23,7 @@ fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec
         .collect()
 }
 
-/// The pages that are read wrongly or not at all, with what was read.
+/// The pages whose value is read wrongly or not at all, each with the text read.
 fn learn_and_find_misread(
     pages: &[Page],
     truth: impl Fn(usize) -> String,
@@ -81,7 +81,8 @@ fn a_field_that_is_only_cut_off_elsewhere_is_not_read_there() {
     assert_eq!(read(mapping, &pages[20]).get("field"), None, "{mapping:#}");
 }
 
-/// It is unknown whether pages without the anchor have the field: another chain might read something else there.
+/// It is unknown whether pages without the anchor have the field. So the chain reads nothing there, and its report has
+/// their number.
 #[test]
 fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named() {
     let html = |number: usize| {
@@ -148,7 +149,8 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
     }
 }
 
-/// A text that ends in the dots of a grammar is complete, and its place is read.
+/// A text that ends in dots of a grammar, such as `[, ...]`, is complete. A chain that reads such texts is not
+/// suspected of reading truncated copies.
 #[test]
 fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
     let synopsis = |number: usize| match number % 3 {

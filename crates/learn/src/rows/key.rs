@@ -10,10 +10,11 @@ const KEY_WORDS: [&str; 14] = [
     "user", "key",
 ];
 
-/// The rows of a page, as the rule reads them.
+/// The rows of one page, as extracted by the learned rule.
 pub(super) type Rows = Vec<Map<String, Value>>;
 
-/// The key; empty if there is none. `fields` are the fields that are not lists.
+/// Returns the fewest fields, at most three, that distinguish all rows, or else as many rows as possible. `fields` are
+/// the fields that are not lists.
 pub(super) fn find_key(pages: &[Rows], fields: &[String]) -> Vec<String> {
     let mut fields: Vec<&String> = fields.iter().collect();
     fields.sort_by_key(|field| rank(field));
@@ -55,8 +56,8 @@ fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>>
     all
 }
 
-/// The number of rows whose key is not unique. The same key on several pages may stand for the same thing or for
-/// another one, so it counts only if the rows differ in their other fields.
+/// The number of rows whose key is missing or not unique. If an earlier page has the same key, the row counts only if
+/// that page has no identical row.
 fn count_ambiguous(pages: &[Rows], key: &[&String]) -> usize {
     let mut faults = 0;
     let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];

@@ -10,7 +10,7 @@ use crate::generated::looks_generated;
 const MOST_PARTS: usize = 200;
 const DEPTH: usize = 4;
 
-/// Classes that show the position of a row, or that it is one of a few, but not what kind of element it is.
+/// Classes that show the position or a state of a row, but not its kind.
 const STANDING: [&str; 18] = [
     "odd",
     "even",
@@ -63,18 +63,18 @@ pub(super) enum Likeness {
     Other,
 }
 
-/// What the known rows have in common.
+/// The names of the parts that known rows have, and which parts all of them have.
 pub(super) struct Model {
     all: BTreeSet<String>,
     core: BTreeSet<String>,
-    /// The paths from a row to its known values.
+    /// The paths from a row to the elements with its known values.
     of_values: BTreeSet<String>,
     /// The fewest cells that any known table row has.
     fewest_cells: usize,
 }
 
 impl Model {
-    /// The model of these rows. Each comes with the elements that contain its known values.
+    /// The model of these rows. Each pair is a row and the elements that contain its known values.
     pub(super) fn new<'d>(rows: &[(NodeRef<'d>, Vec<NodeRef<'d>>)]) -> Model {
         let mut model = Model {
             all: BTreeSet::new(),
@@ -107,7 +107,7 @@ impl Model {
         let cells_here = count_cells(element, "td");
         let is_of_headers =
             self.fewest_cells > 0 && count_cells(element, "th") > 0 && cells_here == 0;
-        // A single cell across the whole table is the heading of a section.
+        // A single cell, where known rows have more than two, is the heading of a section.
         let is_across = self.fewest_cells > 2 && cells_here == 1 && count_cells(element, "th") == 0;
         if is_of_headers || is_across || self.is_advert_or_heading(&parts) {
             return Likeness::Other;
@@ -137,8 +137,8 @@ impl Model {
         here.0 && !known.0 || here.1 && !known.1
     }
 
-    /// How many of an element's parts the known rows also have, as a share. The parts that all of them have count
-    /// again.
+    /// The share of an element's parts that known rows have, plus the share of the parts common to all known rows that
+    /// the element has: from 0 to 2.
     pub(super) fn shared_parts_score(&self, element: NodeRef<'_>) -> f64 {
         let parts = parts(element);
         let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
@@ -160,7 +160,7 @@ fn count_cells(element: NodeRef<'_>, tag: &str) -> usize {
         .count()
 }
 
-/// The classes of an element that tell what kind of element it is.
+/// The classes of an element that show its kind, without those for positions and states.
 pub(super) fn kind_tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
     let classes = element.attribute("class").unwrap_or_default();
     let is_kind = |token: &&str| {
@@ -213,7 +213,7 @@ fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSe
     }
 }
 
-/// The path from a row to an element within it, by names. For the row itself, it is only the tag.
+/// The path of tags and classes from a row to an element within it. For the row itself, the path is only its tag.
 fn path_in_row(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
     if row == element {
         return row.tag().map(str::to_owned);

@@ -14,7 +14,7 @@ use crate::types::Page;
 /// The most paths and types that are tried.
 const MOST: usize = 60;
 
-/// The share of records that must have their own object.
+/// The share of records that must have an object of their own.
 const SEPARATE: f64 = 0.75;
 
 /// A way to select objects.
@@ -93,7 +93,7 @@ fn candidate_selects(page: &Page) -> BTreeSet<String> {
     found
 }
 
-/// Passes the paths of lists of objects, and of maps of objects by name.
+/// Calls `found` with the path of each list of objects, and of each map from names to objects.
 fn visit_lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
     if depth > 10 {
         return;

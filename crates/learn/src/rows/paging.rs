@@ -54,8 +54,8 @@ pub(super) fn find(sheets: &[PreparedPage<'_>]) -> Option<Paging> {
     found.into_iter().next()
 }
 
-/// Checks an expression. It is accepted if everything it selects is a page of the same listing: the paths differ at
-/// most in a number at their end, and the queries may differ.
+/// Accepts an XPath if all URLs it selects are pages of the same listing. Their paths may differ only in a number at
+/// the end; their queries may differ.
 fn check_expression(sheets: &[PreparedPage<'_>], expression: String) -> Option<Paging> {
     let xpath = XPath::compile(&expression).ok()?;
     let mut urls: Vec<Url> = Vec::new();

@@ -21,7 +21,7 @@ pub(super) struct PreparedPage<'d> {
 }
 
 impl KnownRow {
-    /// The values of the record, each once.
+    /// The known values of this record, at most 100, each once.
     pub(super) fn known_values(&self) -> Vec<KnownValue> {
         let mut all: Vec<KnownValue> = Vec::new();
         for one in self

@@ -1,5 +1,5 @@
-//! The roots from which the fields of a row are read: the row itself, the cells below the headers of its table, and in
-//! a wide row the elements after the first one.
+//! The elements, called roots, from which the fields of a row are read. They are the row itself and the cells below the
+//! headers of its table; in a row of several elements, also the later ones.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,8 @@ pub(super) struct Shape {
     pub(super) first: Option<String>,
 }
 
-/// The roots of a row. `heads` are the positions of the first elements of all rows of the page.
+/// The elements from which the fields of a row are read. `heads` are the positions of the first elements of all rows of
+/// the page.
 pub(super) fn roots_of_row<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -97,8 +98,8 @@ fn add_cell_roots<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
     }
 }
 
-/// Adds the later elements of a wide row, each found from the one before. So if a row lacks one, its roots do not
-/// continue into the next row.
+/// Adds the later elements of a row of several elements. Each is found from the one before, so that a row with a
+/// missing element does not continue into the next row.
 fn add_later_elements<'d>(
     row: NodeRef<'d>,
     shape: &Shape,
@@ -134,7 +135,8 @@ fn add_later_elements<'d>(
     }
 }
 
-/// The name of one of these elements, unless another one has the same.
+/// An XPath condition that `node` meets and no other element in `all` meets, with its kind of anchor; `None` if there
+/// is none.
 fn unique_name(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
     let tag = node.tag().filter(|tag| is_valid_step_name(tag))?;
     let others = || all.iter().filter(|other| **other != node);

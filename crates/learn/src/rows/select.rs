@@ -14,7 +14,7 @@ use crate::labels::Leaks;
 use crate::steps::{absolute_paths, relative_paths};
 use crate::survival::Anchor;
 
-/// From how many known rows selectors are made, and how many levels above them are searched for anchors.
+/// From how many known rows selectors are made, and how many levels above a row are searched for anchors.
 const HEADS: usize = 4;
 const LEVELS: usize = 7;
 
@@ -24,7 +24,7 @@ const MOST_CONDITIONS: usize = 3;
 /// How many selectors are tried with conditions.
 const TRIED: usize = 150;
 
-/// A selector of rows and its result.
+/// An XPath that selects rows, and the elements it selects.
 pub(super) struct RowSelector<'d> {
     pub(super) expression: String,
     pub(super) anchor: Anchor,
@@ -32,7 +32,7 @@ pub(super) struct RowSelector<'d> {
     pub(super) rows: Vec<Vec<NodeRef<'d>>>,
     /// How well the selection agrees with the known rows of the pages, as F1.
     pub(super) f1: f64,
-    /// An XPath condition that the first element of a wide row meets and the later ones do not.
+    /// For rows of several elements: an XPath condition that only the first element of each row meets.
     pub(super) first: Option<String>,
 }
 
@@ -228,7 +228,8 @@ fn evaluate<'d>(sheets: &[PreparedPage<'d>], expression: &str) -> Option<Vec<Vec
     sheets.iter().map(of_sheet).collect()
 }
 
-/// The selector with the conditions it needs, and its score.
+/// Adds conditions to a selector if it also selects other elements than rows. Returns its score and the selector;
+/// `None` if it selects less than half of the rows.
 fn add_conditions<'d>(
     sheets: &[PreparedPage<'d>],
     target: &Target<'d>,
@@ -310,7 +311,7 @@ fn choose_conditions(
         .collect();
     let mut possible = candidate_conditions(rows, &wrong, stride);
     possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
-    // A condition that also drops incomplete rows is used only if the others do not suffice.
+    // A condition that also drops incomplete rows is used only if the conditions that keep them do not suffice.
     let (keeping, others): (Vec<_>, Vec<_>) = possible
         .into_iter()
         .partition(|one| shown.iter().all(|open| (one.meets)(*open)));

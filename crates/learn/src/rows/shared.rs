@@ -160,7 +160,7 @@ fn learn_from_page(
     })
 }
 
-/// Adds to a field of a rule where its value comes from: the page or its URL.
+/// Adds `from` to a field of a rule: the value comes from the page or its URL, not from the row.
 pub(super) fn with_origin(mut field: Value, from: &str) -> Value {
     field["from"] = from.into();
     field

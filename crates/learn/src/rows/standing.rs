@@ -15,10 +15,11 @@ const MOST_NODES: usize = 24;
 /// The most adjacent elements that may make one row.
 pub(super) const WIDEST: usize = 8;
 
-/// How much larger the share of known values in rows of several elements must be than that in rows of a single element.
+/// How much larger the share of known values inside rows must be with several elements per row than with one.
+/// Otherwise, one is used.
 const WORTH_SEVERAL: f64 = 0.12;
 
-/// The share of records that must have their own element.
+/// The share of records that must have an element of their own.
 const SEPARATE: f64 = 0.75;
 
 /// A record on a page, and the elements that contain each of its values.
@@ -98,7 +99,7 @@ fn elements_with_value<'d>(sheet: &PreparedPage<'d>, wanted: &KnownValue) -> Vec
 struct Container<'d> {
     sheet: usize,
     node: NodeRef<'d>,
-    /// For each record and child, the record's values in that child.
+    /// For each record, by child element: which values of the record are in that child.
     hits: BTreeMap<usize, BTreeMap<usize, BTreeSet<usize>>>,
 }
 
@@ -224,7 +225,7 @@ fn single_element_layout<'d>(
         let Some(&(container, child, count)) = children.first() else {
             continue;
         };
-        // If another row has as many of the values, they do not show where the record is.
+        // If two children contain equally many values of a record, the values do not show which child is its row.
         if children.get(1).is_some_and(|(_, _, other)| *other == count) {
             continue;
         }
@@ -252,7 +253,7 @@ fn multi_element_layout<'d>(
         }
     }
     let kind = most_common(heads.iter().map(|(_, head)| tag_and_classes(*head)))?;
-    // The first element of a row may contain no value of the record, so it is searched for among the elements before.
+    // The first element of a row may contain no value of the record, so the elements before are searched for it.
     for (_, head) in &mut heads {
         let before = elements_before(*head).into_iter().take(WIDEST);
         let mut own = std::iter::once(*head).chain(before);
@@ -374,7 +375,7 @@ fn finish_layout<'d>(
             .count()
     });
     let alike: Vec<usize> = alike.collect();
-    // A child without similar siblings is only a part of a row.
+    // If most parents have at most one child like the known rows, these children are only parts of rows.
     if alike.iter().filter(|count| **count > 1).count() * 2 < alike.len().max(1) {
         return None;
     }
@@ -390,7 +391,8 @@ fn finish_layout<'d>(
     })
 }
 
-/// The model of the rows with these heads. Of a wide row, only the head counts, without the known values in it.
+/// The model of the rows with these first elements. Of a row of several elements, only the first one counts, without
+/// its known values.
 pub(super) fn model<'d>(
     standings: &[RecordElements<'d>],
     heads: &[(usize, NodeRef<'d>)],

@@ -1,4 +1,4 @@
-//! Which elements of the pages are rows, judged by the known ones.
+//! Which elements of the pages are rows, judged by their similarity to the known rows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,17 +9,18 @@ use super::prepared_page::PreparedPage;
 use super::standing::{Layout, RecordElements, WIDEST, model, tag_and_classes, tag_path};
 use crate::fold::fold_text;
 
-/// The elements of the pages by whether they are rows. An element is named by the number of its page and its position
-/// there.
+/// The elements of the pages, by whether they are rows. The first number of each pair is the page.
 pub(super) struct Target<'d> {
     pub(super) rows: Vec<(usize, NodeRef<'d>)>,
-    /// Elements that may be rows, or are empty. It does not matter whether a selector selects them.
+    /// Elements that may be rows, or are empty, as pairs of page and position. A selector may select them or not.
     pub(super) open: HashSet<(usize, usize)>,
-    /// Elements next to the rows that are not rows, such as advertisements, and the later elements of wide rows.
+    /// Elements next to the rows that a selector must not select, such as advertisements, and the later elements of
+    /// rows of several elements.
     pub(super) others: Vec<(usize, NodeRef<'d>)>,
-    /// If nothing else marks the first element of a row: how many elements make a row, and the number of a first one.
+    /// If the first element of a row looks like the later ones: how many elements make a row, and the number of one
+    /// first element among its siblings.
     pub(super) stride: Option<(usize, usize)>,
-    /// The most elements that follow the first one in a wide row.
+    /// The most elements that follow the first one in a row of several elements.
     pub(super) tails: usize,
 }
 
@@ -59,7 +60,7 @@ impl<'d> Target<'d> {
                 .iter()
                 .any(|(sheet, tail)| (*sheet, tail.position()) == *place)
         };
-        // Rows themselves may contain labels.
+        // An element with field names is a header, unless known rows themselves contain field names as labels.
         let rows_name_fields = layout
             .heads
             .iter()
@@ -100,7 +101,7 @@ impl<'d> Target<'d> {
         target
     }
 
-    /// If the later elements of a row look like the first one, first elements are found by counting.
+    /// If the later elements of a row look like the first one, determines the first elements by counting.
     fn regroup_by_count(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
         let kinds: HashSet<String> = layout
             .heads
@@ -219,7 +220,7 @@ fn find_tails<'d>(
             .into_iter()
             .take_while(|one| !is_head(*one))
             .collect();
-        // A value that is also in the first element of the row is no evidence for the others.
+        // A value that is also in the first element of the row does not show that later elements belong to the row.
         let own = standing
             .values
             .iter()

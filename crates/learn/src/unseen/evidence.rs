@@ -1,4 +1,4 @@
-//! Evidence that a slot of one site holds a field that other sites have.
+//! Evidence that a slot (a place that the pages of a site share) holds a field that is known on other sites.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::slots::{Slot, words};
 
 /// How much each kind of evidence weighs. The order is that of [`Evidence::new`].
 ///
-/// Estimated by a regression on made verticals that are not among those which the measurements use.
+/// Estimated by a regression on generated sites of subjects that the benchmarks do not use.
 const WEIGHTS: [f64; KINDS] = [
     -5.02, 2.37, 2.85, -0.26, 3.27, 2.2, -3.87, 0.11, 1.7, 1.84, 0.29, 1.46, 0.47, 1.62, -1.87,
     0.44, -0.33, 2.65, -4.01, 1.41,
@@ -15,23 +15,23 @@ const WEIGHTS: [f64; KINDS] = [
 
 pub(super) const KINDS: usize = 20;
 
-/// A field as the taught sites show it.
+/// What the sites with known values show about a field.
 #[derive(Default)]
 pub(super) struct FieldModel<'s> {
-    /// Words of the name of the column.
+    /// Words of the field's title.
     pub(super) title: BTreeSet<String>,
     /// The slots that hold the field.
     pub(super) right: Vec<&'s Slot>,
     /// Labels and properties of other slots of the same sites.
     pub(super) wrong: BTreeSet<String>,
-    /// Profiles of the known values, and of those of each right slot, as their pages write them.
+    /// Profiles of the known values, and of the values in each slot that holds the field, as pages write them.
     pub(super) profiles: Vec<Profile>,
-    /// The share of different values.
+    /// The number of distinct values divided by the number of values.
     pub(super) distinct: f64,
     pub(super) is_list: bool,
 }
 
-/// The evidence for a slot.
+/// How far each kind of evidence supports a slot, in the order of `WEIGHTS`.
 pub(super) struct Evidence(pub(super) [f64; KINDS]);
 
 impl Evidence {
@@ -114,7 +114,7 @@ impl Evidence {
         ])
     }
 
-    /// The logarithm of the odds against no slot at all.
+    /// The logarithm of the odds that this slot holds the field, compared with no slot at all.
     pub(super) fn log_odds(&self) -> f64 {
         self.0
             .iter()
@@ -123,14 +123,14 @@ impl Evidence {
             .sum()
     }
 
-    /// Whether both a name and the values speak for it. One of them alone is not enough to fill from.
+    /// Whether both a name and the values support the slot. Only one of them is too little to fill a table from it.
     pub(super) fn has_name_and_values(&self) -> bool {
         let named = self.0[1..6].iter().chain(&self.0[15..16]);
         named.fold(0.0, |most: f64, one| most.max(*one)) >= 0.5 && self.0[8].max(self.0[7]) >= 0.5
     }
 }
 
-/// The share of all words that two sets share.
+/// The number of words in both sets divided by the number of words in either set.
 fn overlap(one: &BTreeSet<String>, other: &BTreeSet<String>) -> f64 {
     let both = one.intersection(other).count();
     both as f64 / (one.len() + other.len() - both).max(1) as f64

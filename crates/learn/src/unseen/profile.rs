@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most runs of characters of a shape that are kept. The rest of the text counts as one more.
+/// The most runs of characters that a shape keeps. The rest of the text counts as one more run.
 const MOST_RUNS: usize = 10;
 
-/// The smallest share of values at which their kind is not taken for a slip.
+/// The smallest share of values of one kind that is not taken for an error.
 const LEAST_SHARE: f64 = 0.05;
 
-/// The share of values for each form, kind or length.
+/// The share of values with each form, kind or length, by its name.
 type Shares = BTreeMap<String, f64>;
 
-/// The profile of a field's values; see the module.
+/// What a field's values look like: the share of each form, kind and length, their words, and their range.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Profile {
     shapes: Shares,
@@ -55,7 +55,7 @@ impl Profile {
         profile
     }
 
-    /// How similar the forms of two fields' values are.
+    /// How similar the forms of two fields' values are, from 0 to 1.
     pub(super) fn shape_similarity(&self, other: &Profile) -> f64 {
         overlap(&self.shapes, &other.shapes)
     }
@@ -68,23 +68,24 @@ impl Profile {
         overlap(&self.lengths, &other.lengths)
     }
 
-    /// The share of these values that the other field also has.
+    /// The share of distinct values of this profile that the other profile also has.
     pub(super) fn value_overlap(&self, other: &Profile) -> f64 {
         share_in(&self.forms, &other.forms)
     }
 
-    /// The share of the words of these values that the other field's values also have.
+    /// The share of words in this profile's values that the other profile's values also have.
     pub(super) fn word_overlap(&self, other: &Profile) -> f64 {
         share_in(&self.words, &other.words)
     }
 
-    /// Whether a value is of a kind that these values have, and not much longer.
+    /// Whether a text is of a kind that these values have, and not much longer than the longest of them.
     pub(super) fn fits(&self, text: &str) -> bool {
         let share = self.kinds.get(text_kind(text)).copied().unwrap_or_default();
         share >= LEAST_SHARE && text.chars().count() <= self.longest * 3 / 2
     }
 
-    /// How far the ranges of numbers overlap: one half if neither profile has one, and 0 if only one has.
+    /// How far the two ranges of numbers overlap, from 0 to 1. It is 0.5 if neither profile has numbers, and 0 if only
+    /// one has.
     pub(super) fn range_overlap(&self, other: &Profile) -> f64 {
         match (self.range, other.range) {
             (Some((low, high)), Some((less, more))) => {
@@ -178,7 +179,7 @@ fn is_day(text: &str) -> bool {
     text.len() <= 40 && crate::dates::day_of(text).is_some()
 }
 
-/// The length of a text as a step. Steps grow with the length.
+/// The class of lengths to which a text belongs. Classes for longer texts are wider.
 fn length_step(text: &str) -> String {
     let count = text.chars().count();
     (f64::from(u32::try_from(count).unwrap_or(u32::MAX)).log2() * 1.5)

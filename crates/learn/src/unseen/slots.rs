@@ -1,4 +1,4 @@
-//! The slots of a site's pages: what is in the same place on all of them, with the words that name the place.
+//! The slots of a site: places that its pages share, with the values there and the words that name the place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,16 +24,16 @@ const LONGEST_LABEL: usize = 40;
 const ANCESTORS: usize = 4;
 const NEIGHBOURS: usize = 6;
 
-/// The most siblings of a node that are considered.
+/// The most siblings of a node that are examined.
 const MOST_SIBLINGS: usize = 400;
 
-/// The most values of a slot on one page. With more, it is a list of something else.
+/// The most values of a slot on one page. A slot with more is not a field but a list of other things.
 const MOST_ON_PAGE: usize = 30;
 
 /// The most slots of a site. Those found on the most pages are kept.
 const MOST_SLOTS: usize = 3_000;
 
-/// A place that the pages of a site have in common, with its contents.
+/// A place that the pages of a site share, with the values there.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Slot {
     /// The label before the slot, folded and without a colon.
@@ -42,13 +42,13 @@ pub(super) struct Slot {
     pub(super) names: BTreeSet<String>,
     /// The name of the slot in linked data, microdata or metadata.
     pub(super) property: Option<String>,
-    /// Whether it is the main heading.
+    /// Whether the slot is the main heading of its pages.
     pub(super) is_heading: bool,
     /// The share of pages whose title contains the value.
     pub(super) in_title: f64,
     /// The values of each page. The list is empty if a page lacks the slot.
     pub(super) values: Vec<Vec<Value>>,
-    /// What the values look like.
+    /// The usual forms, lengths and words of the values.
     pub(super) profile: Profile,
 }
 
@@ -160,7 +160,7 @@ impl Site {
                 && slot.mean_values_per_page() <= MOST_ON_PAGE as f64
         });
         slots.retain(|slot| {
-            // A text that is the same on all pages describes none of them.
+            // A text that is the same on all pages is no field, so at least two different values are required.
             let first = slot.values().next().map(|value| &value.text);
             owned.len() < 3 || slot.values().any(|value| Some(&value.text) != first)
         });
@@ -191,7 +191,7 @@ impl Site {
     }
 }
 
-/// The form that all spellings of a text have in common. Only texts with digits have spellings that fold differently.
+/// The form that all spellings of a text have in common. Texts without digits need only folding.
 pub(super) fn comparison_form(text: &str) -> String {
     match text.bytes().any(|byte| byte.is_ascii_digit()) {
         true => common_form(text),
@@ -213,7 +213,8 @@ impl Slot {
         let end = common_affix(&texts, true);
         let is_word = |text: &str| text.chars().any(char::is_alphabetic);
         self.names.extend(words(&fold_text(&end)));
-        // A heading or a named member has no other label: unless there is a colon, the beginning belongs to the value.
+        // A heading or a property already has a name. So common first words belong to its values, unless a colon
+        // follows.
         let is_named = self.is_heading || self.property.is_some();
         if !is_word(&begin) || (is_named && !begin.trim_end().ends_with(':')) {
             return;
@@ -300,7 +301,7 @@ fn stem(word: &str) -> String {
     }
 }
 
-/// A value that was found, with everything that identifies its slot.
+/// A value on a page, with everything that identifies its slot.
 #[derive(Default)]
 struct FoundValue {
     key: String,
@@ -455,7 +456,7 @@ fn nearest_ancestors(element: NodeRef<'_>, most: usize) -> impl Iterator<Item = 
     std::iter::successors(Some(element), |element| element.parent()).take(most)
 }
 
-/// Words in the names of an element and of the two elements around it, if these contain little else.
+/// Words in the classes and ids of an element, and of up to two elements around it that contain little else.
 fn name_words(element: NodeRef<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let text = element.text().len();

@@ -11,7 +11,7 @@ pub struct Layout {
     pub before: &'static str,
     pub rows: &'static [&'static str],
     pub separator: &'static str,
-    /// The content before the row with this number, on every page.
+    /// Content that is inserted on every page before the row with this number.
     pub between: &'static [(usize, &'static str)],
     pub after: &'static str,
     /// The fields that the layout shows.
