@@ -29,9 +29,9 @@ const TEXT_BYTES_PER_TOKEN: usize = 64;
 /// The most bytes of HTML: the parser's buffers count their bytes in 32 bits.
 const HTML_BYTES: usize = 1 << 30;
 /// The scan of XML stops if this time passes without a token. Input without any token lies within a single tag, comment
-/// or attribute. Megabytes of it are normally read in a few dozen milliseconds. The scan takes as long as this only if
-/// the tokenizer compares each of thousands of attributes of a tag with all others, and every further piece makes it
-/// worse. (The HTML tokenizer limits attributes itself.)
+/// or attribute. Megabytes of it are normally read in a few dozen milliseconds. It takes this long only if the
+/// tokenizer compares each of thousands of attributes of a tag with all others. Every further piece would then take
+/// longer. (The HTML tokenizer limits attributes itself.)
 const TIME_WITHOUT_TOKEN: Duration = Duration::from_millis(500);
 
 /// The part of a page that was read, and why reading stopped, if it did.

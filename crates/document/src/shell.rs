@@ -17,7 +17,7 @@ const LITTLE_WITHOUT_SCRIPTS: usize = 80;
 /// The limit for a root that is only an empty element with an id, on pages that do not say that they need scripts.
 const NEXT_TO_NOTHING: usize = 24;
 
-/// A root shows fewer characters than this before the application draws in it, such as "Loading, please wait".
+/// A root shows fewer characters than this, such as "Loading, please wait", before the application draws in it.
 const TEXT_OF_ROOT: usize = 80;
 
 /// The longest id that is named in the result, in bytes.

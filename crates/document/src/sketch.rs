@@ -111,7 +111,8 @@ impl Document {
     }
 }
 
-/// The hashes of the paths of all elements, and of two parts of the page.
+/// The hashes of the paths of all elements, of those in the page's frame (header, navigation, footer), and of those
+/// outside it.
 struct PathHashes<'t> {
     tree: &'t Tree,
     all: FxHashSet<u64>,
@@ -126,7 +127,8 @@ struct Place {
     path: u64,
     depth: usize,
     part: Part,
-    /// Whether the element is within one whose headers and footers are its own.
+    /// Whether the element is within an article or the like, whose headers and footers do not belong to the page's
+    /// frame.
     in_content: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Hostile pages. Each is parsed and queried on a stack of 2 MiB, and must end within seconds. The time limits of these
-//! tests are far longer than the pages take, and far shorter than they took without the limits of the crate.
+//! tests are far longer than the pages take, and far shorter than they would take without the limits of the crate.
 
 mod common;
 
@@ -325,7 +325,7 @@ fn an_expression_ends_with_the_time_of_its_page() {
             "the budget is that of the page"
         );
     }
-    // The expression is cheap, but a busy machine may need longer than the time set in `brisk`.
+    // The expression is cheap, but a busy machine may need longer than the limit in `brisk_limits`.
     let document = Document::parse_html(&links, &Limits::default());
     assert_eq!(
         document

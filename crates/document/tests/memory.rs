@@ -95,7 +95,7 @@ fn costly_pages() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_tree_costs_at_most_what_is_estimated() {
-    // On a busy machine, the usual time would end within some of the pages.
+    // On a busy machine, the default time limit would end the parsing of some pages.
     let limits = Limits {
         parse_time: Duration::from_secs(300),
         ..Limits::default()

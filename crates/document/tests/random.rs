@@ -1,5 +1,5 @@
 //! Random markup, XPath expressions and CSS selectors: nothing panics, and every tree is consistent. The input is the
-//! same in every run. Longer runs have found no further faults.
+//! same in every run. A longer run finds no further faults.
 
 mod common;
 

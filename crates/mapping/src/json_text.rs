@@ -1,6 +1,6 @@
 //! Reads JSON as pages contain it. Pure JSON goes to `serde_json`. Anything else goes to a reader that tolerates the
-//! faults that browsers and search engines tolerate. This reader accepts several values in a row. It never invents one:
-//! it stops at the first text that is not JSON.
+//! faults that browsers and search engines tolerate. This reader accepts several values in a row. It never invents a
+//! value: it stops at the first text that is not JSON.
 
 use serde_json::{Map, Value};
 use webfill_values::{Decimal, is_invisible, is_white_space};
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes superfluous commas, and the closing bracket if it follows. Returns whether it does.
+    /// Skips superfluous commas, and the closing bracket if it follows. Returns whether the bracket was there.
     fn take_commas_and_bracket(&mut self, bracket: char) -> Result<bool, Fault> {
         self.skip_blanks();
         while self.take(",") {

@@ -1,4 +1,5 @@
-//! The keys of mapping files and the patterns of names: what the reader takes, and the schema says to editors.
+//! The keys of mapping files and the patterns of names. The reader checks files by them, and the schema gives them to
+//! editors.
 
 use crate::reader::Key;
 

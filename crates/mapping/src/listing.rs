@@ -20,7 +20,7 @@ pub struct Listing {
     /// The fields that the detail pages of the rows should fill.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub want: Vec<String>,
-    /// Whether a list that was read to its end shows which of these rows are gone.
+    /// Whether rows count as gone if the list, read to its end, no longer has them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
     pub rows: Vec<Row>,

@@ -23,7 +23,7 @@ pub(crate) struct Page<'a> {
     json: OnceCell<Vec<Value>>,
     json_ld: OnceCell<Vec<Value>>,
     base: OnceCell<Url>,
-    /// Texts of chains that processors parsed as HTML.
+    /// The trees of texts that processors of a chain have parsed as HTML.
     fragments: Arena<Document>,
     /// How much of `limits.memory_bytes` fragments and JSON have used.
     memory_used: Cell<usize>,
@@ -62,7 +62,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether the page is such a document without text, which offers only metadata.
+    /// Whether the page is a document (a PDF file, for example) without text, which offers only metadata.
     pub(crate) fn has_only_metadata(&self) -> bool {
         self.metadata.is_some() && webfill_values::is_blank(self.input.text)
     }

@@ -23,7 +23,7 @@ const SHOWN_MATCHES: usize = 5;
 /// The most branches of a union, or selectors of a list, that get a hint.
 const MOST_HINTS: usize = 3;
 
-/// The parts of its input that a step has read. For most processors the value alone shows them.
+/// The parts of a step's input that the step has read. It is empty for most processors, whose output shows enough.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reading {
     /// The first nodes found.
@@ -56,8 +56,8 @@ pub struct FoundMatch {
 }
 
 impl Reading {
-    /// The nodes that an XPath finds at the places. If it is a function, these are the nodes from which its value is
-    /// computed.
+    /// The nodes that an XPath finds, evaluated at each of these nodes. If the XPath is a function, the nodes from
+    /// which its value is computed.
     pub(crate) fn from_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -82,7 +82,7 @@ impl Reading {
         Reading::from_nodes(&nodes, hint.flatten())
     }
 
-    /// The nodes that a CSS selector finds at the places.
+    /// The nodes that a CSS selector finds within each of these nodes.
     pub(crate) fn from_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();

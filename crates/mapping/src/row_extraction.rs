@@ -120,8 +120,8 @@ struct ReadRow {
     bytes: usize,
 }
 
-/// Reads the fields of a row. `depends` gets those whose values depend on other rows, so that they are read again when
-/// all rows are known.
+/// Reads the fields of a row. `depends` receives each field whose value depends on other rows, so that it can be read
+/// again when all rows are known.
 fn read_row<'r, 'p>(
     rule: &'r RowRule,
     element: &Item<'p>,

@@ -22,7 +22,7 @@ pub(crate) struct RowRule {
     pub(crate) links: Vec<Chain>,
     /// The fields that the linked pages should fill.
     pub(crate) want: Vec<String>,
-    /// Whether a list that was read to its end shows which rows are gone.
+    /// Whether rows count as gone if the list, read to its end, no longer has them.
     pub(crate) complete: bool,
 }
 
@@ -147,7 +147,8 @@ fn read_rule(
     })
 }
 
-/// Rejects an XPath from the root where the rows are elements: it would give all rows the value of the first.
+/// If the rows are elements, rejects an XPath that starts at the root of the page: it would give all rows the value of
+/// the first one.
 fn reject_root_xpath(
     chains: &[Chain],
     cure: &str,

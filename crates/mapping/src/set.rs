@@ -192,13 +192,13 @@ impl MappingSet {
         !self.mapping(index).rows.is_empty()
     }
 
-    /// Whether any mapping's lists show which of their rows are gone.
+    /// Whether any mapping has lists whose missing rows count as gone.
     pub fn has_complete_lists(&self) -> bool {
         let mut rules = self.mappings.iter().flat_map(|mapping| &mapping.rows);
         rules.any(|rule| rule.complete)
     }
 
-    /// The row rules of a mapping: the dataset of each, and whether its lists show which rows are gone.
+    /// The row rules of a mapping: the dataset of each, and whether missing rows of its lists count as gone.
     pub fn datasets_with_completeness(
         &self,
         index: MappingIndex,

@@ -86,7 +86,7 @@ fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     );
 }
 
-/// The text content of these elements has no space where the page shows a gap.
+/// The page shows a gap between the numbers, but the text content of the elements has no space there.
 #[test]
 fn numbers_beside_and_above_each_other_are_not_one() {
     for (html, expected) in [

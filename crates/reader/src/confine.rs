@@ -65,7 +65,7 @@ pub(crate) fn limit_resources(limits: &Limits, stack_bytes: u64) -> io::Result<(
 /// Confines all threads of this process to the calls that a reader needs.
 pub(crate) fn restrict_calls() -> io::Result<()> {
     set_limit(libc::RLIMIT_NPROC, 0)?;
-    // Open files stay open. Until now landlock needed to open one.
+    // Files that are open stay open. This limit comes after landlock, which needs to open a file.
     set_limit(libc::RLIMIT_NOFILE, 0)?;
     let filter = syscall_filter().map_err(io::Error::other)?;
     // This also sets `no_new_privs`.
@@ -151,7 +151,7 @@ const CALLS: &[i64] = &[
 fn syscall_filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         CALLS.iter().map(|call| (*call, Vec::new())).collect();
-    // The third argument of both is the protection of the memory.
+    // The third argument of `mmap` and `mprotect` is the protection of the memory.
     let not_executable = || {
         let executable = libc::PROT_EXEC as u64;
         argument_rule(2, SeccompCmpOp::MaskedEq(executable), 0)

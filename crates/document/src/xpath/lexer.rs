@@ -8,7 +8,7 @@ pub(crate) enum Word {
     Symbol(&'static str),
     Literal(String),
     Number(f64),
-    /// A name, with its prefix if it has one. `*` as well, where a name may stand.
+    /// A name, with its prefix if it has one; or a `*` in the place of a name.
     Name(String),
     /// A name before `(` that is not a node type.
     Function(String),
@@ -26,7 +26,7 @@ pub(crate) struct Token {
     pub(crate) offset: usize,
 }
 
-/// The symbols. Longer ones precede their own prefixes.
+/// The symbols. A longer symbol precedes the shorter ones that it begins with.
 const SYMBOLS: [&str; 20] = [
     "::", "//", "!=", "<=", ">=", "..", "(", ")", "[", "]", ".", "@", ",", "/", "|", "+", "-", "=",
     "<", ">",
@@ -213,7 +213,8 @@ impl<'e> Lexer<'e> {
     }
 }
 
-/// Whether a character may begin an XML 1.0 name. The colon may not; beyond ASCII, a few characters too many may.
+/// Whether a character may begin an XML 1.0 name. The colon is excluded. Beyond ASCII, a few characters are accepted
+/// that XML does not allow.
 fn is_name_start(character: char) -> bool {
     character.is_alphabetic() || character == '_'
 }

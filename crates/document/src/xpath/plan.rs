@@ -95,7 +95,7 @@ pub(crate) enum Test {
     Lang(Text),
     /// `:lang()`: the element's language is in one of the ranges.
     Language(Vec<String>),
-    /// `:scope`: the node within which the selector is evaluated, or the root element if that is the document.
+    /// `:scope`: the node within which the selector is evaluated, or the root element if that node is the document.
     Scope,
     /// An element with this name in any namespace.
     LocalName(String),

@@ -311,8 +311,8 @@ where
         }
     }
 
-    /// Whether an item passes the node test. Names here are names of elements, even if the item is an attribute that a
-    /// step kept (`@href/self::href` is empty).
+    /// Whether an item passes the node test. A name in the test is that of an element, so no attribute passes it:
+    /// `@href/self::href` is empty.
     fn passes(&self, item: Item) -> bool {
         match self.test {
             ResolvedTest::AnyNode => true,

@@ -24,7 +24,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// The path of a chain to its values; see the module.
+/// The path of a chain to its values, cut into comparable pieces.
 pub(super) struct ChainPath {
     pub(super) pieces: Vec<Piece>,
     /// The attribute or text that is read at the end; the element itself if empty.
@@ -81,8 +81,8 @@ impl ChainPath {
         processors
     }
 
-    /// The processors that read the path's values within rows that something else selects. `None` if the path begins at
-    /// the root of the page, or leads into JSON.
+    /// The processors that read the path's values within rows that another selector selects. `None` if the path begins
+    /// at the root of the page, or leads into JSON.
     pub(super) fn processors_in_row(&self) -> Option<Vec<Value>> {
         let first = self.pieces.first()?;
         let is_anywhere = match first.language {
@@ -103,7 +103,7 @@ pub(super) fn select_processors(prefix: &[Piece]) -> Vec<Value> {
     render(prefix, "", None, true)
 }
 
-/// Adds the row that a cell belongs to, which the chain does not name.
+/// Adds a piece for the row of a table's cell, if the chain does not name the row.
 fn add_row(pieces: &mut Vec<Piece>) {
     if pieces.last().and_then(Piece::tag) != Some("tr") {
         pieces.push(Piece::new(Language::Css, " ", "tr"));
@@ -136,8 +136,8 @@ fn processor_json(step: &Step) -> Value {
     }
 }
 
-/// Writes the pieces as processors, one for each run of pieces in the same language. `before` is the piece that leads
-/// to where they start.
+/// Writes the pieces as processors, one for each run of pieces in the same language. `before` is the piece that
+/// precedes the first one.
 fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) -> Vec<Value> {
     let mut processors = Vec::new();
     let mut is_at_page = from_page;

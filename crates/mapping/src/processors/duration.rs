@@ -37,7 +37,7 @@ pub(crate) const DURATION: Entry = Entry {
         };
         Ok(Box::new(EachText(move |text: &str| {
             let number = seconds_of_duration(text)? / unit;
-            // In thousandths, so that a third of an hour is no long fraction.
+            // Rounded to thousandths, so that a third of an hour has no long fraction.
             Some(((number * 1e3).round() / 1e3).to_string())
         })))
     },

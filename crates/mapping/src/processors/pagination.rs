@@ -236,8 +236,8 @@ impl Pagination {
         }
     }
 
-    /// Whether `own` may be the first page. If its URL has another page's number it is not, even if the list has become
-    /// shorter.
+    /// Whether `own` may be the URL of the first page. A URL with the number of another page is not, even if the list
+    /// no longer has that page.
     fn is_first(&self, own: &Url) -> bool {
         let Place::Parameter(name) = &self.place else {
             return true;

@@ -20,7 +20,8 @@ pub(super) type Probe<'s, 'p> = &'s dyn Fn(&str) -> Vec<XValue<'p>>;
 /// The changes that usually fix a break, likeliest first.
 pub(super) type Cures = fn(&Break<'_, '_>) -> Vec<Vec<Piece>>;
 
-/// Where a path or selector breaks: the pieces before `at` match together, but not with that one.
+/// Where a path or selector breaks: the pieces before the index `at` match together, but not together with the piece at
+/// `at`.
 pub(super) struct Break<'b, 'p> {
     pub(super) pieces: &'b [Piece],
     pub(super) at: usize,
@@ -33,7 +34,7 @@ impl Break<'_, '_> {
         &self.pieces[self.at]
     }
 
-    /// The pieces, with others in place of the one that does not match.
+    /// The pieces, with `others` in place of the piece that does not match.
     pub(super) fn with_replacement(&self, others: &[Piece]) -> Vec<Piece> {
         self.with_replacement_at(self.at, others)
     }
@@ -83,8 +84,8 @@ impl<'s, 'p> Search<'s, 'p> {
         })
     }
 
-    /// The first piece that does not match together with the earlier ones, and the nodes that those select. `None` if
-    /// all match together.
+    /// The index of the first piece that does not match together with the earlier ones, and the nodes that the earlier
+    /// pieces select. `None` if all match together.
     fn find_break(&self, pieces: &[Piece]) -> Option<(usize, Vec<NodeRef<'p>>)> {
         let mut found = self.places.to_vec();
         for at in 0..pieces.len() {

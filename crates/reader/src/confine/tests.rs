@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
     text_bytes: 0,
 };
 
-/// Does this one thing in a confined process. `Ok` means that it was possible.
+/// Confines this process and then tries the forbidden action `what`. `Ok` means that the action was possible.
 fn attempt(what: &str) -> io::Result<()> {
     let open = tempfile::tempfile()?;
     if what == "keep lower limits" {

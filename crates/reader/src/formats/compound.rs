@@ -4,7 +4,7 @@ use crate::kind::Kind;
 
 /// Recognises the kind by the names of streams in the directory. They are in UTF-16, at multiples of 128 bytes.
 pub(super) fn detect_kind(bytes: &[u8]) -> Option<Kind> {
-    // Texts and slides may contain sheets, so the order matters.
+    // The order matters, because text documents and slide shows may contain spreadsheets.
     const STREAMS: [(&str, Option<Kind>); 5] = [
         ("EncryptedPackage", Some(Kind::Office)),
         ("WordDocument", None),

@@ -70,7 +70,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Ends a frame and returns its text, which belongs elsewhere.
+    /// Ends a frame and returns its text instead of adding it to the story.
     pub(super) fn take_frame(&mut self) -> Result<String, Trouble> {
         let inner = if self.levels.len() > 1 {
             self.levels.pop()

@@ -30,7 +30,7 @@ pub(super) struct Relation {
     pub(super) target: String,
 }
 
-/// Resolves the name of a part that is given in the relations of a part in `folder`.
+/// The name of the part that a relation has as its target. A target without a leading slash is relative to `folder`.
 fn name_of_target(folder: &str, target: &str) -> String {
     let path = match target.strip_prefix('/') {
         Some(absolute) => absolute.to_owned(),

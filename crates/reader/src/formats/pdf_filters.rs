@@ -11,7 +11,7 @@ struct Filter {
     parameters: Option<Dictionary>,
 }
 
-/// Decodes such streams as far as possible. The filters that remain are those of images.
+/// Decodes, as far as possible, the streams that the parser would not decode. Only filters of images remain.
 pub(super) fn decode_streams(document: &mut Document) {
     let found = document.objects.iter().filter_map(|(id, object)| {
         let stream = object.as_stream().ok()?;

@@ -4,7 +4,7 @@
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
 
-/// Rewrites the contents of all pages and forms that use these operators.
+/// Rewrites the contents of all pages and forms that use the operators `'` and `"`.
 pub(super) fn expand_operators(document: &mut Document) {
     let pages: Vec<ObjectId> = document.page_iter().collect();
     for page in pages {
@@ -36,7 +36,7 @@ pub(super) fn expand_operators(document: &mut Document) {
     }
 }
 
-/// The content with these two operators replaced by their equivalents; `None` if it has neither of them.
+/// The content with the operators `'` and `"` replaced by their equivalents; `None` if it has neither of them.
 fn expand_content(content: &[u8]) -> Option<Vec<u8>> {
     if !may_use_shorthands(content) {
         return None;
@@ -53,7 +53,7 @@ fn is_shorthand(operation: &Operation) -> bool {
     matches!(operation.operator.as_str(), "'" | "\"")
 }
 
-/// Whether a content may use these operators. Both follow a string, which ends in a bracket.
+/// Whether a content may use the operators `'` and `"`. Both follow a string, which ends in a bracket.
 fn may_use_shorthands(content: &[u8]) -> bool {
     let mut before = 0;
     for byte in content {

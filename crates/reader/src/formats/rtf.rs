@@ -59,7 +59,7 @@ struct RtfReader<'b> {
     /// The character code of the document. Its fonts may have others.
     code: Code,
     fonts: Fonts,
-    /// Collected bytes of text, whether written plainly or as numbers. Two of them may be one character.
+    /// Collected bytes of text, whether written plainly or as numbers. Two bytes may be one character.
     encoded: Vec<u8>,
     /// The first half of a character that does not fit into 16 bits.
     surrogate: Option<u16>,

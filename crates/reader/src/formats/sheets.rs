@@ -141,8 +141,8 @@ fn text_of_number(number: f64) -> String {
     (number + 0.0).to_string()
 }
 
-/// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day is a time of day. Which
-/// of them is shown depends on the cell's format, but only the fact that it is a time is known here.
+/// A date as ISO 8601, without the time of day if it is midnight. A number of less than a day becomes a time of day.
+/// The cell's format, which decides what is shown, is not known here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
         return from_days(time.as_f64());

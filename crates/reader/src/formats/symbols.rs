@@ -23,7 +23,7 @@ const SYMBOL_HIGH: &str = concat!(
     "◊〈®©™∑\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}〉∫⌠\u{fffd}⌡\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
 );
 
-/// Bullets, ticks and boxes of the other two fonts.
+/// Bullets, ticks and boxes of Wingdings and Wingdings 2.
 const WINGDINGS: [(u8, char); 15] = [
     (0x6c, '●'),
     (0x6e, '■'),
@@ -82,7 +82,7 @@ impl SymbolFont {
     }
 }
 
-/// The symbol code of a private character, if it is one that programs use to name the glyphs of such fonts.
+/// The code in a symbol font that a private Unicode character stands for; `None` for other characters.
 pub(super) fn private_code(character: u32) -> Option<u8> {
     match character {
         0xf020..=0xf0ff => u8::try_from(character - 0xf000).ok(),

@@ -77,7 +77,8 @@ fn write_part(
     styles: &HiddenStyles,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
-    // If a field had no end, it would hide all text after it. Then the part is read again, without relying on ends.
+    // If a field had no end, it would hide all text after it. Such a part is read again, without relying on the ends of
+    // fields.
     for fields_end in [true, false] {
         let Some(part) = package.open_part(name)? else {
             return Ok(());

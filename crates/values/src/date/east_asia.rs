@@ -96,8 +96,8 @@ fn take_weekday(text: &mut String) -> Option<i8> {
     weekday
 }
 
-/// Takes the word for morning or afternoon out of a date. Whether its twelve o'clock is noon or midnight depends on
-/// the writer, except in Chinese afternoons.
+/// Takes the word for morning or afternoon out of a date. Twelve o'clock is an error except with the Chinese word for
+/// afternoon, because writers disagree whether it is noon or midnight.
 fn take_am_pm(text: &mut String) -> Result<Option<&'static str>, InvalidTime> {
     let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
         return Ok(None);

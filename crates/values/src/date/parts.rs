@@ -12,7 +12,7 @@ pub(super) enum Parts {
     Numbers(i8, i8, i16),
     /// A month in letters and two two-digit numbers: the day, and the year within its century.
     Short(i8, i8, i8),
-    /// Parts of a date that contradict each other.
+    /// The text is written as a date, but its parts contradict each other or are ambiguous.
     Wrong,
 }
 

@@ -108,7 +108,7 @@ impl Notation {
         (!whole.is_empty() || !fraction.is_empty()).then(|| (whole, fraction.to_owned()))
     }
 
-    /// Whether a mark begins the fraction. A currency sign between digits does too, as in `5€99`.
+    /// Whether a mark begins the fraction. A currency sign between digits also begins a fraction, as in `5€99`.
     fn is_decimal(&self, mark: char) -> bool {
         mark == self.decimal || is_only_decimal(mark) || super::words::is_currency_sign(mark)
     }

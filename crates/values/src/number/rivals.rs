@@ -108,8 +108,8 @@ impl<'t> Rivals<'t> {
             || self.is_reference_amount(between, other))
     }
 
-    /// Whether the number is part of a word, as in `DDR4`. Three capitals before a number may be a currency, but these
-    /// are none.
+    /// Whether the number is part of a word, as in `DDR4`. If the letters before a number are a currency, as in `EUR4`,
+    /// the number is not part of a word.
     fn is_in_word(&self, other: &LocatedNumber) -> bool {
         let is_behind_letter = self.text[..other.begin]
             .last()

@@ -4,7 +4,7 @@ use super::marks::is_space;
 use super::words::{is_currency_sign, is_currency_word};
 use super::written::Brackets;
 
-/// What was found in the text before a number.
+/// The findings in the text before a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) negative: bool,
@@ -205,7 +205,7 @@ pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
         || (ends && is_code(code_behind))
 }
 
-/// What kind of brackets enclose the number, if they enclose the whole text.
+/// The kind of brackets around the number, if they enclose the whole text.
 pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     const NEAR: usize = 12;
     if before.len() > NEAR || after.len() > NEAR {
@@ -219,7 +219,7 @@ pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     let (Some(before), Some(after)) = (rest(before, '('), rest(after, ')')) else {
         return Brackets::None;
     };
-    // Such as `US$` and `€`.
+    // Whether a text is a currency, such as `US$` or `€`.
     let is_money = |text: &str| {
         let letters = text.trim_end_matches(is_currency_sign);
         let has_sign = letters.len() < text.len() && letters.len() <= 3;

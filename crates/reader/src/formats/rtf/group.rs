@@ -9,9 +9,9 @@ pub(super) enum Destination {
     Text,
     /// The text is the names of fonts, with the code of each.
     Fonts,
-    /// Styles and other ignored groups. A group within may have text: the frame of a shape.
+    /// The text is ignored, as in style sheets. A group within it may have text again, such as the frame of a shape.
     Nothing,
-    /// Fallbacks for other readers, and repetitions. Nothing in them is read.
+    /// The group is a fallback for other readers, or a repetition. Nothing in it is read, not even groups within it.
     Closed,
     /// The text is dropped, because `\ud` repeats it completely.
     Replaced,

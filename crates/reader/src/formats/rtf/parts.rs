@@ -7,7 +7,7 @@ use crate::formats::Trouble;
 use crate::text::TextWriter;
 
 pub(super) struct Parts {
-    /// The writers, one for each part. For headers and footers, it is the writer of the current one.
+    /// The writers, one for each part. The writers of headers and footers have only the current header or footer.
     writers: [TextWriter; 5],
     margins: [Margin; 2],
 }

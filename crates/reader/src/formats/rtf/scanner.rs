@@ -76,7 +76,7 @@ impl<'b> Scanner<'b> {
         (word, number)
     }
 
-    /// Reads the number of a byte, which is `?` if it is none.
+    /// Reads a byte given by two hexadecimal digits; `?` if they are invalid.
     pub(super) fn read_hex(&mut self) -> u8 {
         let digits = self.bytes.get(self.at..self.at + 2).unwrap_or_default();
         let text = std::str::from_utf8(digits).unwrap_or_default();

@@ -28,7 +28,7 @@ pub(super) struct Story<'s> {
     fields_end: bool,
     /// Whether each content control that contains this position holds only placeholder text.
     controls: Vec<bool>,
-    /// Whether blanks around the text of a run are part of it, if the run does not say so itself.
+    /// Whether blanks around the text of a run are part of the text, if the run does not declare it.
     keeps_blanks: bool,
     formula: Formula,
 }
@@ -287,8 +287,8 @@ impl Story<'_> {
     }
 }
 
-/// Removes the blanks around a text whose element does not ask to keep them, if they contain a line break and thus
-/// indent the XML. Other blanks are meant as such.
+/// Removes the blanks before or after a text if they contain a line break, because they then only indent the XML. Used
+/// for elements that do not declare their blanks as part of the text.
 fn without_indents(text: &str) -> &str {
     let inner = text.trim_matches([' ', '\t', '\n', '\r']);
     let begin = text.find(inner).unwrap_or_default();
