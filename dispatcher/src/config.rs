@@ -51,7 +51,7 @@ pub struct DispatcherConfig {
     /// How many seconds to wait for dead and failing sites before their URLs end with a failure; `None`: as long as
     /// the tables of retries and backoffs say.
     pub patience: Option<f64>,
-    /// Query parameters that do not tell URLs apart: names, or prefixes of names followed by `*`.
+    /// Query parameters that do not distinguish URLs: names, or prefixes of names followed by `*`.
     pub drop_parameters: Vec<String>,
     /// Whether commits go to a journal in the store, so that another dispatcher can take over.
     pub journal: bool,
@@ -154,11 +154,11 @@ impl Endpoints {
     }
 }
 
-/// The journal of the dispatchers of a fleet, of which one serves.
+/// The journal of the dispatchers of a fleet, one of which serves.
 #[derive(Debug, Clone)]
 pub struct JournalSetup {
     pub store: MongoUri,
-    /// The number that tells this state folder from others.
+    /// The number that distinguishes this state folder from others.
     pub instance: u64,
     /// The name of this dispatcher for people.
     pub name: String,
@@ -167,7 +167,7 @@ pub struct JournalSetup {
     /// The memory of the index of seen URLs.
     pub seen_memory_bytes: usize,
     pub dropped_parameters: DroppedParameters,
-    /// How many bytes of records are kept. Further ones are also kept until a snapshot has applied them.
+    /// How many bytes of records are kept at least; older ones are removed only once a snapshot has applied them.
     pub kept_bytes: u64,
 }
 

@@ -16,7 +16,7 @@ use webfill_service::{ExitStatus as Code, Fault};
 /// A feeder is not restarted after more deaths than this, each within a minute of its start.
 const MOST_EARLY_DEATHS: u32 = 5;
 
-/// How long after the end of its run a feeder may still write back and count.
+/// How long a feeder may still write values back and report counts after the end of its run.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How feeders are started.

@@ -1,8 +1,8 @@
-//! The answers to `/healthz` and `/readyz`: whether the dispatcher's loop runs and has its requirements, and whether
-//! it takes requests and hands out tasks.
+//! The answers to `/healthz` and `/readyz`: whether the dispatcher's loop runs and has its requirements, and whether it
+//! takes requests and hands out tasks.
 //!
-//! The loop and the store writer record their states. The HTTP thread answers from the record, even while the others
-//! are busy or stuck.
+//! The loop and the store writer record their states. The HTTP thread answers from the record, even while the loop or
+//! the writer is busy or stuck.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -148,7 +148,8 @@ impl HttpRequest {
         };
         let Some(bearer) = tokens.bearer(token) else {
             self.log_wrong_token();
-            // Judged only after a wrong token, so that clients behind the same proxy as a guesser are still admitted.
+            // Guessing is judged only after a wrong token, so that clients behind the same proxy as a guesser are still
+            // admitted.
             if self
                 .service
                 .wrong_tokens

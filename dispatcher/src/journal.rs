@@ -18,19 +18,19 @@ pub(crate) const GROUP: &str = "0";
 /// How much of the journal is read at once.
 const READ_BYTES: usize = 4 << 20;
 
-/// What the thread reports.
+/// A report of the thread.
 pub(crate) enum JournalReport {
     Answer(JournalAnswer),
     Surveyed(Survey),
-    /// The state of the group was not read for now.
+    /// The state of the group could not be read for now.
     NotSurveyed(String),
-    /// A request was not carried out for now. It is made again.
+    /// A request could not be carried out for now. It is made again.
     Away(String),
     /// The journal cannot be used; the dispatcher ends with this fault.
     Failed(Fault),
 }
 
-/// What the thread is asked to do.
+/// An order to the thread.
 enum Order {
     Carry(JournalRequest),
     /// Remove the records with lower numbers.
@@ -72,7 +72,7 @@ impl JournalConnection {
     /// Sends requests without waiting for their answers.
     pub(crate) fn send(&self, requests: Vec<JournalRequest>) {
         for request in requests {
-            // The thread ends only with this value.
+            // The thread ends only when this value is dropped, so sending does not fail.
             let _ = self.orders.send(Order::Carry(request));
         }
     }

@@ -84,7 +84,7 @@ impl LocalNotifications {
         Ok(())
     }
 
-    /// The numbers of the last changes that recipients have had reports of. Empty: no changes are reported.
+    /// The numbers of the last changes that were reported to recipients. Empty: no changes are reported.
     pub fn last_reported_changes(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
         let of = |time| outbox::load_reported(&self.db, &watch.name, time).map_err(outbox_fault);
         let reported = [of(NotificationTime::Digest)?, of(NotificationTime::AtOnce)?];

@@ -89,7 +89,7 @@ struct Connection {
     /// Whether the connection has sent so much that its requests are not even refused, until its work is within the
     /// limits again.
     is_unheard: AtomicBool,
-    /// What the connection has sent while it is unheard.
+    /// The messages that the connection has sent while it is unheard.
     unheard: Account,
 }
 
@@ -178,7 +178,7 @@ pub(crate) enum Admission {
     Taken(Permit),
     /// The sender has too much in progress, as the text says. The permit is for the refusal.
     Refused(Permit, &'static str),
-    /// Its sender does not read the refusals either.
+    /// The sender does not read its refusals, so it gets no more of them.
     Unheard,
 }
 

@@ -34,7 +34,7 @@ impl Reloader {
     }
 
     pub(crate) fn request_reload(&self, asked: ReloadRequest) {
-        // The thread ends only with this handle.
+        // The thread ends only when this handle is dropped, so sending does not fail.
         let _ = self.asked.send(asked);
     }
 }

@@ -245,8 +245,8 @@ fn parse_frame(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequ
     ClientRequest { requester, asked }
 }
 
-/// Refuses requests that `webfill crawl` sends to its own dispatcher if they come from outside. They can end it and
-/// change any crawl, which no client's key permits.
+/// Refuses requests that `webfill crawl` sends to its own dispatcher if they come from outside. Such requests can end
+/// the dispatcher and change any crawl, which no client's key permits.
 fn check_origin(
     asked: ControlRequest,
     client: &Client,

@@ -85,7 +85,7 @@ impl ListChecker {
             Err(error) => {
                 match error.is_retry() {
                     true => self.waiting.push_back(crawl),
-                    // The next process judges it again.
+                    // The next process judges the crawl again.
                     false => drop(self.notes.remove(&crawl)),
                 }
                 return Err(error);

@@ -23,14 +23,14 @@ use crate::journal::GROUP;
 /// How many bytes of the file become one part. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
 
-/// The lowest level compresses a dispatcher's file to a fourth, and costs less time than sending the rest.
+/// The lowest level compresses a dispatcher's file to a fourth. That takes less time than to send the whole file.
 const COMPRESSION: i32 = 1;
 
-/// How often a part is tried while the store does not answer, and the wait between two tries.
+/// How many times a part is tried while the store does not answer, and the wait between two tries.
 const TRIES: usize = 120;
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The copies in the state folder while they are on their way.
+/// The copies in the state folder while a snapshot is sent or received.
 const SENT: &str = "dispatcher.db.sent";
 const RECEIVED: &str = "dispatcher.db.received";
 
@@ -103,7 +103,7 @@ impl SnapshotThread {
         Ok(SnapshotThread { end, moved_bytes })
     }
 
-    /// The end of its work, once it has ended.
+    /// The result of the thread's work, once it has ended.
     pub(crate) fn take_end(&self) -> Option<Result<SnapshotEnd, Fault>> {
         match self.end.try_recv() {
             Ok(end) => Some(end),
@@ -129,7 +129,7 @@ async fn make(
     let copy = state.join(SENT);
     let applied = frontier::make_snapshot(state, &copy).map_err(Fault::error)?;
     let sent = send(store, &copy, (applied, maker), moved).await;
-    // What stays behind is removed before the next one is made.
+    // A copy that stays behind is removed before the next one is made.
     let _ = std::fs::remove_file(&copy);
     sent
 }

@@ -1,5 +1,5 @@
-//! Until when a dispatcher may write to the store: as long as its tenure lasts. So one that was suspended and has been
-//! replaced meanwhile does not write over what its successor has written.
+//! Lets a dispatcher write to the store only as long as its tenure lasts. So a dispatcher that was suspended and
+//! replaced meanwhile does not overwrite the data of its successor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use webfill_service::boot_clock::boot_ms;
 /// How often a closed gate is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Shared by the loop and the threads that write.
+/// The time until which this dispatcher may write, shared by the loop and the threads that write.
 #[derive(Debug, Clone)]
 pub(crate) struct TenureGate(Arc<AtomicU64>);
 

@@ -13,8 +13,8 @@ use webfill_wire::keys::ClientKeys;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SupervisorConfig {
-    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port. Several dispatchers of
-    /// which one serves are separated by commas.
+    /// The dispatcher's tasks socket, `tcp://HOST:PORT`; its outcomes socket is the next port. If there are several
+    /// dispatchers, one of which serves, separate them by commas.
     pub dispatcher: String,
     /// The supervisor's name, unique in the fleet. Default: the host name.
     pub id: Option<String>,
@@ -53,7 +53,7 @@ pub struct DispatcherSockets {
 #[derive(Debug)]
 pub struct SupervisorSetup {
     pub id: String,
-    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
+    /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
     /// Whether this supervisor belongs to `webfill crawl`, which starts to supervise the dispatcher only once this
@@ -72,7 +72,7 @@ pub struct SupervisorSetup {
     pub workers: u16,
     pub queue: u32,
     pub queue_url_bytes: u64,
-    /// The dispatchers, of which one serves.
+    /// The dispatchers; one of them serves.
     pub dispatchers: Vec<DispatcherSockets>,
     /// Required if the dispatcher is on another machine.
     pub keys: Option<ClientKeys>,

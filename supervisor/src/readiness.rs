@@ -1,6 +1,6 @@
-//! What a supervisor prints while it starts. It prints `ready` on standard error once its dispatcher has welcomed it
-//! and a worker takes tasks. Until then it reports what it waits for, on standard error and in the log, each reason
-//! at most once a minute.
+//! The output of a supervisor while it starts. It prints `ready` on standard error once its dispatcher has welcomed it
+//! and a worker takes tasks. Until then it reports what it waits for, on standard error and in the log, each reason at
+//! most once a minute.
 
 use std::time::{Duration, Instant};
 

@@ -342,7 +342,7 @@ impl Process {
         self.outbox
             .open(SocketSpec::bind(worker.socket(), Pattern::Push, endpoint))
             .map_err(Fault::error)?;
-        // Read before the new process overwrites the file.
+        // Read the crash marker before the new process overwrites its file.
         let blamed = self.crash_marker_of(worker_index);
         let worker = &mut self.workers[worker_index];
         worker

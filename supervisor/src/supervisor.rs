@@ -32,7 +32,7 @@ mod worker_side;
 pub struct Terms {
     /// The supervisor's name.
     pub id: String,
-    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
+    /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
     pub workers: u16,

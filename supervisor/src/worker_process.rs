@@ -51,7 +51,7 @@ pub enum ProcessChange {
     Unchanged,
     /// The process exited with code 0, as only a drained worker does.
     Drained,
-    /// The process died; `how` says for the log in which way.
+    /// The process died; `how` describes the death for the log.
     Died { how: String },
     /// The process exited with a fault that a restart would not repair.
     Broken(Fault),

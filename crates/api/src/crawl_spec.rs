@@ -22,7 +22,7 @@ pub struct CrawlSpec {
     pub priority: u8,
     #[serde(default = "default_follow")]
     pub follow: Follow,
-    /// The kind of supervisor that fetches its pages: with browsers or without.
+    /// The kind of supervisor that fetches the crawl's pages: with browsers or without.
     #[serde(default = "default_lane")]
     pub lane: Lane,
     /// Sent in the user agent after webfill's own name, or instead of it if the operator permits that.
@@ -68,7 +68,7 @@ pub struct CrawlSpec {
     /// How long the run waits for failing sites and pages, in milliseconds; retries come within this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_patience_ms: Option<u64>,
-    /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
+    /// When the crawl expires, in milliseconds since the epoch. Tasks that are queued at that time end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
     /// Whether an application feeds the crawl and may add requests at any time. The crawl then counts as finished

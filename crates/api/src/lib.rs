@@ -15,23 +15,22 @@
 //! | `{"action": "watch_add", "watch": {...}}`, and others | the watches of a fleet | [`WatchAction`] |
 //! | `{"name", "schedule", "seeds", ...}` | a watch: a crawl that is run again and again | [`Watch`] |
 //!
-//! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by reason in
-//! `skipped`. A refusal is answered `{"error": {"path", "message"}}`: a [`Refusal`], the JSON path of the fault and
-//! one clause about it. A refused message changes nothing.
+//! An accepted feed is answered `{"accepted": n}`, with the number of URLs that were not queued by reason in `skipped`.
+//! A refusal is answered `{"error": {"path", "message"}}`: a [`Refusal`], the JSON path of the fault and one clause
+//! about it. A refused message changes nothing.
 //!
 //! Units: times are seconds since the epoch, delays are seconds, both may have fractions. Priorities are whole numbers
 //! from 1 to 100, the highest first. A depth is a number of links from a request's URL, which is at depth 0.
 //!
 //! There is one parser, so a request has the same keys, limits and refusals on every path. The paths are the
 //! dispatcher's control socket, HTTP, `webfill feed`, and the crawl requests in a seeds file of `webfill crawl
-//! --seeds`. What a request says about its crawl becomes [`SpecChanges`], which the dispatcher applies to the
+//! --seeds`. The settings of a crawl in its requests become [`SpecChanges`], which the dispatcher applies to the
 //! [`CrawlSpec`] that it keeps for the crawl.
 //!
-//! For people the language is described in `docs/how-to/demand.md`, key by key in `docs/how-to/scrapy-cluster.md`
-//! and in the JSON Schema that [`schema`] makes. The names are those of Scrapy Cluster 1.0 and do not change.
+//! For people the language is described in `docs/how-to/demand.md`, key by key in `docs/how-to/scrapy-cluster.md` and
+//! in the JSON Schema that [`schema`] makes. The names are those of Scrapy Cluster 1.0 and do not change.
 //!
-//! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps only the compiled patterns in
-//! use.
+//! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps only the compiled patterns in use.
 
 mod action;
 mod batch;

@@ -82,7 +82,7 @@ pub struct CrawlFlag {
 }
 
 impl CrawlFlag {
-    /// Whether it concerns how this machine crawls, not what is crawled.
+    /// Whether the flag concerns the machine that crawls, and not the crawl.
     pub fn is_machine_flag(&self) -> bool {
         MACHINE_FLAGS.contains(&self.key.as_str())
     }

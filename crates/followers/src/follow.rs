@@ -19,7 +19,7 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(2);
 /// How long a follower continues to read if the process ends without a signal.
 const LAST_READ: Duration = Duration::from_secs(10);
 
-/// What a follower does with the store.
+/// The work of a follower, as the loop calls it.
 pub(crate) trait Follow: Send + 'static {
     /// Reads the saves so far.
     async fn catch_up(&mut self, store: &dyn Store, turn: &Turn<'_>) -> Result<(), StoreError>;

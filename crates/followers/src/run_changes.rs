@@ -35,14 +35,14 @@ pub async fn load_last_change_number(store: &dyn Store) -> Result<u64, StoreErro
     Ok(store.load_compared_position().await?.last_number)
 }
 
-/// The number before that of the first change of a crawl's pages since a time; if there is none yet, the number of the
-/// last change in the store.
+/// The number before the first change of a crawl's pages since a time; if there is none yet, the number of the last
+/// change in the store.
 pub async fn load_change_number_before(
     store: &dyn Store,
     crawl: &CrawlId,
     since_ms: i64,
 ) -> Result<u64, StoreError> {
-    // This is read first, because more may be judged meanwhile.
+    // The last number is read first, because more changes may be judged meanwhile.
     let last = load_last_change_number(store).await?;
     let since = ChangeFilter {
         since_ms: Some(since_ms),
@@ -63,7 +63,7 @@ pub struct RunResults {
 }
 
 impl RunResults {
-    /// The findings in the form in which the record of a run has them.
+    /// The findings in the form of a run's record.
     pub fn counts(&self) -> Map<String, Value> {
         let counts = [
             ("changes".to_owned(), json!(self.changes)),

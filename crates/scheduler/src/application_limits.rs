@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApplicationLimits {
-    /// The number of pages in total, over all crawls of the application. Tasks beyond it stay queued until the limit
-    /// is raised.
+    /// The maximum number of pages, over all crawls of the application. Tasks beyond it stay queued until the limit is
+    /// raised.
     pub max_pages: Option<u64>,
-    /// Pages handed out per second.
+    /// The maximum number of pages handed out per second.
     pub pages_per_second: Option<f64>,
-    /// The number of sites fetched from at the same time.
+    /// The maximum number of sites that are fetched from at the same time.
     pub max_sites: Option<u64>,
 }
 

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use webfill_wire::BackoffReason;
 
-/// For each reason, the seconds of the first backoff, of the next one if the attempt after it fails, and so on. An
-/// empty list: sites never back off for this reason, and the failure ends the task. After the whole list the site's
-/// queued tasks end without a request; only a `blocked` site keeps backing off, until a person wakes it.
+/// For each reason, the durations in seconds of a site's successive backoffs. After each of them one attempt is made;
+/// if it fails, the next one begins. With an empty list sites never back off for this reason, and the failure ends the
+/// task. After the whole list the site's queued tasks end without a request. Only a `blocked` site keeps backing off,
+/// until a person resumes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackoffTable {
@@ -17,8 +18,8 @@ pub struct BackoffTable {
 }
 
 impl Default for BackoffTable {
-    /// Server trouble mostly passes within minutes, or takes hours. A name that does not resolve after an hour rarely
-    /// comes back. A site that blocks is left alone for long.
+    /// The default durations: server trouble mostly passes within minutes, or takes hours. A name that does not resolve
+    /// after an hour rarely comes back. A site that blocks is left alone for long.
     fn default() -> Self {
         BackoffTable {
             robots: vec![60.0, 600.0, 3_600.0, 21_600.0],
@@ -41,7 +42,7 @@ impl BackoffTable {
     pub fn backoff_seconds(&self, reason: BackoffReason) -> &[f64] {
         match reason {
             BackoffReason::Robots => &self.robots,
-            // In both cases there is no answer.
+            // In both cases the site gives no answer, so they share a list.
             BackoffReason::Unreachable | BackoffReason::Tls => &self.unreachable,
             BackoffReason::Dns => &self.dns,
             BackoffReason::Busy => &self.busy,

@@ -11,7 +11,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A supervisor of the same build.
+    /// A supervisor that speaks this build's version of messages.
     pub fn with_this_version(peer: Peer) -> Caller {
         Caller {
             peer,

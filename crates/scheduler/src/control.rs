@@ -45,7 +45,7 @@ impl ControlRequest {
         }
     }
 
-    /// A single request, or a list that is accepted or refused as a whole.
+    /// Makes a feed of a single request, or of a list that is accepted or refused as a whole.
     pub fn from_batch(batch: Batch) -> ControlRequest {
         ControlRequest::Feed {
             batch,

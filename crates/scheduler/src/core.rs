@@ -71,7 +71,7 @@ pub struct Core {
     site_state_writes: SiteStateWrites,
     /// Reloads that the process has yet to begin.
     reloads_asked: Vec<ReloadRequest>,
-    /// The client that waits for the end, and the crawls whose final counters it wants.
+    /// The client that waits for the end of the dispatcher, and the crawls whose final counters it wants.
     end_asked: Option<(Client, Vec<CrawlKey>)>,
     /// Drains of supervisors, with the clients that wait for them.
     drains: Drains,
@@ -170,8 +170,8 @@ impl Core {
         }
     }
 
-    /// Sets how far the wall clock is ahead of the caller's clock. They differ once the wall clock was set or the
-    /// machine has slept.
+    /// Sets how far the wall clock is ahead of the clock that `now_ms` comes from. They differ once the wall clock was
+    /// set or the machine has slept.
     pub fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.cx.wall_ahead_ms = ahead_ms;
         self.cx.frontier.set_wall_ahead(ahead_ms);
@@ -269,7 +269,7 @@ impl Core {
         self.crawl_writes.queue_due_writes(&mut self.cx, now_ms)
     }
 
-    /// Notes that the store has everything about the end of the crawl with this note.
+    /// Notes that the store has saved the end of a crawl. `note`: the frontier's number for this end.
     pub fn on_crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
         self.cx.frontier.unsaved_crawls().delete_note(note)
     }

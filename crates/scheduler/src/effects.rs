@@ -39,7 +39,7 @@ pub enum StoreWrite {
     /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
-    /// Replaces a page that turned out to be a block.
+    /// Replaces a page that turned out to be a block page.
     TakeBack(Box<RetractionWrite>),
     SiteStates(SiteStatesWrite),
 }
@@ -51,7 +51,7 @@ pub struct CrawlWrite {
     pub note: Option<i64>,
 }
 
-/// A block that replaces the supposed page, and the records of that page.
+/// The block page that replaces a supposed page, and the records of that page.
 #[derive(Debug, Clone)]
 pub struct RetractionWrite {
     pub crawl: CrawlKey,
@@ -74,7 +74,7 @@ pub struct SiteStatesWrite {
     pub in_trouble: Vec<SiteState>,
     /// The names of open sites, whose stored states are removed.
     pub open: Vec<String>,
-    /// The number of the last of these states, by which the frontier is told that they are written.
+    /// The number of the last of these states, for the note to the frontier that they are written.
     pub last: i64,
 }
 
@@ -103,7 +103,7 @@ pub struct FeederOrder {
 #[derive(Default)]
 #[must_use = "nobody hears of the commit unless this is sent"]
 pub struct Committed {
-    /// The changes of each commit for the journal, if there is one. Then they must be in it before anything else here
+    /// The changes of each commit for the journal, if there is one. They must be in the journal before any other effect
     /// takes place.
     pub changes: Vec<Vec<u8>>,
     pub outgoing: Vec<OutgoingMessage>,

@@ -168,7 +168,7 @@ pub use self::watches::{RunContinuation, StoredWatch};
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the frontier's file in a state folder without a frontier, while no frontier has it open.
+/// Opens the frontier's file in a state folder as a plain database, while no frontier has it open.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
     schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
 }
@@ -357,7 +357,7 @@ impl Frontier {
         self.0.cx.backoff.ends_without_requests(site)
     }
 
-    /// Sets how far the wall clock is ahead of the caller's clock.
+    /// Sets how far the wall clock is ahead of the clock that `now_ms` comes from.
     pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.0.cx.wall_ahead_ms = ahead_ms;
     }

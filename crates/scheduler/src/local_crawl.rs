@@ -1,9 +1,10 @@
-//! The requests of `webfill crawl` to the dispatcher that it started, and of the feeders of watches to theirs.
+//! The requests of `webfill crawl` to the dispatcher that it started, and of the feeders of watches to the dispatcher
+//! that started them.
 //!
-//! They use the same sockets as the public language ([`webfill_api`]). Where that has a request for the same purpose,
-//! `webfill crawl` sends it: `--retry` is the action `retry`. The table lists the other requests, and why the public
-//! language does not have them. Only this user's processes can send them, and both ends are the same binary, so they
-//! change with the dispatcher.
+//! They use the same sockets as the public language ([`webfill_api`]). Where this language has a request for the same
+//! purpose, `webfill crawl` sends it: `--retry` is the action `retry`. The table lists the other requests, and why the
+//! public language does not have them. Only this user's processes can send them, and both ends are the same binary, so
+//! they change with the dispatcher.
 //!
 //! | request | what an application may not send or receive |
 //! |---|---|

@@ -68,10 +68,11 @@ impl RetryTable {
         own.map_or(&[], |(_, waits)| waits)
     }
 
-    /// The waits for a status. Other statuses are treated like those that mean the same: Cloudflare's for an
-    /// unreachable server (520 to 525, 527, 530), and those of proxies that timed out (598, 599). Likewise those of
-    /// servers that got the request on a connection for another server (421), waited too long for the request (408),
-    /// took it for cancelled (460, 499), or were asked too early (425) or too often (509, 529).
+    /// The waits for a status. A status that means the same as one in the table is treated like it. These are
+    /// Cloudflare's statuses for an unreachable server (520 to 525, 527, 530), and statuses of proxies that timed out
+    /// (598, 599). Servers report with 421 a request on a connection for another server, with 408 a slow request, and
+    /// with 460 or 499 a cancelled one. They report with 425 a request that came too early, and with 509 or 529 too
+    /// many requests.
     fn waits_of_status(&self, status: u16) -> &[f64] {
         match status {
             408 | 460 | 499 => &self.timeout,

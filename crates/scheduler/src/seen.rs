@@ -37,7 +37,8 @@ mod merge;
 pub(crate) mod runs;
 mod slices;
 
-/// The memory per key: its entry with its task in the tail's hash table, and in the copy while that is written.
+/// The memory per key in bytes: its entry with its task in the tail's hash table, and in the copy that exists while the
+/// tail is written.
 const TAIL_ENTRY_BYTES: usize = 32;
 
 /// The minimum number of slices read per call while the filter is filled, which takes a fraction of a millisecond.
@@ -223,7 +224,7 @@ impl SeenUrls {
         self.runs.iter().map(|run| run.keys).sum()
     }
 
-    /// How many of these slices are due now, if all must be done before the tail is half full.
+    /// How many of `slices` are due now, if all must be done before the tail is half full.
     fn count_due_slices(&self, slices: u64) -> u64 {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }

@@ -11,7 +11,7 @@ const TICK: Duration = Duration::from_millis(20);
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 
-/// What the signals so far request.
+/// The request of the signals received so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignalRequest {
     Nothing,
@@ -58,7 +58,7 @@ extern "C" fn count_signal(_signal: i32) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What the signals received so far request.
+/// The request of the signals received so far.
 pub fn received_request() -> SignalRequest {
     match ASKED.load(Ordering::Relaxed) {
         0 => SignalRequest::Nothing,

@@ -283,7 +283,7 @@ fn owner_mismatch_message(owner: u32) -> String {
 }
 
 fn own_user_id() -> u32 {
-    // SAFETY: it has no preconditions and cannot fail.
+    // SAFETY: the call has no preconditions and cannot fail.
     #[allow(unsafe_code)]
     unsafe {
         libc::geteuid()

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// The newest version of messages that this build speaks. Once it is released, raise it with every new message.
 pub const WIRE_VERSION: u8 = 1;
 
-/// The oldest version that this build speaks: that of the previous release.
+/// The oldest version that this build speaks: the version of the previous release.
 pub const OLDEST_VERSION: u8 = 1;
 
 /// The first byte of frames that are the same in all versions.

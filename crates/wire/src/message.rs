@@ -95,7 +95,7 @@ pub struct Task {
     /// The site by which the dispatcher routes the task.
     pub site: String,
     pub depth: u16,
-    /// How many milliseconds from now the fetch must wait at least.
+    /// The minimum wait before the fetch, in milliseconds from now.
     pub wait_ms: u32,
     /// How long ago the site's last request ended, if another worker may have made it. The delay is counted from then.
     pub last_request_ago_ms: Option<u32>,
@@ -189,8 +189,8 @@ pub struct TaskDone {
     pub resolved: Vec<String>,
     pub clock: SiteClock,
     /// The evidence, if the site may be the cause of a failed attempt. Without evidence, a `blocked` response is only
-    /// suspected, and the task is retried. With the outcome `ok`, it is what the worker noticed about the page
-    /// ([`scripts`](crate::scripts), [`repeats`](crate::repeats), [`unmatched`](crate::unmatched)).
+    /// suspected, and the task is retried. With the outcome `ok`, the evidence is an observation of the worker about
+    /// the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats), [`unmatched`](crate::unmatched)).
     pub evidence: Option<Evidence>,
 }
 

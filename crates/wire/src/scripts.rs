@@ -51,7 +51,7 @@ pub struct KnownKind {
 pub enum Finding {
     /// The page shows nothing without its scripts, and the worker that fetched it has no browser.
     Wanted,
-    /// The scripts of the pages fill them.
+    /// The pages get their content from their scripts.
     Filled,
     /// The pages show nothing in a browser either.
     Empty,

@@ -110,8 +110,8 @@ impl Outbox {
         })
     }
 
-    /// Why a server did not admit a connecting socket of this process, if this happened. It may have admitted it
-    /// since.
+    /// Why a server did not admit a connecting socket of this process, if this happened. The server may have admitted
+    /// the socket since.
     pub fn refusal_reason(&self) -> Option<&'static str> {
         self.commands.refusal_reason()
     }

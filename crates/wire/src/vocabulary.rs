@@ -45,7 +45,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What a supervisor must be able to do for the pages of a crawl.
+    /// The ability that the pages of a crawl need from a supervisor.
     Lane {
         /// Pages are read as the server sends them.
         Http = "http",
@@ -71,11 +71,11 @@ named! {
         RobotsUnreachable = "robots_unreachable",
         /// The host name does not resolve.
         DnsError = "dns_error",
-        /// The connection was refused, reset, or broke HTTP.
+        /// The connection was refused or reset, or the response broke HTTP.
         NetworkError = "network_error",
         /// The TLS handshake failed.
         TlsError = "tls_error",
-        /// Connect, head, body or the whole request took too long.
+        /// Connecting, the head or the body of the response, or the whole request took too long.
         Timeout = "timeout",
         /// The head or the decoded body is over its limit.
         TooLarge = "too_large",

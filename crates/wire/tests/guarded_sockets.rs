@@ -24,7 +24,7 @@ struct Server {
     folder: TempDir,
     sockets: Sockets,
     arrived: mpsc::Receiver<ArrivedFrame>,
-    /// A pause has begun.
+    /// Receives a message when a pause has begun.
     holding: mpsc::Receiver<()>,
     /// Ends the pause that `hold` began.
     hold: mpsc::Sender<()>,
@@ -144,7 +144,7 @@ impl Server {
         peer
     }
 
-    /// Receives like `hears`, but skips messages that were still in flight when their sender was admitted again.
+    /// Like `expect_frame`, but skips messages `late` that were still in flight when their sender was admitted again.
     fn expect_frame_after(&self, late: &str, frame: &str, sender: &str) -> Vec<u8> {
         loop {
             let (heard, from, peer) = self.receive();
@@ -347,7 +347,7 @@ fn only_listed_keys_get_through_and_only_to_the_sockets_of_their_role() {
         ),
     ];
     for (who, caller) in &refused {
-        // Sent as soon as there is a connection. There must never be one.
+        // libzmq sends this as soon as there is a connection, which must never happen.
         let _ = caller.socket.send("let me in", zmq::DONTWAIT);
         assert!(caller.wait_and_check_refused(), "{who}");
     }
@@ -556,7 +556,7 @@ fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
     for frame in ["hold", "flood", "flood"] {
         flooding.send_text(frame);
     }
-    // Sent before the handshake, they arrive together, and the flood waits to be read when its sender leaves.
+    // Frames sent before the handshake arrive together. The flood still waits to be read when its sender leaves.
     server.holding.recv_timeout(WAIT).unwrap();
     wait_until(|| connections_at(&server.control) == [0]);
     flooding.socket.disconnect(&server.control).unwrap();

@@ -123,7 +123,7 @@ fn senders_follow_a_server_to_its_next_key() {
         drop(serving);
         let serving = ground.start_server(&next, server);
         send_until_received(&caller.0, &serving.1, "two");
-        // Then back, as if the new key had to be withdrawn.
+        // Then the former key returns, as if the new one had to be withdrawn.
         drop(serving);
         let serving = ground.start_server(&former, server);
         send_until_received(&caller.0, &serving.1, "three");
@@ -165,7 +165,7 @@ fn a_server_with_neither_key_gets_nothing() {
     assert!(reported.is_err(), "{reported:?}");
     assert!(caller.0.outbox().refusal_reason().is_some());
     drop(listening);
-    // Once the rotation is over, the former key is an impostor's too.
+    // Once the rotation is over, a server with the former key counts as an impostor, too.
     std::fs::rename(
         ground.file("dispatcher-next.pub"),
         ground.file("dispatcher.pub"),

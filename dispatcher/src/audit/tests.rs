@@ -181,7 +181,7 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
         MOST_SUMS + 3 * 50,
         "three lines for each above"
     );
-    // The next second has room for them among its sums.
+    // In the next second these feeds have room among the sums.
     let further = (0..3).map(|turn| audited_feed(9_000 + turn, "s1049", "c", 2));
     world.log.write(further.collect());
     assert_eq!(world.lines().len(), lines.len() + 1);

@@ -6,7 +6,7 @@ use webfill_service::http::body::{self, BodyFault};
 
 use super::answers::{Answer, refusal_answer};
 
-/// The maximum size of a body that is read as a whole: that of a frame on the control socket.
+/// The maximum size of a body that is read as a whole, which is also the maximum of a frame on the control socket.
 pub(super) const MOST_BYTES: usize = 16 << 20;
 
 /// Reads the whole body.

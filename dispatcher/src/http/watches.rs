@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answers::{Answer, refusal_answer};
 use super::{HttpRequest, body};
 
-/// Whether a path is that of all watches or of one.
+/// Whether a path is the path of all watches, or of one watch.
 pub(super) fn is_watches_path(path: &str) -> bool {
     path == "/watches" || path.starts_with("/watches/")
 }

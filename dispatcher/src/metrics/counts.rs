@@ -250,7 +250,7 @@ impl<T: Default, P: Copy + Default> TableWalk<T, P> {
         loop {
             match slice(self.after, &mut self.sum) {
                 Err(error) => {
-                    // The failed slice may have been added in part.
+                    // The failed slice may have been added in part, so the walk starts over.
                     self.sum = T::default();
                     self.after = P::default();
                     return Err(error);
@@ -330,7 +330,7 @@ fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<
         })
 }
 
-/// Notifications are bounded by the outbox and have an index of their own, so no slices are needed.
+/// Counts all waiting notifications at once: the outbox bounds their number, and they have an index of their own.
 fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| {

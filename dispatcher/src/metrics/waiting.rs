@@ -249,7 +249,7 @@ impl WaitCounter<'_> {
         let since_ms = match waits_for {
             WaitReason::Delay => None,
             WaitReason::Backoff => site.backoff_since_ms,
-            // Before it was due, the site's delay held it.
+            // The site's delay held the tasks until the site was due, so this wait begins no earlier.
             _ => Some(
                 self.record_wait_start(queue, waits_for, sum)
                     .max(site.due_ms),

@@ -21,11 +21,12 @@ const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 /// waits for the next dispatcher. That one stores whatever these threads have not stored by then, as after a crash.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long an ending dispatcher waits until the journal has its last commit. If it does not, nobody hears of that
-/// commit.
+/// How long an ending dispatcher waits until the journal has its last commit. If the journal does not get it, no effect
+/// of that commit leaves.
 const LAST_COMMIT_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long it waits until its lease is given up. Otherwise the next dispatcher waits until the lease has ended.
+/// How long an ending dispatcher waits until its lease is given up. If that fails, the next dispatcher waits for the
+/// end of the lease.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 impl Process {

@@ -1,4 +1,4 @@
-//! The events that the loop reacts to, and those of them that wait.
+//! The events that the loop reacts to, and the queues in which some of them wait.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub(super) enum Event {
 #[derive(Default)]
 pub(super) struct Inbox {
     postponed: PostponedEvents<Event>,
-    /// Requests wait for their senders' turns.
+    /// Requests that wait for their senders' turns.
     pub(super) requests: FairQueue<ClientRequest>,
 }
 

@@ -20,10 +20,11 @@ use super::upkeep::JournalUpkeep;
 use crate::journal::{JournalConnection, JournalReport};
 use crate::tenure_gate::TenureGate;
 
-/// How often the dispatcher's own file is brought up to date. The journal has what it lacks.
+/// How often the dispatcher's own file is brought up to date. In between, the journal has the commits that the file
+/// lacks.
 const KEEP_EVERY_MS: u64 = 500;
 
-/// The longest wait for an answer while the loop can do nothing else, so that it is seen to be alive.
+/// The longest wait for an answer while the loop can do nothing else, so that the loop still reports that it is alive.
 const WAIT_AT_MOST: Duration = Duration::from_millis(100);
 
 pub(super) struct JournalledCommits {
@@ -130,7 +131,7 @@ impl JournalledCommits {
                 self.note_survey(&survey);
                 return Ok(());
             }
-            // Requests to the journal find out whether the store is away.
+            // Only requests to the journal show whether the store is away.
             JournalReport::NotSurveyed(_) => return Ok(()),
             JournalReport::Away(why) => {
                 if self.away.is_none() {
@@ -227,7 +228,7 @@ impl Process {
         self.release_held_effects(Duration::ZERO)
     }
 
-    /// Lets effects leave whose records are in the journal.
+    /// Releases effects whose records are in the journal.
     fn release_held_effects(&mut self, within: Duration) -> Result<(), Fault> {
         if let Some(journalled) = &mut self.journalled {
             journalled.exchange_with_journal(within)?;

@@ -36,7 +36,7 @@ const MISSED_AFTER_MS: u64 = 2_000;
 /// After this many new tasks, the index of seen URLs is extended. It takes about as long as a tick.
 const INDEX_EVERY: u64 = 200_000;
 
-/// The most bytes of a record. A document of MongoDB may have 16 MB.
+/// The maximum size of a record in bytes. A document of MongoDB may have 16 MB.
 const PART_BYTES: usize = 8 << 20;
 
 /// The loop takes no more events while this many bytes are on their way to the journal.
@@ -54,7 +54,7 @@ pub(super) struct Joined {
     pub(super) upkeep: JournalUpkeep,
 }
 
-/// What a dispatcher needs to serve.
+/// The parts that a dispatcher needs to serve.
 pub(super) struct Turn {
     pub(super) clock: SteadyClock,
     /// Until when it may write to the store.
@@ -90,7 +90,7 @@ pub(super) fn await_turn(
     }))
 }
 
-/// What a dispatcher that stands by is doing.
+/// The present activity of a dispatcher that stands by.
 enum Phase {
     /// It does not know the journal yet.
     Looking,
@@ -98,7 +98,7 @@ enum Phase {
     Reading,
     /// It waits until another dispatcher has begun a journal.
     Waiting,
-    /// Records that it needs are no longer there. It waits for a snapshot.
+    /// Records that it needs are no longer in the journal, so it waits for a snapshot.
     Missing,
     Receiving(Snapshot, SnapshotThread),
 }
@@ -108,7 +108,7 @@ struct StandingBy<'a> {
     member: Member,
     connection: JournalConnection,
     upkeep: JournalUpkeep,
-    /// `None` only while a snapshot takes its place.
+    /// `None` only while a snapshot replaces the file.
     file: Option<Connection>,
     /// Whether the file has contents that never were in the journal.
     is_foreign: bool,
@@ -118,7 +118,7 @@ struct StandingBy<'a> {
     indexed_task: u64,
     /// The last record of the journal that is known.
     journal_end: u64,
-    /// What was last reported.
+    /// The status that was last reported.
     reported: String,
 }
 
@@ -178,8 +178,8 @@ impl<'a> StandingBy<'a> {
         let fault = |error| file_fault(state, &error);
         let applied = frontier::read_applied_position(&file).map_err(fault)?;
         let is_foreign = applied.number == 0 && !frontier::is_unused(&file).map_err(fault)?;
-        // The records of a file with contents begin at 2. So nobody can take the journal for one that begins with an
-        // empty file.
+        // If the file has contents, the first record has the number 2. So nobody mistakes the journal for one that
+        // begins with an empty file.
         let number = match is_foreign {
             true => 1,
             false => applied.number,
@@ -254,7 +254,7 @@ impl<'a> StandingBy<'a> {
         }
     }
 
-    /// Decides what this dispatcher begins or continues with.
+    /// Decides by the state of the group whether to read the journal, to wait, or to receive a snapshot.
     fn choose_phase_by_survey(&mut self, survey: &Survey) -> Result<(), Fault> {
         self.journal_end = survey.extent.map_or(0, |extent| extent.last);
         if matches!(self.phase, Phase::Reading | Phase::Receiving(..)) {
@@ -276,7 +276,7 @@ impl<'a> StandingBy<'a> {
         Ok(())
     }
 
-    /// Continues from a snapshot that has come.
+    /// Continues from a snapshot that has arrived.
     fn end_receiving(&mut self, end: Result<SnapshotEnd, Fault>) -> Result<(), Fault> {
         self.phase = Phase::Looking;
         match end {
@@ -336,7 +336,7 @@ impl<'a> StandingBy<'a> {
         Ok(())
     }
 
-    /// Extends the index of seen URLs now and then, so that a takeover need not read all tasks.
+    /// Extends the index of seen URLs from time to time, so that a takeover need not read all tasks.
     fn extend_seen_index(&mut self) -> Result<(), Fault> {
         let Some(file) = &mut self.file else {
             return Ok(());

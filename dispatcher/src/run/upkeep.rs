@@ -1,5 +1,5 @@
-//! What a dispatcher of a group does for the journal besides reading or adding records: it reports about itself, makes
-//! snapshots, and removes records that are no longer needed.
+//! The work of a dispatcher of a group for the journal, besides reading or adding records: it reports about itself,
+//! makes snapshots, and removes records that are no longer needed.
 
 use std::path::{Path, PathBuf};
 

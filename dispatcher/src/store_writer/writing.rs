@@ -1,4 +1,4 @@
-//! One write to the store, and what the dispatcher's loop learns of it.
+//! One write to the store, and its result for the dispatcher's loop.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub enum WriteResult {
 /// The store, as this dispatcher may write to it.
 pub(super) struct StoreAccess {
     pub(super) store: Arc<dyn Store>,
-    /// Refuses states of crawls and sites once another dispatcher writes them; `None`: this is the only one.
+    /// Refuses states of crawls and sites once another dispatcher writes them; `None`: this is the only dispatcher.
     pub(super) fence: Option<FencedStates>,
     pub(super) gate: TenureGate,
 }
@@ -54,7 +54,7 @@ pub(super) enum Attempt {
 }
 
 impl StoreAccess {
-    /// The first write: from now on, those of former dispatchers are refused.
+    /// Carries out the first write of this dispatcher. From now on, writes of former dispatchers are refused.
     pub(super) async fn begin_and_write(&self, entry: &StoreWrite) -> Result<Attempt, StoreError> {
         if let Some(fence) = &self.fence
             && fence.begin().await? == FencedWrite::Replaced
@@ -123,7 +123,7 @@ async fn write(
     }
 }
 
-/// A crawl as it is stored: if it has ended, with how many of its records are resolved.
+/// A crawl as it is stored: if it has ended, with the number of its resolved records.
 async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Crawl, StoreError> {
     let mut crawl = crawl.clone();
     if crawl.finished_at_ms.is_some() {

@@ -332,7 +332,7 @@ fn schedules_are_due_when_a_daemon_that_checks_each_minute_says_so() {
         ("America/New_York", "2026-10-31T00:00"),
         ("Australia/Lord_Howe", "2026-04-04T00:00"),
         ("Australia/Lord_Howe", "2026-10-03T00:00"),
-        // Midnight itself does not exist there, or comes twice.
+        // On these dates midnight does not exist in Cairo, or comes twice.
         ("Africa/Cairo", "2026-04-23T00:00"),
         ("Africa/Cairo", "2026-10-28T00:00"),
         ("America/St_Johns", "2006-10-28T00:00"),

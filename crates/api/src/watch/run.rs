@@ -35,19 +35,19 @@ pub struct WatchRun {
 pub enum RunEnd {
     /// Everything was checked.
     Finished,
-    /// It fetched as many pages as its budget allows.
+    /// The run fetched as many pages as its budget allows.
     Budget,
-    /// Its window closed.
+    /// The run's window closed.
     Window,
     /// All remaining sites were backing off for longer than `patience`.
     BackingOff,
     /// The machine could not reach the web for longer than `patience`.
     Offline,
-    /// A signal ended it.
+    /// A signal ended the run.
     Interrupted,
-    /// Its crawl was stopped, or its watch removed.
+    /// The crawl of the run was stopped, or its watch removed.
     Stopped,
-    /// A fault ended it.
+    /// A fault ended the run.
     Failed,
 }
 

@@ -180,13 +180,13 @@ async fn each_check_is_judged_once_whoever_judges_it() {
                 .await;
         }
         catch_up(&mut one).await;
-        // Both judge the next check, but only one can store it first.
+        // Both followers judge the next check, but only one can store it first.
         scene
             .save_text(night, 1_000, &format!("night {night}"))
             .await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
-        // One is replaced by a successor, which reads what was stored.
+        // One follower is replaced by a successor, which reads the stored data.
         one = scene.follower();
     }
     catch_up(&mut other).await;

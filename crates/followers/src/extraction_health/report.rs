@@ -38,7 +38,7 @@ pub(super) enum AlertEvent {
 }
 
 impl Report {
-    /// Logs it, and notifies the application that owns the page.
+    /// Logs the report, and notifies the application that owns the page.
     pub(super) fn report(&self, notifications: &NotificationPublisher) {
         let (action, mut notification) = match &self.what {
             AlertEvent::Raised(alert) => {

@@ -149,11 +149,11 @@ async fn each_page_counts_once_whoever_judges_it() {
         save_pages(&*store, round * 300..round * 300 + 300).await;
         catch_up(&mut one).await;
         catch_up(&mut other).await;
-        // Both judge the next pages, but only one can store them first.
+        // Both followers judge the next pages, but only one can store them first.
         save_pages(&*store, 10_000 + round..10_001 + round).await;
         catch_up(&mut other).await;
         catch_up(&mut one).await;
-        // One is replaced by a successor, which reads what was stored.
+        // One follower is replaced by a successor, which reads the stored data.
         one = follower(&uri);
     }
     catch_up(&mut one).await;

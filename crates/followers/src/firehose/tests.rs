@@ -12,7 +12,7 @@ const WAIT: Duration = Duration::from_secs(20);
 
 type Published = (String, Value);
 
-/// A firehose, its store, and what it publishes.
+/// A firehose, its store, and the messages that it publishes.
 struct Scene {
     _folder: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,

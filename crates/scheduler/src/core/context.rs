@@ -49,7 +49,7 @@ pub struct Environment {
     pub standbys: Option<StandbysReport>,
     /// Alerts of mappings whose pages have changed, for people.
     pub standing: Option<StandingExtractions>,
-    /// Recently refused peers, so that each is logged once a minute.
+    /// Recently refused peers, so that each is logged at most once a minute.
     pub refusals: RefusalLog,
 }
 
@@ -67,7 +67,8 @@ pub(super) struct Context {
     pub(super) window: Window,
     /// Whether nothing more is handed out, because the dispatcher is to end.
     pub(super) draining: bool,
-    /// How far the wall clock is ahead of the caller's clock. Watches, and times in requests, use the wall clock.
+    /// How far the wall clock is ahead of the clock that `now_ms` comes from. Watches, and times in requests, use the
+    /// wall clock.
     pub(super) wall_ahead_ms: i64,
     /// How fast crawls proceed, for people.
     pub(super) paces: CrawlPaces,
@@ -105,7 +106,7 @@ impl Context {
         }
     }
 
-    /// The wall clock's time at a time of the caller's clock.
+    /// Converts a time of the process's clock to the wall clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }

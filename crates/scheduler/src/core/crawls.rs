@@ -10,8 +10,8 @@ use crate::frontier::FrontierError;
 /// The maximum number of unlinked pages queued in one turn of the loop.
 const UNLINKED_AT_ONCE: usize = 250;
 
-/// Registers a crawl, new or from before the start, and queues its pending backfills. The crawl is not finished
-/// until the values of its pages that turned out to be blocks have been taken back.
+/// Registers a crawl, new or from before the start, and queues its pending backfills. If some of its pages turned out
+/// to be block pages, the crawl is not finished until their values are removed from the records.
 pub(super) fn register_and_backfill_crawl(
     cx: &mut Context,
     crawl: CrawlKey,
@@ -24,7 +24,7 @@ pub(super) fn register_and_backfill_crawl(
     for page in cx.frontier.records().pending_backfills(crawl)? {
         outcomes::queue_backfill(cx, crawl, page)?;
     }
-    // These pages were passed to the store at the start; only the wait for them is registered here.
+    // The store was asked at the start to remove these pages' values; only the wait for it is registered here.
     for page in cx.frontier.records().load_pending_retractions()? {
         if page.crawl == crawl {
             cx.crawls.on_backfill_queued(crawl);

@@ -13,7 +13,7 @@ const MOST_EMPTY_GRANTS: usize = 1_000;
 /// Hands out tasks of due sites to supervisors that have credit. Ends after [`MOST_EMPTY_GRANTS`] or at the turn's
 /// end, and continues in the next turn of the loop.
 pub(super) fn hand_out(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
-    // Released crawls, due retries, and new site rules.
+    // Apply released crawls, due retries, and new site rules.
     apply_frontier_changes(cx, now_ms)?;
     cx.window.has_more = false;
     if cx.draining || cx.surroundings.low_disk.is_some() {
@@ -88,7 +88,7 @@ pub(super) fn wake_sites(cx: &mut Context, woken: Vec<WokenSite>) {
     }
 }
 
-/// Puts off a granted site that had nothing to hand out, so that it keeps no other waiting.
+/// Puts off a granted site that had nothing to hand out, so that other sites need not wait for it.
 fn put_off_if_empty(cx: &mut Context, grant: &Grant, batch: &LeaseBatch, now_ms: i64) {
     let Some(why) = batch.nothing else {
         return;

@@ -24,7 +24,7 @@ pub struct CoreMetrics {
     pub sites_in_window: usize,
     pub window_sites: usize,
     pub sites_set_aside: usize,
-    /// How long the site that is due longest has waited, though it could have been fetched from.
+    /// The longest time that a due site has waited although its tasks could be handed out.
     pub oldest_due_ms: i64,
     pub watches: WatchMetrics,
     /// The number of targets that notifications do not reach.
@@ -33,7 +33,7 @@ pub struct CoreMetrics {
     pub extraction_alerts: Option<usize>,
     pub is_disk_low: bool,
     pub is_draining: bool,
-    /// The core's conditions for counting why tasks wait. Those of the store are added by the process.
+    /// The core's conditions that hold back tasks. The process adds the conditions of the store.
     pub conditions: HoldConditions,
 }
 
@@ -64,7 +64,7 @@ pub struct WatchMetrics {
     pub running: usize,
     pub paused: usize,
     pub waiting: usize,
-    /// The number of silent watches among all of these. Only watches with recipients are judged.
+    /// The number of silent watches, in any state. Only watches with recipients are judged.
     pub silent: usize,
 }
 

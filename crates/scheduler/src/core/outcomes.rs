@@ -146,8 +146,8 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
     let mut reported = done.clock;
     let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
-        // Such a site's queued tasks end without a request, so they need not wait until the site may be requested
-        // again. Its worker and the cache still know that time.
+        // The queued tasks of such a site end without a request, so they need not wait until the next request is
+        // allowed. Its worker and the cache still know that time.
         reported.next_in_ms = 0;
     }
     if let Some((site, clock)) = cx.dispatch.end_lease(done.task, reported, now_ms) {
@@ -399,7 +399,8 @@ pub(super) fn on_backfill_applied(
     ignore_pruned(feed_candidates(cx, backfill.crawl, &candidates, now_ms), ())
 }
 
-/// Queues a page again that a further record wants but the store has dropped. The record travels with its task.
+/// Queues a page again because the store has dropped it and a further record needs it. The record stays attached to the
+/// page's task.
 pub(super) fn requeue_dropped_page(
     cx: &mut Context,
     backfill: &BackfillWrite,

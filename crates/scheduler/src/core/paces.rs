@@ -30,7 +30,7 @@ pub(super) struct CrawlPaces {
 struct PaceSamples {
     from: PaceSample,
     between: PaceSample,
-    /// When the number last changed, as far as was noticed.
+    /// The last sample in which the number had changed.
     changed: PaceSample,
     last_ms: i64,
 }

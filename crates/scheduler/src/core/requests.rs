@@ -55,8 +55,8 @@ impl Core {
         }
         let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
-            // The sender knows already why its lines were refused, so neither its rights nor a full disk are
-            // reported.
+            // All lines were already refused with reasons, so the answer mentions neither the sender's rights nor a
+            // full disk.
             Ok(asked) if asked.has_refused_lines_only() => (
                 AuditedAction::from_request(&asked),
                 Ok(Reply::Now(json!({"accepted": 0}))),
@@ -80,7 +80,7 @@ impl Core {
         self.cx.audit(requester.who.clone(), audited, end, now_ms);
     }
 
-    /// Returns `None` for a long list, which is fed in pieces from now on and answered after the last.
+    /// Checks and carries out a request. Returns `None` for a long list, which is answered after its last piece is fed.
     fn check_and_carry_out(
         &mut self,
         requester: &Requester,
@@ -89,7 +89,7 @@ impl Core {
     ) -> Option<(Option<AuditedAction>, Result<Reply, FrontierError>)> {
         let changes = rights::changes_something(&asked);
         if changes {
-            // Reports after a change show the state after it.
+            // Drop cached reports, so that later answers show the state after the change.
             match asked {
                 ControlRequest::Act(_) => self.reports.clear(),
                 _ => self.reports.clear_totals(),

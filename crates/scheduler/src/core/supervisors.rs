@@ -63,7 +63,7 @@ fn handle_hello(
     now_ms: i64,
 ) -> Result<(), FrontierError> {
     if cx.seconds_until_admission(now_ms) > 0 {
-        // An answer would prolong the supervisor's lease, and it may hold tasks of the former dispatcher.
+        // No answer, because it would prolong the supervisor's lease: it may hold tasks of the former dispatcher.
         return Ok(());
     }
     match cx.dispatch.fleet.check_hello(hello) {
@@ -127,8 +127,8 @@ fn join_and_welcome(
     Ok(())
 }
 
-/// Sends a set of mappings to a supervisor that lacks it. If the set is no longer in force, nothing is sent: the
-/// supervisor is about to hear of the next one.
+/// Sends a set of mappings to a supervisor that lacks it. If the set is no longer in force, nothing is sent: a message
+/// about the next set is on its way.
 fn send_mappings_if_current(
     cx: &mut Context,
     peer: &Caller,
@@ -230,8 +230,8 @@ pub(super) fn remove_gone_supervisors(
     Ok(())
 }
 
-/// Reports supervisors that have fallen silent, before they are lost. Their sites without leased tasks get other
-/// owners now. The other sites keep theirs, because requests to them may still be in flight.
+/// Reports supervisors that have fallen silent, before they are lost. Their sites without leased tasks get other owners
+/// now. Sites with leased tasks keep their owners, because requests to them may still be in flight.
 pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     for (name, lost_ms) in cx.dispatch.release_newly_silent(now_ms) {
         tracing::warn!(
@@ -246,8 +246,8 @@ pub(super) fn report_silent_supervisors(cx: &mut Context, now_ms: i64) {
     }
 }
 
-/// Stores how long supervisors from before the start have been silent, so that even a dispatcher that is restarted
-/// often finds them lost in the end.
+/// Stores how long supervisors from before the start have been silent, so that they are found lost in the end even if
+/// the dispatcher is restarted often.
 pub(super) fn save_silences(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     for (name, silent_ms) in cx.dispatch.fleet.awaited_silences(now_ms) {
         cx.frontier.supervisors().save_silence(&name, silent_ms)?;

@@ -1,6 +1,6 @@
-//! Watches: crawls that run repeatedly. This module decides, by the caller's time, when a run begins and when it is
-//! over; a watch has one run at a time. Each check compares due times with the wall clock, even if that was set
-//! meanwhile. The window of a run also ends by the caller's clock, which is never set back. Another process
+//! Watches: crawls that run repeatedly. This module decides, by the time that the caller passes in, when a run begins
+//! and when it is over; a watch has one run at a time. Each check compares due times with the wall clock, even if that
+//! was set meanwhile. The window of a run also ends by the caller's clock, which is never set back. Another process
 //! reads the seeds of a run; the caller starts it on request ([`FeederOrder`]).
 //!
 //! A run, its record and its crawl start in one transaction. After a crash an unfinished run continues, including its
@@ -48,7 +48,7 @@ pub(super) struct Watches {
     pub(super) feeders: Vec<FeederOrder>,
     /// The watches whose last feeder has not ended: it must not feed another run.
     pub(super) fed: BTreeSet<String>,
-    /// Whether this dispatcher has watches at all. That of `webfill crawl` has none.
+    /// Whether this dispatcher may have watches; the dispatcher of `webfill crawl` has none.
     are_attended: bool,
     /// The sources that watches may read.
     sources: WatchSources,
@@ -79,7 +79,8 @@ struct CurrentRun {
     watch: Watch,
     /// How the run ends once none of its tasks is leased; `None`: it continues.
     ending: Option<(RunEnd, Option<String>)>,
-    /// When the run's window was over, if that was before the start of this dispatcher. The run counts as ended then.
+    /// When the run's window was over, if that was before the start of this dispatcher. The run counts as ended at that
+    /// time.
     over_ms: Option<i64>,
     /// When the run's window is over, by the caller's clock.
     window_over_ms: Option<i64>,
@@ -95,7 +96,7 @@ impl CurrentRun {
 }
 
 impl WatchEntry {
-    /// `runs`: the latest runs, the last one first.
+    /// `runs`: the latest runs, newest first.
     fn new(watch: Watch, kept: &StoredWatch, runs: Vec<WatchRun>) -> WatchEntry {
         let failed = runs
             .iter()
@@ -166,7 +167,7 @@ impl WatchEntry {
         self.last.as_ref()
     }
 
-    /// Since when a run is due that has not begun, if that was before this time.
+    /// The due time of a run that has not begun, if it is before `before_ms`.
     pub(super) fn overdue_since_ms(&self, before_ms: i64) -> Option<i64> {
         let is_held = self.under_way.is_none() && !self.paused;
         self.next_due_ms

@@ -36,7 +36,7 @@ impl Dispatch {
         (lease.delivery == done.delivery).then_some(lease)
     }
 
-    /// Judges the machine that made an attempt. `before`: the site's standing before.
+    /// Judges the machine that made an attempt. `before`: the site's health before the attempt.
     pub fn record_attempt_of_machine(
         &mut self,
         done: &TaskDone,
@@ -65,7 +65,7 @@ impl Dispatch {
                 self.release_starved(&name);
                 judgement.offline = Some((name.clone(), failures));
             }
-            // If another machine reaches the web, the site moves there instead.
+            // Nothing to do: another machine reaches the web, so the site moves there.
             Some(EgressChange::StillOffline { .. }) if self.fleet.has_online_peer(&name) => {}
             Some(EgressChange::StillOffline { wait_ms }) => {
                 self.schedule.set_aside(site, now_ms + wait_ms);

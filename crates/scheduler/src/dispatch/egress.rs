@@ -1,13 +1,12 @@
-//! Whether a supervisor's machine reaches the web, its *egress*. To tell failures of a machine from those of
-//! sites, the recent attempts of all machines are compared. Decisions only: no I/O, no clock.
+//! Whether a supervisor's machine reaches the web, its *egress*. To tell failures of a machine from those of sites, the
+//! recent attempts of all machines are compared. Decisions only: no I/O, no clock.
 //!
 //! - *open*: the machine gets tasks.
 //! - *offline*: it gets none except a few from time to time, the *probes*. If one is answered, the egress is open
 //!   again. Failures that the machine reports meanwhile say nothing about sites.
 //!
 //! Probes come in rounds. If another machine reaches the web, a round is one probe, at a healthy site. Otherwise it is
-//! up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead
-//! ones.
+//! up to [`PROBES_IN_A_ROUND`], at sites drawn at random, because a list of sites may begin with hundreds of dead ones.
 //!
 //! An egress is offline when
 //!
@@ -16,9 +15,9 @@
 //! - healthy sites fail one after another, and none has answered for some seconds, or
 //! - the machine has no route, or no answer from its name servers, for one site after another.
 //!
-//! The last two need no other machine. A series of dead sites, each failing on its own, meets neither condition: they
-//! were not healthy before, and a name that is not found shows that the name servers answer. A site is excused once:
-//! if it fails again before it has answered, that counts against the site.
+//! The last two conditions need no other machine. A series of dead sites, each failing on its own, meets neither of
+//! them: the sites were not healthy before, and a name that is not found shows that the name servers answer. A site is
+//! excused once: if it fails again before it has answered, that counts against the site.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -144,7 +143,7 @@ pub enum EgressChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineFailures {
     pub tasks: Vec<TaskId>,
-    /// The sites that failed, and the standing of each before.
+    /// The sites that failed, each with its health before the failure.
     pub sites: Vec<(SiteId, SiteHealth)>,
 }
 
@@ -171,7 +170,7 @@ struct RecentAttempt {
 #[derive(Debug)]
 struct Failure {
     tasks: Vec<TaskId>,
-    /// The standing of the site before the first of these failures.
+    /// The health of the site before its first failure in a row.
     before: SiteHealth,
     /// Whether the site was healthy and not excused recently.
     was_well: bool,

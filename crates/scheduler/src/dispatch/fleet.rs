@@ -33,7 +33,7 @@ const LONGEST_REQUEST_MS: u64 = 86_400_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
     pub is_draining: bool,
-    /// The milliseconds since the heartbeat from which its lease counts.
+    /// The milliseconds since the supervisor sent the heartbeat that last renewed its lease.
     pub heard_ago_ms: i64,
     /// If the supervisor has fallen silent: in how many milliseconds it is lost.
     pub lost_in_ms: Option<i64>,
@@ -86,7 +86,7 @@ impl Fleet {
         3 * self.lease_ms / 10
     }
 
-    /// Adds a supervisor from before the start. Its silence continues to count.
+    /// Adds a supervisor from before the start. The time that it was silent before counts.
     pub(super) fn add_awaited(&mut self, kept: SavedSupervisor, now_ms: i64) {
         let supervisor = Supervisor {
             instance: kept.instance,
@@ -194,7 +194,7 @@ impl Fleet {
         let Some(supervisor) = self.supervisor_in_session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
-        // Recalls have stopped waiting for this supervisor, so its old lease must not be renewed.
+        // After the end of a lease, recalls no longer wait for its supervisor, so it must not be renewed.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;

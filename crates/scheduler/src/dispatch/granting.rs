@@ -120,8 +120,8 @@ impl Dispatch {
         next.map_or(Lane::Http, |turn| turn.lane)
     }
 
-    /// The lane of a new owner. If no supervisor has browsers, any lane will do for tasks that need one: the frontier
-    /// does not hand them out, and the site passes over them.
+    /// The lane of a new owner. If no supervisor has a browser, any lane will do: the frontier hands out no task that
+    /// needs one, and the site skips such tasks.
     fn lane_of_new_owner(&self, needed: Lane) -> Lane {
         let is_open = |lane| self.fleet.online_in(lane).next().is_some();
         let has_http = is_open(Lane::Http) || !is_open(Lane::Browser);
@@ -150,7 +150,7 @@ impl Dispatch {
         priority: u8,
         now_ms: i64,
     ) -> Option<String> {
-        // Nearly always the first one has room, so no list of a large fleet is made.
+        // The first supervisor nearly always has credit, so a lazy search avoids a list of a large fleet.
         let has_room = |name: &&String| self.credit_for(name, priority, now_ms) > 0;
         let chosen = self.fleet.round_robin(lane).find(has_room)?.clone();
         self.fleet.set_last_chosen(lane, &chosen);
@@ -200,8 +200,7 @@ impl Dispatch {
         })
     }
 
-    /// Records the tasks that were handed out under a grant, how many more of the site's tasks can be, and which turn
-    /// is next.
+    /// Records the tasks that were handed out under a grant, how many more tasks the site has, and which turn is next.
     pub fn record_grant(&mut self, grant: &Grant, batch: &LeaseBatch) {
         let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);

@@ -125,7 +125,7 @@ impl Groups {
         is_bounded.then_some(Group::Address(address))
     }
 
-    /// Delays the first requests of all groups after a start: earlier requests, until now, are unknown.
+    /// Delays the first requests of all groups after a start, because requests from before the start are unknown.
     pub(super) fn delay_first_starts(&mut self, now_ms: i64) {
         let delay_ms = self.bounds.map_or(0, |bounds| bounds.delay_ms);
         self.first_start_ms = now_ms + i64::from(delay_ms);
@@ -231,8 +231,8 @@ impl Groups {
         }
     }
 
-    /// The sites that wait in groups beyond `most`, as far as they are in the largest group, and how long each would
-    /// wait there. The last in order come first, and `few` of the group stay.
+    /// If more than `most` sites wait in groups: the surplus sites of the largest group, the last in order first, each
+    /// with its expected wait. The first `few` sites of the group are never among them.
     pub(super) fn surplus_waiting_sites(&self, most: usize, few: usize) -> Vec<(SiteId, i64)> {
         let too_many = self.waiting.saturating_sub(most);
         let groups = self.groups.values().filter(|_| too_many > 0);

@@ -29,7 +29,7 @@ pub struct Lease {
 pub enum LastRequest {
     /// No request was made.
     None,
-    /// The site's clock includes it.
+    /// The returned clock of the site includes the request.
     Known(SiteClock),
     /// A request may have been in flight until now.
     PossiblyUntilNow,
@@ -78,8 +78,8 @@ impl Leases {
         self.by_task.get(&task)
     }
 
-    /// The oldest lease of each of these crawls, found in one pass over all leases. Leases from before the
-    /// dispatcher's start count from then.
+    /// The oldest lease of each of these crawls, found in one pass over all leases. Leases from before the dispatcher's
+    /// start count from the start.
     pub fn oldest_by_crawl(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
         let mut oldest: BTreeMap<CrawlKey, (TaskId, &Lease)> = BTreeMap::new();
         let asked_for = |(_, lease): &(&TaskId, &Lease)| crawls.contains(&lease.crawl);
@@ -128,7 +128,7 @@ impl Dispatch {
         Some(lease)
     }
 
-    /// Restores the leases of the last commit. Each belongs to the owner of its site. Returns those whose site is
+    /// Restores the leases of the last commit. Each belongs to the owner of its site. Returns the leases whose site is
     /// unknown or has no owner, so that no supervisor can hold them.
     pub fn restore_leases(
         &mut self,

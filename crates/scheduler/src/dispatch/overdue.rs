@@ -15,8 +15,8 @@ pub struct OverdueSites {
 }
 
 impl OverdueSites {
-    /// How long the site that is due longest has waited. Checks each site of the window. A wait counts at the
-    /// earliest from the last call before the one that first saw it.
+    /// How long the site that is due longest has waited. Checks each site of the window. A wait begins at the earliest
+    /// with the call before the one that first found the site due.
     pub(crate) fn longest_overdue_ms(&mut self, schedule: &Schedule, now_ms: i64) -> i64 {
         let OverdueSites {
             since_ms,

@@ -36,7 +36,7 @@ pub(super) struct ReadyQueue {
     waiting: BTreeMap<Lane, usize>,
     /// The tags of crawls that are ahead of the virtual time.
     tags: HashMap<CrawlKey, u64>,
-    /// The tag that the last served crawl had before.
+    /// The tag of the last served crawl before it was served.
     virtual_time: u64,
 }
 

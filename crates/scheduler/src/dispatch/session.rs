@@ -43,9 +43,9 @@ const RESERVE_ONE_IN: u64 = 16;
 /// How many more tasks may be sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AvailableCredit {
-    /// Tasks of any priority.
+    /// The number of tasks of any priority that may be sent.
     pub(super) ordinary: u64,
-    /// Tasks that may use the reserve.
+    /// The number of tasks that may be sent if they may use the reserve.
     pub(super) reserved: u64,
     /// The size of the reserve, used or not.
     pub(super) reserve: u64,

@@ -82,7 +82,7 @@ impl Site {
     }
 
     /// Applies a changed rule or backoff. A due time later than the last request plus the delay was demanded by the
-    /// server, so it stays, unless the site was forgotten.
+    /// server, so it stays, unless the data learned about the site were dropped.
     pub(super) fn apply_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.backoff_until_ms = due.backoff_until_ms;
         self.is_unreachable = due.is_unreachable;
@@ -104,12 +104,12 @@ impl Site {
             let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
             self.clock.due_at_ms = last_ms + i64::from(delay_ms);
         }
-        // If the delay was shortened here, the worker still keeps that of robots.txt, so it must know the time of the
-        // last request.
+        // Even if the rule has a shorter delay, the worker keeps the delay of robots.txt, so it must know the time of
+        // the last request.
         self.sends_last_request = true;
     }
 
-    /// The delay as far as it is known.
+    /// The delay between two requests: the known one, but at least that of the rule; without both, the default.
     pub(super) fn delay_ms(&self, default_delay_ms: u32) -> u32 {
         let wanted = self.rule.delay_ms;
         let known = self.clock.delay_ms.or(wanted).unwrap_or(default_delay_ms);
@@ -128,7 +128,7 @@ impl Site {
         from_ms.max(self.put_off_until_ms)
     }
 
-    /// When the site's block, backoff and time aside are all over.
+    /// The end of all holds on the site: its block, its backoff, and the time for which it was set aside.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
         let backoff_until_ms = self.backoff_until_ms.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What the fleet knows of one supervisor: its session, its lease, and whether it reaches the web.
+//! The fleet's data about one supervisor: its session, its lease, and whether it reaches the web.
 
 use webfill_wire::{Lane, SupervisorReport};
 

@@ -47,7 +47,7 @@ impl ActionEnd {
 }
 
 impl Audited {
-    /// Whether both share a line if they are of the same second.
+    /// Whether this entry and another one of the same second may share a line of the log.
     pub fn can_share_line(&self, other: &Audited) -> bool {
         self.who == other.who
             && self.audited.can_share_line(&other.audited)
@@ -91,7 +91,7 @@ pub enum AuditedAction {
     Feed(FeedSums),
     Act {
         action: &'static str,
-        /// The subjects of the action, by the action's own names.
+        /// The subjects of the action, under the member names that the action uses.
         about: Map<String, Value>,
     },
 }
@@ -151,7 +151,7 @@ impl AuditedAction {
                 (!is_foreign).then_some(AuditedAction::Feed(fed))
             }
             ControlRequest::Act(action) => Some(AuditedAction::from_action(action)),
-            // The number of requests in it is not known.
+            // An unread feed counts as one request, because its number of requests is not known.
             ControlRequest::UnreadFeed => Some(AuditedAction::Feed(FeedSums {
                 refused: 1,
                 ..FeedSums::default()
@@ -239,7 +239,7 @@ impl AuditedAction {
         AuditedAction::Act { action, about }
     }
 
-    /// Counts, for a feed, the accepted requests by its answer. The others were refused.
+    /// For a feed: takes the number of accepted requests from its answer. All other requests were refused.
     pub fn count_answer(&mut self, answer: &Value) {
         if let AuditedAction::Feed(fed) = self {
             fed.accepted = answer["accepted"].as_u64().unwrap_or(0);

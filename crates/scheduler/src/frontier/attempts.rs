@@ -44,7 +44,7 @@ pub(super) fn apply_attempt(
 
 pub(super) fn apply_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     let mut stored = state_changes::site_state(cx, site)?;
-    // An open site may still have the evidence of a page that has ended alone.
+    // An open site may still have the evidence of a page that failed while its site answered others.
     if !stored.state.on_answer(now_ms) && !stored.state.is_default() {
         return Ok(());
     }
@@ -107,7 +107,7 @@ pub(super) fn apply_failure(
     apply_verdict(cx, task, report, reason, verdict, now_ms)
 }
 
-/// Whether a site's backoffs were caused by a single page, whose last failure this is. Then this page ends alone, and
+/// Whether a single page has caused its site's backoffs, and this is its last failure. Then only this page ends, and
 /// the site is open: other pages, which are held back or found later, may be fetched successfully. Only for sites that
 /// have answered.
 pub(super) fn is_fault_of_one_page(

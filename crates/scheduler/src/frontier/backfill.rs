@@ -1,5 +1,5 @@
-//! Backfills: if a record comes to want a page after the page was handed out, the stored page is applied to it later.
-//! The wish is stored (`late = 1` in `task_records`) until that is done, so a crash loses none.
+//! Backfills: if a record needs a page that was already handed out, the stored page is applied to it later. The need is
+//! stored (`late = 1` in `task_records`) until that is done, so a crash loses none.
 
 use rusqlite::params;
 use webfill_wire::CrawlKey;

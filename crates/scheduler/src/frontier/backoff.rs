@@ -68,8 +68,8 @@ impl Backoffs {
         self.table = table;
     }
 
-    /// How long a task waits that was tried `used` times before, while its site answers others; `None`: it is not
-    /// retried.
+    /// The wait of a task before its next attempt, after `used` earlier ones, while its site answers others. `None`:
+    /// the task is not retried.
     pub(super) fn wait_ms(
         &self,
         reason: BackoffReason,
@@ -86,7 +86,7 @@ impl Backoffs {
         nth_wait_ms(self.patience, waits, used)
     }
 
-    /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.
+    /// Whether a site is unreachable for a crawl with a patience, so that no more requests are sent to it.
     pub(super) fn ends_without_requests(&self, site: SiteId) -> bool {
         self.patience.is_some() && self.unreachable.contains_key(&site)
     }
@@ -97,7 +97,7 @@ impl Backoffs {
     }
 }
 
-/// What the state of the site means for a task whose attempt has ended.
+/// The consequence of the site's state for a task whose attempt has ended.
 pub(super) enum Disposition {
     /// The outcome counts, or the retry table decides.
     Own,
@@ -113,9 +113,9 @@ pub(super) enum Disposition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leasable {
     All,
-    /// A single one, after a backoff.
+    /// A single task, after a backoff.
     Probe,
-    /// Those that were queued when the site became unreachable. They end without a request.
+    /// Tasks that were queued when the site became unreachable. They end without a request.
     Unreachable,
     /// None, because the site backs off.
     None,
@@ -127,9 +127,9 @@ pub(super) struct Unreachable {
     /// Tasks up to this id end without a request.
     pub(super) last: TaskId,
     pub(super) outcome: Outcome,
-    /// The last visited crawl.
+    /// The last crawl whose turn it was to end tasks at the site.
     pub(super) visited: CrawlKey,
-    /// Whether tasks have ended since the first crawl was visited.
+    /// Whether tasks have ended since the first crawl had its turn.
     pub(super) has_ended_tasks: bool,
 }
 

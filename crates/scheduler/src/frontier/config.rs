@@ -23,7 +23,7 @@ pub struct FrontierConfig {
     pub page_cache_bytes: usize,
     /// Sites that are never crawled.
     pub excluded: ExcludedSites,
-    /// Query parameters that do not tell URLs apart.
+    /// Query parameters that do not distinguish URLs.
     pub dropped_parameters: DroppedParameters,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
@@ -40,8 +40,8 @@ pub struct FrontierConfig {
     pub journalled: bool,
 }
 
-/// The memory for cached pages of the database, given that of the seen index: enough for the inner pages of the trees
-/// of a hundred million tasks.
+/// The memory for cached pages of the database, given the memory of the seen index: enough for the inner pages of the
+/// trees of a hundred million tasks.
 pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
     (seen_memory_bytes / 4).max(16 << 20)
 }
@@ -66,7 +66,7 @@ impl Default for FrontierConfig {
 /// How to start from a file that may be older than the state of its fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct Restoring {
-    /// How long after it has last heard from its dispatcher a supervisor may start requests.
+    /// How long a supervisor may start requests after it has last heard from its dispatcher.
     pub lease_ms: u64,
     /// The assumed longest request of supervisors that the file does not know.
     pub longest_request_ms: u64,

@@ -37,7 +37,7 @@ pub(super) struct Context {
     pub(super) excluded: ExcludedSites,
     pub(super) retries: Retries,
     pub(super) backoff: Backoffs,
-    /// How far the wall clock, which decides the expiry of crawls, is ahead of the caller's clock.
+    /// How far the wall clock, which decides the expiry of crawls, is ahead of the clock that `now_ms` comes from.
     pub(super) wall_ahead_ms: i64,
     pub(super) doubts: Doubts,
     /// Pages that were found to be blocks since the last call of
@@ -66,7 +66,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// The wall clock's time at a time of the caller's clock.
+    /// Converts a time of the process's clock to the wall clock.
     pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
         now_ms.saturating_add(self.wall_ahead_ms)
     }

@@ -75,8 +75,8 @@ impl<'a> Crawls<'a> {
         })
     }
 
-    /// Sets the dataset of the crawl's records. If it was another one, the input that was fed so far belongs to that,
-    /// so it is fed again from the beginning.
+    /// Sets the dataset of the crawl's records. If the crawl had another dataset, its input was fed for that one, so it
+    /// is fed again from the beginning.
     pub fn set_dataset(&mut self, key: CrawlKey, name: &str) -> Result<(), FrontierError> {
         let known = self.dataset(key)?;
         if known.is_some_and(|known| known != name) {

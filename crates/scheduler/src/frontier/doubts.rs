@@ -7,7 +7,7 @@
 //!   links, and those that resemble a challenge, as their worker says. If the site blocks then, they may have been
 //!   blocks that nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked if
 //!   there is no time for that. Before that, the values that they have brought into records are taken back
-//!   ([`retraction`](super::retraction)). Of those that resemble a challenge only the last answer counts, and only
+//!   ([`retraction`](super::retraction)). Of the pages that resemble a challenge only the last answer counts, and only
 //!   if it came more than once.
 //!
 //! Both are durable (table `doubtful_pages`). The number of doubtful pages is bounded; further ones are kept as good.

@@ -27,7 +27,8 @@ use crate::seen::SeenUrls;
 
 mod sums;
 
-/// Replaces the record in a pair that marks a URL as a sitemap. Records have positive numbers.
+/// Takes the place of the record in a pair of URL and record, to mark the URL as a sitemap. Records have positive
+/// numbers.
 const SITEMAP: i64 = -1;
 
 impl Tasks<'_> {
@@ -137,7 +138,7 @@ pub(super) struct FeedBatch<'a> {
     queued: BTreeMap<u8, u64>,
     pub(super) ranks: Ranks,
     pub(super) new_tasks: NewTasks,
-    /// The host of the last queued URL, and its site. Mostly they are also those of the next URL.
+    /// The host of the last queued URL, and its site. The next URL mostly has the same ones.
     last_host: Option<(String, Site)>,
     pub(super) tally: FeedTally,
     /// The origins whose sitemaps this batch requests.
@@ -156,8 +157,8 @@ impl FeedBatch<'_> {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending_outcome(self.wall_ms).is_some()
     }
 
-    /// Judges a URL and queues it if it is new. Returns why it was refused, unless it is a duplicate. `key` is that
-    /// of the text, if known (see [`known_links`](super::known_links)).
+    /// Judges a URL and queues it if it is new. Returns why it was refused, unless it is a duplicate. `key`: the key of
+    /// the text, if it is known (see [`known_links`](super::known_links)).
     pub(super) fn feed_url(
         &mut self,
         text: &str,
@@ -178,8 +179,9 @@ impl FeedBatch<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
-    /// Queues the page that contains a route, for a link to a route that only scripts show. The server has only the
-    /// page, and it may lead to others. It serves no record: a record would get the same values for every route.
+    /// Queues the page that contains a route, for a link to a route that only scripts show. The server has only that
+    /// page, and the page may lead to others. It serves no record, because a record would get the same values for every
+    /// route.
     fn queue_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
         let page = text.split_once('#').map_or(text, |(page, _)| page);
         let context = LinkContext {
@@ -234,7 +236,7 @@ impl FeedBatch<'_> {
         judge(text, context.base, &self.crawl.scope, self.excluded)
     }
 
-    /// Queues the robots.txt of a seed's origin if the crawl wants sitemaps; its task finds them. It is queued
+    /// Queues the robots.txt of a seed's origin if the crawl wants sitemaps; its task finds the sitemaps. It is queued
     /// regardless of its site's budget, because it takes no request. It is queued even if the seed is refused, unless
     /// its host is out of scope.
     fn queue_sitemaps_of(&mut self, seed: &str, seeds: &LinkContext<'_>) -> Result<()> {

@@ -3,7 +3,7 @@
 //!
 //! A crawl may have tasks at a million sites, so no operation visits all sites at once:
 //!
-//! - *hold*: a site whose turn comes finds that a crawl hands nothing out, and passes it over from then on (the
+//! - *hold*: a site whose turn comes finds that a crawl hands nothing out, and skips the crawl from then on (the
 //!   crawl's `top_priority` there becomes 0);
 //! - *release*: when the crawl continues, its sites are visited in slices of at most
 //!   [`SLICE`](super::releasing::SLICE);

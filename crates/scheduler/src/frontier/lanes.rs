@@ -27,8 +27,7 @@ pub(super) struct Lanes {
 /// The lane that was set for a site's pages in crawls of the lane `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteLane {
-    /// As if nothing had been set: the lane follows from the pages. Kept as a rule, because workers may still hold an
-    /// earlier one.
+    /// No lane is set: it follows from the pages. Still kept as a rule, because workers may hold an earlier one.
     Auto,
     Fixed(Lane),
 }
@@ -72,7 +71,7 @@ impl Lanes {
         }
     }
 
-    /// Sets whether a site's pages go to a browser. Returns whether that is new.
+    /// Sets whether a site's pages go to a browser. Returns whether that is a change.
     pub(super) fn set_scripted(&mut self, site: SiteId, is_scripted: bool) -> bool {
         match is_scripted {
             true => self.scripted.insert(site),

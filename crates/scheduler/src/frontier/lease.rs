@@ -30,7 +30,8 @@ pub(super) const MOST_CRAWLS: usize = 16;
 /// The progress of one call of [`Tasks::lease`].
 pub(super) struct LeaseRun {
     pub(super) handed_out: Vec<Leased>,
-    /// The number of tasks that have ended instead, because their crawls are over or their sites are excluded.
+    /// The number of tasks that have ended instead of being handed out, because their crawls are over or their sites
+    /// are excluded.
     pub(super) closed: usize,
     /// The number of crawls that the site passes over from now on.
     pub(super) held: usize,
@@ -300,7 +301,7 @@ pub(super) fn lease_task(
     cx.db.prepare_cached(sql)?.execute(values)?;
     let mut failed_attempts = Vec::new();
     if task.deliveries > 0 {
-        // Records that were added since the last delivery travel with the task now, so they need no backfill any
+        // Records that were added since the last delivery are sent with the task now, so they need no backfill any
         // more.
         let sql = "UPDATE task_records SET late = 0 WHERE task = ?1 AND late = 1";
         cx.db.prepare_cached(sql)?.execute([task.id as i64])?;

@@ -1,5 +1,6 @@
-//! Applies the patience of a local crawl to its sites ([`patience`](crate::patience)): their backoffs are shortened,
-//! and after them the site's tasks end without a request, later ones as well. The next command has a new patience.
+//! Applies the patience of a local crawl to its sites ([`patience`](crate::patience)): their backoffs are shortened.
+//! After the last backoff all tasks of the site end without a request, including tasks that are queued later. The next
+//! command has a new patience.
 
 use rusqlite::{Result, params};
 use webfill_wire::{BackoffReason, Outcome, TaskDone};
@@ -18,9 +19,8 @@ use crate::site_state::{Phase, SiteState, Verdict};
 const TASKS_EXAMINED: usize = 256;
 
 impl SiteStates<'_> {
-    /// Gives the sites that have been in trouble since an earlier command the whole patience of a new one: they are
-    /// tried
-    /// again, one task first. A block lasts as long as it would have.
+    /// Gives sites that are in trouble since an earlier command the whole patience of a new command: they are tried
+    /// again, one task first. A site that blocks stays in its backoff.
     pub fn renew_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
         let Some(patience) = self.0.cx.backoff.patience else {
             return Ok(());
@@ -144,7 +144,7 @@ fn renew_patience_of_site(
         (BackoffReason::Blocked, _) => {
             let index = stored.state.backoff_index as usize;
             let backoff_ms = cx.backoff.table.backoff_ms(BackoffReason::Blocked, index);
-            // After the list, the site would back off until a person wakes it.
+            // After the end of its list, the site would back off until a person resumes it.
             let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
             stored.since_ms.saturating_add(backoff_ms).max(now_ms)
         }

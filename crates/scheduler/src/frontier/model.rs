@@ -37,7 +37,7 @@ pub type AttrsId = i64;
 /// A URL to be judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// Need not be canonical. A relative URL is refused as invalid.
+    /// The URL as it was found, canonical or not. A relative URL is refused as invalid.
     pub url: &'a str,
     /// 0 for seeds.
     pub depth: u16,
@@ -101,7 +101,7 @@ pub struct Refused {
     pub why: String,
 }
 
-/// A stored page to be applied to a further record, which came to want it after the page was handed out. The page is
+/// A stored page to be applied to a further record, which did not need it yet when the page was handed out. The page is
 /// not fetched again; its links are fed for the record at `depth + 1`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backfill {
@@ -186,7 +186,7 @@ pub enum NothingHandedOut {
 }
 
 impl NothingHandedOut {
-    /// Reasons that the next call corrects, or that reveal an error.
+    /// Reasons for an empty batch that the next call corrects, or that reveal an error.
     pub const UNEXPECTED: [NothingHandedOut; 3] = [
         NothingHandedOut::OtherLane,
         NothingHandedOut::BackingOff,
@@ -231,7 +231,7 @@ pub struct CompletionTally {
     /// The canonical URL under which the page was stored.
     pub url: String,
     pub depth: u16,
-    /// The unresolved records that came to want the page after it was handed out, and so need a backfill.
+    /// The unresolved records that did not need the page yet when it was handed out, so that they need a backfill.
     pub backfill_records: Vec<String>,
     /// The results of the links and the redirect.
     pub links: FeedTally,
@@ -245,8 +245,8 @@ pub struct BackoffBegun {
     /// The crawl of the task that met the failure.
     pub crawl: CrawlKey,
     pub reason: BackoffReason,
-    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes the site. `None`: the site is
-    /// unreachable.
+    /// The end of the backoff; with [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS) only a person ends it.
+    /// `None`: the site is unreachable.
     pub until_ms: Option<i64>,
     pub evidence: Evidence,
 }
@@ -321,7 +321,7 @@ pub struct QueuedCounts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CappedCount {
     pub count: u64,
-    /// Whether there are more.
+    /// Whether the true count is higher.
     pub has_more: bool,
 }
 
@@ -339,7 +339,7 @@ impl CappedCount {
     }
 }
 
-/// What a candidate's task inherits from the page on which the candidate was found.
+/// The data that a candidate's task inherits from the page on which the candidate was found.
 #[derive(Clone, Copy)]
 pub(super) struct LinkContext<'a> {
     pub(super) kind: LinkKind,
@@ -349,7 +349,7 @@ pub(super) struct LinkContext<'a> {
     pub(super) parent: Option<TaskId>,
     /// The base URL of relative links.
     pub(super) base: Option<&'a Url>,
-    /// The candidate's records, only unresolved ones.
+    /// The unresolved records of the candidate.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
     /// Whether it was found on a page that only repeats others.

@@ -26,7 +26,7 @@ const MOST_BYTES_IN_ALL: i64 = 512 << 20;
 /// attempts a notification goes behind the others, because the target may never accept it.
 const TRIES_IN_ORDER: i64 = 10;
 
-/// The maximum number of settled notifications kept per watch.
+/// The maximum number of settled (delivered or dropped) notifications kept per watch.
 const MOST_SETTLED: i64 = 100;
 
 /// A notification that could not be delivered for this long is dropped.
@@ -122,7 +122,7 @@ fn drop_body(db: &Connection, id: i64) -> Result<()> {
     db.prepare_cached(sql)?.execute([id]).map(drop)
 }
 
-/// Settles waiting notifications for targets that are not among these, because the targets were removed.
+/// Settles waiting notifications whose targets are not in `targets` any more.
 pub fn drop_removed_targets(
     db: &Connection,
     watch: &str,
@@ -325,8 +325,8 @@ pub fn delete_undelivered(db: &Connection, target: &TargetKey) -> Result<()> {
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Drops waiting notifications that are too old, and removes those settled long ago. Call it only once all were
-/// tried, because the process may have been down for long. Returns the dropped ones.
+/// Drops waiting notifications that are too old, and removes notifications that were settled long ago. Call it only
+/// once all waiting ones were tried, because the process may have been down for long. Returns the dropped ones.
 pub fn drop_expired(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
     let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;

@@ -7,7 +7,7 @@
 //! was learned about sites and their servers stays, and so do the states of records.
 //!
 //! Ids of tasks and crawls are never reused, because other tables keep them: the seen index still holds the keys of
-//! deleted tasks, of crawls that no longer exist.
+//! deleted tasks and crawls.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ pub struct Detached {
 
 impl Pruning<'_> {
     /// Detaches one or all of an application's crawls that have nothing queued or leased and have not changed since a
-    /// time. Skips those in use.
+    /// time. Skips crawls in use.
     pub fn detach_crawls(
         &mut self,
         app_id: &str,

@@ -15,7 +15,7 @@ pub struct QueuedSite {
     pub name: String,
     /// The number of the crawl's queued tasks.
     pub queued: u64,
-    /// Whether the site passes the crawl over, because it is paused or all of its tasks here wait for their retries.
+    /// Whether the site skips the crawl, because the crawl is paused or all of its tasks at the site wait for retries.
     pub is_held: bool,
     pub due_at_ms: i64,
     /// The delay between two requests, if known.

@@ -56,7 +56,7 @@ pub(super) fn find_stopped_as_needless(db: &Connection, task: TaskId) -> Result<
 pub(super) struct ServedRecord {
     pub(super) id: i64,
     pub(super) name: String,
-    /// Whether the record came to want the page after the task was handed out (column `late`).
+    /// Whether the record did not need the page yet when the task was handed out (column `late`).
     pub(super) needs_backfill: bool,
     pub(super) resolved: bool,
 }

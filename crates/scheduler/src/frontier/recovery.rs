@@ -32,7 +32,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
              AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // The same for sites whose backoffs are over but which have not been probed yet.
+    // Nor may sites wait whose backoffs are over but which have not been probed yet.
     db.execute(
         "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = ?2
          WHERE backoff_until_ms BETWEEN ?2 AND ?1 AND backoff_until_ms > 0",
@@ -54,7 +54,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
             committed_at_ms.min(now_ms) - LONGEST_UNKNOWN_DELAY_MS,
         ],
     )?;
-    // The same for backoffs, except those that only a person ends.
+    // Backoffs also last at least their remaining time, except backoffs that only a person ends.
     db.execute(
         "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = backoff_until_ms + ?2
          WHERE backoff_until_ms > ?1 AND backoff_until_ms < ?3 AND backoff_until_ms > 0",

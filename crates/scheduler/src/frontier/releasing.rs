@@ -56,7 +56,8 @@ pub(super) fn release_later(cx: &mut Context, key: CrawlKey) {
     if let Some(crawl) = cx.crawls.get_mut(&key) {
         crawl.held = false;
     }
-    // Queued even if a release of the crawl is in progress, because that may have passed sites that were held since.
+    // Queued even if a release of the crawl is in progress, because it may already have passed sites that were held
+    // afterwards.
     cx.holding.to_release.push_back((key, 0));
 }
 

@@ -31,8 +31,8 @@ const MOST_QUEUED: usize = 250;
 pub struct EndedTasks {
     pub crawl: CrawlKey,
     pub outcomes: Vec<Outcome>,
-    /// Only tasks with one of these HTTP statuses. With 429 or a server error among them, also those without a status:
-    /// they have ended without a request, because their site has answered others so for too long.
+    /// Only tasks with one of these HTTP statuses. If 429 or a server error is among them, also tasks without a status:
+    /// they ended without a request, because their site had given such answers for too long.
     pub status_codes: Option<Vec<u16>>,
     /// Only tasks of the site with this name.
     pub site: Option<String>,
@@ -105,8 +105,8 @@ impl Reopening<'_> {
         })
     }
 
-    /// Queues ended tasks again. Skips tasks that have not ended, those that only resolved records want, those whose
-    /// URL has a later task, and those of crawls that are over. Returns the sites inside the window that got tasks by
+    /// Queues ended tasks again. Skips tasks that have not ended, tasks that only resolved records need, tasks whose
+    /// URL has a later task, and tasks of crawls that are over. Returns the sites inside the window that got tasks by
     /// it.
     pub fn requeue(
         &mut self,
@@ -140,7 +140,7 @@ pub(super) fn requeue_ended(
 }
 
 impl FeedBatch<'_> {
-    /// Queues those of the tasks again that are the latest of their URLs, unless the crawl is over.
+    /// Of these tasks, queues again the ones that are the latest of their URLs, unless the crawl is over.
     fn reopen_all(&mut self, tasks: &[EndedTask]) -> Result<()> {
         if self.crawl.ending_outcome(self.wall_ms).is_some() {
             return Ok(());

@@ -1,5 +1,5 @@
 //! Resolved records: a complete record needs no further page. Queued tasks that serve only resolved records end with
-//! `stopped`. Such a task is queued again if a further record comes to want its page.
+//! `stopped`. Such a task is queued again if a further record needs its page.
 
 use rusqlite::Result;
 use webfill_wire::Outcome;

@@ -17,7 +17,7 @@ use super::config::{Backups, Restoring};
 use super::model::CLOCK_SLACK_MS;
 use super::{FILE_NAME, FrontierError, schema};
 
-/// What was found out about an opened file.
+/// Findings about the origin of an opened file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Origin {
     /// Whether the file is a copy, or is declared to be one.
@@ -88,7 +88,7 @@ fn adopt_if_copied(
     })
 }
 
-/// Forgets that the file is a copy. Called when it has applied the whole journal, so that it is as new as any.
+/// Forgets that the file is a copy. Called when it has applied the whole journal, so that it lacks nothing.
 pub fn unmark_copy(db: &Connection) -> Result<()> {
     for name in [MARK, CREATED] {
         store_meta(db, name, None)?;

@@ -1,8 +1,8 @@
-//! Takes back the values of pages that turn out to have been blocks. The store removes the values from records. Then
-//! the pages are queued again, together with the pages that were not fetched because the records were complete.
+//! Takes back the values of pages that turn out to have been block pages. The store removes the values from records.
+//! Then the pages are queued again, together with the pages that were not fetched because the records were complete.
 //!
-//! Pages whose values the store still has to remove are durable (table `taken_back`). After a crash the store is
-//! asked again; that is harmless if it was done already.
+//! Pages whose values the store still has to remove are durable (table `taken_back`). After a crash the store is asked
+//! again; that is harmless if it was done already.
 
 use rusqlite::{OptionalExtension, Result};
 use webfill_wire::{CrawlKey, Delivery, Outcome};
@@ -26,7 +26,7 @@ pub struct PendingRetraction {
 }
 
 impl Records<'_> {
-    /// Takes the pages that were found to be blocks since the last call.
+    /// Takes the pages that were found to be block pages since the last call.
     pub fn take_new_retractions(
         &mut self,
     ) -> std::result::Result<Vec<PendingRetraction>, FrontierError> {
@@ -130,7 +130,7 @@ fn load_or_drop_retraction(cx: &Context, task: TaskId) -> Result<Option<PendingR
     }))
 }
 
-/// Ends a page as blocked that is not queued again, because its records are complete without it.
+/// Ends a page with the outcome `blocked` if it is not queued again, because its records are complete without it.
 fn end_as_blocked_if_not_needed(cx: &mut Context, task: TaskId, now_ms: i64) -> Result<()> {
     let sql = format!(
         "SELECT crawl, done_at_ms FROM tasks

@@ -8,13 +8,13 @@ use super::task_rows::next_retry_ms;
 use crate::patience::{Patience, is_unknown_host, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
-/// The maximum number of retries of a page that its site refuses because of the number of requests, while it answers
-/// others. Status 429 says so explicitly. Other statuses only make it likely: some servers send `Retry-After` with
-/// each refusal.
+/// The maximum number of retries of a page that its site refuses because of too many requests, while it answers
+/// requests for other pages. Status 429 says so explicitly. Other statuses only make it likely: some servers send
+/// `Retry-After` with each refusal.
 pub(super) fn max_retries_if_limited(report: &TaskDone) -> usize {
     match report.status_code {
         Some(429) => 20,
-        // With these, a server says when its trouble will be over, not how many requests it accepts.
+        // With these statuses, a server says when its trouble will be over, not how many requests it accepts.
         Some(500..=599) | None => 0,
         Some(_) if is_rate_limited(report) => 5,
         Some(_) => 0,

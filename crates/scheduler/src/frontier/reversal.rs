@@ -12,7 +12,7 @@ use super::task_rows::ended_tasks;
 use super::{FrontierError, backing_off, reopen, state_changes};
 
 impl SiteStates<'_> {
-    /// The present standing of a site.
+    /// The present health of a site: whether it has ever answered, and whether it is in trouble.
     pub fn site_health(&mut self, site: SiteId) -> std::result::Result<SiteHealth, FrontierError> {
         self.0.run("see how a site stands", |cx| {
             Ok(SiteHealth {
@@ -22,8 +22,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// Takes failures back. `sites`: each with its standing before the failures. Sites that were not in trouble
-    /// become open; the backoffs of the others end now. Returns the sites inside the window that got tasks by it.
+    /// Takes failures back. `sites`: each with its health before the failures. Sites that were not in trouble become
+    /// open; the backoffs of the others end now. Returns the sites inside the window that got tasks by it.
     pub fn undo_failures(
         &mut self,
         tasks: &[TaskId],
@@ -50,7 +50,7 @@ impl SiteStates<'_> {
     }
 }
 
-/// Those of the tasks that have ended with a failure that an offline machine causes.
+/// Of these tasks, returns the ones that have ended with a failure that an offline machine causes.
 fn filter_machine_failures(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let ended = ended_tasks(&cx.db, tasks)?.into_iter();
     let failed = ended.filter(|task| may_be_machine_failure(task.outcome));

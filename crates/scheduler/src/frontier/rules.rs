@@ -113,7 +113,8 @@ impl Sites<'_> {
         })
     }
 
-    /// Sets the lane of a site. An unknown site is created. Its tasks go to supervisors of that lane from now on.
+    /// Sets the lane of a site. An unknown site is created. The site's tasks go to supervisors of that lane from now
+    /// on.
     pub fn set_lane(
         &mut self,
         name: &str,
@@ -125,7 +126,7 @@ impl Sites<'_> {
         })
     }
 
-    /// Takes the sites that were forgotten since the last call. They are among those whose rules have changed.
+    /// Takes the sites that were forgotten since the last call. They are also among the sites with changed rules.
     pub fn take_reset_sites(&mut self) -> Vec<SiteId> {
         std::mem::take(&mut self.0.cx.holding.forgotten_sites)
     }

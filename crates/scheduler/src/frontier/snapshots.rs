@@ -1,7 +1,7 @@
 //! Snapshots: copies of a dispatcher's file from which other dispatchers start, if the journal no longer has the
 //! records that they lack.
 //!
-//! A snapshot knows how far it has applied the journal. It lacks what a file knows of itself: the runs of its index of
+//! A snapshot knows how far it has applied the journal. It lacks a file's data about itself: the runs of its index of
 //! seen URLs, and marks of backups and copies.
 
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn open_snapshot(snapshot: &Path) -> Result<Connection> {
     Connection::open_with_flags(snapshot, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// Whether a snapshot is a later state of this file, and not that of another fleet: both then have the same first
+/// Whether a snapshot is a later state of this file, and not of another fleet's file: the two then have the same first
 /// epoch. An unused file has no epoch, so any snapshot continues it.
 pub fn is_continued_by(db: &Connection, snapshot: &Path) -> Result<bool> {
     let own = first_epoch(db)?;

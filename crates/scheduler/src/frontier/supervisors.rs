@@ -10,7 +10,7 @@ use super::parts::Supervisors;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSupervisor {
     pub name: String,
-    /// Tells two supervisors of the same name apart; see [`webfill_wire::Hello`].
+    /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub longest_request_ms: u64,
     /// How long it has been silent, added up over restarts of the dispatcher.

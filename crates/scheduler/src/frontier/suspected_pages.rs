@@ -70,8 +70,8 @@ pub(super) fn take_doubts(cx: &mut Context, site: SiteId) -> Result<Vec<Doubtful
     Ok(pages)
 }
 
-/// Decides about a task whose answer is only suspected to be a block. `None` if it is not suspected, or if its site
-/// is known to block: then it is one more block.
+/// Decides about a task whose answer is only suspected to be a block. `None` if it is not suspected, or if its site is
+/// known to block: then the answer counts as a block.
 pub(super) fn decide_suspected_block(
     cx: &mut Context,
     task: &HeldTask,
@@ -120,7 +120,7 @@ pub(super) fn as_doubtful_page(report: &TaskDone) -> Option<DoubtfulPage> {
     })
 }
 
-/// Those of a site's doubtful pages that probably were blocks, now that the site blocks with this sign.
+/// Of a site's doubtful pages, the ones that probably were block pages, now that the site blocks with this sign.
 pub(super) fn probable_blocks(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
     let last = pages.iter().rev().find_map(|page| page.answer);
     let same = pages.iter().filter(|page| page.answer == last);

@@ -80,8 +80,8 @@ pub struct CrawlsAtSite {
 }
 
 impl Reports<'_> {
-    /// The crawls with a present or former task at a site: of an application, with an id, or of all. Checks at most
-    /// `most` crawls, namely those opened before the one given.
+    /// The crawls with a present or former task at a site: all crawls, or only crawls of an application or with an id.
+    /// Checks at most `most` crawls, beginning before the given one.
     pub fn crawls_at_site(
         &mut self,
         site: &str,
@@ -129,7 +129,8 @@ impl Reports<'_> {
         })
     }
 
-    /// The crawls that a question is about, the latest opened ones first: of an application, with an id, or all.
+    /// The crawls that a question is about, the latest opened ones first: all crawls, or only crawls of an application
+    /// or with an id.
     pub fn find_crawls(
         &mut self,
         app_id: Option<&str>,

@@ -98,7 +98,7 @@ impl EndedTask {
     }
 }
 
-/// Those of the tasks that have ended and are not wanted by resolved records only.
+/// Of these tasks, the ones that have ended, except tasks that only resolved records need.
 pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(

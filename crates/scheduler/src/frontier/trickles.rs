@@ -15,16 +15,16 @@ use super::model::SiteId;
 /// For each crawl and site, at most one new link is queued in this time.
 const EVERY_MS: i64 = 60_000;
 
-/// The priority of such a link.
+/// The priority of a link from a page that only repeats others.
 pub(super) const PRIORITY: u8 = 1;
 
-/// The maximum number of crawls' sites that are remembered.
+/// The maximum number of pairs of crawl and site that are remembered.
 const MOST_SITES: usize = 4_096;
 
 /// A site of a crawl where pages only repeat others.
 #[derive(Debug)]
 pub(super) struct SlowedBranch {
-    /// The link of such a page that was queued last; `last_ms`: when.
+    /// The last queued link from a page that only repeats others; `last_ms`: when it was queued.
     pub(super) url: String,
     last_ms: i64,
     pub(super) refused: u64,

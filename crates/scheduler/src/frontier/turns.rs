@@ -44,7 +44,7 @@ pub(super) fn with_turns(cx: &Context, sites: Vec<SiteRow>) -> Result<Vec<SiteDu
     Ok(due)
 }
 
-/// The lane of a crawl. Of a crawl that is not in memory, only the lane is read, because one call may need those of
+/// The lane of a crawl. Of a crawl that is not in memory, only the lane is read, because one call may need the lanes of
 /// many crawls.
 pub(super) fn lane_of(cx: &Context, key: CrawlKey) -> Result<Lane> {
     if let Some(crawl) = cx.crawls.get(&key) {

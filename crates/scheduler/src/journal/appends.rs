@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use super::{AppendAnswer, Content, Record};
 
-/// Another dispatcher serves: its record has the number of ours. The process must end, and nothing may leave it.
+/// Another dispatcher serves: it has added a record under the number of ours. The process must end, and nothing may
+/// leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replaced {
     pub by_epoch: u64,
@@ -22,17 +23,17 @@ struct Limits {
     bytes: usize,
 }
 
-/// The records of one tenure.
+/// The records of one tenure, that is, of the time in which a dispatcher holds the lease.
 #[derive(Debug)]
 pub struct Appends {
     epoch: u64,
     limits: Limits,
     /// The number of the last record that is known to be in the journal.
     appended: u64,
-    /// The records after it.
+    /// The records that are not yet known to be in the journal.
     waiting: VecDeque<Record>,
     waiting_bytes: usize,
-    /// How many of them the command under way has.
+    /// How many of the waiting records are in the command under way.
     under_way: usize,
 }
 
@@ -136,7 +137,7 @@ impl Appends {
             self.waiting_bytes -= record.bytes();
             self.under_way = self.under_way.saturating_sub(1);
         }
-        // If a part of it was there already, the rest was not added.
+        // If a part of the command was already in the journal, the rest was not added.
         if matches!(answer, AppendAnswer::Taken { .. }) {
             self.under_way = 0;
         }

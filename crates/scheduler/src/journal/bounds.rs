@@ -18,10 +18,10 @@ const SHARE_OF_FILE: u64 = 8;
 const SHARE_OF_KEPT: u64 = 4;
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// A dispatcher that serves waits for this many times as many records, so that one that stands by makes the snapshot.
+/// A dispatcher that serves waits for this many times as many records, so that mostly a standby makes the snapshot.
 const PATIENCE_OF_SERVING: u64 = 2;
 
-/// What a dispatcher knows of the journal's size: the bytes of the records that it has read or added.
+/// A dispatcher's knowledge of the journal's size: the bytes of the records that it has read or added.
 #[derive(Debug)]
 pub struct JournalBounds {
     kept_bytes: u64,
@@ -64,7 +64,7 @@ impl JournalBounds {
         }
     }
 
-    /// Notes what is in the store.
+    /// Notes which records and which snapshot the store has.
     pub fn note_survey(&mut self, survey: &Survey) {
         self.first = survey.extent.map(|extent| extent.first);
         let snapshot = survey.snapshot.map_or(0, |snapshot| snapshot.number);
@@ -104,7 +104,7 @@ impl JournalBounds {
         let least = LEAST_BYTES.min(self.kept_bytes / SHARE_OF_KEPT);
         let limit = least.max(file_bytes / SHARE_OF_FILE);
         match serves {
-            // Perhaps no other dispatcher has the beginning of the journal.
+            // Perhaps only this dispatcher has the changes of the removed beginning of the journal.
             true => is_cut || self.bytes_behind_snapshot() > limit * PATIENCE_OF_SERVING,
             false => self.is_surveyed && self.bytes_behind_snapshot() > limit,
         }

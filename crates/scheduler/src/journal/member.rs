@@ -16,13 +16,13 @@ pub struct MemberTerms {
     pub lease_ms: u64,
     /// A request that is not answered for so long is made again.
     pub missed_after_ms: u64,
-    /// The most bytes of a record; longer commits are divided.
+    /// The maximum size of a record in bytes; longer commits are divided.
     pub part_bytes: usize,
     /// The next commit waits while this many bytes are on their way to the journal.
     pub pending_bytes: usize,
 }
 
-/// What the store is asked to do. `sent_ms` comes back with the answer.
+/// A request to the store. `sent_ms` comes back with the answer.
 #[derive(Debug, Clone)]
 pub enum JournalRequest {
     Append(Vec<Record>),
@@ -55,7 +55,7 @@ pub enum JournalAnswer {
     },
     Read {
         records: Vec<Record>,
-        /// Whether no further record was there.
+        /// Whether the journal had no further record.
         is_end: bool,
         lease: Lease,
     },
@@ -72,7 +72,7 @@ pub enum JournalAnswer {
     Freed,
 }
 
-/// What the caller does after an answer.
+/// The next step of the caller after an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
     Nothing,
@@ -271,7 +271,7 @@ impl Member {
         }
     }
 
-    /// Ends a dispatcher that serves, or its attempt to begin.
+    /// Ends the service of this dispatcher, or its attempt to begin one.
     fn step_down(&mut self) -> Progress {
         if self.is_serving {
             return Progress::Replaced;

@@ -8,7 +8,7 @@ pub struct ReadCommit {
     /// The number of its last record.
     pub number: u64,
     pub epoch: u64,
-    /// Empty: a dispatcher begins.
+    /// Empty for the record with which a dispatcher begins to serve.
     pub changes: Vec<u8>,
 }
 

@@ -12,7 +12,7 @@ const PRESENT_MS: u64 = 10_000;
 /// The maximum number of entries in [`AppendTimes`].
 const MOST_TIMES: usize = 600;
 
-/// When records were added, by the clock of the dispatcher that serves: the last number at some times.
+/// Times, by the clock of the serving dispatcher, each with the number of the last record at that time.
 #[derive(Debug, Default)]
 pub struct AppendTimes(VecDeque<(u64, u64)>);
 
@@ -86,13 +86,13 @@ impl StandbysReport {
         standbys.filter(|standby| standby.seen_ago_ms < PRESENT_MS)
     }
 
-    /// The one that could continue first.
+    /// The standby that is least behind, so that it could take over first.
     pub fn least_behind_standby(&self) -> Option<&StandbyReport> {
         self.present_dispatchers()
             .min_by_key(|standby| standby.behind_records)
     }
 
-    /// For `status`.
+    /// The report as `status` shows it.
     pub fn status_json(&self) -> Value {
         let standbys = self.standbys.iter().map(|standby| {
             json!({

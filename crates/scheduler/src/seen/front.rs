@@ -26,7 +26,7 @@ struct FilterRebuild {
     filter: KeyFilter,
     /// The filter holds all keys of the runs below this one.
     next_key: u64,
-    /// Whether the hot keys are filled as well, because nothing was used yet.
+    /// Whether the cache of recently used keys is filled as well, because no key was used yet.
     warms_up: bool,
 }
 

@@ -51,7 +51,7 @@ impl ProbesConfig {
 /// The kind of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
-    /// Whether the process is alive, and need not be replaced.
+    /// Whether the process is alive. If not, it should be replaced.
     Health,
     /// Whether the process does its work.
     Readiness,

@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long callers with another key are assumed not to have the new one yet, counted from the appearance of one of
-/// the files. The limit matters if the file is never removed: otherwise strangers could try forever.
+/// For this long after one of the files appears, callers with another key are assumed not to have the new key yet. The
+/// limit matters if the file is never removed: otherwise strangers could try forever.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// The files of a key replacement; see the module.

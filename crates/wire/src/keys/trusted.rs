@@ -20,7 +20,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The trusted keys and their files; see the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKeys {
-    /// The file of the present key and that of the next one. The latter need not exist.
+    /// The file of the present key, and the file of the next key, which need not exist.
     files: Vec<PathBuf>,
     stamps: Vec<Option<Stamp>>,
     trusted: Vec<TrustedKey>,
@@ -54,8 +54,8 @@ impl TrustedKeys {
         }
     }
 
-    /// The key in the first file, which the caller has read, and the keys in the other files. The others are read when
-    /// first needed, because their faults are logged.
+    /// The key in the first file, which the caller has read, and the keys in the other files. The other files are read
+    /// when they are first needed, because their faults are logged.
     pub fn from_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
             files,

@@ -32,7 +32,7 @@ pub(super) struct Authenticator {
     floods: Floods,
 }
 
-/// What a socket requires of a peer's key.
+/// The requirements of a socket for the key of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     Role(Role),

@@ -1,4 +1,4 @@
-//! What other threads share with the thread of the sockets: the commands that wait for it, and what it reports.
+//! The data that other threads share with the thread of the sockets: the commands that wait for it, and its reports.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

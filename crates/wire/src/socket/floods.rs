@@ -32,7 +32,7 @@ const EMPTY_AFTER: Duration = Duration::from_secs(10);
 /// The most closed connections that are remembered.
 const MOST_CLOSED: usize = 64;
 
-/// The connection that a message came by.
+/// The connection through which a message arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) descriptor: RawFd,
@@ -69,7 +69,7 @@ pub(super) struct ClosedConnections {
 }
 
 impl ClosedConnections {
-    /// Whether a message came by one of these connections.
+    /// Whether a message arrived through one of these connections.
     pub(super) fn has_delivered(&mut self, message: &mut zmq::Message) -> bool {
         if self.connections.is_empty() {
             return false;
@@ -112,7 +112,7 @@ impl Floods {
             .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
         let sender = (key, address.to_owned());
         let lasts = match self.refused.get(&sender) {
-            // Another connection of the client, which was flooding at the same time.
+            // This is another connection of a client that is refused already; it flooded at the same time.
             Some(refused) if now < refused.until => return refused.until - now,
             Some(refused) => (refused.lasts * 2).min(LONGEST_REFUSAL),
             None => FIRST_REFUSAL,

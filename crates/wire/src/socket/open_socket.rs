@@ -46,7 +46,7 @@ impl OpenSocket {
             && keys.trusted.drop_untrusted()
         {
             handshakes.replace_after(Duration::ZERO);
-            // Until then, messages of the former owner are not read.
+            // Until the socket is replaced, messages of the former owner are not read.
             let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
     }

@@ -40,7 +40,7 @@ impl Place {
 /// How the two ends of a socket authenticate each other.
 #[derive(Debug, Clone)]
 pub enum Guard {
-    /// They do not. For Unix sockets and loopback only.
+    /// Neither end authenticates the other. For Unix sockets and loopback only.
     None,
     /// Admits keys of the allow-list that have the role. A publishing socket does not admit keys that are limited to
     /// applications: subscriptions are prefixes, so one to `a` would include all of `ab`.

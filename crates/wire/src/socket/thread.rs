@@ -35,7 +35,8 @@ pub(super) struct SocketThread<A> {
 /// How many frames are read from one socket before the other sockets get their turn.
 const READ_BURST: usize = 256;
 
-/// How many frames may be dropped in addition. They cost little, and the rounds between bursts cost more.
+/// How many further frames of that socket may be dropped meanwhile. Dropping is cheap, and turns between bursts cost
+/// more.
 const DROPPED_IN_BURST: usize = 16 * READ_BURST;
 
 /// The pause before a frame that a router could not deliver is sent again.

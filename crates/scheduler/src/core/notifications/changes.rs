@@ -1,8 +1,8 @@
 //! Collects the changes of pages for notifications. The core does not read the store: it asks ([`ChangesRequest`]), and
 //! another thread answers, sooner or later. Until then, no changes are reported. After a crash the core asks again.
 //!
-//! Whether a change was reported follows from a position: all changes up to it were ([`Reported::changes_to`]). The
-//! position is stored in the commit of the notification. An answer that was read from another position is not used.
+//! A position ([`Reported::changes_to`]) shows which changes were reported: all up to it. The position is stored in the
+//! commit of the notification. An answer that was read from another position is not used.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::core::watches::Watches;
 use crate::effects::{ChangesAnswer, ChangesQuestion, ChangesRequest, ChangesResult};
 use crate::frontier::{FrontierError, outbox};
 
-/// The known changes of a watch, and its open questions.
+/// The known changes of a watch, and its questions that have no answer yet.
 #[derive(Debug, Default)]
 pub(super) struct ChangesReader {
     is_position_asked: bool,
@@ -47,7 +47,7 @@ impl Notifications {
         let is_reported = reported.all(|(_, reported)| reported.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
         let digest = self.reported.get(&digest);
-        // One notification has no room for many changes, and some changes may be judged later.
+        // Ask for them again also if one notification had no room for all changes, or some were judged later.
         let reports_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
         if !is_reported || reports_changes || !run.counts.contains_key("changes") {
             self.request_run_changes(watches, name);
@@ -92,7 +92,7 @@ impl Notifications {
     }
 
     /// Starts or stops reporting changes to the recipients of a watch. Changes before the start are not reported. The
-    /// time of the start is kept until the store has named the position, which may take long if the store is away.
+    /// time of the start is kept until the store has reported the position, which may take long if the store is away.
     pub(super) fn start_or_stop_change_reports(
         &mut self,
         cx: &mut Context,
@@ -174,7 +174,7 @@ impl Notifications {
         }
     }
 
-    /// The changes to report now. Those of a digest wait for the end of their run.
+    /// The changes to report now. Changes for a digest wait for the end of their run.
     pub(super) fn changes_to_report(
         &self,
         (name, time): (&str, NotificationTime),

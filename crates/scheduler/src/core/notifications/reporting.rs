@@ -14,7 +14,7 @@ use crate::frontier::outbox;
 use crate::watch_reports;
 
 impl Notifications {
-    /// Begins to report to new recipients, without earlier events, and stops reporting to former ones.
+    /// Starts reports to new recipients, about later events only, and stops reports to removed recipients.
     pub(in crate::core) fn update_reporting(
         &mut self,
         cx: &mut Context,

@@ -1,4 +1,4 @@
-//! Handles pages that turn out to have been blocks: their values are taken back from records, and then the pages are
+//! Handles pages that turn out to have been block pages: their values are removed from records, and then the pages are
 //! queued again.
 
 use webfill_store::{Page, Save};

@@ -18,7 +18,7 @@ pub(super) struct OldestLease {
     since_ms: i64,
 }
 
-/// The part of a report that requires reading the crawl's sites, at most this many, and its leases.
+/// The part of a report that requires reading up to `most_sites` of the crawl's sites, and its leases.
 pub(super) fn crawl_report(
     cx: &mut Context,
     crawl: CrawlKey,

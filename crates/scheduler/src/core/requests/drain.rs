@@ -37,7 +37,7 @@ impl Drain {
     }
 }
 
-/// How a drained supervisor has gone.
+/// Why a drained supervisor is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::core) enum DrainEnd {
     Left,

@@ -1,8 +1,8 @@
 //! Turns crawl requests into tasks: each is checked against the state of its crawl, the crawl's settings are updated,
 //! and its URL is queued.
 //!
-//! Requests of `webfill crawl` take the same path. Their crawls take over the settings of the command's own crawl
-//! that a request cannot contain, instead of those of crawls on demand.
+//! Requests of `webfill crawl` take the same path. A request cannot contain all settings of a crawl; crawls of such
+//! requests take the other settings from the command's own crawl.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::core::outcomes;
 use crate::core::requests::closing::ClosingCrawls;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
-/// What an order will do to its crawl.
+/// The effect that an order (the requests for one crawl) will have on its crawl.
 pub(super) struct OrderPlan {
     /// The crawl, if it exists.
     known: Option<CrawlKey>,
@@ -39,7 +39,7 @@ impl ClosedReason {
     }
 }
 
-/// The crawls of a batch that were planned so far.
+/// The crawls of a batch that are planned so far.
 #[derive(Default)]
 pub(super) struct PlannedBatch<'a> {
     open: Vec<(&'a CrawlOrder, OrderPlan)>,
@@ -119,7 +119,7 @@ pub(super) fn plan_batch<'a>(
     Ok(planned)
 }
 
-/// Feeds the requests of all crawls that are not closed, and lists the others as refused.
+/// Feeds the requests of all crawls that are not closed, and lists the requests of closed crawls as refused.
 pub(super) fn feed_planned(
     cx: &mut Context,
     closing: &mut ClosingCrawls,
@@ -154,7 +154,7 @@ pub(super) fn feed_order(
     Ok(crawl)
 }
 
-/// Decides what an order will do to its crawl, without changing anything.
+/// Decides the effect of an order on its crawl, without changing anything.
 pub(super) fn plan_order(
     cx: &mut Context,
     closing: &ClosingCrawls,

@@ -1,5 +1,5 @@
-//! The answer to `info`: an application asks about all its crawls or about one. The answer has the same keys as that
-//! of Scrapy Cluster, and some more.
+//! The answer to `info`: an application asks about all its crawls or about one. The answer has the same keys as Scrapy
+//! Cluster's answer, and some more.
 
 use serde_json::{Map, Value, json};
 use webfill_api::{InfoQuestion, Spider, Subject};

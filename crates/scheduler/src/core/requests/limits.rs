@@ -9,7 +9,7 @@ use webfill_wire::CrawlKey;
 use crate::core::context::Context;
 use crate::frontier::{ApplicationUse, FrontierError};
 
-/// How to raise limits of the settings.
+/// How to raise a limit that is set in the settings.
 const BY_SETTINGS: &str = "raise it in the dispatcher's settings and restart the dispatcher";
 
 /// One limit, as shown to people.

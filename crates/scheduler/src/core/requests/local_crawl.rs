@@ -19,8 +19,8 @@ use crate::local_crawl::{
 /// How often to list the sites that back off.
 const CHECK_BACKOFFS_EVERY_MS: i64 = 1_000;
 
-/// The wait between two checks grows by one step for each further group of this many sites. All of them are counted,
-/// which takes some ten milliseconds for one group, and the loop waits meanwhile.
+/// The wait between two checks grows by one step for each group of this many sites. A check counts all sites, which
+/// takes some ten milliseconds per group, and the loop waits meanwhile.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
 /// Sites that are due sooner than this do not count as waiting.

@@ -37,7 +37,7 @@ impl Core {
             self.cx.crawls.unregister(*crawl);
         }
         if !detached.crawls.is_empty() {
-            // One walk deletes these crawls together with those already being deleted.
+            // One walk deletes both these crawls and those whose deletion has already begun.
             self.pruning = self.cx.frontier.pruning().begin_walk()?;
         }
         let more = json!({

@@ -1,7 +1,8 @@
-//! Site rules set by hand: the delay between two requests, no request before a time (`block_until`), at most N
-//! further pages (`limit`), and the lane of the site's pages (`lane`). A rule is stored before it takes effect. Once
-//! it is answered, it is in force on all supervisors: tasks of the site that had not started were recalled. On
-//! responsive supervisors that takes milliseconds; for others the answer waits until their leases are over.
+//! Site rules set by hand: the delay between two requests, no request before a time (`block_until`), at most N further
+//! pages (`limit`), and the lane of the site's pages (`lane`). A rule is stored before it takes effect. Once a request
+//! for a rule is answered, the rule is in force on all supervisors: tasks of the site that had not started were
+//! recalled. On responsive supervisors that takes milliseconds; for others the answer waits until their leases are
+//! over.
 
 use serde_json::{Value, json};
 use webfill_api::scope::{canonical_domain, printable_beginning};

@@ -51,7 +51,7 @@ impl WaitReason {
         }
     }
 
-    /// Whether time alone does not end the wait.
+    /// Whether the wait ends only by an event, not by time alone.
     fn needs_other_event(self) -> bool {
         matches!(self, WaitReason::Limit | WaitReason::Crawl)
     }
@@ -69,7 +69,7 @@ pub(super) struct Progress {
     /// The earliest end of the queued tasks that the delays of the sites allow.
     pub(super) not_before_ms: Option<i64>,
     pub(super) end_ms: Option<i64>,
-    /// The estimates leave out these sites, which may stay in trouble, and their tasks.
+    /// The numbers of sites and of their tasks that the estimates leave out, because these sites may stay in trouble.
     pub(super) left_out: Option<(u64, u64)>,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn crawl_progress(
     let of_sites = held.iter().filter(|held| held.by != WaitReason::Crawl);
     waits.extend(of_sites.map(|held| waiting_group_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
-    // A site that was not checked may be slower than all others, or have no end.
+    // There is no estimate unless all sites were checked: another one may be slower, or wait without end.
     let not_before_ms =
         slowest_ms.filter(|_| is_whole && !is_held && status.queued > tasks_left_out);
     let at_pace = per_second.filter(|pace| *pace > 0.0);

@@ -33,7 +33,7 @@ impl Watches {
         {
             return Ok(unknown_watch_refusal().to_answer());
         }
-        // Any action may change the due times.
+        // Check the watches soon, because any action may change their due times.
         self.check_at_ms = now_ms;
         let wall_ms = cx.wall_ms(now_ms);
         let done = match action.order {

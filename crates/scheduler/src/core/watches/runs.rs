@@ -46,7 +46,8 @@ impl Watches {
             Err(error) => return Err(error),
         };
         cx.dispatch.fleet.forget_crawl(crawl);
-        // Registered with the time of the run: the first run is recognized by beginning no later than its crawl.
+        // Registered with the time of the run, because a run counts as the first one if it began no later than its
+        // crawl.
         crawls::register_and_backfill_crawl(cx, crawl, began_ms)?;
         // The crawl's document must be in the store, because records refer to it.
         crawl_writes::queue_crawl_write(cx, crawl, now_ms)?;
@@ -281,8 +282,8 @@ impl Watches {
         let Some(run) = &mut watched.last else {
             return Ok(());
         };
-        // If the window was over before this start, the run ended with it, and runs that were due since then are made
-        // up for.
+        // If the run's window was over before this start, the run ended with its window. Runs that were due since then
+        // are made up for.
         let over_ms = under_way.as_ref().and_then(|under_way| under_way.over_ms);
         let watch = under_way.as_ref().map(|under_way| &under_way.watch);
         let schedule = &watch.unwrap_or(&watched.watch).schedule;

@@ -82,7 +82,7 @@ fn an_answer_in_between_shows_that_it_is_the_sites() {
             );
         }
     }
-    // Nor is it the machine's fault if another site has answered a moment ago.
+    // Neither is it the machine's fault if another site has answered a moment ago.
     let mut egress = egress_with_answers(0..20);
     record_attempt(&mut egress, 100, ReachResult::Answered, false, NOW);
     for site in 0..20 {

@@ -1,4 +1,4 @@
-//! What the fleet records about its supervisors for people.
+//! Data that the fleet keeps about its supervisors to show to people.
 
 use webfill_wire::SupervisorReport;
 

@@ -1,4 +1,4 @@
-//! What the fleet knows of its machines' egress, and how many tasks offline machines may get.
+//! The egress of the fleet's machines, and how many tasks offline machines may get.
 
 use webfill_wire::Lane;
 

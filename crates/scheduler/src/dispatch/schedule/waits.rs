@@ -7,19 +7,19 @@ use crate::frontier::SiteId;
 /// Why a site of the window waits before its next task can be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteWait {
-    /// The outcomes of its leased tasks.
+    /// The site waits for the outcomes of its leased tasks.
     Leased,
-    /// Its clock, a block or a backoff.
+    /// It waits for the time that its clock, a block or a backoff allows.
     Time { until_ms: i64 },
-    /// Other sites of its address or provider.
+    /// It waits for other sites of its address or provider.
     Group,
-    /// Another supervisor, because a probe of its owner's machine has failed at this site.
+    /// It waits for another supervisor, because a probe of its owner's machine has failed at this site.
     Aside { until_ms: i64 },
-    /// Another attempt: it had nothing to hand out in its turn.
+    /// It waits for another attempt, because it had nothing to hand out in its turn.
     SetAside { until_ms: i64 },
-    /// Credit of its owner, or of a supervisor that serves its lane.
+    /// It waits for credit of its owner, or of a supervisor that serves its lane.
     Credit,
-    /// Its turn.
+    /// It waits for its turn.
     Turn,
 }
 
@@ -36,7 +36,7 @@ impl Schedule {
     }
 
     /// How many sites of the window, besides those that back off, are not due before `ms`, and when the first of them
-    /// is.
+    /// is due.
     pub(crate) fn count_delayed_sites(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.sites().values();
         let waiting = sites.filter(|site| {

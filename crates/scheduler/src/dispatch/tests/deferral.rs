@@ -158,7 +158,7 @@ fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     }
 }
 
-/// The tasks of such a site end without a request, so neither its delay nor its clock holds them up.
+/// The tasks of an unreachable site end without a request, so neither its delay nor its clock holds them up.
 #[test]
 fn many_tasks_of_a_site_that_is_unreachable_are_handed_out_at_once() {
     let mut dispatch = dispatch(&[("a", 1_000)]);

@@ -160,7 +160,7 @@ fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
     }
 }
 
-/// This includes a site whose delay was never known, because its robots.txt could not be fetched.
+/// Also tests a site whose delay was never known, because its robots.txt could not be fetched.
 #[test]
 fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
     for delay_ms in [None, Some(15_000)] {

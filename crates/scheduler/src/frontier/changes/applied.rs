@@ -1,11 +1,11 @@
-//! How far a file has applied the journal, and what else it knows of itself.
+//! How far a file has applied the journal, and other data of the file about itself.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-/// Tables that belong to one file.
+/// Tables about the file itself, which the journal leaves out.
 pub(super) const OWN_TABLES: [&str; 1] = ["seen_runs"];
 
-/// Rows of `meta` that belong to one file.
+/// Rows of `meta` about the file itself, which the journal leaves out.
 pub(super) const OWN_META: [&str; 4] = [
     APPLIED,
     APPLIED_EPOCH,
@@ -51,7 +51,7 @@ pub fn note_applied_position(db: &Connection, applied: Applied) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a copy knows of the file that it was made from, except for how far the journal is applied.
+/// Removes the data about the original file from a copy, except how far the journal is applied.
 pub(in crate::frontier) fn delete_own_rows(db: &Connection) -> Result<()> {
     for table in OWN_TABLES {
         db.execute(&format!("DELETE FROM {table}"), [])?;

@@ -23,7 +23,7 @@ pub(super) enum ChangedRow {
     Gone {
         key: Vec<Cell>,
     },
-    /// A new row, or one of which everything may have changed.
+    /// A new row, or a row of which all columns may have changed.
     Whole {
         values: Vec<Cell>,
     },

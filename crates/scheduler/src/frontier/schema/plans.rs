@@ -34,7 +34,7 @@ const SMALL: [&str; 17] = [
 /// Statements that have to visit all sites.
 const OF_ALL_SITES: [&str; 1] = ["UPDATE sites SET last_start_ms = ?1,"];
 
-/// How statements begin that select tasks to hand out. None of them may sort the queue of a site.
+/// The beginning of statements that select tasks to hand out. None of them may sort the queue of a site.
 const OF_A_TURN: &str = "SELECT t.id, t.attempt, t.depth";
 
 /// Records the statements of a connection from now on.

@@ -492,7 +492,7 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     fixture.assert_counts_consistent();
 }
 
-/// The page is fetched again before the store was asked to take it back, so its new values are kept.
+/// The page is fetched again before the store was asked to remove its values, so its new values are kept.
 #[test]
 fn a_page_that_is_fetched_again_is_not_taken_back_later() {
     let mut fixture = fixture();

@@ -1,4 +1,4 @@
-//! Changes of pages are reported once, whatever dies and whenever the store answers.
+//! Changes of pages are reported once, whichever process dies, and whenever the store answers.
 
 use webfill_changes::PageCheck;
 
@@ -162,7 +162,7 @@ fn a_later_subscriber_gets_no_earlier_changes() {
     assert_eq!(world.run_once(2, 10_000), [""; 0]);
     world.change_pages(1);
     assert_eq!(world.run_once(3, 20_000), [gone_page_line(4)]);
-    // The watch has no interest in changes in between, so the changes of that time are not reported.
+    // The recipient unsubscribes from changes for a while; changes of that time are not reported.
     world.ask(watch_add_request("digest", &["runs"]), 30_000);
     world.change_pages(1);
     world.tick(31_000);

@@ -63,7 +63,7 @@ fn info_says_why_something_pending_does_not_move() {
     let rule = json!({"action": "site", "site": "a.org", "limit": null, "block_until": until});
     fixture.ask(&rule);
     waits(&mut fixture, Some("the end of the block of a.org"));
-    // A paused crawl has that state, so it needs no further reason; an application has no state.
+    // The state of a paused crawl already explains its wait, so no reason is added; an application has no state.
     fixture.ask(&action("pause"));
     let info = fixture.ask_and_expect_success(&action("info"));
     assert_eq!(

@@ -4,7 +4,7 @@ use super::*;
 fn what_is_due_follows_from_the_wall_clock_also_one_that_is_set() {
     let mut world = World::new("0 2 * * *");
     assert!(world.tick(HOUR_MS).is_empty());
-    // The machine has slept, which the caller's clock does not count.
+    // The machine has slept for an hour, which only the wall clock counts.
     world.core.set_wall_ahead(HOUR_MS);
     assert_eq!(world.tick(HOUR_MS + 1_000), [1]);
     world.end_seeds_of_run(1, HOUR_MS + 2_000);
