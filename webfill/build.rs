@@ -3,7 +3,8 @@
 use std::process::Command;
 
 fn main() {
-    // The symbols are in a separate file, which a debugger finds by the build id. Not every linker adds one by default.
+    // The symbols are in a separate file. A debugger finds that file by the build id, which not every linker adds by
+    // default.
     println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");
     if is_release() && is_linked_by_lld() {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=safe"); // equal functions become one
@@ -16,8 +17,8 @@ fn is_release() -> bool {
     var("PROFILE") == "release" && var("OPT_LEVEL") != "0"
 }
 
-/// Whether rustc links with LLD by its own default, as official compilers have done on this target since 1.90. The
-/// compiler of a distribution may have another default; its version names its builder.
+/// Whether rustc links with LLD by default, as official compilers have done on this target since version 1.90. A
+/// distribution's compiler may have another default; its version text names the distribution.
 fn is_linked_by_lld() -> bool {
     let is_chosen_by_rust =
         var("RUSTC_LINKER").is_empty() && var("CARGO_ENCODED_RUSTFLAGS").is_empty();

@@ -67,7 +67,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
             folder.display()
         )));
     }
-    // These files are short enough to be sorted in memory.
+    // The logs of keys and dashboards are short enough to be sorted in memory.
     let mut beside: Vec<DatedLine> = read_lines(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
@@ -100,12 +100,12 @@ fn next_line_before(
     lines.next_if(|(own_ms, _)| *own_ms < at_ms)
 }
 
-/// The lines of these files, one file after the other. Incomplete lines are left out.
+/// The lines of these files, one file after another. Incomplete lines are skipped.
 fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fault> {
     let opened = files
         .into_iter()
         .filter_map(|path| match File::open(&path) {
-            // The dispatcher has removed the file meanwhile.
+            // The dispatcher has removed the file since it was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => {
                 Some(opened.map_err(|error| cannot_read(&path, &error, "read it as its owner")))
@@ -123,7 +123,7 @@ fn read_lines(files: Vec<PathBuf>) -> Result<impl Iterator<Item = DatedLine>, Fa
 }
 
 impl AuditOptions {
-    /// Whether a file may have wanted entries. A file that was last written before the given time has none.
+    /// Whether a file may have requested entries. A file that was last written before the requested time has none.
     fn may_have_wanted_entries(&self, file: &Path) -> bool {
         let modified = file.metadata().and_then(|file| file.modified()).ok();
         let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -131,7 +131,7 @@ impl AuditOptions {
         self.since.is_none_or(|since_ms| written_ms >= since_ms)
     }
 
-    /// Prints a line if it is wanted. Returns false if the reader has closed the output.
+    /// Prints a line if the filters match it. Returns false if the reader has closed the output.
     fn print_if_wanted(
         &self,
         (at_ms, line): &DatedLine,
@@ -158,10 +158,10 @@ impl AuditOptions {
     }
 }
 
-/// The members that have a fixed position in every printed line.
+/// The members that are printed first in every line, in this order.
 const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
 
-/// A line for people: when, who and from where, the action, its result, and its object.
+/// A line for people: time, user, address, action, result and object.
 fn sentence(line: &Value) -> String {
     let text = |key: &str| line[key].as_str();
     let who = text("who").or(text("by")).unwrap_or("-");

@@ -51,7 +51,7 @@ pub struct BackupOptions {
 struct Sources {
     state: PathBuf,
     store: StoreUri,
-    /// The cache, unless it is the store.
+    /// The cache; `None` if it is in the store.
     cache: Option<StoreUri>,
 }
 
@@ -99,7 +99,8 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 }
 
 impl Sources {
-    /// Refuses mistyped names before anything is copied, so that the same folder can be used again.
+    /// Refuses mistyped names before anything is copied. Otherwise the target folder would not be empty at the next
+    /// attempt.
     fn require_existing(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
@@ -186,7 +187,7 @@ fn create_private_folder(folder: &Path) -> Result<(), Fault> {
         .mode(0o700)
         .create(folder)
         .map_err(unwritable)?;
-    // The folder may have existed with other permissions.
+    // The folder may exist already with other permissions.
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unwritable)
 }
 

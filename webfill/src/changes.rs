@@ -43,7 +43,7 @@ pub struct ChangesOptions {
     pub json: bool,
 }
 
-/// The application of watches without one of their own.
+/// The application of a watch that names no application.
 const WATCHES: &str = "watches";
 
 /// How many changes are read at a time.

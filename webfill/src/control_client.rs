@@ -11,8 +11,8 @@ use webfill_service::Fault;
 use webfill_wire::keys::ClientKeys;
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
-/// How long to wait for an answer before a request is repeated, because a restarted dispatcher has lost it. Every
-/// request is idempotent.
+/// How long to wait for an answer before the request is repeated. A dispatcher that was restarted has lost it, and
+/// every request is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often, during a wait for an answer, the client checks whether to keep waiting.
@@ -22,9 +22,9 @@ const DISPATCHER: u32 = 1;
 
 /// A connection to the dispatcher.
 pub struct ControlClient {
-    /// The dispatchers, of which one serves.
+    /// The addresses of the dispatchers. One of them serves at a time.
     endpoints: Vec<String>,
-    /// The one that is connected.
+    /// The index of the dispatcher that this client is connected to.
     current: usize,
     keys: Option<ClientKeys>,
     connection: Connection,
@@ -57,7 +57,7 @@ impl ControlClient {
         })
     }
 
-    /// Connects again, to the next dispatcher if there are several.
+    /// Opens a new connection: to the next dispatcher if there are several, or else to the same one.
     fn reconnect(&mut self) -> Result<(), Fault> {
         self.current = (self.current + 1) % self.endpoints.len();
         let next = &self.endpoints[self.current];

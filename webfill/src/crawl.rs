@@ -59,7 +59,7 @@ use starting_state::{OpenedCrawl, put_crawl_if_missing};
 use watch::{End, Watch};
 use write_back::{WriteBackRoute, WriteBackThread};
 
-/// The file with the settings of the crawl's processes, in the state folder.
+/// The name of the file in the state folder that has the settings of the crawl's processes.
 const CONFIG_FILE: &str = "webfill.toml";
 
 pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
@@ -133,7 +133,7 @@ impl Crawl {
         })
     }
 
-    /// Runs the crawl to its end, with a log of its own.
+    /// Runs the crawl to its end, and opens its log first.
     pub fn run(self) -> Result<(Summary, End), Fault> {
         signals::install_handlers();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
@@ -178,7 +178,7 @@ impl Crawl {
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl_and_summarize(started, &named_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.allow_resumption()? {
-            // The run stays open, as if this process had been killed: the next one resumes it and sends its
+            // The run stays open, as if this process had been killed. The next process resumes the run and sends its
             // notifications.
             return ended;
         }
@@ -194,14 +194,14 @@ impl Crawl {
         // If this process is killed before the record is written, the next one resumes the run and sends the missing
         // notifications.
         record.write_end()?;
-        // Notifications that this run cannot deliver are delivered by the next one.
+        // If a notification cannot be delivered now, the next run delivers it.
         if let Some(notifications) = notifications {
             notifications.deliver();
         }
         ended
     }
 
-    /// The notifications of the run, if it has recipients.
+    /// The notifications of a watch's run; `None` if it has no recipients.
     pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
         let reports = self.options.progress != ProgressStyle::None;
@@ -314,7 +314,7 @@ impl Crawl {
         Ok((opened, retried, before))
     }
 
-    /// What to count at the end.
+    /// Which results to count at the end.
     fn wanted_findings(&self) -> findings::WantedFindings {
         let changes = self.spec.changes;
         findings::WantedFindings {
@@ -331,7 +331,7 @@ impl Crawl {
             .transpose()
     }
 
-    /// The state folder, which has the crawl's files.
+    /// The state folder of the crawl.
     pub fn state_folder(&self) -> &Path {
         &self.settings.state
     }
@@ -403,7 +403,8 @@ impl Crawl {
         })
     }
 
-    /// Which filled fields are wanted again. A run of a watch refreshes values that were filled before it.
+    /// The fields that are wanted although they are filled. A run of a watch refreshes values that were filled before
+    /// it began.
     fn refresh_rule(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
@@ -422,7 +423,7 @@ impl Crawl {
             .filter(|_| has_records)
     }
 
-    /// Warns that records from a pipe belong to a dataset shared with other pipes.
+    /// Warns that records from a pipe go into a dataset that all pipes share.
     fn warn_of_shared_dataset(&self, name: &DatasetName) {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_shown = has_records && self.options.progress != ProgressStyle::None;
@@ -438,7 +439,7 @@ impl Crawl {
         self.fields.values().flatten().cloned().collect()
     }
 
-    /// A file of the state folder that belongs to this crawl.
+    /// The path of a file in the state folder that belongs only to this crawl.
     fn file_of_crawl(&self, name: &str) -> PathBuf {
         let id = self.spec.crawl_id.replace(':', "_");
         self.settings.state.join(format!("{name}-{id}.jsonl"))

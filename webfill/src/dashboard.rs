@@ -91,7 +91,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
         Some(store) => Some(store.parse().map_err(Fault::usage)?),
         None if is_of_files => None,
         None => match settings.store_uri()? {
-            // Nothing was crawled here yet.
+            // The default store does not exist, because nothing was crawled in this folder yet.
             StoreUri::Sqlite(file) if file == Path::new(DEFAULT_STORE) && !file.exists() => {
                 tables.push(PathBuf::from("."));
                 None
@@ -126,7 +126,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
         logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         host: Some(Arc::new(DashboardHost::new(options.config.as_deref()))),
-        // Dropping a table runs a command, which only users of this machine may do.
+        // A dropped table starts a command, which only users of this machine may do.
         filler: match options.listen.ip().is_loopback() {
             true => Some(Arc::new(TableFiller::new(options.config.clone()))),
             false => None,
@@ -134,7 +134,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     })
 }
 
-/// Checks that the store can be opened, because a fault is better reported here than on a page.
+/// Checks that the store can be opened, so that an error is reported at start and not on a page.
 fn check_store(store: &StoreUri) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -26,7 +26,7 @@ pub fn run(options: DemoOptions) -> Result<ExitStatus, Fault> {
     let shown = folder.display();
     let cannot = |error| Fault::error(format!("cannot write to {shown}: {error}"));
     std::fs::write(folder.join("books.csv"), TABLE).map_err(cannot)?;
-    // The command writes its outputs to the working folder, so that they have the names it prints.
+    // `webfill fill` prints the paths of its outputs. In the working folder, they are plain file names.
     std::env::set_current_dir(&folder).map_err(cannot)?;
     let address = made_web::serve()?;
     print(format_args!(
@@ -61,7 +61,7 @@ fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf, Fault> {
     let path = wanted.unwrap_or_else(|| {
         std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()))
     });
-    // Creating an existing folder fails: in a folder shared by all users, it might not be ours.
+    // Fail if the folder exists: among temporary files, it may belong to another user.
     let made = std::fs::create_dir(&path).and_then(|()| path.canonicalize());
     made.map_err(|error| Fault::error(format!("cannot create {}: {error}", path.display())))
 }

@@ -3,7 +3,8 @@
 use webfill_dispatcher::Endpoints;
 use webfill_service::Fault;
 
-/// The endpoints of several dispatchers, of which one serves, from a list of addresses separated by commas.
+/// Parses a list of dispatchers' addresses, separated by commas. Returns the endpoints of each; one of the dispatchers
+/// serves.
 pub fn endpoints_of_list(list: &str) -> Result<Vec<Endpoints>, Fault> {
     list.split(',')
         .map(|tasks| endpoints_from(tasks.trim()))

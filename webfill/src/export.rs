@@ -5,9 +5,9 @@
 //!   record has or lacks, which a first pass collects. `--sources` adds the sources of records and values.
 //! - In CSV, texts are written unchanged, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
-//!   pages; without it, other programs read the original text. Numbers are formatted like those that the user's table
-//!   has as texts ([`numbers`]). With `--list-separator`, lists from pages are texts with that separator.
-//! - Parquet keeps the types of values; values that fit none are JSON.
+//!   pages; without it, other programs read the original text. Numbers get the format that the field's numbers have in
+//!   the user's table ([`numbers`]). With `--list-separator`, lists from pages are texts with that separator.
+//! - Parquet keeps the types of values. Values of other types are written as JSON.
 //! - With `--since` or `--follow`, pages are read starting from a cursor ([`changes`]).
 
 mod cells;
@@ -34,7 +34,7 @@ use columns::Column;
 use csv::CsvFile;
 use parquet::ParquetFile;
 
-/// The selection to write, and its form.
+/// Which data to write, and in which form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportSelection {
     pub what: ExportWhat,
@@ -81,7 +81,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         .map_err(|error| Fault::error(format!("cannot start the export: {error}")))?;
     let exported = runtime.block_on(async {
         let store = open_existing(&uri).await?;
-        // The file is created after the store was opened, so that a wrong store does not truncate it.
+        // Create the file after opening the store, so that a mistyped store does not truncate the file.
         let out: Box<dyn Write + Send> = match &options.output {
             None => terminal::data_stdout(),
             Some(path) => Box::new(File::create(path).map_err(|error| {
@@ -104,7 +104,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     });
     match exported {
         Ok(()) => Ok(ExitStatus::Done),
-        // The reader has closed the pipe, as `head` does.
+        // The reader has closed the pipe, as `head` does. This is no error.
         Err(ExportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(ExitStatus::Done)
         }
@@ -143,7 +143,7 @@ fn report_empty_export(wanted: &ExportSelection, uri: &StoreUri) {
     webfill_service::say!("webfill: {uri} has no {what} of {}", named.join(" and "));
 }
 
-/// Refuses flags that do not go together.
+/// Refuses flags that cannot be combined.
 fn check_options(options: &ExportOptions) -> Result<(), Fault> {
     let is_of_records = options.what == ExportWhat::Records;
     let refusal = if options.dataset.is_some() && !is_of_records {
@@ -204,15 +204,15 @@ fn start_cursor(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     Ok(Some(since))
 }
 
-/// How much an export wrote and left out.
+/// The numbers of written and omitted rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExportCounts {
     pub rows: u64,
-    /// How many rows were left out because they are gone.
+    /// The number of omitted rows, which are gone from their lists.
     pub left_out: u64,
 }
 
-/// Writes what is wanted to `out`.
+/// Writes the requested data to `out`.
 pub async fn export(
     store: &dyn Store,
     wanted: &ExportSelection,

@@ -79,7 +79,7 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
         .unwrap_or_else(|_| Err(Fault::error("reading a page failed")))
 }
 
-/// The command after all checks that can be made before anything is opened.
+/// A command whose options have passed all checks that need no open store.
 struct PreparedExtract {
     options: ExtractOptions,
     settings: Settings,
@@ -134,7 +134,7 @@ impl PreparedExtract {
         status
     }
 
-    /// The report is returned even after a fault, because everything read before it is stored.
+    /// The report is returned even if reading fails, because all results until then are stored.
     async fn read_all(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
         let options = &self.options;
         let uri = self.settings.store_uri()?;

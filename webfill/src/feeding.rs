@@ -1,9 +1,9 @@
 //! Feeds the seeds of a local crawl, on a thread beside the one that watches the crawl: reads the input, puts records
 //! into the store, and sends URLs and crawl requests to the dispatcher.
 //!
-//! The dispatcher answers once a batch and the position in the input are durable, so a resumed crawl continues after
-//! the last answered batch. An edited input is read from its start. A resumed crawl feeds all crawl requests again: the
-//! dispatcher finds their crawls again, and the command waits for these, too. Unusable lines are listed in a file.
+//! The dispatcher answers when a batch and the position in the input are durable. So a resumed crawl continues after
+//! the last answered batch. An edited input is read from its start. A resumed crawl feeds all crawl requests again, so
+//! that it knows their crawls and waits for them. Unusable lines are listed in a file.
 
 mod broken_list;
 mod documents;
@@ -49,35 +49,35 @@ pub struct FeedInput {
     /// The command's own crawl, and its settings.
     pub crawl: u32,
     pub spec: CrawlSpec,
-    /// The position in the input up to which the seeds that an earlier run has fed are durable.
+    /// The position in the input up to which an earlier run has durably fed the seeds.
     pub fed_lines: u64,
     pub endpoint: String,
     /// The fields that mappings extract, and the folder of mappings.
     pub extracted: BTreeSet<String>,
     pub mappings: PathBuf,
-    /// The pages that list rows.
+    /// Recognises pages that list rows.
     pub rows: Arc<RowPages>,
     /// The file that lists broken seeds.
     pub broken_file: PathBuf,
     /// The file that lists lines repeating the record of another line.
     pub repeated_file: PathBuf,
-    /// Whether an earlier run has read the input to its end. Its lines may have moved since.
+    /// Whether an earlier run has read the whole input. The user may have moved lines since.
     pub is_read_again: bool,
-    /// Whether each run gives other seeds. Changed seeds are then not reported.
+    /// Whether different seeds are expected in each run. Then changed seeds are not reported.
     pub seeds_vary: bool,
     /// Whether to report the dataset to the dispatcher when the first record is read.
     pub notes_dataset: bool,
     pub store: Arc<dyn Store>,
 }
 
-/// The findings about the input.
+/// The results of reading the input.
 #[derive(Debug, Default)]
 pub struct FeedResult {
-    /// How many seeds are valid, whether or not they still need work.
+    /// The number of valid seeds, including those that are already complete.
     pub good: u64,
     pub broken: BrokenSeeds,
     pub repeated: RepeatedSeeds,
-    /// The first few fields that records want but no mapping extracts.
+    /// Some of the fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
 }
 
@@ -114,7 +114,7 @@ impl FeedThread {
         Arc::clone(&self.crawls)
     }
 
-    /// Messages for people about the input, while the crawl runs. Each is returned once.
+    /// Messages for the user about the input, during the crawl. Each is returned once.
     pub fn take_messages(&self) -> impl Iterator<Item = String> {
         self.messages.try_iter()
     }

@@ -1,7 +1,8 @@
 //! `webfill backup --follow`: keeps a folder of copies that are at most seconds behind the originals.
 //!
-//! Each pass reads the dispatcher's file before the store, and writes the store's copy first. So if a task is done in
-//! the copy of the dispatcher's file, its page is in the copy of the store, whenever the command or the machine ends.
+//! Each pass reads the dispatcher's file before the store, and writes the store's copy first. So whenever the command
+//! or the machine ends, each task that is done in the copy of the dispatcher's file has its page in the copy of the
+//! store.
 
 use std::path::Path;
 use std::thread;
@@ -16,14 +17,14 @@ use webfill_store::{FollowedChange, FollowedFile, StoreUri};
 use super::{Sources, create_private_folder, now_ms};
 use crate::stdout::print;
 
-/// How often the copies are brought up to date, and how often signals are noticed meanwhile.
+/// The time between two passes, and the time between two checks for signals during the wait.
 const PASS_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(50);
 
-/// How often the state folder notes the time of the backup.
+/// How often the time of the backup is written to the state folder.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 
-/// Follows until a signal arrives. The copies are then files without logs.
+/// Follows the files until a signal arrives. At the end, each copy is one complete file without a write-ahead log.
 pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fault> {
     create_private_folder(folder)?;
     signals::install_handlers();
@@ -48,7 +49,7 @@ pub(super) fn follow(sources: &Sources, folder: &Path) -> Result<ExitStatus, Fau
             break;
         }
     }
-    // What was committed last is copied, too.
+    // Copy the latest commits before the command ends.
     copy_changes(&mut files)?;
     for file in &files {
         file.finish().map_err(Fault::error)?;
@@ -83,7 +84,7 @@ fn copy_changes(files: &mut [FollowedFile]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns false if a signal arrived.
+/// Sleeps until this time. Returns false if a signal arrived before.
 fn sleep_until(until: Instant) -> bool {
     while signals::received_request() == SignalRequest::Nothing {
         if Instant::now() >= until {

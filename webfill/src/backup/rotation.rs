@@ -21,10 +21,9 @@ const DAY_MS: i64 = 86_400_000;
 /// Which backups to keep.
 pub(super) struct Rotation<'f> {
     pub(super) folder: &'f Path,
-    /// How many of the latest backups to keep.
+    /// The number of latest backups to keep.
     pub(super) keep: usize,
-    /// For how many days to keep the first backup of the day, from the latest one back. Days without backups do not
-    /// count.
+    /// The number of latest days whose first backup is kept. Days without backups do not count.
     pub(super) keep_days: usize,
 }
 
@@ -186,7 +185,7 @@ mod tests {
         let last = [3, 4].map(|minute| name_of(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));
-        // Four files that are no backups, two backups, and the remains of the failed one.
+        // The folder has four other files, two backups, and the remains of the failed backup.
         assert_eq!(names.len(), 7, "{names:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Parsers of values that several commands take.
+//! Parsers of values for the flags of several commands.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,7 +10,8 @@ use webfill_wire::Follow;
 
 use crate::settings::limits::check_contact;
 
-/// The options of a command that this process runs itself, from the arguments that would be typed after its name.
+/// Parses the options of a command that this process runs itself. `arguments` is what a user would type after the
+/// command's name.
 pub fn parse_options<O: Args>(
     arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
 ) -> Result<O, clap::Error> {
@@ -19,7 +20,7 @@ pub fn parse_options<O: Args>(
     O::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// A parser of whole numbers from the first to the last of a range. Its error names both.
+/// Returns a parser of whole numbers within a range. Its error message names both ends.
 pub fn whole_number<N>(
     range: RangeInclusive<N>,
 ) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
@@ -36,7 +37,7 @@ where
     }
 }
 
-/// A number of things. Where it is a limit, zero allows none.
+/// Parses a count. If the count is a limit, 0 means that none are allowed.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| String::from("not a whole number, such as 1000"))
@@ -49,13 +50,13 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `90s`, `15m`, `2h`, `1d`, or seconds alone.
+/// Parses a duration: `90s`, `15m`, `2h`, `1d`, or a number of seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let millis = webfill_api::duration_ms(text)?;
     Ok(Duration::from_millis(millis as u64))
 }
 
-/// Like [`duration`], but the unit is required, because deleting by age cannot be undone.
+/// Like [`parse_duration`], but a unit is required, because deleting by age cannot be undone.
 pub fn parse_age(text: &str) -> Result<Duration, String> {
     let age = parse_duration(text)?;
     match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
@@ -70,7 +71,7 @@ pub fn parse_follow(text: &str) -> Result<Follow, String> {
     text.parse()
 }
 
-/// Ids are parts of keys and of file names.
+/// Parses an id. Ids are parts of keys and of file names, so only some characters are allowed.
 pub fn parse_id(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     match text.len() {

@@ -108,7 +108,7 @@ pub struct WorkerOptions {
     pub local: bool,
 }
 
-/// The limits of the process, see `webfill_reader::Limits`.
+/// The limits of the reading process; see `webfill_reader::Limits`.
 #[derive(Debug, Args)]
 pub struct ReadDocumentOptions {
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! How results and progress are printed: choices that several commands have.
+//! How results and progress are printed: values of flags that several commands have.
 
 use clap::ValueEnum;
 

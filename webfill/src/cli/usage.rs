@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use webfill_service::ExitStatus;
 
-/// Prints one sentence for a mistyped command, or the whole help text for `--help`.
+/// Prints the error of a mistyped command in one sentence, or the help text if it was requested.
 pub fn print_usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // An error means that the reader has closed the pipe, which is not a fault.
+            // An error means that the reader has closed the pipe, which is allowed.
             let _ = error.print();
             ExitCode::SUCCESS
         }
@@ -24,7 +24,7 @@ pub fn print_usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The fault of a typed command, in one sentence.
+/// The error in a typed command, as one sentence.
 pub fn usage_sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

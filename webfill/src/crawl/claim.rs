@@ -1,9 +1,9 @@
 //! The claim of this process to its crawl. The store holds it while the crawl runs, so that no second `webfill crawl`
 //! runs the same crawl of the same store from another state folder.
 //!
-//! A thread renews it and writes its end to a file. After that time, the supervisor starts no request until the claim
-//! is renewed. When this process dies, the claim lapses. The next process in the same state folder holds the folder's
-//! lock, so it need not wait for that.
+//! A thread renews the claim and writes the time of its end to a file. After that time, the supervisor starts no
+//! request until the claim is renewed. When this process dies, the claim lapses. A new process in the same state folder
+//! does not wait for this, because it holds the folder's lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -29,7 +29,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// How long the end of the crawl waits for the store to release the claim.
 const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 
-/// The claim, released on drop.
+/// The claim of this process. It is released when this value is dropped.
 pub struct Claim {
     hold: Arc<Hold>,
     waited: Duration,
@@ -86,8 +86,8 @@ impl Claim {
         self.waited
     }
 
-    /// Waits until no request of the former process can be in flight. Its children have started none since the claim
-    /// was taken over, and earlier ones end within `longest`. The claim is renewed meanwhile.
+    /// Waits until no request of the former process can be in flight. The former process's children have started none
+    /// since its claim lapsed, and earlier requests end within `longest`. This process's claim is renewed meanwhile.
     fn wait_for_former_requests(&self, longest: Duration, prints: bool) -> Result<(), Fault> {
         if prints && !longest.is_zero() {
             webfill_service::say!(
@@ -115,13 +115,13 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.going_on = None;
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic. Even if it did, there would be nothing left to do.
+            // The thread does not panic, and a panic would leave nothing to clean up.
             let _ = thread.join();
         }
     }
 }
 
-/// How long this process holds the crawl.
+/// Until when this process holds the crawl.
 pub struct Hold {
     /// When the claim ends, by the machine's clock since boot.
     until_ms: AtomicU64,
@@ -140,8 +140,8 @@ impl Hold {
         }
     }
 
-    /// Whether it is certain that no other process has taken over the crawl. It is uncertain while a renewal is
-    /// overdue. An error means that another process has taken over, or that the claim will never be renewed.
+    /// Whether it is certain that no other process has taken over the crawl. A claim whose renewal is overdue is
+    /// uncertain. An error means that another process has taken over, or that the claim will never be renewed.
     pub fn is_certain(&self) -> Result<bool, Fault> {
         match self.over.get() {
             Some(fault) => Err(fault.clone()),
@@ -149,8 +149,8 @@ impl Hold {
         }
     }
 
-    /// Makes the claim end now, so that no further request starts. If this cannot be written to the file, the time
-    /// written before applies.
+    /// Makes the claim end now, so that no further request starts. If the file cannot be written, the supervisor keeps
+    /// the time written before.
     fn end_now(&self, why: Fault) {
         self.until_ms.store(0, Ordering::Release);
         let _ = self.file.write(0);
@@ -176,7 +176,7 @@ impl Renewer {
         while over.recv_timeout(RENEW_EVERY) == Err(RecvTimeoutError::Timeout) {
             self.claim.beat += 1;
             let asked_ms = boot_ms();
-            // An unreachable store is retried: nobody can take over the crawl there either.
+            // If the store is unreachable, retry: other processes that use it cannot take over the crawl either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
                 Ok(false) => return self.hold.end_now(takeover_fault()),
@@ -187,11 +187,12 @@ impl Renewer {
             }
         }
         let release = self.store.release_claim(self.claim.clone());
-        // If releasing fails, the claim lapses by itself.
+        // If the store cannot release the claim, the claim lapses by itself.
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, release).await });
     }
 
-    /// Extends the claim. If the disk is full, the next renewal writes the file again.
+    /// Records that the claim was renewed. If the file cannot be written because the disk is full, the next renewal
+    /// writes it.
     fn note_renewal(&self, asked_ms: u64) {
         if let Err(error) = self.hold.extend(asked_ms) {
             tracing::warn!(

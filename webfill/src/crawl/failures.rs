@@ -14,7 +14,7 @@ use crate::control_client::ControlClient;
 use crate::fleet::Fleet;
 use crate::summary::{Failure, Failures};
 
-/// One page of a paged answer.
+/// One part of an answer that comes in several parts.
 #[derive(Deserialize)]
 struct FailurePage<T> {
     found: Vec<T>,
@@ -74,7 +74,7 @@ pub(super) fn read(
     Ok(failures)
 }
 
-/// Requests all pages of an answer, and passes each item to `take`.
+/// Requests an answer part by part, and passes each item to `take`.
 fn for_each_item<T: for<'a> Deserialize<'a>>(
     client: &mut ControlClient,
     fleet: &mut Fleet,
@@ -90,7 +90,7 @@ fn for_each_item<T: for<'a> Deserialize<'a>>(
     Ok(())
 }
 
-/// The file of unreachable records.
+/// The file that lists unreachable records.
 struct DeadList<'a> {
     path: &'a Path,
     out: csv::Writer<File>,
@@ -105,7 +105,7 @@ impl<'a> DeadList<'a> {
     }
 
     fn add(&mut self, record: &DeadRecord) -> Result<(), Fault> {
-        // The name consists of the dataset and the record's id; only the id is written.
+        // The name consists of the dataset and the record's id. Write only the id.
         let id = record
             .name
             .split_once('/')

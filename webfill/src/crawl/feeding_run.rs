@@ -21,7 +21,7 @@ use crate::feeding::{self, RowPages, Seeds};
 use crate::mapping_files::load_mappings;
 use crate::settings::Settings;
 
-/// How often the dispatcher is asked whether the run is over.
+/// How often to ask the dispatcher whether the run is over.
 const POLL_EVERY: Duration = Duration::from_millis(300);
 
 #[derive(serde::Deserialize)]
@@ -110,7 +110,7 @@ impl RunRequests {
         Ok(state.over)
     }
 
-    /// Adds the counts to the record of the run.
+    /// Adds counts to the dispatcher's record of the run.
     fn store_counts(&mut self, counts: &Value) -> Result<(), Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let counts = counts.as_object().cloned().unwrap_or_default();
@@ -148,8 +148,8 @@ impl Crawl {
             Seeds::from_file(path, file.map_err(Fault::usage)?)
         };
         let mut seeds = options.seeds.as_deref().map(open).transpose()?;
-        // Relative paths start at the seeds folder, not at this process's working folder. Otherwise they would not name
-        // files, and all watches would share the dataset of pipes.
+        // Relative paths start at the seeds folder, not at this process's working folder. Otherwise the files would not
+        // be found: they would count as pipes, and all watches would share the dataset of pipes.
         let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
         let seeds_path = options.seeds.as_deref().map(place).transpose();
         let seeds_path = seeds_path.map_err(Fault::usage)?;

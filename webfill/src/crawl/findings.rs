@@ -1,4 +1,4 @@
-//! Counts the findings of a crawl after its end.
+//! Counts the results of a crawl after its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct WantedFindings {
     /// The time since which changes of pages are counted, in milliseconds since the epoch. `None` if the crawl does not
     /// compare pages.
     pub changed_since_ms: Option<i64>,
-    /// Whether some lists mark missing rows as gone; these rows are then marked.
+    /// Whether any list marks missing rows as gone. If so, they are marked before counting.
     pub lists: bool,
 }
 

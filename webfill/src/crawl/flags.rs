@@ -59,11 +59,11 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     );
 }
 
-/// How long to wait for dead and failing sites by default.
+/// The default of `--patience`: how long to wait for dead and failing sites.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long, without `--patience`, a run of a watch waits while all remaining sites back off. Any crawl waits equally
-/// long while this machine is offline, because that is no failure of the sites.
+/// Without `--patience`, how long a run of a watch waits while all its remaining sites back off. Every crawl waits this
+/// long while the machine is offline, because that is no failure of the sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
 /// Sets how long the crawl waits for failing sites. A run of a watch does not wait for them: as in a fleet, they back
@@ -100,7 +100,8 @@ pub fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
-/// Translates an error of a crawl's scope: it names a member of a crawl request, and the user gave a flag.
+/// Converts an error in a crawl's scope into a usage error. It names the member of a crawl request, and the user has
+/// given a flag.
 pub fn scope_fault(error: ScopeError) -> Fault {
     Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
 }

@@ -22,7 +22,7 @@ use crate::feeding::{now_ms, store_fault};
 use crate::settings::Settings;
 use crate::summary::Summary;
 
-/// The time limit for delivery after a run.
+/// The time limit for delivering notifications after a run.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Everything needed for notifications after a run.
@@ -49,7 +49,7 @@ impl RunNotifications {
         })
     }
 
-    /// Checks that the targets can be used at all.
+    /// Checks that the settings permit the targets of the watch.
     pub fn check_targets(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
         let permissions = Permissions::for_user(settings.notifications.clone());
         let refused =
@@ -57,7 +57,7 @@ impl RunNotifications {
         permissions.check(watch, "$").map_err(refused)
     }
 
-    /// Notes the current state, so that only later changes are reported. Must be called before the run begins.
+    /// Notes the current state before the run, so that only later changes are reported.
     pub fn note_start(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
         let runs = RunFile::new(&self.state, &self.watch.name).latest_ended_runs(1)?;
         let last_change = runtime.block_on(run_changes::load_last_change_number(store));
@@ -68,14 +68,14 @@ impl RunNotifications {
         LocalNotifications::open(&self.state)?.prepare_run(&self.watch, &before, now_ms())
     }
 
-    /// Puts new notifications into the outbox. A fault here does not fail the run.
+    /// Puts the notifications about the run into the outbox. An error here is printed, and the run still succeeds.
     pub fn enqueue(&self, run: &EndedRun<'_>) {
         if let Err(fault) = self.try_enqueue(run) {
             self.warn(&fault.message);
         }
     }
 
-    /// Delivers the outbox. A fault here does not fail the run.
+    /// Delivers the notifications in the outbox. An error here is printed, and the run still succeeds.
     pub fn deliver(self) {
         match self.try_deliver() {
             Ok(None) => {}
@@ -113,7 +113,7 @@ impl RunNotifications {
         runs.extend(ended);
         self.warn_of_lateness(&notifications, run);
         let standing = standing_alerts(run.result);
-        // A notification holds a limited number of changes, so several may be needed.
+        // One notification holds a limited number of changes, so several may be needed.
         loop {
             let changes = self.load_changes(&notifications, run);
             notifications.enqueue_events(&RunEnded {
@@ -138,8 +138,8 @@ impl RunNotifications {
     }
 }
 
-/// A run that is over. It is reported before it is recorded as ended, so that it is reported again if the process is
-/// killed in between.
+/// A run that is over. Its notifications are created before its end is recorded, so that they are created again if the
+/// process is killed in between.
 pub struct EndedRun<'a> {
     pub record: &'a WatchRun,
     pub result: &'a Result<(Summary, End), Fault>,
@@ -192,7 +192,7 @@ impl RunNotifications {
     }
 }
 
-/// The standing alerts of the mappings that have read the run's pages; `None` if they were not checked.
+/// The current alerts of the mappings that have read the run's pages; `None` if they were not checked.
 fn standing_alerts(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
     let findings = summary.findings.as_ref()?;

@@ -12,7 +12,7 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
-/// The way in which tasks ended that are to be queued again.
+/// An outcome or a status: tasks that ended in this way are queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryEnd {
     Outcome(Outcome),

@@ -18,7 +18,7 @@ use super::watch::{End, Limit};
 use crate::feeding::now_ms;
 use crate::summary::Summary;
 
-/// How often a run may be resumed after its processes were killed at its end.
+/// How often a run may be resumed if its processes are killed at its end.
 const MOST_GONE_ON: usize = 5;
 
 /// The watch for which a crawl runs.
@@ -98,7 +98,7 @@ pub struct RunRecord {
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
-    /// When the run's window ended, if no process was working on the run at that time.
+    /// When the run's time window ended; set only if no process was working on the run at that time.
     over_ms: Option<i64>,
 }
 
@@ -148,7 +148,7 @@ impl RunRecord {
         self.window.map(|window| window.as_millis() as i64)
     }
 
-    /// The time from one run to the next, by the schedule.
+    /// The scheduled time between two runs.
     pub fn period_ms(&self) -> Option<i64> {
         self.schedule.period_ms(self.run.started_ms)
     }
@@ -171,9 +171,10 @@ impl RunRecord {
         Ok(true)
     }
 
-    /// Notes how the run has ended. [`RunRecord::write_end`] records it.
+    /// Notes how the run has ended. [`RunRecord::write_end`] writes this to the file.
     pub fn note_end(&mut self, ended: &Result<(Summary, End), Fault>) {
-        // If the window passed while no process ran, the run ended then. So runs that were due later are made up for.
+        // If the window passed while no process ran, the run counts as ended at that time. So runs that became due
+        // later are made up for.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);
         let (how, why) = match ended {
             Ok((_, end)) => (run_end(*end), None),
@@ -228,7 +229,7 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let found = ["changes", "documents", "unmatched"]
         .map(|key| (key.to_owned(), whole["found"][key].clone()))
         .into_iter()
-        // A count is null if it was not wanted or could not be made.
+        // A count is null if it was not requested or could not be made.
         .filter(|(_, count)| !count.is_null());
     kept.chain(found).collect()
 }

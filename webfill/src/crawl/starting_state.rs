@@ -11,10 +11,10 @@ use crate::feeding;
 pub(super) struct OpenedCrawl {
     pub(super) crawl: u32,
     pub(super) fed_lines: u64,
-    /// Whether the crawl was finished and its input is read again.
+    /// Whether the crawl was finished, so that its input is read again.
     pub(super) begins_again: bool,
     dataset: Option<String>,
-    /// Whether the dispatcher remembers the dataset of the crawl.
+    /// Whether the dispatcher can remember the dataset of the crawl.
     #[serde(default)]
     pub(super) notes_dataset: bool,
 }
@@ -27,8 +27,8 @@ impl OpenedCrawl {
     }
 }
 
-/// Stores the crawl, unless it is stored already, because records can only be put into a stored crawl. Later the
-/// dispatcher updates it, but its first write may come after the first record.
+/// Stores the crawl if it is not stored yet, because records can only be added to a stored crawl. The dispatcher
+/// updates it later, but its first update may come after the first record.
 pub(super) async fn put_crawl_if_missing(
     store: &dyn Store,
     spec: &CrawlSpec,

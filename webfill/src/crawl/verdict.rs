@@ -30,7 +30,7 @@ pub fn exit_status(
 ) -> (ExitStatus, Option<String>) {
     let reason = match end {
         End::Finished => fail_on.iter().find_map(|which| which.reason(summary)),
-        // The crawl may be resumed, and missing results may still come.
+        // An interrupted crawl may be resumed, so missing results may still come.
         End::Interrupted | End::Limit(_) => None,
     };
     match reason {
@@ -54,7 +54,7 @@ impl FailOn {
             FailOn::AllBroken => {
                 let broken = summary.broken_seeds.count;
                 let is_all = broken > 0 && summary.good_seeds == 0;
-                // Only the first run counts: a later one reads the dataset from where an earlier one stopped.
+                // Only the first run counts, because a later run skips the seeds that an earlier one has read.
                 let is_first = summary.counters.outcomes.is_empty();
                 (is_all && is_first).then(|| format!("all {broken} seeds are broken"))
             }
@@ -63,7 +63,7 @@ impl FailOn {
 }
 
 fn nothing_fetched_reason(counters: &Counters) -> Option<String> {
-    // Redirects do not count: only their targets are fetched, and these have outcomes of their own.
+    // A redirect is not a fetched page. Its target is fetched as another task with its own outcome.
     let is_fetched = |outcome: &String| {
         let known = outcome.parse::<Outcome>();
         known.is_ok_and(|outcome| matches!(outcome.end(), TaskEnd::Page | TaskEnd::Dropped))

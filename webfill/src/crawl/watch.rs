@@ -25,10 +25,10 @@ use crate::summary::{Counters, Failures, WriteBackCounts};
 /// How often the crawl's status is requested.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// The shortest time between two counts of its records.
+/// The shortest time between two counts of the crawl's records.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
-/// After a count, at least this many times its duration passes before the next one.
+/// After a count of the records, the next one starts no sooner than this many times the count's duration.
 const COUNT_SHARE: u32 = 20;
 
 /// How long leased tasks may take to end when the crawl ends early.
@@ -93,7 +93,7 @@ pub struct Watch {
     pub runtime: Rc<tokio::runtime::Runtime>,
     pub progress: Progress,
     pub deadline: Option<Instant>,
-    /// The limits of the crawl. One of them ends it when the remaining tasks have made no progress for too long.
+    /// The limits on how long the crawl waits without progress. It ends when one of them is reached.
     pub limits: Limits,
     pub counters: Counters,
     pub records: RecordCounts,
@@ -128,8 +128,8 @@ impl Watch {
                 writing_back.check_thread()?;
             }
             self.update_and_show(client, fleet)?;
-            // The claim is checked after the counters are read: if this process was stopped before reading them,
-            // another one may have finished the crawl.
+            // Check the claim after the counters were read. If this process was suspended before it read them, another
+            // process may have finished the crawl.
             let is_ours = self.hold.is_certain()?;
             self.report_claim(is_ours);
             if self.counters.finished && is_ours {
@@ -157,7 +157,7 @@ impl Watch {
         }
     }
 
-    /// Requests the crawl's status, counts its records if it is time to, and shows both.
+    /// Requests the crawl's status, counts its records if a count is due, and shows both.
     fn update_and_show(
         &mut self,
         client: &mut ControlClient,
@@ -191,7 +191,7 @@ impl Watch {
             self.count_records(&|| {
                 signals::received_request() >= SignalRequest::Drain || is_over()
             })?;
-            // Counting a large store takes long, and must not keep the store busy.
+            // Counting takes long in a large store, and must not keep the store busy.
             self.count_at = Instant::now() + COUNT_EVERY.max(began.elapsed() * COUNT_SHARE);
         }
         self.progress.show(&self.counters, self.records);
@@ -247,7 +247,7 @@ impl Watch {
         ));
     }
 
-    /// The final failures, if there are any.
+    /// The final failures of the crawl, if there are any.
     pub fn failures(
         &self,
         file: Option<&Path>,
@@ -266,7 +266,7 @@ impl Watch {
         let give_up =
             || signals::received_request() >= SignalRequest::Stop || Instant::now() > patience;
         let crawls = self.crawls();
-        // The answer comes when all leases have ended. Dead processes are not restarted from here on.
+        // The answer comes when all leases have ended. From here on, dead processes are not restarted.
         let answer = {
             let fleet = RefCell::new(&mut *fleet);
             let ended_at = Cell::new(None);
@@ -282,14 +282,15 @@ impl Watch {
         };
         match answer {
             Some(counters) => {
-                // The supervisor has left, so the last known state of its machine is kept.
+                // The supervisor has gone, so the new counters do not say whether the machine is offline. Keep the last
+                // known state.
                 let offline = self.counters.offline.take();
                 self.counters = Counters {
                     offline,
                     ..counters
                 };
             }
-            // The answer was lost when the dispatcher ended, so the earlier counters are reported.
+            // The dispatcher ended before its answer arrived, so the earlier counters are reported.
             None if fleet.has_no_dispatcher() => {}
             None => fleet.stop(),
         }

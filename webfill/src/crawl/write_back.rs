@@ -2,9 +2,8 @@
 //! runs, and the rest at its end.
 //!
 //! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed once
-//! the dataset has it. So after a crash, at most one batch is written again. The user may have changed values meanwhile
-//! that the batch was to replace; these are left alone. To make that rare, a batch is begun only while the dataset's
-//! server answers.
+//! the dataset has it. So after a crash, at most one batch is written again. Values that the user has changed meanwhile
+//! are then left alone. To make that rare, a batch is begun only while the dataset's server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,14 +36,14 @@ pub struct WriteBackRoute {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
     pub dataset: Arc<Dataset>,
-    /// The database and the collection that the dataset is read from, with a dot between them.
+    /// The database and the collection that the dataset is read from, as `database.collection`.
     pub collection: String,
     pub to: WriteBack,
 }
 
 /// A handle of the thread that writes back.
 pub struct WriteBackThread {
-    /// Dropped at the end of the crawl, which makes the thread write the rest.
+    /// Dropping this sender makes the thread write the rest and end.
     going_on: Option<Sender<()>>,
     abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WriteBackCounts, Fault>>>,
@@ -90,7 +89,7 @@ impl WriteBackThread {
         }
     }
 
-    /// Makes the thread write the rest and end. Records no longer change by then.
+    /// Makes the thread write the rest and end. Call it when records no longer change.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WriteBackCounts, Fault> {
         self.going_on = None;
         while self
@@ -120,7 +119,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes the changed records. If a server is unavailable, they are left for the next time.
+    /// Writes the changed records. If a server is unavailable, the records are written at the next attempt.
     fn write_changed(&mut self) -> Result<(), Fault> {
         match self.write_all() {
             Ok(()) => self.is_away_logged = false,
@@ -184,7 +183,7 @@ impl Writer {
         let refused = self.runtime.block_on(writing)?;
         let with_values = unwritten.iter().filter(|record| !record.fields.is_empty());
         let sent = with_values.count() as u64;
-        // Refused records are confirmed, too. Otherwise they would be refused again and block the others.
+        // Refused records are confirmed, too. Otherwise every later batch would contain them again.
         let confirming = store.confirm_written(crawl, unwritten);
         self.runtime.block_on(confirming)?;
         self.written.records += sent.saturating_sub(refused.len() as u64);

@@ -1,4 +1,4 @@
-//! Runs of `webfill fill` for tables that visitors of the dashboard drop. Each ends with this process.
+//! Runs `webfill fill` for tables that visitors of the dashboard drop. The runs end with this process.
 
 use std::path::{Path, PathBuf};
 

@@ -9,10 +9,10 @@ use webfill_store::DatasetName;
 
 use super::DatasetPlan;
 
-/// The dataset of everything that is read from a pipe.
+/// The name of the dataset of all records that come through a pipe.
 const OF_PIPES: &str = "stdin";
 
-/// The dataset of a command without a source of records.
+/// The name of the dataset if a command has no source of records.
 const OF_NOTHING: &str = "urls";
 
 /// The name of a crawl's dataset, and where the name comes from.
@@ -51,7 +51,7 @@ impl NamedDataset {
         }
     }
 
-    /// The name to use. A crawl that has begun keeps the dataset of its records.
+    /// The dataset to use. A crawl that has begun keeps its dataset, unless the user names another.
     pub fn or_known(&self, known: Option<DatasetName>) -> DatasetName {
         match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),
@@ -65,7 +65,7 @@ impl NamedDataset {
         }
     }
 
-    /// The dataset to report to the dispatcher, if there may be records.
+    /// The dataset as the dispatcher stores it; `None` if the command has no source of records.
     pub fn to_chosen_dataset(&self) -> Option<ChosenDataset> {
         let (name, is_given) = match self {
             NamedDataset::Given(name) => (name, true),
@@ -79,8 +79,7 @@ impl NamedDataset {
     }
 }
 
-/// Whether the input is standard input or anything else that is not a file, such as the pipe that a shell makes for
-/// `<(...)`.
+/// Whether the input is not a regular file: standard input, or for example the pipe that a shell makes for `<(...)`.
 fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-" || !path.metadata().is_ok_and(|metadata| metadata.is_file())
 }

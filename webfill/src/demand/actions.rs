@@ -121,7 +121,7 @@ pub fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value {
     action
 }
 
-/// A `uuid` that identifies the answer on the firehose.
+/// A new `uuid`, by which the answer is recognised on the firehose.
 fn new_answer_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();
@@ -152,7 +152,7 @@ fn render_info(answer: &Value) -> String {
         ("limits", "limits"),
         ("expires", "expires"),
     ];
-    // If there are reasons for waiting, they are printed as sentences.
+    // Reasons for waiting are printed separately, as sentences.
     let has_sentences = answer["waits"]
         .as_array()
         .is_some_and(|waits| !waits.is_empty());
@@ -183,7 +183,8 @@ fn render_info(answer: &Value) -> String {
     }
 }
 
-/// `ok 12, http_error 3`, the most frequent first; limits come with the way to raise them.
+/// Formats a member, such as `ok 12, http_error 3` with the most frequent first. Limits are followed by how to raise
+/// them.
 fn render_cell(key: &str, value: &Value) -> String {
     match value {
         Value::Object(counts) if counts.is_empty() => "none".into(),

@@ -22,7 +22,7 @@ pub(super) struct BadLine {
     pub(super) reason: String,
 }
 
-/// A crawl request as it is written in its line.
+/// A crawl request as written in its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     line: u64,
@@ -79,9 +79,9 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// Takes back a list that was refused because of one of its requests. None of them was accepted, so the others are
-    /// sent again. Returns the line of the refused request, or `None` if its index is not known; the list is then
-    /// divided to find it.
+    /// Takes back a list that the dispatcher has refused because of one request. None of its requests was accepted, so
+    /// the others are sent again. Returns the line of the refused request, or `None` if it is not known; then shorter
+    /// lists follow, which find it.
     pub(super) fn note_refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
@@ -89,7 +89,7 @@ impl Batches {
             _ if count == 1 => Some(0),
             _ => None,
         };
-        // The dispatcher has found the requests before the refused one valid, so the next list ends with them.
+        // The requests before the refused one are valid, so they form the next list.
         self.size = blamed.unwrap_or(count / 2).max(MIN_REQUESTS);
         let line = blamed.map(|index| batch.requests.remove(index).line);
         for request in batch.requests.into_iter().rev() {
@@ -133,11 +133,11 @@ fn is_empty(text: &[u8]) -> bool {
     text.is_empty() || text.starts_with(b"#")
 }
 
-/// Checks only that the line is one JSON object, so that it cannot break the list around it. The
-/// dispatcher judges the request.
+/// Checks that the line is one JSON object, so that it cannot break the list that contains it. The dispatcher checks
+/// the rest.
 fn request_from_line(text: Vec<u8>) -> Result<String, String> {
     webfill_api::parse_line(&text).map_err(|refusal| refusal.message)?;
-    // Parsing has shown that the text is UTF-8.
+    // The parser has already checked that the text is UTF-8.
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
@@ -145,8 +145,8 @@ fn request_from_line(text: Vec<u8>) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Feeds a text to a dispatcher that refuses requests containing `bad`. Returns the accepted lines, the refused
-    /// lines, and the number of lists sent.
+    /// Feeds a text to a test dispatcher that refuses requests containing `bad`. Returns the accepted lines, the
+    /// numbers of the refused lines, and the number of lists sent.
     fn feed_and_count(text: String, has_index: bool) -> (Vec<String>, Vec<u64>, usize) {
         let lines = Lines::from_reader(Box::new(std::io::Cursor::new(text.into_bytes()))).unwrap();
         let mut batches = Batches::new(lines);

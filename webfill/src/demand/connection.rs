@@ -15,17 +15,17 @@ use crate::endpoints::endpoints_of_list;
 use crate::keys::{KeyFolder, check_reach};
 use crate::settings::Settings;
 
-/// How long to wait for an answer; a busy dispatcher needs less.
+/// How long to wait for an answer. Even a busy dispatcher answers sooner.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the answer to an order, which comes once the order is in force everywhere. A frozen supervisor
-/// may start its leased tasks until its lease ends, after ten seconds by default.
+/// How long to wait for the answer to an action that must take effect in the whole fleet first. A frozen supervisor may
+/// start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
-/// A request that is always answered immediately.
+/// A request that every dispatcher answers immediately.
 const STATUS: &str = r#"{"action": "status"}"#;
 
-/// How long to wait before the user learns why the command waits.
+/// How long a command waits before it explains to the user why.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How long each of several dispatchers has to answer before the next one is asked.
@@ -49,8 +49,8 @@ pub struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// The endpoints of the dispatcher, or of several of which one serves, and the keys. Without keys, endpoints on
-    /// other machines are refused.
+    /// The endpoints of the dispatchers, of which one serves, and the keys. Without keys, endpoints on other machines
+    /// are refused.
     pub fn resolve(&self) -> Result<(Vec<Endpoints>, Option<ClientKeys>), Fault> {
         let settings = Settings::load(self.config.as_deref())?;
         let dispatcher = &settings.supervisor.dispatcher;
@@ -78,7 +78,7 @@ impl ConnectionOptions {
             )?;
             match answer.map(Refusal::check_answer) {
                 Some(Ok(answer)) => return Ok(answer),
-                // The supervisor is no longer known, so it has left since the request.
+                // The dispatcher no longer knows the supervisor, so the supervisor has left since the first request.
                 Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
                     let drained = &action["supervisor"];
                     return Ok(json!({"action": "drain", "drained": [drained], "lost": []}));
@@ -159,8 +159,8 @@ impl Connection {
         })
     }
 
-    /// Sends an action. Only `retry` is repeated while there is no answer; the answer to other repeated actions would
-    /// mostly be different.
+    /// Sends an action. Only `retry` is repeated if no answer comes. Other actions are not, because a second one would
+    /// mostly be answered differently.
     pub(super) fn send_action(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.send_order_and_wait(&action.to_string())?,
@@ -185,7 +185,7 @@ impl Connection {
         Ok(Refusal::check_answer(answer))
     }
 
-    /// Sends an action that is answered once it is in force everywhere.
+    /// Sends an action whose answer comes when it has taken effect in the whole fleet.
     fn send_order_and_wait(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         self.client.send(question.as_bytes());
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
@@ -257,7 +257,8 @@ impl Refusal {
         }
     }
 
-    /// If a request within a list was refused: its index, and the message about it.
+    /// The index of the refused request within a list, and the message about it; `None` if no single request was
+    /// refused.
     pub(super) fn refused_entry(&self) -> Option<(usize, String)> {
         let inside = self.path.strip_prefix("$[")?;
         let (index, rest) = inside.split_once(']')?;

@@ -39,7 +39,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let (endpoints, keys) = options.connection.resolve()?;
     signals::install_handlers();
     let topics = topics(options.app.as_deref());
-    // Of several dispatchers, the one that serves publishes.
+    // Subscribe to all dispatchers. Only the one that serves publishes messages.
     let specs = (FIREHOSE..).zip(&endpoints).map(|(socket, endpoints)| {
         SocketSpec::connect(socket, Pattern::Subscribe, &endpoints.firehose)
             .call(keys.as_ref())
@@ -48,16 +48,16 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
     let specs = specs.collect();
     let (arrivals, arrived) = mpsc::sync_channel(WAITING);
     let sockets = Sockets::start(specs, move |message| {
-        // A subscription matches a prefix, and another application's id may begin with ours.
+        // A subscription matches all topics with this prefix, and another application's id may begin with this one.
         let is_ours = |topic: &Vec<u8>| topics.iter().any(|ours| ours.as_bytes() == topic);
         if topics == [""] || message.topic.as_ref().is_some_and(is_ours) {
-            // Blocks while the queue is full; fails when printing has ended.
+            // This blocks while the queue is full, and fails when printing has ended.
             let _ = arrivals.send(message.frame);
         }
     })
     .map_err(Fault::error)?;
     let printed = print_messages(&arrived, terminal::printable_stdout());
-    // The queue must be dropped first, because a full queue may block the socket's thread.
+    // Drop the queue first. If it is full, it blocks the socket's thread.
     drop(arrived);
     drop(sockets);
     match printed {
@@ -82,7 +82,7 @@ fn print_messages(arrived: &mpsc::Receiver<Vec<u8>>, out: impl Write) -> io::Res
         let message = match arrived.try_recv() {
             Ok(message) => message,
             Err(_) => {
-                // Printed messages become visible before the wait for the next one.
+                // Flush before the wait, so that printed messages become visible.
                 out.flush()?;
                 match arrived.recv_timeout(POLL_EVERY) {
                     Ok(message) => message,

@@ -1,5 +1,5 @@
-//! An action on a site of a crawl on this machine, which is named by its state folder. While the crawl runs, its
-//! dispatcher carries the action out; otherwise its file is changed.
+//! An action on a site of a crawl on this machine. The user names the crawl by its state folder. While the crawl runs,
+//! its dispatcher carries out the action; otherwise this command changes the dispatcher's file.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,12 +13,12 @@ use webfill_service::state::{StateFolder, socket_folder};
 use super::connection::Connection;
 use crate::backup::require_frontier;
 
-/// The members of actions that need no dispatcher.
+/// The members of an action that can be carried out without a dispatcher.
 const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn apply_action_locally(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
-    // Each of the two processes has a lock. Whoever holds both is the only user of the file.
+    // `webfill crawl` and its dispatcher have one lock each. Whoever holds both locks is the only user of the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
     match locks {
         [Ok(folder), Ok(_dispatcher)] => apply_action_to_frontier(&folder, action),

@@ -25,7 +25,7 @@ pub(super) fn progress_lines(answer: &Value) -> Vec<String> {
     lines
 }
 
-/// The pace and the estimated finish, such as `0.5 tasks a second: estimated finish of the pending tasks: ...`
+/// The pace and the estimated finish of the pending tasks, as far as they are known, in one sentence.
 fn describe_pace(answer: &Value) -> Option<String> {
     let per_second = answer["done_per_second"].as_f64();
     let pace = per_second.map(|pace| match pace {

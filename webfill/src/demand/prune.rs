@@ -70,8 +70,8 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Prunes one application after the other. If there is more than the dispatcher drops at once, the rest is left for the
-/// next time.
+/// Prunes one application after another. If a dispatcher cannot drop everything at once, the rest stays for the next
+/// time.
 fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
     require_frontier(&settings.state)?;
@@ -105,7 +105,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
     })
 }
 
-/// Prunes like a dispatcher, but in one step.
+/// Prunes a state folder that no dispatcher uses. Unlike a dispatcher, this drops everything in one step.
 fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Value, Fault> {
     require_frontier(state)?;
     let folder = StateFolder::open(state, "dispatcher")?;
@@ -133,7 +133,7 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
 }
 
-/// Why a named crawl cannot be pruned, whatever its age.
+/// Why a crawl that the user has named cannot be pruned, whatever its age.
 fn refusal_to_prune(
     frontier: &mut Frontier,
     app_id: &str,

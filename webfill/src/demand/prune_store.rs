@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use webfill_service::Fault;
 use webfill_store::{Cutoff, DropResult, Store, StoreError, StoreUri, open_existing};
 
-/// Drops the pages that were fetched longer ago than this. The log entries that name them, and samples of pages of the
-/// same age, are dropped as well.
+/// Drops the pages that were fetched longer ago than `older_than`, with the log entries that name them, and samples of
+/// pages of the same age.
 pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fault> {
     let uri: StoreUri = store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,7 +42,7 @@ async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<DropResult, Store
         if !dropped.has_more {
             return Ok(all);
         }
-        // This sleep, as long as the deletion, leaves time for other processes that may be saving.
+        // Sleep as long as the deletion took, so that other processes can save meanwhile.
         tokio::time::sleep(began.elapsed()).await;
     }
 }

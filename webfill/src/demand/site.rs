@@ -13,7 +13,7 @@ use super::table::{cell, format_pairs};
 use crate::cli::{parse_duration, parse_seconds};
 use crate::stdout::print;
 
-/// The value that removes a setting.
+/// The text that removes a setting.
 const NONE: &str = "none";
 
 #[derive(Debug, Args)]

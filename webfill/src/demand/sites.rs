@@ -43,7 +43,7 @@ pub fn print_sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The sites of one answer, and the cursor to continue from.
+/// Requests one part of the list: its sites, and the cursor of the next part.
 fn request_page(
     connection: &mut Connection,
     backing_off: bool,

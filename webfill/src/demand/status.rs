@@ -35,7 +35,7 @@ fn format_answer(answer: &Value) -> String {
     };
     let supervisors = answer.get("supervisors").cloned();
     let unfinished = answer.get("unfinished").cloned();
-    // Filtering keeps the order of the answer, which removing members would change.
+    // Filter into a new map, because removing members would change the order of the rest.
     let others = answer.iter().filter(|(key, _)| {
         let elsewhere = ["action", "supervisors", "unfinished"];
         !elsewhere.contains(&key.as_str())
@@ -116,7 +116,8 @@ fn describe_sites(sites: &Value) -> String {
     format!("{in_window} in window, {least}{waiting} waiting")
 }
 
-/// A dispatcher counts as standing by if its last report is at most this old. It reports every two seconds.
+/// The oldest report, in seconds, with which a dispatcher counts as standing by. Such a dispatcher reports every two
+/// seconds.
 const STANDS_BY_S: f64 = 10.0;
 
 const HEADS: [&str; 10] = [
@@ -199,7 +200,7 @@ fn supervisor_note(supervisor: &Value) -> Option<String> {
 
 fn describe_crawl(crawl: &Value) -> String {
     let name = format!("{}/{}", cell(&crawl["appid"]), cell(&crawl["crawlid"]));
-    // Most crawls have no rows.
+    // Omit the rows if there are none, as in most crawls.
     let rows = match crawl["rows_stored"].as_u64() {
         None | Some(0) => String::new(),
         Some(rows) => format!(", {rows} rows stored"),
@@ -216,7 +217,8 @@ fn describe_crawl(crawl: &Value) -> String {
     state + &lines
 }
 
-/// Renders all other members: plain values as pairs, lists of objects as tables, objects of numbers as a line.
+/// Renders the members that have no format of their own: plain values as pairs, lists of objects as tables, objects of
+/// numbers as a line.
 fn render_rest(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();

@@ -54,13 +54,13 @@ pub fn cell(value: &Value) -> String {
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
         Value::String(text) => without_control_characters(text),
-        // Formatted as an `f64`, a whole number has no `.0`.
+        // Formatted as `f64`, a whole number is printed without `.0`.
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
         other => without_control_characters(&other.to_string()),
     }
 }
 
-/// The text without control characters, because applications may choose any ids.
+/// Replaces control characters, because applications may put any characters into their ids.
 pub fn without_control_characters(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     text.chars().map(replaced).collect()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     pub accepted: u64,
-    /// URLs of accepted requests that are not crawled, by reason: seen before, out of scope.
+    /// URLs of accepted requests that are not queued, by reason, such as duplicates.
     pub skipped: BTreeMap<String, u64>,
     pub refused: u64,
 }
@@ -22,7 +22,7 @@ impl Tally {
         }
     }
 
-    /// The counts for programs that follow a feed.
+    /// The counts as JSON, for programs.
     pub fn counts(&self) -> Value {
         json!({
             "kind": "feed",

@@ -169,7 +169,8 @@ fn send_and_print(
     })
 }
 
-/// Reads a watch from a file or from the text itself. Returns its source and content.
+/// Reads a watch from a file or from the argument itself. Returns the name of its source, for error messages, and its
+/// content.
 fn read_watch(text: &str) -> Result<(String, Value), Fault> {
     if text.trim_start().starts_with('{') {
         let place = String::from("the watch");

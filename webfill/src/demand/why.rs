@@ -32,7 +32,7 @@ pub fn print_why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     print_answer(&answer, options.json, render)
 }
 
-/// Requests the dispatcher's answer for all crawls; each request covers a part of them.
+/// Requests the answer for all crawls. Each request covers some of the crawls.
 pub fn request_why(
     connection: &ConnectionOptions,
     url: &str,
@@ -50,7 +50,7 @@ pub fn request_why(
     Ok(answer)
 }
 
-/// Appends the next part of an answer.
+/// Appends the next part of the answer to the parts received so far.
 fn append_part(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
     let checked = [&*answer, &more].map(|part| part["crawls_checked"].as_u64());
@@ -62,7 +62,7 @@ fn append_part(answer: &mut Value, mut more: Value) {
     }
 }
 
-/// If one crawl knows the URL, drops the guesses of crawls that do not.
+/// If any crawl knows the URL, drops the crawls that do not know it and have only guessed.
 fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;

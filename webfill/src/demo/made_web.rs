@@ -1,5 +1,5 @@
-//! The web of the demo: twenty books at each of four sites. Each site has its own layout. One has some of its values
-//! behind a link, one forbids a folder to robots, and one page is gone.
+//! The web of the demo: twenty books at each of four sites. Each site has its own layout. On one site, some values are
+//! behind a link; another site disallows a folder in robots.txt; and one page is gone.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use webfill_service::Fault;
 
-/// The values that the pages have.
+/// The true values, from which the pages are made.
 const TRUTH: &str = include_str!("../../demo/truth.csv");
 
 const SHELF: &str = include_str!("../../demo/shelf.html");
@@ -36,7 +36,7 @@ pub fn serve() -> Result<String, Fault> {
         for stream in listener.incoming().flatten() {
             let pages = Arc::clone(&pages);
             std::thread::spawn(move || {
-                // An error means that the client has disconnected.
+                // An error means that the client has closed the connection.
                 let _ = answer_requests(&pages, stream);
             });
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use webfill_table::escape_formula;
 
-/// Who is to read the cells of a CSV file.
+/// The intended readers of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellStyle {
     /// Programs: texts are written unchanged.

@@ -1,7 +1,7 @@
 //! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and, with `--follow`,
 //! the pages that are saved from now on.
 //!
-//! Each line is a stored page with one more key, `cursor`. Reading can continue after the page from this cursor. A
+//! Each line is a stored page with one more key, `cursor`. With this cursor, a later export continues after the page. A
 //! reader that stores the cursor of the last line it has processed, and begins with it the next time, misses no page. A
 //! page that was saved again is listed again, in its present version.
 
@@ -15,7 +15,7 @@ use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 /// How often a follower queries the store for more pages.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
-/// How many bytes of lines are buffered. They are written earlier when there are no more lines.
+/// How many bytes of lines are buffered. When no line is available, the buffer is written earlier.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// How often a follower reports an unavailable store.

@@ -1,5 +1,4 @@
-//! The columns of an export in CSV or Parquet: their names, where their values are in a row, and the kinds of the
-//! values.
+//! The columns of an export in CSV or Parquet: their names, the kinds of their values, and where a row has the values.
 
 use serde_json::{Number, Value};
 use webfill_store::split_record_key;
@@ -13,9 +12,9 @@ pub struct Column {
     pub name: String,
     pub of: ColumnSource,
     pub kind: Kind,
-    /// Whether all values are lists from pages.
+    /// Whether all values of the column are lists that come from pages.
     pub is_list: bool,
-    /// How many decimals numbers get if they are written as text.
+    /// The number of decimals with which numbers are written as text; `None`: as they are.
     pub decimals: Option<usize>,
 }
 
@@ -30,11 +29,11 @@ pub enum ColumnSource {
     Field(String),
     /// The URL of the page that the value of this field comes from.
     Source(String),
-    /// The URLs that a record was given with.
+    /// The URLs that were supplied with a record.
     Urls,
-    /// The id of the record that a row's page was fetched for.
+    /// The id of the parent: the record for which a row's page was fetched.
     ParentId,
-    /// A field of the record that a row's page was fetched for.
+    /// A field of the parent: the record for which a row's page was fetched.
     ParentField(String),
     /// The time since which a row is gone.
     GoneAt,
@@ -44,12 +43,13 @@ pub enum ColumnSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
-    /// An integer of 64 bits that a double would round.
+    /// A 64-bit integer that a double cannot represent exactly.
     LargeInteger,
     Number,
-    /// Numbers whose digits fit neither 64-bit integers nor doubles: the text of their digits.
+    /// Numbers of which some fit neither 64-bit integers nor doubles. They are stored as the text of their digits.
     Digits,
-    /// A text of digits too long for a JSON number. Among numbers it counts as a number, among texts as a text.
+    /// A text of digits that are too many for a JSON number. With numbers in the same column it counts as a number,
+    /// with texts as a text.
     LongDigits,
     Truth,
     Text,
@@ -114,33 +114,33 @@ pub const CHANGES: [(&str, Kind); 12] = [
     ("difference", Text),
 ];
 
-/// The columns of records that follow those of their fields.
+/// The further columns of records, which come after those of the fields.
 pub const BEHIND_FIELDS: [(&str, Kind); 3] =
     [("missing", Texts), ("resolved_at", Time), ("dataset", Text)];
 
-/// The prefix of columns with sources, and the prefix of fields whose names are taken.
+/// The prefix of columns with the sources of values, and the prefix of a field whose name is used by another column.
 pub const SOURCE: &str = "source.";
 pub const FIELDS: &str = "fields.";
 
-/// The prefix of the columns of a row's parent.
+/// The prefix of columns with fields of the parent record.
 pub const PARENT: &str = "parent.";
 
 /// The column with the time since which a row is gone.
 const GONE_AT: &str = "gone_at";
 
-/// A field that records have or lack.
+/// A field that any record has or lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
-    /// The kind of its values; `None` if no record has a value.
+    /// The common kind of the field's values; `None` if no record has a value.
     pub kind: Option<Kind>,
-    /// Whether a page has given a list as a value.
+    /// Whether any page has given a list as the value.
     pub has_lists: bool,
     /// See [`Column::decimals`].
     pub decimals: Option<usize>,
 }
 
-/// The columns of pages or changes.
+/// The columns of pages or of changes, which are the same in every export.
 pub fn fixed_columns(what: ExportWhat) -> Vec<Column> {
     let columns: &[(&str, Kind)] = match what {
         ExportWhat::Pages => &PAGES,
@@ -239,7 +239,7 @@ impl Column {
     }
 }
 
-/// The URLs that a stored record was given with. A record without any, such as a row of a listing without links, gives
+/// The URLs that were supplied with a stored record. If it has none, such as a row of a list without links, these are
 /// the URLs of the pages that have filled it.
 pub fn urls_of_record(record: &Value) -> Vec<String> {
     let kept = record["urls"].as_array().into_iter().flatten();
@@ -295,7 +295,7 @@ impl Kind {
         matches!(self, Integer | LargeInteger | Number | Digits)
     }
 
-    /// The kind of a column that has values of both kinds.
+    /// The kind that can hold values of both kinds.
     pub fn common_kind(self, other: Kind) -> Kind {
         match (self, other) {
             (one, other) if one == other => one,
@@ -303,7 +303,7 @@ impl Kind {
             (Kind::Integer, Kind::LargeInteger) | (Kind::LargeInteger, Kind::Integer) => {
                 Kind::LargeInteger
             }
-            // No double can hold all digits of both.
+            // No double can hold all digits of the values of both kinds.
             (one, other) if one.is_of_numbers() && other.is_of_numbers() => Kind::Digits,
             (Kind::LongDigits, other) | (other, Kind::LongDigits) if other.is_of_numbers() => {
                 Kind::Digits

@@ -66,7 +66,7 @@ impl<W: Write> CsvFile<W> {
     }
 }
 
-/// Writes a text that would be read as a list or an object as a JSON string, so that it is read as a text.
+/// Writes a text as a JSON string if it would otherwise be read back as a list or an object.
 fn quote_if_ambiguous(value: Value) -> Value {
     match &value {
         Value::String(text) if exported_cell::value_of(text.clone()) != value => {
@@ -76,8 +76,8 @@ fn quote_if_ambiguous(value: Value) -> Value {
     }
 }
 
-/// The heading of a column. Names of fields come from the user's data and could be formulas; names with a prefix
-/// cannot.
+/// The heading of a column. A field's name comes from the user's data, so it could act as a formula. A prefix prevents
+/// that.
 fn heading(column: &Column, cells: CellStyle) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
@@ -99,7 +99,7 @@ fn join_with_spaces(urls: &Value) -> String {
     urls.join(" ")
 }
 
-/// Converts an error and keeps its kind, because a closed pipe is no failure.
+/// Converts an error and keeps its kind, so that a closed pipe is still recognised.
 fn into_io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -1,12 +1,12 @@
-//! Gives the numbers of a field one kind and one format: a table has them as texts (`1664.00`), pages as numbers
-//! (193.0). Texts with leading zeros or other signs do not count as numbers. In a field that has only texts, numbers
-//! stay texts.
+//! Gives all numbers of a field the same kind and format, because tables have them as texts (`1664.00`) and pages as
+//! numbers (193.0). A text with leading zeros or further characters is not a number. If a field has only texts, its
+//! numbers stay texts.
 
 use serde_json::{Number, Value};
 
 use super::columns::{Kind, is_long_number};
 
-/// Every number with this many digits can be held by a double.
+/// A double can hold every number with at most this many digits.
 const EXACT_DIGITS: usize = 15;
 
 /// The kinds of a field's values seen so far.
@@ -21,7 +21,7 @@ pub struct NumberKinds {
 enum Texts {
     #[default]
     None,
-    /// All texts are plain numbers; `decimals` is set if all have the same number of decimals.
+    /// All texts are plain numbers. `decimals` is set if all of them have the same number of decimals.
     Numbers {
         kind: Kind,
         decimals: Option<usize>,
@@ -64,7 +64,7 @@ impl NumberKinds {
         self.others.is_some_and(Kind::is_of_numbers)
     }
 
-    /// The kind for all values; `None` if no record has a value.
+    /// The common kind of all values; `None` if no record has a value.
     pub fn kind(&self) -> Option<Kind> {
         match (self.others, &self.texts) {
             (others, Texts::None) => others,
@@ -76,7 +76,7 @@ impl NumberKinds {
         }
     }
 
-    /// How many decimals numbers get when written as text; `None` if they are written unchanged.
+    /// The number of decimals with which numbers are written as text; `None` if they are written unchanged.
     pub fn decimals(&self) -> Option<usize> {
         match &self.texts {
             Texts::Numbers { decimals, .. } if self.has_numbers() => Some(decimals.unwrap_or(0)),
@@ -85,7 +85,8 @@ impl NumberKinds {
     }
 }
 
-/// The kind of a number written as text. Also its number of decimals, unless its digits are too many for a JSON number.
+/// The kind of a number written as text, with its number of decimals. The latter is `None` if a JSON number cannot hold
+/// all digits.
 fn kind_of_number_text(text: &str) -> Option<(Kind, Option<usize>)> {
     if is_long_number(text) {
         return Some((Kind::LongDigits, None));
@@ -95,7 +96,7 @@ fn kind_of_number_text(text: &str) -> Option<(Kind, Option<usize>)> {
     Some((kind, Some(decimals)))
 }
 
-/// Parses a number in plain form. Also returns how many decimals it has.
+/// Parses a number that has only digits, a sign and a point. Returns it with its number of decimals.
 fn parse_plain(text: &str) -> Option<(Number, usize)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -125,8 +126,7 @@ pub fn format_with_decimals(number: &Number, decimals: usize) -> String {
     }
 }
 
-/// Converts a value to the form that a column of this kind has. If the column has numbers as texts of digits, such a
-/// text stays as it is.
+/// Converts a value to the form of a column of this kind. In a column of digits, a text of digits stays unchanged.
 pub fn convert_to_kind(kind: Kind, value: Value) -> Value {
     match &value {
         Value::String(text) if kind.is_of_numbers() && kind != Kind::Digits => {
@@ -170,7 +170,7 @@ mod tests {
                 Some(Digits),
                 Some(0),
             ),
-            // Numbers that are texts stay texts if no page gave a number, or if there are other texts.
+            // Numbers written as texts stay texts if no page gave a number, or if the field has other texts.
             (vec![json!("1664.00"), json!("193")], Some(Text), None),
             (vec![json!("01067"), json!(1067)], Some(Json), None),
             (vec![json!("+5"), json!(5)], Some(Json), None),

@@ -25,7 +25,7 @@ const GROUP_BYTES: usize = 16 << 20;
 /// The size of a page of a column, which is the unit that readers read.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// A Parquet file that is being written. It cannot be read before [`ParquetFile::finish`] was called.
+/// A Parquet file that is being written. It is unreadable until [`ParquetFile::finish`] has completed it.
 pub struct ParquetFile<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<(Column, Cells)>,
@@ -91,8 +91,8 @@ impl<W: Write + Send> ParquetFile<W> {
     }
 }
 
-/// The error about a value of an unexpected kind. The kinds were collected in a first pass, and another process may
-/// have written since.
+/// The error about a value that does not have the kind of its column. The kinds were determined in a first pass, but
+/// another process may have written since.
 fn changed_kind_error(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
         "`{}` became {found} during the export: export again",
@@ -120,7 +120,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// The type of a column. Any value may be missing.
+/// The Parquet type of a column. Any value of the column may be missing.
 fn field_type(column: &Column) -> Result<Type, ParquetError> {
     let name = column.name.as_str();
     let (physical, logical) = match column.kind {
@@ -143,7 +143,7 @@ fn field_type(column: &Column) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// The type of a list of texts, as the format prescribes it. No text in a list is missing.
+/// The Parquet type of a list of texts, as the format defines it. The texts within a list are never missing.
 fn list_type(name: &str) -> Result<Type, ParquetError> {
     let element = Type::primitive_type_builder("element", Physical::BYTE_ARRAY)
         .with_logical_type(Some(LogicalType::String))

@@ -1,4 +1,4 @@
-//! The rows of an export, as they come from the store.
+//! Reads the rows of an export from the store.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use crate::cli::ExportWhat;
 /// How many changes are read at a time.
 const AT_ONCE: u32 = 500;
 
-/// Passes every row to `each`. Gone rows are only counted, unless they are wanted.
+/// Passes every row to `each`. Rows that are gone from their lists are only counted, unless they were requested.
 pub async fn for_each_row(
     store: &dyn Store,
     wanted: &ExportSelection,
@@ -95,7 +95,7 @@ pub async fn load_parent_fields(
     Ok(Some(fields.collect()))
 }
 
-/// The fields that records have or lack, in order of appearance, each with the kind of its values.
+/// The fields that any record has or lacks, in order of appearance, each with the kind of its values.
 pub async fn load_fields(
     store: &dyn Store,
     wanted: &ExportSelection,

@@ -211,7 +211,7 @@ async fn exported_files_can_be_used_as_seeds() {
     let csv = export_selection(&with_sources).await;
     for (name, content) in [("a.jsonl", lines.into_bytes()), ("a.csv", csv)] {
         let seeds = read_seeds(name, &content);
-        // The second record has no URL, so only one seed remains.
+        // The second record has no URL, so it makes no seed.
         assert_eq!(seeds.len(), 1, "{name}");
         let seed = &seeds[0];
         assert_eq!(seed.id.as_deref(), Some("1"), "{name}");

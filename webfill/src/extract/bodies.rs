@@ -23,7 +23,7 @@ impl KeptBodies {
         }
     }
 
-    /// The next bodies; an empty list means the end.
+    /// The next batch of bodies; an empty list means the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
         let bodies = retry_while_busy(read).await?;

@@ -9,7 +9,7 @@ use webfill_store::StoreError;
 const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Retries a call while the store is busy, with pauses of some twelve seconds in total.
+/// Retries a call while the store is busy. All pauses together last about twelve seconds.
 pub async fn retry_while_busy<R>(
     call: impl AsyncFn() -> Result<R, StoreError>,
 ) -> Result<R, Fault> {

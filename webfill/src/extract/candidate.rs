@@ -1,4 +1,4 @@
-//! Kept bodies, from any of their sources.
+//! Kept bodies: from the store, an archive, or a folder of documents.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A body that may belong to a stored page.
 pub struct Candidate {
     pub page_id: String,
-    /// The hash of the body, if the source gives one.
+    /// The hash of the body, if its source supplies one.
     pub content_hash: Option<String>,
     pub is_rendered: bool,
     pub content: Content,
@@ -35,7 +35,7 @@ impl Candidate {
 }
 
 impl Content {
-    /// The body, or the reason why it cannot be unpacked.
+    /// The uncompressed body, or why it cannot be uncompressed.
     pub fn into_body(self) -> Result<Vec<u8>, String> {
         match self {
             Content::Plain(body) => Ok(body),

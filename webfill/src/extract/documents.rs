@@ -1,4 +1,4 @@
-//! Documents in a folder of `--keep-documents`, found by the hashes in their pages.
+//! The documents in a folder of `--keep-documents`. Stored pages have the hashes by which they are found.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl KeptDocuments {
         }
     }
 
-    /// The next documents; an empty list means the end.
+    /// The next batch of documents; an empty list means the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.is_over {

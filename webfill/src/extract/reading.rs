@@ -1,5 +1,5 @@
-//! Reads kept pages again in batches: looks up the stored pages, runs the mappings, compares the values, and stores the
-//! new ones.
+//! Reads kept pages again, in batches. For each batch it looks up the stored pages, runs the mappings, compares the
+//! values, and stores the new ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// The next pages; an empty list means the end.
+    /// The next batch of pages; an empty list means the end.
     async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         match self {
             Source::Bodies(kept) => kept.next().await,
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// The message if there was nothing to read.
+    /// The message for the user if no page was found.
     pub fn empty_reason(name: &str, crawl: &CrawlId) -> String {
         match name {
             "bodies" => format!(
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// The parts of a stored page that are needed here.
+/// The parts of a stored page that reading it again needs.
 struct StoredPage {
     url: String,
     content_type: Option<String>,
@@ -85,12 +85,12 @@ struct StoredPage {
     links: Vec<String>,
     depth: u16,
     is_document: bool,
-    /// For a document, whether it could be read when it was fetched.
+    /// Whether the document could be read when it was fetched.
     was_readable: bool,
 }
 
 impl StoredPage {
-    /// Takes the parts from a stored page; `None` if the crawl has not read that page, as its outcome shows.
+    /// Takes the parts from a stored page. `None` if its outcome shows that the crawl has not read the page.
     fn from_page(page: &Map<String, Value>) -> Option<StoredPage> {
         let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
         let object = |name: &str| match page.get(name) {
@@ -124,7 +124,7 @@ impl StoredPage {
             records: texts("records"),
             links: texts("links"),
             depth: depth.map_or(0, |depth| u16::try_from(depth).unwrap_or(u16::MAX)),
-            // Sitemaps have this member, too, but a sitemap is read as a page, if at all.
+            // Sitemaps have this member, too, but they are not documents.
             is_document: page
                 .get("document")
                 .is_some_and(|document| document["sha256"].is_string()),
@@ -170,7 +170,7 @@ impl StoredPage {
     }
 }
 
-/// The members of a page that are looked up. Others may be long.
+/// The members that are read of a stored page. Others may be long.
 const PARTS: [&str; 16] = [
     "_id",
     "url",
@@ -230,7 +230,7 @@ impl<'r> PageRereader<'r> {
         Ok(self.report)
     }
 
-    /// Reads all pages of the source, or those before an interruption.
+    /// Reads all pages of the source. After an interruption it returns earlier.
     pub async fn read_all(&mut self, source: &mut Source) -> Result<ExitStatus, Fault> {
         loop {
             let candidates = source.next().await?;
@@ -243,7 +243,7 @@ impl<'r> PageRereader<'r> {
         }
     }
 
-    /// Reads a batch. Returns false after an interruption; everything read before it is stored.
+    /// Reads a batch. Returns false after an interruption; all results until then are stored.
     async fn read_batch(&mut self, candidates: Vec<Candidate>) -> Result<bool, Fault> {
         let stored = self.load_stored_pages(&candidates).await?;
         let mut rereads = Vec::new();
@@ -296,7 +296,7 @@ impl<'r> PageRereader<'r> {
         retry_while_busy(find).await?.map_err(Fault::error)
     }
 
-    /// Reads a page, if the candidate is its body, and counts the differences.
+    /// Reads a page if the candidate is its body, and counts the differences from the stored values.
     async fn reread_page(&mut self, candidate: Candidate, page: StoredPage) -> Option<Reread> {
         self.report.has_found = true;
         let is_same = candidate.content_hash.map(|hash| hash == page.content_hash);
@@ -327,7 +327,7 @@ impl<'r> PageRereader<'r> {
             was_readable: page.was_readable,
         });
         let read = read.await;
-        // The hash of a document is that of its text, which is known only after reading.
+        // For a document, the stored hash is that of its text, which is known only after reading.
         let is_other = read.content_hash.as_ref() != Some(&page.content_hash);
         if is_same.is_none() && is_other && read.outcome == Outcome::Ok {
             self.report.count_skipped(SkipReason::OfAnotherFetch);
@@ -365,7 +365,7 @@ impl<'r> PageRereader<'r> {
         self.report.count_rows(mapping, &read.listings);
     }
 
-    /// Stores new values, or reports what storing them would change.
+    /// Stores the new values; in a dry run, only determines what would change.
     async fn apply_rereads(&mut self, rereads: Vec<Reread>) -> Result<(), Fault> {
         if rereads.is_empty() {
             return Ok(());
@@ -373,7 +373,7 @@ impl<'r> PageRereader<'r> {
         let put = async || {
             let put = self.store.put_reread(rereads.clone(), self.trial.clone());
             let answers = put.await;
-            // Pages that were stored count even if others must be retried.
+            // Count the pages that were stored, even if others must be retried.
             for answer in answers.iter().flatten() {
                 self.values.add(&answer.changes)?;
             }

@@ -11,10 +11,10 @@ use webfill_store::{CrawlId, Listing, RereadAnswer, ValueCounts, has_value};
 
 /// The longest value in examples. Longer ones are truncated.
 const MOST_VALUE_BYTES: usize = 4 << 10;
-/// The most unreadable pages, and the most torn files, that are listed.
+/// The most unreadable pages that are listed, and the most truncated files.
 const MOST_LISTED: usize = 20;
 
-/// The name for pages that no mapping reads, now or before.
+/// The name under which pages are counted that no mapping has read, now or before.
 const NO_MAPPING: &str = "(none)";
 
 /// Why a kept page was left out.
@@ -26,13 +26,13 @@ pub enum SkipReason {
 
 #[derive(Debug, Default)]
 struct FieldCounts {
-    /// Pages without a value before, and with one now.
+    /// Pages that had no value before, but have one now.
     new: u64,
     changed: u64,
     same: u64,
-    /// Pages with a value before, and without one now.
+    /// Pages that had a value before, but have none now.
     lost: u64,
-    /// Pages without a value before and now.
+    /// Pages that had no value before, and have none now.
     empty: u64,
     examples: u64,
 }
@@ -48,7 +48,7 @@ struct MappingCounts {
     pages: u64,
     changed_pages: u64,
     fields: BTreeMap<String, FieldCounts>,
-    /// How many rows are listed, by dataset.
+    /// The number of listed rows, by dataset.
     rows: BTreeMap<String, u64>,
 }
 
@@ -84,9 +84,9 @@ pub struct Report {
     pub records: (u64, ValueCounts),
     mappings: BTreeMap<String, MappingCounts>,
     examples: Vec<Example>,
-    /// How many pages of an archive were left out, because their bodies were not searched for.
+    /// The number of pages that were left out because a limit was reached before their bodies were searched for.
     pub left_out: u64,
-    /// Messages about files that could be read only in part.
+    /// Messages about files that could be read only in part, because they are damaged.
     pub torn: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl Report {
         }
     }
 
-    /// Counts the store's answer for a page that was read.
+    /// Counts the result of storing a page that was read again.
     pub fn count_answer(&mut self, is_changed: bool, answer: &RereadAnswer) {
         match (answer.is_overtaken, is_changed) {
             (true, _) => self.overtaken += 1,
@@ -199,7 +199,7 @@ fn value_of<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value>
     fields.get(name).filter(|value| has_value(value))
 }
 
-/// Counts the change of a value. Returns the name of the change, if there is one.
+/// Counts how a value has changed. Returns the name of the change; `None` if it is unchanged.
 fn count_change(
     of: &mut FieldCounts,
     old: Option<&Value>,

@@ -1,5 +1,5 @@
-//! Reads pages from an archive (`--warc`). A record may refer to another one that has the same body. Such bodies are
-//! found in a second pass over all files.
+//! Reads pages from an archive (`--warc`). A WARC record may refer to another record with the same body instead of
+//! repeating the body. These bodies are found in a second pass over all files.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::candidate::{Candidate, Content};
 const BATCH_PAGES: usize = 32;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The most pages whose body is in another record. Further ones are left out and counted.
+/// The most pages that wait for a body from another record. Further pages are left out and counted.
 const MOST_AWAITED: usize = 200_000;
 
 pub struct ArchivePages {
@@ -25,13 +25,13 @@ pub struct ArchivePages {
     max_body_bytes: usize,
     left: VecDeque<PathBuf>,
     open: Option<(PathBuf, WarcReader)>,
-    /// The keys of pages whose bodies are in other records, by the digests of these bodies.
+    /// The keys of pages whose body is in another record, by the digest of that body.
     awaited: HashMap<String, Vec<String>>,
     awaited_pages: usize,
     is_second_pass: bool,
-    /// How many pages were left out, because their bodies were not searched for.
+    /// The number of pages that were left out because too many others waited for bodies.
     pub left_out: u64,
-    /// Messages about files that could be read only in part.
+    /// Messages about files that could be read only in part, because they are damaged.
     pub torn: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl ArchivePages {
         })
     }
 
-    /// The next pages; an empty list means the end.
+    /// The next batch of pages; an empty list means the end.
     pub fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         let mut bytes = 0;
@@ -73,7 +73,8 @@ impl ArchivePages {
         Ok(batch)
     }
 
-    /// The next answer of any file. After the last file, all files are read once more if bodies are awaited.
+    /// The next HTTP answer of the archive. After the last file, all files are read a second time if pages still wait
+    /// for bodies.
     fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
         loop {
             if let Some((path, reader)) = &mut self.open {
@@ -98,7 +99,7 @@ impl ArchivePages {
             };
             match WarcReader::open(&path, self.max_body_bytes) {
                 Ok(reader) => self.open = Some((path, reader)),
-                // The file was still being written when it was listed, and has its final name now.
+                // The file was still being written when it was listed. Since then it was renamed to its final name.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     let complete = path.with_extension("");
                     if complete.exists() {
@@ -142,7 +143,7 @@ impl ArchivePages {
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;
         }
-        // More pages than this with the same body are hardly real pages.
+        // If more pages than this share one body, they are hardly real pages.
         let is_full = waiting.is_some_and(|ids| ids.len() >= BATCH_PAGES);
         if is_full || self.awaited_pages >= MOST_AWAITED {
             self.left_out += 1;

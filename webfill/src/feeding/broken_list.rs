@@ -1,5 +1,5 @@
-//! Lists seeds that cannot be used: all of them in a file, the first few in the summary. A crawl request is listed with
-//! the JSON path of its fault.
+//! Lists broken seeds: all of them in a file, and the first few in the summary. For a crawl request, the list has the
+//! JSON path of the error.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ impl BrokenList {
         }
     }
 
-    /// See [`ListFile::keep_existing`].
+    /// Appends to the list of an earlier run. See [`ListFile::keep_existing`].
     pub fn keep_existing(&mut self) {
         self.file.keep_existing();
     }
@@ -55,7 +55,7 @@ impl BrokenList {
         Ok(())
     }
 
-    /// See [`ListFile::flush`].
+    /// Writes buffered lines. See [`ListFile::flush`].
     pub fn flush(&mut self) -> Result<(), Fault> {
         self.file.flush()
     }

@@ -1,7 +1,7 @@
 //! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
 //!
-//! A resumed crawl skips the documents that were fed. Whether they are unchanged is known only after the last of them;
-//! if they are not, all documents are read and fed from the first one.
+//! A resumed crawl skips the documents that were already fed. Only after the last of them it knows whether they are
+//! unchanged. If any has changed, all documents are read and fed from the first one.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::seeds::{DocumentRules, Mark, read_document};
 /// The documents to read.
 pub struct DatasetSeeds {
     pub dataset: Arc<Dataset>,
-    /// See [`crate::dataset::DatasetPlan::identity`].
+    /// Identifies the dataset. See [`crate::dataset::DatasetPlan::identity`].
     pub identity: String,
     pub rules: DocumentRules,
 }
 
-/// Reads the documents that an earlier run has not fed.
+/// Reads the documents that no earlier run has fed.
 pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &ItemSender) {
     if let Err(fault) = send_all(&seeds, fed, bring) {
-        // An error means that the crawl is over and nobody receives the fault.
+        // An error means that the crawl is over, so nobody receives the fault.
         let _ = bring.send(Err(fault));
     }
 }
@@ -58,7 +58,7 @@ fn send_all(seeds: &DatasetSeeds, fed: u64, bring: &ItemSender) -> Result<(), Fa
 struct DocumentReader<'s> {
     seeds: &'s DatasetSeeds,
     documents: Documents,
-    /// Documents that were read ahead, beyond the chunk.
+    /// Documents that were read in advance, for the next chunk.
     ahead: Vec<DatasetDocument>,
     mark: Mark,
     fault: Option<Fault>,
@@ -116,8 +116,8 @@ impl<'s> DocumentReader<'s> {
     }
 }
 
-/// The mark after a document. It covers the document's links but not its fields, because the crawl itself may write
-/// fields.
+/// The mark of the input after a document. It covers the document's links but not its other fields, because the crawl
+/// may fill those.
 fn mark_after(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
     mark.after_line(json!([document.id, links]).to_string().as_bytes())

@@ -26,7 +26,7 @@ use crate::seeds::{Seed, SeedFault};
 /// How many seeds are sent to the dispatcher together.
 const BATCH: usize = 500;
 
-/// The most fields without a mapping that the summary names.
+/// The summary names at most this many fields that no mapping extracts.
 const MOST_UNFILLABLE: usize = 20;
 
 /// Feeds one input.
@@ -39,7 +39,7 @@ pub(super) struct Feeder {
     good: u64,
     broken: BrokenList,
     repeated: RepeatedList,
-    /// Whether the seeds are documents. These are reported by their ids instead of line numbers.
+    /// Whether the seeds are documents. Messages name a document by its id, other seeds by their line number.
     is_dataset: bool,
     unfillable: BTreeSet<String>,
     messages: Sender<String>,
@@ -112,8 +112,8 @@ impl Feeder {
         })
     }
 
-    /// Feeds the input until its end or the end of the crawl. Returns the position reached; the last
-    /// seeds are still in the batch.
+    /// Feeds the input until its end or the end of the crawl. Returns the position reached. The last seeds are then
+    /// still in the batch.
     fn feed_seeds(&mut self, source: Source) -> Result<Position, Fault> {
         let mut reading = ReadThread::start(source, self.input.fed_lines)?;
         let mut position = Position::NOWHERE;
@@ -133,7 +133,8 @@ impl Feeder {
                     if self.list_if_browser_missing(&seed)? {
                         continue;
                     }
-                    // A resumed crawl feeds requests again, so that their crawls are found again and waited for.
+                    // A resumed crawl feeds crawl requests again. So their crawls become known again, and the command
+                    // waits for them.
                     match seed.line > fed || seed.request.is_some() {
                         true => self.batch.push(seed),
                         false => self.good += 1,
@@ -158,11 +159,12 @@ impl Feeder {
 
     fn apply_start(&mut self, start: &ReadStart) {
         if start.position.line() > 0 {
-            // Documents that were fed are not read again, so their faults stay listed.
+            // Documents that were fed are not read again, so the list keeps their errors.
             self.broken.keep_existing();
         }
         if start.fed > 0 {
-            // Lines that were fed before are read again but not stored. Their repetitions are already listed.
+            // Lines that were fed before are read again, but not stored. The list already has those that repeat a
+            // record.
             self.repeated.keep_existing();
         }
         if start.is_changed && !self.input.seeds_vary {
@@ -186,8 +188,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Notes wanted fields that no mapping extracts, and reports each immediately. Otherwise a misspelt column would
-    /// stay empty, and that would be noticed only after hours.
+    /// Notes wanted fields that no mapping extracts, and reports each immediately. Without this, a misspelt column
+    /// would stay empty, and the user would notice it only after hours.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
             if self.unfillable.len() < MOST_UNFILLABLE
@@ -245,14 +247,15 @@ impl Feeder {
         for message in requests.into_messages() {
             self.feed_requests(message)?;
         }
-        // The lists are flushed first, because lines that count as fed are not listed again.
+        // Flush the lists first, because lines that count as fed are never listed again.
         self.repeated.flush()?;
         self.broken.flush()?;
-        // The command's own crawl comes last: with its batch the dispatcher stores the position in the input.
+        // The command's own crawl comes last, because the dispatcher stores the position in the input together with its
+        // batch.
         self.feed_urls(own, position.fed_lines())
     }
 
-    /// Reports the dataset of the crawl's records to the dispatcher, once and before the first of them is stored.
+    /// Reports the dataset of the crawl's records to the dispatcher, once, before the first record is stored.
     fn report_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
         if !self.input.notes_dataset || batch.iter().all(|seed| seed.id.is_none()) {
             return Ok(());

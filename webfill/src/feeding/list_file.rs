@@ -1,5 +1,6 @@
-//! A file of JSON lines that lists seeds for people to check. It is created with its first line. A resumed crawl keeps
-//! the list of an earlier run, and appends to it, if that list covers input that is not fed again.
+//! A file of JSON lines that lists seeds for people to check. It is created with its first line. A resumed crawl
+//! normally begins a new list. It appends to the list of an earlier run if that list covers input that is not fed
+//! again.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -26,12 +27,12 @@ impl ListFile {
         }
     }
 
-    /// From now on, lines are appended to the list of an earlier run.
+    /// From now on, lines are appended to the file of an earlier run instead of replacing it.
     pub fn keep_existing(&mut self) {
         self.appends = true;
     }
 
-    /// Adds a line. Returns the path of the file, which exists by then.
+    /// Adds a line. Returns the path of the file, which now exists.
     pub fn add(&mut self, line: &Value) -> Result<&Path, Fault> {
         match self.write(line) {
             Ok(()) => Ok(&self.path),

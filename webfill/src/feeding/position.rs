@@ -1,5 +1,5 @@
-//! The position in an input, as one number that the dispatcher stores: 4 bits count how often the input was read from
-//! its start, 23 bits are a hash of everything that was read, and 36 bits are the number of lines read.
+//! The position in an input, as one number that the dispatcher stores: 4 bits count the readings from the start, 23
+//! bits are a hash of all that was read, and 36 bits are the number of lines read.
 //!
 //! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is
 //! read from its start: no line may be lost, and the dispatcher recognises seeds that were fed before.
@@ -17,12 +17,12 @@ use crate::seeds::Mark;
 pub struct Position {
     /// How often the input was read from its start although a part of it had already been fed.
     reading: u64,
-    /// A hash of the input's beginning, or of a dataset's identity; 0 for a pipe, which cannot be read twice. It
-    /// identifies lines of this input in the store.
+    /// A hash of the input's first bytes, or of a dataset's identity; 0 for a pipe, which cannot be read twice. It
+    /// shows which lines in the store belong to this input.
     beginning: u64,
     mark: Mark,
-    /// Whether the input has lines, which may repeat the records of other lines. In a dataset, each document is a
-    /// record of its own.
+    /// Whether the input consists of lines, of which several may have the same record. In a dataset, each document is a
+    /// separate record.
     has_lines: bool,
 }
 
@@ -40,7 +40,7 @@ impl Position {
         has_lines: false,
     };
 
-    /// The beginning of a pipe, which cannot be read twice.
+    /// The position before the first line of a pipe.
     pub fn start_of_pipe() -> Position {
         Position {
             has_lines: true,
@@ -48,7 +48,7 @@ impl Position {
         }
     }
 
-    /// The beginning of a regular file, wherever its descriptor is positioned now.
+    /// The position before the first line of a regular file. It does not depend on the descriptor's current offset.
     pub fn start_of_file(seeds: &File) -> io::Result<Position> {
         let mut beginning = Vec::new();
         FileFromStart::new(seeds.try_clone()?)
@@ -60,7 +60,7 @@ impl Position {
         })
     }
 
-    /// The beginning of a dataset, which this text identifies.
+    /// The position before the first document of a dataset, which `identity` identifies.
     pub fn start_of_dataset(identity: &str) -> Position {
         let hash = chained_hash(0, identity.as_bytes());
         Position {
@@ -103,12 +103,12 @@ impl Position {
         (self, 0)
     }
 
-    /// Whether an earlier run has fed a part of the input and the input can be read twice.
+    /// Whether an earlier run has fed a part of the input, and the input can be read again.
     pub fn may_resume(&self, fed_lines: u64) -> bool {
         self.beginning != 0 && decode_parts(fed_lines).2 > 0
     }
 
-    /// The position as the number that the dispatcher stores.
+    /// The position as one number, which the dispatcher stores.
     pub fn fed_lines(&self) -> u64 {
         match self.beginning {
             0 => encode_parts(self.reading, 0, self.mark.line),
@@ -116,13 +116,13 @@ impl Position {
         }
     }
 
-    /// The number that identifies a line of the input in the store; `None` if the input has no lines.
+    /// The number by which the store identifies a line of the input; `None` if the input does not consist of lines.
     pub fn line_key(&self, line: u64) -> Option<u64> {
         self.has_lines
             .then(|| encode_parts(self.reading, self.beginning, line))
     }
 
-    /// The line that has this number in the store, if it was read in this reading of the input.
+    /// The line for which the store has this number; `None` if it belongs to another input or an earlier reading.
     pub fn line_at(&self, kept: u64) -> Option<u64> {
         let (reading, beginning, line) = decode_parts(kept);
         let is_here = (reading, beginning) == (self.reading, self.beginning);
@@ -143,12 +143,12 @@ fn decode_parts(number: u64) -> (u64, u64, u64) {
     )
 }
 
-/// The bits of a hash that are stored. They are never 0, which means that there is no hash.
+/// The part of a hash that is stored. It is never 0, because 0 stands for a missing hash.
 fn truncate_hash(hash: u64) -> u64 {
     hash & ((1 << HASH_BITS) - 1) | 1
 }
 
-/// Reads a regular file from its beginning, even if others read through the same descriptor.
+/// Reads a regular file from its beginning, even if other readers move the offset of the same descriptor.
 pub struct FileFromStart {
     file: File,
     at: u64,

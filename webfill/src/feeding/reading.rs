@@ -17,7 +17,7 @@ use crate::seeds::lines::Lines;
 use crate::seeds::{ListCells, Mark, Seed, SeedFault, SeedReader};
 use crate::settings::Settings;
 
-/// The most seeds that are read ahead; of documents, one chunk.
+/// The most seeds that are read in advance. For a dataset, it is one chunk of documents.
 const AHEAD: usize = 500;
 
 /// After this long without a new seed, the seeds so far are fed.
@@ -33,7 +33,7 @@ pub enum Source {
 pub struct Seeds {
     reader: SeedReader,
     start: Position,
-    /// The file with the lines, if it is a regular file.
+    /// The open file, if the input is a regular file.
     file: Option<File>,
 }
 
@@ -68,8 +68,8 @@ impl Seeds {
         })
     }
 
-    /// Sets which cells are read as lists, if a separator is given: those of fields that get several values from
-    /// mappings.
+    /// Sets which cells of the input are split into lists: those of fields for which mappings yield several values.
+    /// Without a separator, none are split.
     pub fn set_list_cells(
         &mut self,
         mappings: &MappingSet,
@@ -97,32 +97,32 @@ impl Seeds {
     }
 }
 
-/// The next item of an input.
+/// An item that the reading thread sends.
 pub enum InputItem {
     /// Where reading begins. This is always the first item.
     Start(ReadStart),
     /// A seed, and the mark of the input after it.
     Seed(Seed, Mark),
     Broken(SeedFault),
-    /// Documents that are fed together, with the position after them.
+    /// A chunk of documents, which are fed together.
     Chunk(Chunk),
     /// Nothing was read for some time.
     Pause,
     End,
 }
 
-/// Where reading begins, and what an earlier run has fed.
+/// Where reading begins, and how much an earlier run has fed.
 #[derive(Clone, Copy)]
 pub struct ReadStart {
     pub position: Position,
     /// How many lines or documents are already fed.
     pub fed: u64,
-    /// Whether an earlier run has fed a part of another input, or of this one before it was edited.
+    /// Whether the input is another one than an earlier run has fed, or was edited since.
     pub is_changed: bool,
 }
 
 impl ReadStart {
-    /// See [`Position::resume_position`].
+    /// Decides where reading begins. See [`Position::resume_position`].
     pub fn resume(
         start: Position,
         fed_lines: u64,
@@ -140,11 +140,11 @@ impl ReadStart {
 /// Documents that were read together.
 pub struct Chunk {
     pub seeds: Vec<Result<Seed, SeedFault>>,
-    /// The mark of the input after them.
+    /// The mark of the input after these documents.
     pub mark: Mark,
 }
 
-/// The channel from the reading thread, which ends after a fault.
+/// The channel from the reading thread. The thread ends after it has sent a fault.
 pub(super) type ItemSender = SyncSender<Result<InputItem, Fault>>;
 
 /// The handle of the reading thread.
@@ -154,7 +154,7 @@ pub struct ReadThread {
 }
 
 impl ReadThread {
-    /// Starts the thread; `fed` is the position that an earlier run has reached.
+    /// Starts the thread. `fed` is the position that an earlier run has reached.
     pub fn start(source: Source, fed: u64) -> Result<ReadThread, Fault> {
         match source {
             Source::Lines(seeds) => {
@@ -189,7 +189,7 @@ impl ReadThread {
         }
     }
 
-    /// Handles the end of the thread, either at the end of the input or by a panic.
+    /// Waits for the thread, which has ended at the end of the input or by a panic.
     fn join_thread(&mut self) -> Result<InputItem, Fault> {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Err(Fault::error("reading seeds panicked")),

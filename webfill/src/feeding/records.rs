@@ -15,31 +15,31 @@ use crate::seeds::Seed;
 
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
-/// The state of a seed once its record is in the store.
+/// What to do with a seed after its record was put into the store.
 pub enum SeedState {
-    /// Its URLs are crawled, because fields are missing or the seed has no record.
+    /// The URLs are crawled, because fields are missing or the seed has no record.
     Open,
-    /// No field is missing. Its URLs are crawled only if they list rows.
+    /// No field is missing. The URLs are crawled only if they list rows.
     NothingToDo,
     /// The store refuses the record.
     Refused(String),
 }
 
-/// A seed whose record is in the store.
+/// A seed, after its record was put into the store.
 pub struct StoredSeed {
     pub put: SeedState,
-    /// The earlier line of the input that has the same record.
+    /// The earlier line of the input that has the same record, if there is one.
     pub earlier_line: Option<u64>,
 }
 
 /// Which fields are refreshed although they have a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RefreshRule {
-    /// All wanted fields, when their record enters the crawl.
+    /// All wanted fields, at the time when their record enters the crawl.
     pub on_entry: bool,
-    /// In each run, fields that a page filled at least this long ago, in milliseconds.
+    /// In each run, the fields that a page has filled longer than this ago, in milliseconds.
     pub after_ms: Option<u64>,
-    /// Fields that a page filled before this time, in milliseconds since the epoch.
+    /// The fields that a page has filled before this time, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl RefreshRule {
         self.on_entry || self.after_ms.is_some() || self.since_ms.is_some()
     }
 
-    /// How old fields must be to be refreshed.
+    /// The least age of fields that are refreshed, in milliseconds.
     fn age_ms(self, now_ms: i64) -> Option<u64> {
         let since = self.since_ms;
         let since = since.map(|since_ms| now_ms.saturating_sub(since_ms).max(0) as u64);
@@ -72,7 +72,7 @@ pub struct Records {
     pub crawl: CrawlId,
     pub dataset: DatasetName,
     pub refresh: RefreshRule,
-    /// Set when the crawl is over.
+    /// Whether the crawl is over.
     pub over: Arc<AtomicBool>,
     pub runtime: tokio::runtime::Runtime,
 }
@@ -144,7 +144,7 @@ impl Records {
         let wanted = seed.want.iter();
         let on_entry = match self.refresh.on_entry {
             true => wanted.cloned().collect(),
-            // If the `want` of a line lists a field that has a value, the line wants another value.
+            // If a line's `want` names a field that has a value already, the line requests a new value.
             false if seed.lists_want => wanted.filter(is_known).cloned().collect(),
             false => Vec::new(),
         };

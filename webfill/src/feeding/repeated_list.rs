@@ -25,7 +25,7 @@ impl RepeatedList {
         }
     }
 
-    /// See [`ListFile::keep_existing`].
+    /// Appends to the list of an earlier run. See [`ListFile::keep_existing`].
     pub fn keep_existing(&mut self) {
         self.file.keep_existing();
     }
@@ -45,7 +45,7 @@ impl RepeatedList {
         Ok(())
     }
 
-    /// See [`ListFile::flush`].
+    /// Writes buffered lines. See [`ListFile::flush`].
     pub fn flush(&mut self) -> Result<(), Fault> {
         self.file.flush()
     }

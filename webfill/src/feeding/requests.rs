@@ -13,7 +13,7 @@ const MAX_MESSAGE_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub struct SeedRequests {
     messages: Vec<Vec<LineRequest>>,
-    /// The bytes of the last message.
+    /// The number of bytes in the last message.
     last_bytes: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct RefusedLine {
 }
 
 impl RefusedLine {
-    /// The refused request as a broken seed, for the list. `sent` has all requests of the message.
+    /// Converts the refusal into a broken seed for the list. `sent` has all requests of the message.
     pub fn fault(&self, sent: &[LineRequest]) -> SeedFault {
         let request = sent.iter().find(|one| one.line == self.line);
         let text = request.map_or_else(String::new, |one| one.request.to_string());

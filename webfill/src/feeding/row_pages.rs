@@ -1,9 +1,9 @@
-//! Recognises pages that list rows. These pages are wanted even if the records that name them are complete.
+//! Recognises pages that list rows. These pages are crawled even if their records have no missing fields.
 
 use webfill_mapping::MappingSet;
 use webfill_urls::canonical_url;
 
-/// The mappings, by which pages that list rows are recognised.
+/// The mappings that show which pages list rows.
 pub struct RowPages {
     mappings: MappingSet,
     has_any: bool,

@@ -7,7 +7,7 @@ use webfill_api::nearest_known_name;
 
 use crate::summary::escape_and_shorten;
 
-/// The most edits between a misspelt name and the right one.
+/// A field name with at most this many edits from a mapping's field is reported as a possible misspelling.
 const MISSPELT: usize = 2;
 
 pub fn unfillable_message(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {

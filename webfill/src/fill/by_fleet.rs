@@ -1,10 +1,10 @@
-//! Fetching by a running fleet: URLs are fed as crawl requests, and their pages come back from the fleet's store. The
-//! fleet decides when it requests what; here nothing is fetched.
+//! Fetches pages through a running fleet: URLs are fed as crawl requests, and the pages are read from the fleet's
+//! store. This process fetches nothing, and the fleet decides when it requests each page.
 //!
-//! The crawls of a table are noted in its folder before the first URL is fed, and a crawl accepts a URL once. So a
-//! client that was killed feeds the same again, and waits for what is left. The first crawl that is not over gets each
-//! URL of the table. Pages that are to be refreshed, or that the store has dropped, go to a further crawl, because
-//! within one crawl they would be duplicates; pages that failed are queued again where they failed.
+//! The ids of a table's crawls are written into its folder before the first URL is fed, and a crawl accepts each URL
+//! only once. So a client that was killed can feed the same URLs again, and waits for the remaining ones. New URLs go
+//! to the first crawl that is not over. Pages to refresh, or that the store has dropped, go to a further crawl, because
+//! in the same crawl they would be duplicates. Failed pages are queued again in the crawl where they failed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,26 +35,26 @@ use crate::progress::lines::Counts;
 use crate::progress::print_sentence;
 use crate::settings::Settings;
 
-/// The most URLs of one message.
+/// The most URLs in one message.
 const BATCH: usize = 1_000;
 
 /// How long to wait for the first answer of a dispatcher. After that answer, waiting has no limit.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// How often the dispatcher is asked for the state of the crawls, and how often signals are checked meanwhile.
+/// How often to request the state of the crawls, and how often to check for signals during the wait.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the reasons for waiting are printed.
 const PRINT_EVERY: Duration = Duration::from_secs(60);
 
-/// The default wait while only dead and failing sites are left.
+/// The default wait for sites that do not answer, when only such sites are left.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The reasons for waiting, by the dispatcher's names, of sites that do not answer.
+/// The dispatcher's names of the reasons for waiting that mean a failing site.
 const FAILING: [&str; 4] = ["backoff", "retry", "block", "limit"];
 
-/// How the dispatcher answers about a crawl that it has pruned, or never had.
+/// A part of the dispatcher's answer about a crawl that it has pruned or never had.
 const UNKNOWN_CRAWL: &str = "has no crawl of this id";
 
 /// The most characters of the table's name in the id of a crawl. An id may have 200 characters.
@@ -64,19 +64,19 @@ const NAME_CHARS: usize = 100;
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct TableCrawls {
     app: String,
-    /// The oldest first.
+    /// The ids of the crawls, with the oldest first.
     crawls: Vec<String>,
 }
 
 /// The pages to fetch.
 #[derive(Debug, Default)]
 pub struct FetchOrder {
-    /// URLs that were never fetched.
+    /// URLs that were never fetched before.
     pub new: Vec<String>,
-    /// URLs of pages that are to be refreshed, and whether any of them was fetched by the newest crawl already.
+    /// URLs of pages to refresh. `is_in_newest`: the newest crawl has already fetched some of them.
     pub old: Vec<String>,
     pub is_in_newest: bool,
-    /// URLs that failed and are to be queued again, by the index of their crawl.
+    /// URLs of failed pages to queue again, by the index of their crawl.
     pub failed: BTreeMap<usize, Vec<String>>,
 }
 
@@ -85,13 +85,13 @@ pub struct FetchOrder {
 pub enum WaitResult {
     /// Each URL has its outcome.
     Done,
-    /// Sites that do not answer have pages left, which stay queued.
+    /// Only sites that do not answer have pages left. These pages stay queued.
     OutOfPatience,
     /// A crawl was stopped or has expired.
     Stopped,
 }
 
-/// Fetches the pages of a table through a running fleet.
+/// Fetches the pages of a table through the fleet.
 pub struct FleetFetcher {
     pub store: StoreUri,
     endpoints: Vec<Endpoints>,
@@ -102,12 +102,12 @@ pub struct FleetFetcher {
     file: PathBuf,
     name: String,
     crawls: TableCrawls,
-    /// How many URLs of the last order were already in their crawls.
+    /// The number of URLs in the last order that were already in their crawls.
     pub duplicates: u64,
 }
 
 impl FleetFetcher {
-    /// `None` without `--dispatcher`.
+    /// Returns `None` if the command has no `--dispatcher`.
     pub fn from_options(
         options: &FillWebOptions,
         project: &Project,
@@ -151,7 +151,7 @@ impl FleetFetcher {
         }))
     }
 
-    /// The crawls of the table, the oldest first.
+    /// The crawls of the table, with the oldest first.
     pub fn crawls(&self) -> Vec<CrawlId> {
         let crawls = self.crawls.crawls.iter();
         crawls
@@ -212,7 +212,7 @@ impl FleetFetcher {
         Ok(())
     }
 
-    /// The crawl for URLs that were never fetched: the first that accepts some.
+    /// The crawl for URLs that were never fetched: the first one that still accepts URLs.
     fn first_open_crawl(&mut self, dispatcher: &mut Dispatcher) -> Result<usize, Fault> {
         for place in 0..self.crawls.crawls.len() {
             if !self.is_over(dispatcher, place)? {
@@ -223,7 +223,8 @@ impl FleetFetcher {
         Ok(self.crawls.crawls.len() - 1)
     }
 
-    /// The crawl for URLs that an earlier crawl has fetched: the newest, unless it is the one that did.
+    /// The crawl for URLs that an earlier crawl has fetched: the newest one, or a new one if the newest has fetched
+    /// them.
     fn next_crawl_for_fetched(
         &mut self,
         dispatcher: &mut Dispatcher,
@@ -239,7 +240,7 @@ impl FleetFetcher {
         Ok(self.crawls.crawls.len() - 1)
     }
 
-    /// Whether a crawl accepts nothing more: it was stopped, has expired, or was pruned.
+    /// Whether a crawl accepts no more URLs, because it was stopped, has expired, or was pruned.
     fn is_over(&self, dispatcher: &mut Dispatcher, place: usize) -> Result<bool, Fault> {
         let info = dispatcher.request_until_answered(&json!({
             "action": "info",
@@ -275,7 +276,7 @@ impl FleetFetcher {
     /// Begins a crawl with a new id, which is stored before it is used.
     fn begin_crawl(&mut self) -> Result<(), Fault> {
         let random = std::process::id() & 0xffff;
-        // An id has no white space and no slash.
+        // An id must not contain white space or a slash.
         let plain = |c: char| match c.is_ascii_alphanumeric() || "-_.".contains(c) {
             true => c,
             false => '_',
@@ -312,7 +313,7 @@ impl FleetFetcher {
                 let waits = info["waits"].as_array().into_iter().flatten();
                 reasons.extend(waits.filter_map(|wait| wait["text"].as_str().map(str::to_owned)));
                 if left == 0 {
-                    // The last outcome of the crawl is still being written.
+                    // The last outcome of the crawl is not written to the store yet.
                     left = 1;
                 }
             }
@@ -346,7 +347,7 @@ impl FleetFetcher {
     }
 }
 
-/// Whether nothing is left of a crawl but sites that do not answer.
+/// Whether a crawl waits only for sites that do not answer.
 fn is_only_failing(info: &Value) -> bool {
     let waits = info["waits"].as_array();
     let is_failing = |wait: &Value| {
@@ -375,8 +376,8 @@ fn read(file: &PathBuf) -> Result<TableCrawls, Fault> {
     }
 }
 
-/// The dispatcher. It may restart at any time, so each request is repeated until it is answered. Repeating a request
-/// changes nothing.
+/// The connection to the dispatcher, which may restart at any time. Each request is repeated until it is answered,
+/// because a repeated request changes nothing.
 struct Dispatcher {
     client: ControlClient,
     endpoint: String,
@@ -427,7 +428,7 @@ impl Dispatcher {
             Ok(())
         });
         self.was_answered |= answer.is_ok();
-        // A refusal is about the state of the fleet, and not about how the command was called.
+        // The fleet has refused because of its state, so this is not a usage error of the command.
         answer.map_err(|fault| Fault {
             status: match fault.status {
                 ExitStatus::Usage => ExitStatus::Error,

@@ -1,24 +1,25 @@
-//! The case of letters in a column. Many pages write in capitals or small letters what the table writes in both.
+//! The capitalisation of a column's values. Many pages write values only in capitals or only in small letters, unlike
+//! the table.
 
-/// The fewest known values that show a casing.
+/// A casing is recognised only from at least this many known values.
 const LEAST: usize = 8;
 
-/// A single word in capitals with at most this many letters may be an abbreviation.
+/// A value of one word in capitals may be an abbreviation if it has at most this many letters.
 const LONGEST_ABBREVIATION: usize = 5;
 
-/// How the known values of a column write letters.
+/// The capitalisation of a column's known values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Casing {
     /// Each word begins with a capital.
     Words,
     /// Only the first word begins with a capital.
     Sentence,
-    /// Each value has a capital and a small letter. Where the capitals are depends on the words.
+    /// Each value has both capitals and small letters. Which letters are capitals depends on the words.
     Mixed,
 }
 
-/// The casing of the known values that have letters; `None` if they are too few, or if some of them are all capitals or
-/// all small letters.
+/// The casing of the known values that have letters. `None` if these are too few, or if any of them has only capitals
+/// or only small letters.
 pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casing> {
     let known = || known().filter(|value| value.contains(char::is_alphabetic));
     let are = |is: &dyn Fn(&String) -> bool| known().all(|value| is(&value));
@@ -36,7 +37,7 @@ pub fn casing<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<Casin
     }
 }
 
-/// A value in the casing of its column, or why it cannot be converted. A value with both capitals and small letters
+/// The value in the casing of its column, or why it cannot be converted. A value with both capitals and small letters
 /// stays as it is.
 pub fn apply_casing(value: String, casing: Option<Casing>) -> Result<String, String> {
     let letters = value.chars().filter(|c| c.is_alphabetic());

@@ -1,4 +1,4 @@
-//! How a column writes times of day.
+//! The format in which a column has times of day.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use webfill_learn::minutes_of_day;
 
 use super::form::MOST;
 
-/// How nearly all known values of a column write times of day.
+/// The format of times of day that nearly all known values of a column have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockStyle {
-    /// `05:30`, not `5:30`.
+    /// Whether hours have two digits: `05:30` instead of `5:30`.
     is_padded: bool,
-    /// The text behind the minutes, for times before noon and for later ones; on a 24-hour clock, both are the same.
+    /// The text after the minutes: for times before noon, and for later times. On a 24-hour clock, both are the same.
     behind: [String; 2],
     has_halves: bool,
 }
 
 impl ClockStyle {
     pub fn of_column<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<ClockStyle> {
-        /// The fewest times of day that show a style.
+        /// A format is recognised only from at least this many times of day.
         const LEAST: usize = 3;
         let mut behind: [BTreeMap<String, usize>; 2] = Default::default();
         let (mut all, mut times, mut padded, mut short) = (0, 0, 0, 0);
@@ -45,7 +45,7 @@ impl ClockStyle {
             .flatten()
             .any(|rest| is_am_pm(rest));
         let behind = match has_halves {
-            // If no known value is in one half of the day, that half is written like the other one.
+            // If all known values are in one half of the day, the other half gets the same format.
             true => [
                 before
                     .clone()
@@ -64,7 +64,7 @@ impl ClockStyle {
         })
     }
 
-    /// A time of day as the column writes it. Any other text stays as it is.
+    /// Formats a time of day as the column has it. Any other text stays as it is.
     pub fn format(&self, value: String) -> String {
         let Some(minutes) = minutes_of_day(&value) else {
             return value;
@@ -82,8 +82,7 @@ impl ClockStyle {
     }
 }
 
-/// The minutes since midnight, the hours as they are written, and what is behind the minutes. `None` for a time that is
-/// not written with a colon.
+/// The minutes since midnight, the hours as written, and the text after the minutes. `None` for a time without a colon.
 fn time_parts(value: &str) -> Option<(u32, &str, &str)> {
     let minutes = minutes_of_day(value)?;
     let (hours, rest) = value.trim().split_once(':')?;

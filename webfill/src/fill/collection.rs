@@ -1,9 +1,9 @@
-//! A collection of MongoDB as the table: its documents are copied into the project folder and completed there as a
-//! table of JSON lines, and what was found is written back to them.
+//! Completes a MongoDB collection like a table: its documents are copied into the project folder as a table of JSON
+//! lines, this table is completed, and the values found are written back.
 //!
-//! Each write is first noted durably, with the value that it replaces. A later run copies the replaced value instead of
-//! the written one. So it fills the same gaps, with the same evidence, and does not mistake its own values for known
-//! ones. The server compares before it writes: a value that somebody has entered meanwhile stays.
+//! Before each write, the value that it replaces is durably stored. A later run copies the replaced value instead of
+//! the written one. So it fills the same gaps with the same evidence, and does not take its own values for known ones.
+//! The server compares before it writes: a value that the user has entered meanwhile stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -26,15 +26,15 @@ use crate::mapping_command::learn::runtime;
 /// The most documents that are written together.
 const BATCH: usize = 500;
 
-/// How many written values of a member are kept: the last one, and those that a killed run may have written.
+/// The most written values that are remembered of a member: the last one, and those that a killed run may have written.
 const VALUES: usize = 4;
 
-/// The most refusals that are listed.
+/// The most refused writes that are listed.
 const MOST_REFUSALS_SHOWN: usize = 20;
 
 /// A collection that is completed like a table.
 pub struct Collection {
-    /// The database and the collection.
+    /// The names of the database and the collection, as `database.collection`.
     pub name: String,
     collection: String,
     dataset: Arc<Dataset>,
@@ -46,9 +46,9 @@ pub struct Collection {
 struct WrittenValue {
     document: String,
     member: String,
-    /// The value before it.
+    /// The value that the first write has replaced.
     old: Value,
-    /// The newest last.
+    /// The written values, with the newest last.
     values: Vec<Value>,
 }
 
@@ -130,7 +130,7 @@ impl Collection {
         }
     }
 
-    /// Writes back the values in which the completed copy differs from the copy. Returns their number.
+    /// Writes back the values that the completion has added or changed in the copy. Returns their number.
     pub fn write_back(&self, project: &Project) -> Result<usize, Fault> {
         let mut written = read_written_values(project)?;
         let (mut count, mut unwritable) = (0, BTreeSet::new());
@@ -223,24 +223,25 @@ impl Collection {
     }
 }
 
-/// Whether a member of this name can be written: the server would not take the name for a path.
+/// Whether a member with this name can be written. The server would take a dot for a path, and a dollar sign for an
+/// operator.
 fn is_writable(name: &str) -> bool {
     !name.contains(['.', '$'])
 }
 
-/// The file with the `_id` of each line of a copy, including its type.
+/// The file that has the `_id` of the document for each line of a copy, with its BSON type.
 fn ids_file(copy: &Path) -> PathBuf {
     copy.with_extension("ids")
 }
 
-/// The differences between the copy and the completed copy, which have the same lines.
+/// Reads the differences between the copy and the completed copy. Both have the same lines.
 struct Changes {
     ids: Lines<BufReader<File>>,
     before: Lines<BufReader<File>>,
     after: Lines<BufReader<File>>,
 }
 
-/// The members of a document that have other values now: name, old value, new value.
+/// The members of a document whose values differ: name, old value, new value.
 struct Change {
     document: String,
     members: Vec<(String, Value, Value)>,

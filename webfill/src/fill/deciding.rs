@@ -1,4 +1,4 @@
-//! Decides for each cell what is filled, and states the result. The judgement is that of `judgement.rs`.
+//! Decides for each cell whether and with which value it is filled. `judgement.rs` judges how likely values are right.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,26 +13,27 @@ use super::pages::Pages;
 use super::reading::{Reading, agrees};
 use super::table::{Row, Table};
 
-/// The result for a cell.
+/// The result for one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// A gap that has a value now.
+    /// The cell was a gap and has a value now.
     Filled,
-    /// The value of the table stands on its page.
+    /// The cell's value is also on its page.
     Known,
-    /// The page has another value than the table.
+    /// The page has another value than the cell.
     Contradicted,
-    /// A gap: its pages have several values, and none is sure enough.
+    /// The cell stays a gap: its pages have several values, and none of them is certain enough.
     Conflicting,
-    /// A gap: nothing was read on its pages.
+    /// The cell stays a gap: no value was read on its pages.
     NotOnPage,
-    /// A gap: none of its pages was fetched.
+    /// The cell stays a gap: none of its pages was fetched.
     Unreachable,
-    /// A gap: robots.txt disallows its pages.
+    /// The cell stays a gap: robots.txt disallows its pages.
     Robots,
-    /// A gap: what was read is not sure enough, or its pages were not fetched because nothing sure was expected.
+    /// The cell stays a gap: its value is not certain enough, or its pages were not fetched because no certain value
+    /// was expected.
     BelowPrecision,
-    /// A gap: what was read is sure, and does not fit the column.
+    /// The cell stays a gap: its value is certain, but does not fit the column.
     Refused,
 }
 
@@ -52,52 +53,53 @@ impl State {
     }
 }
 
-/// The result for a cell, and its source.
+/// The result for one cell, with the source of its value.
 #[derive(Debug)]
 pub struct Cell {
     pub row: u32,
     pub field: usize,
     pub state: State,
-    /// The read text, as the page has it.
+    /// The values as the page has them.
     pub values: Vec<String>,
-    /// How likely the values are right; for a contradicted cell, how likely the table is wrong.
+    /// The probability that the values are right; for a contradicted cell, that the table's value is wrong.
     pub confidence: f64,
-    /// The page that the values are from; for a gap that stays, one of its pages.
+    /// The page that the values come from; for a gap that stays, one of its pages.
     pub url: Option<String>,
-    /// Why the values were not written.
+    /// Why values that were read were not written.
     pub refusal: Option<String>,
-    /// Whether the value is a proposal, because the site has no known values of the field, but other sites do.
+    /// Whether the value is only proposed: the table has known values of the field for other sites, but none for this
+    /// site.
     pub is_proposed: bool,
-    /// Other values that its pages have, each with its page.
+    /// Other values that the cell's pages have, each with its page.
     pub candidates: Vec<Candidate>,
 }
 
-/// A value that was read and not chosen.
+/// A value that was read, but not chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub values: Vec<String>,
     pub url: String,
 }
 
-/// People are asked about proposals that are less likely than this, whatever precision is wanted.
+/// Proposals that are less likely right than this are shown to a person, whatever precision the user requests.
 pub const LEAST_UNASKED: f64 = 0.95;
 
-/// The most known values, and their most bytes, that show what the values of a field look like.
+/// How many known values, and how many bytes of them, are used to learn the typical appearance of a field's values.
 const MOST_LOOKS: usize = 10_000;
 const MOST_LOOKS_BYTES: usize = 32 << 20;
 
-/// The confidence in a proposed value that does not look like known ones, or whose page contradicts its row or has
-/// another value that is as likely meant.
+/// The confidence in a doubtful proposal. It does not look like known values, its page contradicts the row, or its page
+/// has another value that is as likely.
 const UNLIKE: f64 = 0.3;
 
-/// The highest confidence in a value if another part of its page has another value that is as likely meant. Such a
-/// value is not filled, however little precision is wanted.
+/// The highest confidence in a value if its page has another value that is as likely. Such a value is never filled in,
+/// however low the requested precision.
 const DISPUTED: f64 = 0.5;
 
-/// The most candidates that are kept for a cell.
+/// The most other values that are kept for a cell.
 const MOST_CANDIDATES: usize = 8;
 
-/// Decides cell by cell, by the judgement.
+/// Decides the cells of a table one by one, by the judgement.
 pub(super) struct Decider<'d> {
     pub(super) table: &'d Table,
     pub(super) pages: &'d Pages<'d>,
@@ -106,13 +108,14 @@ pub(super) struct Decider<'d> {
     pub(super) values: &'d mut ValueNumbers,
     pub(super) precision: f64,
     pub(super) doubted: &'d HashMap<u32, &'d Doubt>,
-    /// By the number of the layout and the field: whether it is precise enough to be filled from.
+    /// Whether values of a field on pages of a layout are precise enough to fill gaps, by the number of the layout and
+    /// of the field.
     pub(super) permitted: HashMap<(u32, usize), bool>,
-    /// What known values look like, by field; only for fields with proposals.
+    /// The appearance of known values, by field; only for fields with proposals.
     pub(super) looks: HashMap<usize, Appearance>,
 }
 
-/// The reading of a page for a cell.
+/// The values that a page has for a cell.
 struct CellReading<'r> {
     url: &'r str,
     mapping: MappingIndex,
@@ -121,7 +124,7 @@ struct CellReading<'r> {
     is_disputed: bool,
 }
 
-/// Whether a page contradicts more known values of the row than it confirms: it may be the page of another row.
+/// Whether a page contradicts more known values of the row than it confirms. Then it may be the page of another row.
 fn is_foreign(row: &Row, reading: &Reading) -> bool {
     let (mut same, mut others) = (0, 0);
     for one in &reading.fields {
@@ -137,7 +140,7 @@ fn is_foreign(row: &Row, reading: &Reading) -> bool {
 }
 
 impl Decider<'_> {
-    /// Decides a cell. `None` for a known value that no page mentions, and for a gap of a row without links.
+    /// Decides a cell. `None` for a known value that no page mentions, and for a gap in a row without links.
     pub(super) fn decide(
         &mut self,
         at: usize,
@@ -156,7 +159,7 @@ impl Decider<'_> {
         Some(cell)
     }
 
-    /// Decides a cell. If it has several readings, adds all of them to `candidates`.
+    /// Decides a cell by its readings. If there are several, all of them are added to `candidates`.
     fn decide_among(
         &mut self,
         at: usize,
@@ -179,7 +182,7 @@ impl Decider<'_> {
             is_proposed: false,
             candidates: Vec::new(),
         };
-        // A reading with several values is unclear if the column has one.
+        // If the column has single values, a reading with several values is unclear.
         let (mut readings, mut unclear, mut proposed) = (Vec::new(), None, Vec::new());
         for (url, reading) in read {
             for one in reading.fields.iter().filter(|one| one.field == field) {
@@ -223,7 +226,7 @@ impl Decider<'_> {
             let (same, others): (Vec<&CellReading<'_>>, Vec<&CellReading<'_>>) = readings
                 .iter()
                 .partition(|read| agrees(known, &read.values));
-            // The values that were judged to be true instead.
+            // If the judgement doubts the known value, these values are more likely true.
             let instead = doubt.and_then(|doubt| doubt.instead);
             let has_instead = |read: &&&CellReading<'_>| {
                 instead
@@ -271,7 +274,7 @@ impl Decider<'_> {
         let best = readings.iter().max_by_key(|read| {
             let numbers = self.intern_all(&read.values, &[]);
             let shared = numbers.intersection(&chosen).count();
-            // Of readings with the same values, an undisputed one is better.
+            // Prefer an undisputed reading among readings with the same values.
             (
                 shared,
                 !read.is_disputed,
@@ -279,7 +282,7 @@ impl Decider<'_> {
                 std::cmp::Reverse(numbers.len()),
             )
         })?;
-        // The page itself disputes the value, and no other site confirms it.
+        // The page has another value that is as likely, and no other site confirms the chosen one.
         let is_disputed = best.is_disputed && judged.chosen.iter().any(|value| value.sites < 2);
         let confidence = match is_disputed {
             true => judged.confidence.min(DISPUTED),
@@ -297,7 +300,8 @@ impl Decider<'_> {
         Some(cell(state, &best.values, confidence, Some(best.url)))
     }
 
-    /// Decides a cell by proposals, which conflict unless all have the same values. `None` if there are none.
+    /// Decides a cell by its proposals. They conflict unless all have the same values. `None` if there are no
+    /// proposals.
     fn decide_proposed<F>(
         &mut self,
         field: usize,
@@ -343,8 +347,8 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// Whether a layout that was measured to be precise reads these values, a person's mapping does, or several sites
-    /// agree.
+    /// Whether these values may be filled in: a layout with measured precision or a person's mapping reads them, or
+    /// several sites agree.
     fn may_fill(
         &mut self,
         field: usize,
@@ -370,7 +374,7 @@ impl Decider<'_> {
         false
     }
 
-    /// Why nothing was read of a gap; `None` for a row without links.
+    /// Why no value was read for a gap; `None` for a row without links.
     fn why_nothing_read(
         &self,
         links: impl Iterator<Item = u32>,
@@ -392,7 +396,7 @@ impl Decider<'_> {
                     },
                 ),
             };
-            // A page that was fetched says more than one that was not.
+            // A page that was fetched explains more than a page that was not.
             if state.is_none_or(|state| found < state) {
                 (state, of) = (Some(found), Some(at.to_owned()));
             }

@@ -3,7 +3,8 @@
 //!
 //! The review in the dashboard answers the same doubts ([`super::review`]).
 //!
-//! The accepted value is that of the page, as the project has noted it: a spreadsheet may have changed the cells.
+//! An accepted value is taken from the project's own notes, not from the file, because a spreadsheet may have changed
+//! its cells.
 
 mod answers;
 mod file;
@@ -30,7 +31,8 @@ use super::{review, unseen};
 use crate::export::CellStyle;
 use crate::mapping_command::writing::write_atomically;
 
-/// The cells to review, the surest first; then questions.
+/// The cells that people should review: first doubts, beginning with the most certain one, then questions about
+/// proposals.
 pub fn cells_to_review<'v>(
     table: &Table,
     verdict: &'v Verdict,
@@ -55,7 +57,7 @@ pub fn cells_to_review<'v>(
     doubtful
 }
 
-/// Writes the file, unless a person has answered it meanwhile.
+/// Writes the file of doubts, unless a person has written answers into it since it was read.
 pub fn write_doubts(
     project: &Project,
     sources: &Sources<'_>,
@@ -81,7 +83,7 @@ pub fn write_doubts(
     out.write_record(COLUMNS)
         .map_err(|error| failed(error.to_string()))?;
     for one in shown {
-        // People open it in a spreadsheet.
+        // People open the file in a spreadsheet, so no text may act as a formula.
         let safe = |text: &str| CellStyle::Spreadsheet.format_text(text).into_owned();
         let cells = &one.doubt.shown;
         let record = [
@@ -102,7 +104,7 @@ pub fn write_doubts(
     let text = out
         .into_inner()
         .map_err(|error| failed(error.to_string()))?;
-    // Older ones stay: a person may have a copy of an older file. The newest of equal ones is enough.
+    // Keep older doubts, because a person may have a copy of an older file. Of equal doubts, the newest is enough.
     let mut newest: HashMap<String, usize> = HashMap::new();
     for (at, doubt) in listed.iter().enumerate() {
         newest.insert(serde_json::to_string(doubt).map_err(Fault::error)?, at);
@@ -113,7 +115,7 @@ pub fn write_doubts(
     write_atomically(&project.doubts_file(), &text)
 }
 
-/// A doubt as people see it.
+/// A doubt in the form in which people see it.
 fn shown_doubt(sources: &Sources<'_>, cell: &Cell) -> review::ShownDoubt {
     let lines = sources.lines(cell);
     let line = &lines[0];

@@ -8,7 +8,7 @@ use webfill_store::parse_iso_time;
 
 use crate::export::columns::Kind;
 
-/// The values of a column. Present values are stored in sequence; the levels mark missing ones.
+/// The values of a column, without missing ones. The levels show where values are missing.
 pub(super) enum Cells {
     Integers(Levels, Vec<i64>),
     Times(Levels, Vec<i64>),
@@ -16,16 +16,17 @@ pub(super) enum Cells {
     Truths(Levels, Vec<bool>),
     Texts(Levels, Vec<ByteArray>),
     Json(Levels, Vec<ByteArray>),
-    /// Numbers as texts of their digits.
+    /// Numbers that are stored as texts of their digits.
     Digits(Levels, Vec<ByteArray>),
     Lists(Levels, Vec<ByteArray>),
 }
 
-/// The definition levels of values. For lists also whether each value continues the list of the previous one.
+/// The definition levels of values. In a column of lists, also the repetition levels: whether a value continues the
+/// list of the previous value.
 #[derive(Default)]
 pub(super) struct Levels {
     defined: Vec<i16>,
-    /// Only for lists.
+    /// The repetition levels, only in a column of lists.
     repeated: Vec<i16>,
 }
 
@@ -50,7 +51,8 @@ impl Cells {
         }
     }
 
-    /// Adds a value. Returns its approximate size in bytes, or, if it is of another kind, a description of that kind.
+    /// Adds a value and returns its approximate size in bytes. If the column cannot hold the value's kind, the error
+    /// describes that kind.
     pub(super) fn push(&mut self, value: &Value) -> Result<usize, String> {
         let other = || String::from(describe_kind(value));
         let is_of_digits = matches!(self, Cells::Digits(..));
@@ -105,7 +107,7 @@ impl Cells {
 }
 
 impl Levels {
-    /// The approximate bytes of a value besides its text.
+    /// The approximate size of a value without its text, in bytes.
     const BESIDE: usize = 16;
 
     fn push<T>(
@@ -124,7 +126,7 @@ impl Levels {
         Ok(Levels::BESIDE)
     }
 
-    /// Adds a list of texts. `None` if the value is not one.
+    /// Adds a list of texts; `None` if the value is not a list of texts.
     fn push_list(&mut self, value: &Value, kept: &mut Vec<ByteArray>) -> Option<usize> {
         let items = match value {
             Value::Null => {

@@ -136,7 +136,7 @@ impl Report {
         }
     }
 
-    /// The fields with new or changed values of records, those with the most first.
+    /// The fields of records with new or changed values. Those with the most come first.
     fn record_fields(&self) -> String {
         let (_, counts) = &self.records;
         let mut fields: Vec<_> = counts.iter().collect();

@@ -1,4 +1,4 @@
-//! The answers that people have given, in files and in reviews.
+//! Reads and applies the answers that people have given in files of doubts and in reviews.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::ErrorKind;
@@ -16,36 +16,36 @@ use crate::fill::review::{self, Decision, ReviewAnswer};
 use crate::fill::table::{Change, Table};
 use crate::mapping_command::writing::write_atomically;
 
-/// The answers that the project keeps.
+/// The answers as they are stored in the project folder.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct KeptAnswers {
     answers: Vec<Answer>,
-    /// How many bytes of the file with the answers of reviews were taken into `answers`.
+    /// How many bytes of the review's file of answers are already included in `answers`.
     reviewed: u64,
 }
 
-/// All answers, and what they are answers to.
+/// All answers, with the doubts that they belong to.
 #[derive(Debug, Default)]
 pub struct Answers {
     all: Vec<Answer>,
     reviewed: u64,
     pub(super) listed: Vec<ListedDoubt>,
-    /// The answered cells that the table has, by the number of the row and the column.
+    /// The answered cells that exist in the table, by row number and column.
     answered: BTreeSet<(u64, usize)>,
-    /// Proposed values that were rejected: the URL of the page, and the place of the field.
+    /// Rejected proposals, by the URL of the page and the position of the field.
     pub withdrawn: BTreeSet<(String, usize)>,
-    /// Values for gaps that were rejected, by the number of the row and the column.
+    /// Rejected values for gaps, by row number and column.
     pub rejected: HashMap<(u64, usize), Vec<String>>,
-    /// The doubts that reviews have answered after the file of doubts was last changed. The answers in its lines do not
-    /// override these.
+    /// The doubts that a review has answered since the file of doubts was last changed. For these, the answers in the
+    /// file do not count.
     later: Vec<ListedDoubt>,
-    /// When the file of doubts was changed last before the run.
+    /// When the file of doubts was last changed before this run, in milliseconds since 1970.
     changed: i64,
-    /// How many answers are about values that the table does not have now. These answers are kept.
+    /// The number of answers about values that the table does not have at present. They are kept for later runs.
     pub idle: usize,
 }
 
-/// The answers of the project, and those of a file that a person has edited.
+/// Loads the answers of the project, and those of a file that a person has edited.
 pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers, Fault> {
     let kept: KeptAnswers = read_json(&project.answers_file())?;
     let (reviewed, end) = review::answers_after(project, kept.reviewed)?;
@@ -64,7 +64,7 @@ pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers,
             answers.set_answer(doubt, Some(is_accepted));
         }
     }
-    // Of two answers the later counts.
+    // If a doubt has two answers, the later one counts.
     answers.later = after.iter().map(|one| one.doubt.clone()).collect();
     answers.apply_review_answers(after);
     match answers.count_unread_answers(project)? {
@@ -79,7 +79,7 @@ pub fn load_answers(project: &Project, edited: Option<&Path>) -> Result<Answers,
     }
 }
 
-/// When a file was changed last, in milliseconds since 1970; nothing is later than an unknown time.
+/// When a file was last changed, in milliseconds since 1970. If the time is unknown, it counts as later than any other.
 fn changed_ms(file: &Path) -> i64 {
     let changed = std::fs::metadata(file).and_then(|file| file.modified());
     let since = changed
@@ -90,7 +90,7 @@ fn changed_ms(file: &Path) -> i64 {
     })
 }
 
-/// Keeps answers for later runs.
+/// Stores the answers for later runs.
 pub fn save_answers(project: &Project, answers: &Answers) -> Result<(), Fault> {
     if answers.all.is_empty() && answers.reviewed == 0 {
         return Ok(());
@@ -102,7 +102,8 @@ pub fn save_answers(project: &Project, answers: &Answers) -> Result<(), Fault> {
     write_json(&project.answers_file(), &kept)
 }
 
-/// Reads a file; a missing one counts as empty. An unreadable one is an error, because its content would be lost.
+/// Reads a JSON file. A missing file counts as empty. An unreadable file is an error, because writing it again would
+/// destroy its content.
 fn read_json<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Fault> {
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
     match std::fs::read(file) {
@@ -118,7 +119,7 @@ pub(super) fn write_json(file: &Path, content: &impl Serialize) -> Result<(), Fa
 }
 
 impl Answers {
-    /// Whether a person has answered about a cell, by the number of its row and its column.
+    /// Whether a person has answered a doubt about this cell, given by row number and column.
     pub fn has_answered(&self, place: (u64, usize)) -> bool {
         self.answered.contains(&place)
     }
@@ -134,7 +135,7 @@ impl Answers {
         }
     }
 
-    /// Replaces the former answer to the same doubt; `None` only removes it.
+    /// Sets or replaces the answer to a doubt; `None` removes it.
     fn set_answer(&mut self, doubt: ListedDoubt, is_accepted: Option<bool>) {
         self.all
             .retain(|former| !former.doubt.is_of_same_value(&doubt));
@@ -143,7 +144,8 @@ impl Answers {
         }
     }
 
-    /// How many answers in the file of doubts were not read. Writing the file again would lose them.
+    /// The number of answers in the file of doubts that were not read. If the file were written again, they would be
+    /// lost.
     pub(super) fn count_unread_answers(&self, project: &Project) -> Result<usize, Fault> {
         let file = project.doubts_file();
         if !file.exists() {
@@ -172,7 +174,7 @@ impl Answers {
     }
 }
 
-/// Enters accepted values into the table as known ones, so that this run learns from them. Returns the values to write.
+/// Puts accepted values into the table as known ones, so that this run learns from them. Returns the values to write.
 pub fn apply_answers(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64, usize), Change> {
     let mut accepted = BTreeMap::new();
     if answers.all.is_empty() {
@@ -214,7 +216,8 @@ pub fn apply_answers(table: &mut Table, answers: &mut Answers) -> BTreeMap<(u64,
             answers.answered.insert(place);
             if !is_accepted && doubt.known.is_empty() {
                 answers.rejected.insert(place, doubt.page.clone());
-                // A question is asked for its whole site. Any other value is that of one cell.
+                // A doubt that was a question about a proposal is answered for its whole site. Any other answer is
+                // about one cell.
                 if answers.listed.contains(doubt) {
                     answers.withdrawn.insert((doubt.shown.url.clone(), field));
                 }

@@ -1,4 +1,4 @@
-//! Reads a file of doubts, which a person has answered.
+//! Reads a file of doubts that a person has answered.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The doubt that the line is about, and whether its values are as they were written.
+    /// The doubt that this line is about, and whether the line's values are unchanged.
     pub(super) fn find<'l>(&self, listed: &'l [ListedDoubt]) -> Option<(&'l ListedDoubt, bool)> {
         let is_its = |doubt: &&ListedDoubt| {
             let shown = &doubt.shown;
@@ -54,7 +54,7 @@ impl Line {
     }
 }
 
-/// Opens a file of doubts, which a spreadsheet may have saved in its own encoding and with its own delimiter.
+/// Opens a file of doubts. A spreadsheet may have saved it with another encoding and another delimiter.
 pub fn open_doubts(file: &Path) -> std::io::Result<csv::Reader<Cursor<String>>> {
     let text = webfill_table::decode_file_text(&std::fs::read(file)?);
     let head = text.lines().next().unwrap_or_default();

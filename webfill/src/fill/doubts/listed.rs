@@ -1,8 +1,8 @@
-//! Doubts as they were listed, and answers to them.
+//! Doubts as they were listed for people, and the answers to them.
 
 use serde::{Deserialize, Serialize};
 
-/// Cells of a line as it was written.
+/// The cells of a line in the file of doubts, as they were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ShownCells {
     pub(super) id: String,
@@ -12,10 +12,10 @@ pub(super) struct ShownCells {
     pub(super) url: String,
 }
 
-/// A doubt that was listed.
+/// A doubt that was listed for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedDoubt {
-    /// The id of the row. Where there is none, the links distinguish rows: numbers of rows change.
+    /// The id of the row. If there is none, the links identify the row, because row numbers change.
     pub(super) id: Option<String>,
     pub(super) links: Vec<String>,
     pub(super) column: String,
