@@ -27,13 +27,13 @@ pub enum Cell {
     Text(String),
     /// A number, as it is written in the table.
     Number(String),
-    /// A boolean.
+    /// A boolean of a typed format.
     Bool(bool),
     /// A date, a time or both, in ISO 8601 and as precise as the column.
     Date(String),
     /// Several values.
     List(Vec<Cell>),
-    /// An object, a map or anything else that is kept unchanged.
+    /// An object, a map or another value that is never filled in or changed.
     Other(Value),
 }
 

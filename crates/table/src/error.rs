@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Why a table cannot be read, understood or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The file cannot be opened, or reading it failed.
+    /// The input file cannot be opened, or reading it failed.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
@@ -63,9 +63,9 @@ impl TableError {
 pub struct RowFault {
     /// The number of the line or row, counted from 1.
     pub number: u64,
-    /// What is wrong with it.
+    /// What is wrong with the row, for users.
     pub reason: String,
-    /// The beginning of the row.
+    /// The first bytes of the row as text, to recognise it in messages.
     pub beginning: String,
     /// Reading failed at this row: no further row is read, and the table cannot be written.
     pub is_end: bool,
@@ -78,9 +78,9 @@ pub struct Refusal {
     pub row: u64,
     /// The column, counted from 0.
     pub column: usize,
-    /// The value.
+    /// The value that was not written.
     pub value: String,
-    /// Why it does not fit.
+    /// Why the value does not fit its column, for users.
     pub reason: String,
 }
 

@@ -17,7 +17,7 @@ pub enum Format {
     Xlsx {
         /// The name of the sheet.
         sheet: String,
-        /// The first row of the table names the columns.
+        /// Whether the first row of the table names the columns.
         has_header: bool,
     },
 }
@@ -29,7 +29,7 @@ pub struct TextForm {
     pub compression: Compression,
     /// The encoding of the characters.
     pub encoding: Encoding,
-    /// The text begins with a byte order mark.
+    /// Whether the text begins with a byte order mark.
     pub has_mark: bool,
 }
 
@@ -62,13 +62,13 @@ pub struct Dialect {
     pub quote: Option<u8>,
     /// How a quote within quotes is written.
     pub escape: Escape,
-    /// Lines end with a carriage return alone.
+    /// Whether lines end with a carriage return alone.
     pub ends_with_cr: bool,
-    /// Blanks after a delimiter are ignored: `a, "b"`.
+    /// Whether blanks after a delimiter are ignored: `a, "b"`.
     pub skips_blanks: bool,
-    /// The first row names the columns.
+    /// Whether the first row names the columns.
     pub has_header: bool,
-    /// The first line tells spreadsheets the delimiter: `sep=;`.
+    /// Whether the first line names the delimiter for spreadsheets: `sep=;`.
     pub has_separator_line: bool,
     /// The number of rows above the header that are not part of the table, such as its title and the date of an export.
     pub notes: u32,

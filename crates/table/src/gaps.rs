@@ -1,19 +1,19 @@
-//! Gap markers: words such as `NA`, `-` and `null` that mean that a value is missing. Each column is judged for
-//! itself, because `NA` is Namibia among countries, and `null` may be a name.
+//! Gap markers: words such as `NA`, `-` and `null` that mean that a value is missing. They are determined for each
+//! column, because `NA` is Namibia among countries, and `null` may be a name.
 
 use crate::cell::Cell;
 use crate::kind::Kind;
 
-/// How surely a word means a gap.
+/// How certain it is that a word means a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     /// Never a value.
     Certain,
     /// Written by programs for a missing value.
     OfPrograms,
-    /// Signs in place of a value.
+    /// A sign in place of a value, such as `-` or `?`.
     Sign,
-    /// Possibly a value, especially in a column of codes.
+    /// Possibly a value, especially in a column of codes: `NA`.
     Code,
     /// Often a value, such as `none` among allergens.
     Weak,
@@ -82,7 +82,7 @@ impl GapMarkers {
         !self.0.is_empty() && gap_word_index(text).is_some_and(|word| self.0.contains(&word))
     }
 
-    /// The gap markers as they are written.
+    /// The gap markers as the table writes them.
     pub fn marker_texts(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|word| WORDS[*word].0)
     }
@@ -104,16 +104,16 @@ impl GapMarkers {
     }
 }
 
-/// The words that would mean a gap among the values of a column.
+/// Judges which words would mean a gap if they occurred in a column with known values.
 #[derive(Debug, Clone, Default)]
 pub struct GapWords {
     others: OtherValues,
-    /// Words that are values of the column.
+    /// Words that look like gap markers but are values of the column.
     values: Vec<usize>,
 }
 
 impl GapWords {
-    /// Takes the values of a column, without its gaps.
+    /// Learns from the values of a column; its gaps must be left out.
     pub fn of_column<'v>(values: impl Iterator<Item = &'v str>) -> GapWords {
         let values: Vec<&str> = values.collect();
         let words = values.iter().filter_map(|value| gap_word_index(value));
@@ -132,7 +132,7 @@ impl GapWords {
     }
 }
 
-/// What the other values of a column look like.
+/// Properties of those values of a column that are not gap markers.
 #[derive(Debug, Clone, Default)]
 struct OtherValues {
     count: usize,

@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a cell; that of the entries for a list. `None` if the cell is empty.
+    /// The kind of a cell; for a list, the kind of its entries. `None` if the cell is empty.
     pub fn from_cell(cell: &Cell) -> Option<Kind> {
         match cell {
             Cell::Missing => None,
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// The kind that can hold values of both kinds.
+    /// The narrowest kind that can hold values of both kinds.
     pub fn merged_with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// A point in time in ISO 8601, written in UTC. `None` for a text without an offset.
+/// Converts a point in time in ISO 8601 to UTC. `None` for a text without an offset.
 pub fn to_utc(text: &str) -> Option<String> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(time.to_string())

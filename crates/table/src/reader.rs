@@ -18,7 +18,7 @@ use crate::text::{Content, TextRows, TextSource};
 pub struct TableReader {
     path: PathBuf,
     rows: Rows,
-    /// The format as known so far: the encoding may only become clear late.
+    /// The format as known so far. The encoding may change until a character that is not ASCII is read.
     format: Format,
     has_ended: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) trait TypedRows: Send {
     fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String>;
 }
 
-/// Opens a table. Its format is detected from its content. The file name decides only what the content leaves open.
+/// Opens a table. Its format is detected from its content. The file name matters only if the content is ambiguous.
 pub fn open(path: &Path) -> Result<TableReader, TableError> {
     open_sheet(path, None)
 }
@@ -92,7 +92,7 @@ fn read_beginning(path: &Path) -> Result<Vec<u8>, TableError> {
     Ok(bytes)
 }
 
-/// Opens a text table in the format that was found before, or detects its format.
+/// Opens a text table in the format `known`, or detects its format if that is `None`.
 pub(crate) fn open_text(
     path: &Path,
     known: Option<&Format>,
@@ -144,7 +144,7 @@ impl TableReader {
         &self.format
     }
 
-    /// The columns.
+    /// The columns of the table, in order.
     pub fn columns(&self) -> &[Column] {
         match &self.rows {
             Rows::Text(rows) => rows.columns(),

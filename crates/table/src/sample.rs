@@ -16,10 +16,10 @@ use distinct::Repeats;
 const KEPT_CELLS: usize = 400_000;
 const KEPT_ROWS: usize = 4_000;
 
-/// Only the beginning of a longer text is kept.
+/// The longest text that a sample keeps, in bytes. Longer texts are truncated.
 const KEPT_BYTES: usize = 2_000;
 
-/// How many faults are kept. All are counted.
+/// How many unusable rows are kept with their reason. All are counted.
 const KEPT_FAULTS: usize = 1_000;
 
 /// The results of one pass over a table.
@@ -42,7 +42,7 @@ pub struct Sample {
     pub(crate) profiles: Vec<Profile>,
 }
 
-/// The findings about the cells of a column.
+/// Counts over all cells of a column.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     /// The number of empty cells.
@@ -94,7 +94,7 @@ impl Sample {
                 }
             }
         }
-        // A text that was taken for UTF-8 may have proved otherwise late.
+        // The format is read only now, because any row may show that the text is not UTF-8.
         sample.format = reader.format().clone();
         sample.rows = kept.rows;
         Ok(sample)
@@ -130,7 +130,7 @@ impl Sample {
     }
 }
 
-/// Keeps every row at first, then every second, then every fourth, and so on.
+/// Keeps a bounded number of rows: every row at first, then every second one, then every fourth one, and so on.
 struct Spread {
     rows: Vec<Row>,
     most: usize,

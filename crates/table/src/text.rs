@@ -29,9 +29,9 @@ pub(crate) const MAX_CELL_BYTES: usize = 1 << 20;
 
 /// A piece of the text: a row, or the text between rows.
 pub(crate) struct Piece {
-    /// The bytes, line end included.
+    /// The bytes of the piece, with its line end.
     pub(crate) raw: Vec<u8>,
-    /// The number of the line or entry.
+    /// The number of the line or entry, counted from 1.
     pub(crate) number: u64,
     pub(crate) content: Content,
 }
@@ -50,9 +50,9 @@ pub(crate) enum Content {
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The cell is in quotes. The span includes them.
+    /// Whether the cell is in quotes. The span includes the quotes.
     pub(crate) is_quoted: bool,
-    /// Some character of the cell is escaped.
+    /// Whether any character of the cell is escaped.
     pub(crate) is_escaped: bool,
 }
 
@@ -105,8 +105,8 @@ pub(crate) trait TextRows: Send {
     /// The cells of a row.
     fn cells(&self, piece: &Piece) -> Vec<Cell>;
 
-    /// The row with new values in some cells. The edits are in the order of the columns. A value that does not fit is
-    /// refused.
+    /// Writes new values into some cells of a row. `edits` must be in the order of the columns. A value that does not
+    /// fit is added to `refused`.
     fn edit_row(
         &self,
         piece: &Piece,

@@ -22,7 +22,8 @@ use columns::Names;
 pub struct ColumnChoices {
     /// The column that identifies rows (`--id`).
     pub id: Option<String>,
-    /// The columns of links (`--url`). Here and below, an entry may be several names that are separated by commas.
+    /// The columns of links (`--url`). In this and the next lists, an entry may be several names that are separated by
+    /// commas.
     pub urls: Vec<String>,
     /// The columns to fill in (`--fields`).
     pub fields: Vec<String>,
@@ -45,7 +46,7 @@ pub struct Understanding {
     pub row_count: u64,
     /// How many rows cannot be used.
     pub fault_count: u64,
-    /// The column that identifies rows. Without one, row numbers do.
+    /// The column that identifies rows. `None` if row numbers identify them.
     pub id: Option<usize>,
     /// The columns of links.
     pub urls: Vec<UrlColumn>,
@@ -53,7 +54,7 @@ pub struct Understanding {
     pub fields: Vec<Field>,
     /// All other columns. They are never filled in.
     pub kept: Vec<usize>,
-    /// Why the id, the links and the kept columns were chosen, if that is not obvious.
+    /// Why the id and the kept columns were chosen.
     pub reasons: Reasons,
 }
 
@@ -186,7 +187,7 @@ impl Understanding {
 
     fn assign_role(&mut self, column: usize, gap_count: u64, why_kept: Option<String>) {
         match why_kept {
-            // The id and the links are listed separately.
+            // An empty reason marks the id and the link columns, which are not listed as kept.
             Some(reason) if reason.is_empty() => {}
             Some(reason) => {
                 self.kept.push(column);

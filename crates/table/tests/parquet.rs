@@ -52,8 +52,8 @@ fn write_column<T: DataType>(
     column.close().unwrap();
 }
 
-/// Makes a file with two row groups of two rows. In each, the first row has all values. The second has only its id, and
-/// in the first group the score NaN, in the second an empty title.
+/// Makes a file with two row groups of two rows. In each group, the first row has all values, and the second has only
+/// its id. In addition, one second row has the score NaN, and the other one an empty title.
 fn write_test_file(path: &Path, compression: Compression) {
     write_test_file_with(
         path,
@@ -229,7 +229,7 @@ fn gaps_are_filled_in_the_types_of_the_columns_and_all_else_is_as_it_was() {
         {
             assert_eq!(old.compression(), new.compression());
         }
-        // Values that the reader does not show are stored as they were.
+        // Values of columns that the reader does not support, such as objects, are kept.
         let objects = |file: &SerializedFileReader<File>| {
             let rows = file.get_row_iter(None).unwrap();
             let shown = rows.map(|row| row.unwrap().to_string());
@@ -309,7 +309,7 @@ fn broken_files_are_errors() {
         let error = webfill_table::open(&cut.path).err().unwrap().to_string();
         assert!(error.contains("broken Parquet"), "{error}");
     }
-    // A damaged file yields no invented rows: each row is read, or reading ends with an error.
+    // A damaged file yields no wrong rows: either each row is read correctly, or reading ends with an error.
     for at in (8..whole.len()).step_by(1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;

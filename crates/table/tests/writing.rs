@@ -205,7 +205,7 @@ fn a_table_that_changed_meanwhile_is_not_written() {
     assert!(!input.output().exists());
 }
 
-/// A random table: its cells, and its text in a random dialect.
+/// A generated table: its cells, and its text in a random dialect.
 struct Made {
     name: &'static str,
     text: Vec<u8>,
@@ -372,7 +372,7 @@ fn made_tables_are_written_as_they_were_but_for_the_cells_that_are_filled() {
         let again =
             webfill_table::Sample::from_reader(webfill_table::open(&output).unwrap()).unwrap();
         if again.format != understanding.format {
-            // The dialect is detected again. In a table of few rows, a new value may make it look like another one.
+            // In a table of few rows, a new value may change the detected dialect. Then the cells cannot be compared.
             continue;
         }
         all_compared += 1;

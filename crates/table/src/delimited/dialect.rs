@@ -1,4 +1,5 @@
-//! Detects the dialect of a text: the one in which the most rows have the same number of cells.
+//! Detects the dialect (delimiter, quote, escape) of a text: with the right one, most rows have the same number of
+//! cells.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ const SAMPLE_ROWS: u32 = 1_000;
 /// How many bytes are searched for the end of a row.
 const ROW_BYTES: usize = 64 << 10;
 
-/// How much better the score of a dialect must be to replace a preferred one.
+/// By how much the score of a dialect must exceed that of a dialect earlier in the order of preference.
 const CLEARLY: f64 = 0.02;
 
 /// Detects the dialect from the first bytes of a text. `hint` is the delimiter that the file name suggests.
@@ -57,7 +58,7 @@ pub(super) fn detect_dialect(beginning: &[u8], is_whole: bool, hint: Option<u8>)
     best.map_or(base, |(dialect, _)| dialect)
 }
 
-/// The delimiter that a first line such as `sep=;` names.
+/// The delimiter in a first line such as `sep=;`; `None` if there is no such line.
 fn separator_line(sample: &[u8]) -> Option<u8> {
     match sample {
         [b's', b'e', b'p', b'=', delimiter, b'\r' | b'\n', ..] if delimiter.is_ascii() => {
@@ -105,7 +106,7 @@ fn candidates(sample: &[u8], base: Dialect, hint: Option<u8>) -> Vec<Dialect> {
     candidates
 }
 
-/// What a text looks like in a dialect.
+/// Counts of the rows and cells into which a dialect splits the sample.
 #[derive(Default)]
 struct Tally {
     rows: u32,
@@ -171,12 +172,12 @@ impl Tally {
         share * share * of_first * of_cells
     }
 
-    /// Whether the dialect is better than the best one so far.
+    /// Whether this dialect is better than the best of those tried before.
     fn beats(&self, dialect: &Dialect, best: &Tally, best_dialect: &Dialect) -> bool {
         let is_clear = self.score() > best.score() + CLEARLY;
         match dialect.quote {
-            // Without quotes, no row can have a misplaced one. So a few bad rows do not speak for a dialect without
-            // quotes.
+            // Without quotes, no row can have a misplaced one. So a dialect without quotes wins only if the best one
+            // has many bad rows for its number of quoted cells.
             None => is_clear && best.quoted_cells < 3 * best.bad_rows.max(1),
             Some(b'\'') if best_dialect.quote == Some(b'"') && best.quoted_cells == 0 => {
                 let cells = u64::from(self.agreeing) * self.cells as u64;

@@ -3,8 +3,8 @@
 use crate::format::{Dialect, Encoding, Escape};
 use crate::text::encode;
 
-/// The bytes of a cell, in quotes only if they are needed or if the old cell had some. An error says why the dialect
-/// cannot express the value.
+/// The bytes of a cell with the value, in quotes only if it needs them or if the old cell had quotes. An error says why
+/// the dialect cannot express the value.
 pub(super) fn encode_cell(
     value: &str,
     was_quoted: bool,

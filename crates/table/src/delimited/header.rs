@@ -11,14 +11,14 @@ use crate::kind::Kind;
 /// How many rows are compared with the first one.
 const ROWS: usize = 200;
 
-/// Whether the first row is a header, judged by the kinds of values. Names are texts: a row with a number above
-/// numbers, or a link above links, is not a header.
+/// Whether the first row is a header, judged by the kinds of values. A header has texts: a row with a number above
+/// numbers, or a link above links, is none.
 pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
     begins_with_header(&first_rows(beginning, dialect, encoding))
 }
 
-/// The number of rows above the table that are notes: they have hardly any of the cells that nearly all other rows
-/// have. A header that lacks the name of one column is not a note.
+/// The number of rows above the table that are notes, such as a title: they have less than two texts, or at most half
+/// of the usual cells. A header that lacks the name of one column is not a note.
 pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> u32 {
     /// The fewest columns and rows that are sufficient evidence.
     const COLUMNS: usize = 3;
@@ -39,7 +39,7 @@ pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encodin
     let table = &rows[notes..];
     let whole = table.iter().filter(|row| row.len() == columns).count();
     let is_table = table.len() >= LEAST_ROWS && whole * 10 >= table.len() * 9;
-    // In a table without a header, the first rows may have a single value.
+    // Notes are accepted only above a header: in a table without one, they may be data rows with a single value.
     match is_table && columns >= COLUMNS && notes <= MOST_NOTES && begins_with_header(table) {
         true => notes as u32,
         false => 0,
@@ -66,8 +66,8 @@ pub(crate) fn begins_with_header(rows: &[Vec<String>]) -> bool {
     votes >= 0
 }
 
-/// The vote of a column: 1 if its first cell differs in kind from the cells below, -1 if it is of the same kind, and 0
-/// if this cannot be judged.
+/// The vote of a column on whether the first row is a header. It is 1 if its first cell differs in kind from the cells
+/// below, -1 if not, and 0 if this cannot be judged.
 fn column_vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
     let cells = || rest.iter().filter_map(|row| row.get(column));
     let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();

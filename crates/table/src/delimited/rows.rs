@@ -23,12 +23,12 @@ use crate::value::cell_text;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// How many bytes may be examined in vain: `VAIN_BYTES` at first and at most. Each byte that belongs to a row adds
-/// `VAIN_PER_BYTE`. This bounds the time for a text with many unclosed quotes.
+/// How many bytes may be examined without finding the end of a row: `VAIN_BYTES` at first and at most. Each byte of a
+/// found row adds `VAIN_PER_BYTE`. This bounds the time for a text with many unclosed quotes.
 const VAIN_BYTES: usize = 64 << 20;
 const VAIN_PER_BYTE: usize = 4;
 
-/// How far the end of a row is searched for even if no bytes may be examined in vain any more.
+/// How many bytes are searched for the end of a row even after `VAIN_BYTES` are used up.
 const LEAST_ROW_BYTES: usize = 64 << 10;
 
 pub(crate) struct DelimitedRows {
@@ -40,11 +40,11 @@ pub(crate) struct DelimitedRows {
     line: u64,
     spans: Vec<Span>,
     at: Section,
-    /// How many of the notes above the table are still to be read.
+    /// How many rows of notes above the table are still to be read.
     notes: u32,
-    /// How many bytes may still be examined in vain.
+    /// How many bytes may still be examined without finding the end of a row.
     patience: usize,
-    /// Only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
+    /// Whether only ASCII was read so far. A text without a byte order mark counts as UTF-8 until a character proves
     /// otherwise.
     is_ascii_so_far: bool,
 }
@@ -54,7 +54,7 @@ enum Section {
     SeparatorLine,
     Header,
     Rows,
-    /// Inside a line that is too long to hold in memory.
+    /// The next bytes belong to a line that is too long to hold in memory.
     OverlongLine,
 }
 
@@ -93,7 +93,7 @@ impl DelimitedRows {
         Ok(rows)
     }
 
-    /// Reads the header but does not take it, because it is also a piece of the text.
+    /// Reads the header but leaves it in the buffer, because it is returned as a piece of the text later.
     fn read_columns(&mut self) -> io::Result<Vec<Column>> {
         let mut skipped = match self.dialect.has_separator_line {
             true => line_bytes(self.buffer.bytes(), true, &self.dialect).unwrap_or(0),

@@ -5,11 +5,11 @@ use memchr::{memchr, memchr2, memchr3};
 use crate::format::{Dialect, Escape};
 use crate::text::Span;
 
-/// What some bytes begin with.
+/// The result of splitting bytes: a row, or not enough bytes for one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Split {
     Row(SplitRow),
-    /// A row that continues after the bytes.
+    /// The bytes end before the row does.
     Unfinished {
         is_in_quotes: bool,
     },
@@ -21,7 +21,7 @@ pub(super) struct SplitRow {
     pub(super) bytes: usize,
     /// How many line ends are within quotes.
     pub(super) inner_lines: u64,
-    /// Some closing quote is followed by text.
+    /// Whether text follows a closing quote, instead of a delimiter or the end of the row.
     pub(super) is_askew: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn line_end(dialect: &Dialect) -> u8 {
     }
 }
 
-/// The bytes end before the row does; `true` if they end within quotes.
+/// An error: the bytes end before the row does. `true` if they end within quotes.
 struct IncompleteRow(bool);
 
 struct Splitter<'a> {
@@ -62,7 +62,7 @@ struct Splitter<'a> {
     line_end: u8,
 }
 
-/// What follows a cell.
+/// What comes after the end of a cell.
 enum AfterCell {
     Delimiter,
     /// The end of the row, with its length in bytes.
@@ -202,7 +202,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// What follows a closing quote.
+    /// Finds what comes after a closing quote.
     fn after_quote(&self, at: usize) -> Result<AfterCell, IncompleteRow> {
         let rest = &self.bytes[at..];
         match rest {

@@ -8,7 +8,8 @@ use crate::shape::Shape;
 use crate::text::{Content, Edit, EditedRow, MAX_CELL_BYTES, Piece};
 use crate::value::typed_json;
 
-/// The row with new values. A member that the object lacks is added after the last one, with the same spacing.
+/// Writes new values into the text of a row. A member that the object lacks is added after its last member, with the
+/// same spacing.
 pub(super) fn edit_row(
     piece: &Piece,
     names: impl Fn(usize) -> String,

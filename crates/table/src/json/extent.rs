@@ -2,20 +2,20 @@
 
 use super::Layout;
 
-/// What some bytes begin with.
+/// What the next bytes of a JSON text are, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Bytes that belong to no entry, and their number.
     Between(usize),
     /// An entry of this many bytes.
     Entry(usize),
-    /// The end of the array, of this many bytes. Only blanks may follow.
+    /// The end of the array, with its number of bytes. Only blanks may follow.
     End(usize),
     Unfinished,
 }
 
-/// What the bytes begin with. `is_whole` means that nothing follows them, `has_begun` that the opening bracket of the
-/// array is already taken.
+/// Finds what the bytes begin with. `is_whole` means that the text ends with them, `has_begun` that the opening bracket
+/// of the array was taken before.
 pub(super) fn extent(bytes: &[u8], is_whole: bool, layout: Layout, has_begun: bool) -> Extent {
     match layout {
         Layout::Lines => line_extent(bytes, is_whole),
@@ -46,7 +46,8 @@ fn entry_extent(bytes: &[u8], is_whole: bool, has_begun: bool) -> Extent {
     }
 }
 
-/// Finds the end of an entry: it comes before the first comma or bracket outside of the entry.
+/// Finds the end of an entry of an array: its own closing bracket, or the comma or bracket after a value without
+/// brackets.
 fn entry_end(bytes: &[u8], is_whole: bool) -> Extent {
     let mut depth = 0_usize;
     let mut at = 0;

@@ -24,7 +24,7 @@ pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
     }
     let mut members: Vec<Member> = Vec::new();
     loop {
-        // After the opening brace, or a comma.
+        // `at` is the position of the opening brace, or of a comma.
         at = skip_blanks(bytes, at + 1);
         if bytes[at] == b'}' {
             return Ok(members);
@@ -82,7 +82,7 @@ fn value_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Whether a number, true, false or null has ended here.
+/// Whether a number, `true`, `false` or `null` ends before this position.
 fn is_word_end(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at)

@@ -16,7 +16,7 @@ use crate::text::{
     TextSource,
 };
 
-/// Columns are found within this many bytes. Members that first appear later are not columns.
+/// The columns are the members that occur within this many bytes at the beginning. Other members are not columns.
 const COLUMNS_WITHIN_BYTES: usize = 8 << 20;
 
 pub(crate) struct JsonRows {
@@ -34,7 +34,7 @@ pub(crate) struct JsonRows {
 enum Section {
     Beginning,
     Entries,
-    /// Inside an entry that is too long to hold in memory.
+    /// The next bytes belong to an entry that is too long to hold in memory.
     OverlongEntry,
     /// After the array, or after the point at which a broken array cannot be read further.
     End,
@@ -89,7 +89,7 @@ impl JsonRows {
         self.columns = names.into_iter().map(|name| Column { name }).collect();
     }
 
-    /// Takes bytes that belong to no entry. In JSON lines, they are a line, which is counted.
+    /// Takes bytes that belong to no entry. In JSON lines, they are a line, so the line number is increased.
     fn take_between_entries(&mut self, bytes: usize) -> Piece {
         let piece = Piece::between_rows(self.buffer.take(bytes), self.number);
         if self.layout == Layout::Lines {
@@ -152,7 +152,7 @@ impl JsonRows {
         Ok(spans)
     }
 
-    /// Takes the available bytes of an entry that is too long, or of its rest.
+    /// Takes the available bytes of an entry that is too long for memory, or of the rest of such an entry.
     fn take_overlong_entry(&mut self) -> io::Result<Piece> {
         let is_beginning = self.at != Section::OverlongEntry;
         let bytes = self.buffer.bytes();

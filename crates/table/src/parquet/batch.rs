@@ -9,7 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use super::leaf::{Leaf, Owned};
 use crate::cell::Cell;
 
-/// The values that are present.
+/// The stored values of a column; missing values are not stored.
 pub(super) enum Values {
     Bool(Vec<bool>),
     Int32(Vec<i32>),
@@ -42,7 +42,7 @@ pub(super) struct Batch {
     repeated: Vec<i16>,
 }
 
-/// The position of a row's entries in a batch.
+/// The position of a row's values and levels in a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     start: usize,

@@ -9,7 +9,7 @@ use super::batch::Single;
 use super::times;
 use crate::cell::Cell;
 
-/// What the stored values mean.
+/// The meaning of the values that a column stores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Meaning {
     Bool,
@@ -295,8 +295,8 @@ fn parse_big_endian(bytes: &[u8]) -> Option<i128> {
 /// How many digits of the fraction remain even if they are zeros.
 const KEPT_DIGITS: usize = 2;
 
-/// The type decides how many digits the fraction has. Further zeros are dropped: the text 5.050 could also be 5,050 with
-/// a point between thousands, and then it would not match 5.05 on a page.
+/// Writes a decimal number. Zeros after the first two digits of the fraction are dropped: 5.050 could be read as 5,050
+/// with a point between thousands, and would not match 5.05 on a page.
 fn format_decimal(value: i128, scale: i32) -> String {
     let scale = scale.max(0) as usize;
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);

@@ -1,4 +1,4 @@
-//! The rows of a file, group by group, in batches.
+//! The rows of a Parquet file, read in batches from one row group after another.
 
 use std::collections::VecDeque;
 use std::fs::File;

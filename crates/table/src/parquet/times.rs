@@ -25,7 +25,7 @@ pub(super) fn parse_days(text: &str) -> Option<i32> {
     Some(date.duration_since(EPOCH).as_hours() as i32 / 24)
 }
 
-/// The time in ISO 8601: with a `Z` if it is a point in time, without if it is local time.
+/// The time in ISO 8601: with a `Z` if it is a point in time, without `Z` if it is local time.
 pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String> {
     let nanoseconds = i128::from(count) * nanoseconds_of(unit);
     let time = Timestamp::from_nanosecond(nanoseconds).ok()?;

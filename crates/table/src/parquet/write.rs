@@ -190,7 +190,7 @@ fn properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned());
-    // The crate panics if only some columns of a file have a page index.
+    // Without a page index in the input, none is written: the crate `parquet` panics if only some columns have one.
     if metadata.offset_index().is_none() {
         properties = properties
             .set_statistics_enabled(EnabledStatistics::Chunk)

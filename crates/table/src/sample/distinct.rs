@@ -1,7 +1,7 @@
 //! Finds values that occur in several rows of a column, in bounded memory.
 //!
-//! The hashes of the values are kept. When there are too many, only those that end in a zero bit are kept, then those
-//! that end in two zero bits, and so on. A value that is watched to the end has been watched in all rows.
+//! The hashes of the values are kept. When there are too many, only hashes that end in a zero bit are kept, then only
+//! those that end in two zero bits, and so on. A hash that is kept at the end was compared in all rows.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -11,14 +11,14 @@ use rustc_hash::FxHashSet;
 const KEPT: usize = 2 << 20;
 const KEPT_OF_COLUMN: usize = 64 << 10;
 
-/// If fewer hashes per column could be kept, none are: too few repeats would be found.
+/// The fewest hashes per column that are worth keeping. With fewer, too few repeated values would be found.
 const LEAST_OF_COLUMN: usize = 1 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     hashes: FxHashSet<u64>,
     most: usize,
-    /// Bits that are zero in the hash of every watched value.
+    /// Bits that must be zero in a hash; hashes with other bits here are ignored.
     unwatched: u64,
     /// The first value that was found in a second row.
     repeated: Option<String>,
@@ -53,7 +53,7 @@ impl Repeats {
         }
     }
 
-    /// A value that occurs in several rows.
+    /// The beginning of a value that occurs in several rows; `None` if none was found.
     pub(crate) fn repeated_value(&self) -> Option<&str> {
         self.repeated.as_deref()
     }

@@ -36,7 +36,7 @@ fn cell_from_text(text: &str) -> Cell {
     }
 }
 
-/// The cell for a date: only the day if it is midnight, only the time of day if it is less than a day.
+/// The cell for a date. At midnight it has only the day; a count of less than one day becomes a time of day.
 fn cell_from_time(time: &ExcelDateTime) -> Cell {
     if time.is_duration() {
         return Cell::Number(time.as_f64().to_string());
@@ -120,7 +120,7 @@ fn parse_days(text: &str, is_from_1904: bool) -> Result<String, String> {
     }
     let time: DateTime = text.parse().map_err(|_| "the column holds dates")?;
     let day: Date = time.date();
-    // Sheets count February 29, 1900, which did not exist.
+    // Sheets count a February 29, 1900, which did not exist, so earlier days are ambiguous.
     if day < date(1900, 3, 1).max(first) {
         return Err(String::from("sheets count no days before March 1900"));
     }

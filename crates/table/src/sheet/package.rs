@@ -1,4 +1,4 @@
-//! The parts of a workbook, and which of them holds which sheet.
+//! The parts (files inside the archive) of a workbook, and the part of each sheet.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,7 +12,8 @@ use zip::ZipArchive;
 
 use crate::error::TableError;
 
-/// The largest unpacked size of a part, in bytes. The shared texts of a workbook are held in memory.
+/// The largest unpacked size of a part, and of the shared texts, in bytes. The latter limit is lower because shared
+/// texts are held in memory.
 const MAX_PART_BYTES: u64 = 2 << 30;
 const MAX_TEXTS_BYTES: u64 = 512 << 20;
 
@@ -20,9 +21,9 @@ const WORKBOOK: &str = "xl/workbook.xml";
 
 pub(super) struct Package {
     pub(super) archive: ZipArchive<BufReader<File>>,
-    /// The sheets that have cells, in order: name and part.
+    /// The name and part of each sheet that has cells, in order.
     pub(super) sheets: Vec<(String, String)>,
-    /// Days are counted from 1904, not from 1900.
+    /// Whether days are counted from 1904, not from 1900.
     pub(super) is_from_1904: bool,
 }
 

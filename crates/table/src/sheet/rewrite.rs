@@ -18,11 +18,11 @@ pub(super) type Styles = HashMap<u32, String>;
 
 type Fault = Box<dyn std::error::Error>;
 
-/// The position of an event in the sheet.
+/// The row and column of the XML event that is being read.
 #[derive(Default)]
 struct Place {
     row: u32,
-    /// The column of the next cell that does not name its own.
+    /// The column of the next cell, if the cell has no reference such as `B2`.
     column: u32,
     next_row: u32,
 }
@@ -172,7 +172,8 @@ pub(super) fn rewrite(
     }
 }
 
-/// Sets aside a cell whose place holds a formula, so that it is not written before the next cell of the row.
+/// Moves a new cell whose place holds a formula to a separate key, so that it is not written before the row's next
+/// cell.
 fn set_aside(cells: &mut NewCells, row: u32, column: u32, cell: NewCell) {
     let mut held = cells.remove(&row).unwrap_or_default();
     held.insert(column, cell);

@@ -1,4 +1,4 @@
-//! The rows of a sheet. A thread of their own reads them and holds the workbook's shared texts, but no rows.
+//! The rows of a sheet. A separate thread reads them. It holds the workbook's shared texts in memory, but no rows.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::reader::TypedRows;
 /// How many rows are examined to find the header.
 const SHOWING_ROWS: usize = 200;
 
-/// How many rows may wait to be taken.
+/// How many rows the reading thread may be ahead.
 const WAITING_ROWS: usize = 256;
 
 /// An open sheet.
@@ -62,7 +62,7 @@ impl SheetRows {
                 Ok(()) => SheetMessage::End,
                 Err(reason) => SheetMessage::Failed(reason),
             };
-            // The receiver may already be gone.
+            // An error only means that the receiver was dropped: nobody needs the rows any more.
             let _ = to.send(end);
         });
         let mut rows = SheetRows {
@@ -105,8 +105,8 @@ impl SheetRows {
         }
     }
 
-    /// Finds the columns. The table begins with the first row that is at least half as wide as the widest: a title may
-    /// stand above it.
+    /// Finds the columns. The table begins with the first row that has at least half as many cells as the widest row.
+    /// Titles above it are skipped.
     fn find_columns(&mut self, has_header: Option<bool>) {
         let widest = self.ready.iter().map(|row| row.cells.len()).max();
         let is_wide = |row: &SheetRow| row.cells.len() * 2 >= widest.unwrap_or(0);
@@ -192,7 +192,7 @@ impl TypedRows for SheetRows {
     }
 }
 
-/// Sends the rows of a sheet to the receiver. It is no error if the receiver is gone.
+/// Sends the rows of a sheet to the receiver. If the receiver was dropped, it stops without an error.
 fn send_rows(path: &Path, sheet: &str, to: &SyncSender<SheetMessage>) -> Result<(), String> {
     let broken = |error: XlsxError| match error {
         XlsxError::Password => String::from("it is encrypted: save it without a password"),

@@ -15,7 +15,7 @@ use crate::reader::TypedRows;
 use crate::understand::Understanding;
 use crate::write::{AtomicFile, ChangeCell, WrittenTable, collect_edits};
 
-/// Writes the table again. Only the new values are held in memory.
+/// Writes the workbook again with new values in one sheet. Only the new values are held in memory.
 pub(crate) fn write(
     input: &Path,
     output: &Path,

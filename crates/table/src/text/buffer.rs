@@ -7,7 +7,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub(crate) struct Buffer {
     input: Box<dyn Read + Send>,
     bytes: Vec<u8>,
-    /// The bytes before this position are already taken.
+    /// Bytes before this position were taken.
     start: usize,
     is_at_end: bool,
 }
@@ -31,7 +31,7 @@ impl Buffer {
         self.is_at_end
     }
 
-    /// Doubles the bytes in the buffer, so that scanning all of them again each time stays cheap.
+    /// Doubles the bytes in the buffer. So if a row does not end in it, scanning all bytes again stays cheap.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         self.bytes.drain(..self.start);
         self.start = 0;

@@ -39,8 +39,8 @@ pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, St
     Err(format!("windows-1252 has no `{lacking}`"))
 }
 
-/// Whether a text without a byte order mark is more likely windows-1252 than UTF-8 with some broken rows. Judged by
-/// its beginning.
+/// Whether a text without a byte order mark is more likely windows-1252 than UTF-8 with some broken rows. Only the
+/// beginning of the text is known.
 pub(crate) fn is_windows_1252(beginning: &[u8]) -> bool {
     // The last character of the sample may be cut off.
     let ascii_end = beginning.iter().rposition(u8::is_ascii);

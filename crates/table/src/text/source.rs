@@ -1,4 +1,4 @@
-//! The bytes of a text: decompressed, without a byte order mark, in a superset of ASCII.
+//! The bytes of a text table: decompressed, without a byte order mark, in an encoding that is a superset of ASCII.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -85,7 +85,7 @@ fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
         let bytes = beginning.iter().skip(parity).step_by(2);
         bytes.filter(|byte| **byte == 0).count()
     };
-    // UTF-16 without a byte order mark shows itself by ASCII characters, in which every other byte is zero.
+    // UTF-16 without a byte order mark is recognised by its ASCII characters, in which every other byte is zero.
     let (even, odd, pairs) = (zeros(0), zeros(1), beginning.len() / 2);
     if odd > pairs / 3 && even < odd / 20 + 2 {
         return Ok((Encoding::Utf16Le, 0));

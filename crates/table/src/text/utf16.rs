@@ -105,7 +105,7 @@ impl Utf16Writer {
         }
     }
 
-    /// The bytes as UTF-16. They may end within a character, whose rest comes with the next call.
+    /// Converts bytes to UTF-16. The bytes may end within a character, if the next call begins with its rest.
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.undecoded.extend_from_slice(bytes);
         let mut encoded = Vec::with_capacity(self.undecoded.len() * 2);

@@ -8,7 +8,7 @@ use crate::error::TableError;
 /// The columns of a table, by name.
 pub(super) struct Names<'a> {
     columns: &'a [Column],
-    /// The key is the name in lower case, without blanks around it.
+    /// Indexes of columns, by their name in lower case without blanks around it.
     by_name: HashMap<String, Vec<usize>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Finds columns that are separated by commas. A column whose own name has commas wins over those of its parts.
+    /// Finds columns that are separated by commas. If a column's own name contains commas, that column is preferred.
     pub(super) fn find_all(&self, wish: &str) -> Result<Vec<usize>, TableError> {
         let parts: Vec<&str> = wish.split(',').collect();
         let mut found = Vec::new();

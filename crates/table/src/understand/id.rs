@@ -6,7 +6,8 @@ use crate::kind::Kind;
 use crate::sample::Sample;
 use crate::shape::Shape;
 
-/// Names of columns that identify rows, the most certain first. They are compared in lower case, without other signs.
+/// Names of columns that identify rows, the most certain first. They are compared in lower case, without signs such as
+/// `_`.
 const NAMES: &[&str] = &[
     "id",
     "key",
@@ -75,7 +76,7 @@ pub(super) fn find(
         let kind = shapes[**column].kind;
         matches!(kind, Kind::Text | Kind::Integer) && !shapes[**column].is_list
     };
-    // In a table of few rows, any column may have no repeated values.
+    // The fewest rows that prove a column. In a smaller table, any column may have no repeated values.
     const LEAST_ROWS: u64 = 5;
     let first = candidates.iter().filter(is_fit);
     let first = first.copied().find(|column| is_unique(*column));
@@ -90,7 +91,7 @@ pub(super) fn find(
     (None, reason.unwrap_or_default())
 }
 
-/// What keeps a column from identifying rows.
+/// Why a column cannot identify rows; `None` if it can.
 fn why_not_an_id(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
     if sample.row_count == 0 {
         return Some(String::from("has no values"));

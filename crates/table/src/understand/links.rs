@@ -25,8 +25,8 @@ const NOT_PAGES: [&str; 12] = [
 ];
 
 impl UrlColumn {
-    /// The links of a cell of this column, in order. A link without a scheme gets `https://`. In a cell that begins with
-    /// something else, such as `[Emma](https://a.example/1)`, only links with a scheme are found.
+    /// The links of a cell of this column, in order. A link without a scheme gets `https://`. In a cell that begins
+    /// with something else, such as `[Emma](https://a.example/1)`, only links with a scheme are found.
     pub fn links(&self, cell: &Cell) -> Vec<String> {
         match cell {
             Cell::List(cells) => cells.iter().flat_map(|cell| self.links(cell)).collect(),
@@ -59,8 +59,8 @@ fn add_scheme(text: String) -> Option<String> {
     is_host.then(|| format!("https://{text}"))
 }
 
-/// The links with a scheme in a text, once each. They end at white space, at a quote, at the end of a bracket that was
-/// opened before them, and before the punctuation of the text.
+/// The links with a scheme in a text, once each. A link ends at white space, a quote or a bracket that was opened
+/// before it. Punctuation at its end is not a part of it.
 fn links_within(text: &str) -> Vec<String> {
     let mut links: Vec<String> = Vec::new();
     let mut rest = text;
@@ -78,7 +78,7 @@ fn links_within(text: &str) -> Vec<String> {
     links
 }
 
-/// What is before the first closing bracket without an opening one.
+/// The part of a link before the first closing bracket that the link does not open.
 fn truncate_at_closing_bracket(link: &str) -> &str {
     let mut open = 0;
     for (at, c) in link.char_indices() {
@@ -100,7 +100,7 @@ fn starts_with_scheme(text: &str) -> bool {
     begins("http://") || begins("https://")
 }
 
-/// Splits a cell into its entries. A separator counts only before another link: elsewhere it is part of a link.
+/// Splits a cell into its entries. A separator splits only if a link follows it. Otherwise it is a part of a link.
 fn split(text: &str, separator: &str) -> Vec<String> {
     let sign = separator.trim();
     let mut links: Vec<String> = Vec::new();
@@ -168,8 +168,8 @@ pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<
     chosen.into_iter().map(column).collect()
 }
 
-/// Leaves out columns of websites: some rows have none, and at least half of the links are on sites of their own, while
-/// another column has a page of each row on a few sites. Websites are values to be filled.
+/// Drops columns that hold websites, such as homepages: values to be filled, not pages to crawl. In such a column some
+/// rows have no link, and many links are on different sites. Another column must link each row to one of few sites.
 fn remove_website_columns(sample: &Sample, shapes: &[Shape], columns: Vec<usize>) -> Vec<usize> {
     /// The fewest links that are sufficient evidence.
     const LEAST: usize = 5;
@@ -223,7 +223,7 @@ fn link_at_start(text: &str) -> Vec<String> {
     is_link.then(|| text.to_owned()).into_iter().collect()
 }
 
-/// A text that is a host and a path: `shelf.example/book/1`.
+/// The whole text as the only link if it is a host and a path: `shelf.example/book/1`. Otherwise empty.
 fn page_without_scheme(text: &str) -> Vec<String> {
     let (host, path) = text.split_once('/').unwrap_or((text, ""));
     let name = host.rsplit('.').next().unwrap_or_default();
@@ -250,7 +250,7 @@ fn holds_links(
             pages += usize::from(of_texts.iter().flatten().any(|link| is_page(link)));
         }
     }
-    // A few links may be broken, or lead to other files.
+    // Not all cells must hold links to pages: some links may be broken, or lead to other files.
     links > 0 && links * 5 >= cells * 4 && pages * 2 >= links
 }
 

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use crate::cell::Cell;
 
-/// What a character is used for.
+/// How specific a separator is to lists.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
-    /// In lists only, almost always.
+    /// Almost only used in lists.
     Lists,
-    /// More often in lists than in other texts.
+    /// Used more often in lists than in other texts.
     Often,
-    /// In any text.
+    /// Used in any text.
     Any,
 }
 
@@ -45,7 +45,7 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
     if lists < least_lists || lists * 5 < texts.len() || different.len() < least_different {
         return false;
     }
-    // The number of different cells in which each entry occurs. A repeated cell says nothing about its parts.
+    // Counts the different cells in which each entry occurs. A cell with the same text as another one is no evidence.
     let mut seen = HashSet::new();
     let different = texts.iter().filter(|text| seen.insert(**text));
     let mut cells: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -69,7 +69,7 @@ fn looks_like_lists(texts: &[&str], sign: &str, used: Use) -> bool {
         .sum();
     match used {
         Use::Lists => true,
-        // Not all entries of lists repeat: telephone numbers hardly do.
+        // Entries of some lists, such as telephone numbers, hardly ever repeat. Then their form is the evidence.
         Use::Often => again * 10 >= entries || are_alike(texts, sign) || are_names(texts, sign),
         // "Doe, John" is not a list. In lists, most entries occur in several cells.
         Use::Any => again * 3 >= entries * 2 && !are_fixed_pairs(texts, sign),
@@ -81,7 +81,7 @@ fn parts<'t>(text: &'t str, sign: &'t str) -> impl Iterator<Item = &'t str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// Whether in nearly all cells, the entries have the same kinds of characters, including digits. Parts of other texts
+/// Whether, in nearly all cells, all entries have the same kinds of characters, including digits. Parts of other texts
 /// differ.
 fn are_alike(texts: &[&str], sign: &str) -> bool {
     let kinds = |entry: &str| {
@@ -125,8 +125,8 @@ fn are_names(texts: &[&str], sign: &str) -> bool {
     names * 5 >= all * 4
 }
 
-/// Whether nearly all cells have two entries with fixed places, as in `Doe, John` and `Austin, TX`. In lists, an entry
-/// may have any place.
+/// Whether nearly all cells have two entries in a fixed order, as in `Doe, John` and `Austin, TX`. In lists, an entry
+/// may be first or second.
 fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
     let (mut first, mut second) = (HashSet::new(), HashSet::new());
     let mut pairs = 0;
@@ -142,7 +142,7 @@ fn are_fixed_pairs(texts: &[&str], sign: &str) -> bool {
     pairs * 10 >= texts.len() * 9 && both * 10 <= first.len() + second.len() - both
 }
 
-/// The separator with the blanks around it that most cells have.
+/// The separator together with the blanks that most cells have around it.
 fn separator_with_blanks(texts: &[&str], sign: &str) -> String {
     let sign = sign.trim_matches(' ');
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -223,7 +223,7 @@ mod tests {
             // A single known value is enough evidence for `|`, but not for `;`.
             (&["drama|crime"], Some("|")),
             (&["drama; crime"], None),
-            // A repeated text is no evidence of a list.
+            // Repeated cells are no evidence of a list.
             (
                 &["(1) 2; (3) 4", "(1) 2; (3) 4", "(1) 2; (3) 4", "(5) 6"],
                 None,

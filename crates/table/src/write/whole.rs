@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that has a hidden name in the same folder until [`AtomicFile::persist`] renames it. Without that, it is
-/// removed. A process that is killed leaves the hidden file, and the next one overwrites it.
+/// A file with a hidden temporary name in the same folder until [`AtomicFile::persist`] renames it. If it is dropped
+/// before, it is removed. A killed process leaves the temporary file, and the next run overwrites it.
 pub(crate) struct AtomicFile {
     file: File,
     part: PathBuf,
@@ -70,7 +70,7 @@ impl Seek for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // Only the first error is worth reporting. A file that stays is overwritten by the next run.
+            // An error is ignored: the error that led here is reported, and the next run overwrites the file.
             let _ = fs::remove_file(&self.part);
         }
     }
