@@ -89,11 +89,11 @@ pub enum BodyChange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DroppedBodies {
     pub bodies: u64,
-    /// Whether there is more to drop: call again.
+    /// Whether more bodies are to be dropped, by another call.
     pub has_more: bool,
 }
 
-/// The bodies of a store's pages; see the module.
+/// The bodies of a store's pages, kept so that pages can be read again without fetching.
 #[async_trait]
 pub trait Bodies: Send + Sync {
     /// Applies changes, all of them or none of them; they are durable when this returns. If all bodies together
@@ -104,8 +104,8 @@ pub trait Bodies: Send + Sync {
         max_bytes: u64,
     ) -> Result<DroppedBodies, StoreError>;
 
-    /// Some bodies of a crawl, in the order of their pages' keys, after the given key. The list is empty only at the
-    /// end. The number and size of the bodies are limited.
+    /// Some bodies of a crawl, in the order of their pages' keys, after the given key. The list is empty only if no
+    /// further body exists. The number and size of the bodies are limited.
     async fn bodies(&self, crawl: &CrawlId, after: Option<String>)
     -> Result<Vec<Body>, StoreError>;
 }

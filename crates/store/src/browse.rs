@@ -121,7 +121,7 @@ pub const MAX_CRAWLS_OF_RECORD: usize = 100;
 /// A whole record in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedRecord {
-    /// Where the list continues behind it.
+    /// Where the list continues after this record.
     pub place: Place,
     pub id: String,
     pub record: WholeRecord,
@@ -154,13 +154,13 @@ impl fmt::Debug for RecordCondition {
     }
 }
 
-/// How a page has ended, and what was read on it.
+/// The outcome of a page, and the values read from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageResult {
     pub id: String,
     pub url: String,
     pub outcome: Outcome,
-    /// Its values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
+    /// The page's values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
     pub fields: Option<Map<String, Value>>,
 }
 
@@ -181,7 +181,7 @@ impl Count {
         }
     }
 
-    /// The count if nothing was counted, because there is no index.
+    /// The count if no row was counted, because the index is missing.
     pub(crate) fn unknown() -> Count {
         Count {
             counted: 0,
@@ -231,7 +231,7 @@ pub struct ChangeListFilter {
     pub apps: Option<Vec<String>>,
 }
 
-/// Browsing a store, list by list; see the module.
+/// Browses a store, list by list, with bounded reads.
 ///
 /// A list is read from the place that an earlier page returned, or from its beginning (`None`). `limit` is clamped to
 /// 1 to [`MAX_LIST_PAGE`]. Rows that are written meanwhile may or may not appear; unchanged rows appear once.
@@ -301,7 +301,7 @@ pub trait Browse: Send + Sync {
     /// The records of a dataset, counted up to `count_to`.
     async fn dataset(&self, name: &str, count_to: u64) -> Result<DatasetRow, StoreError>;
 
-    /// How the pages with these keys have ended. Pages that are not stored are left out.
+    /// The outcomes and values of the pages with these keys. Pages that are not stored are left out.
     async fn page_results(&self, ids: &[String]) -> Result<Vec<PageResult>, StoreError>;
 
     /// A record, by its [key](crate::record_key).

@@ -1,4 +1,4 @@
-//! The [`Cache`] trait: what workers share while they crawl, namely robots.txt files and site clocks.
+//! The [`Cache`] trait: the robots.txt files and site clocks that workers share while they crawl.
 //!
 //! A *site clock* says when a site may next be requested. There are two ways to share it:
 //!
@@ -7,8 +7,8 @@
 //! - reserved ([`Cache::reserve`], [`Cache::release_reservation`]): the cache keeps the clock, and each request needs
 //!   a [`Reservation`] first. Used with `politeness.clock = "shared"`.
 //!
-//! Losing all of this does no harm to the crawl's results: robots.txt is fetched again, and an unknown site may be
-//! requested immediately.
+//! If the cache is lost, the crawl's results do not suffer: robots.txt is fetched again, and a site without a clock may
+//! be requested immediately.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ pub struct ReservationRelease {
     pub holder: String,
     /// For how long no request may start: the delay, or a longer `Retry-After` or backoff.
     pub blocked_for_ms: u64,
-    /// Whether anything was sent to the site. If not, no delay begins.
+    /// Whether a request was sent to the site. If not, no delay begins.
     pub was_used: bool,
 }
 

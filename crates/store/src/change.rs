@@ -1,7 +1,8 @@
 //! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions that
 //! snapshots are compared with, and the position up to which all snapshots are judged.
 //!
-//! The three are stored together ([`Comparison`]). So each snapshot is judged once, whichever process dies.
+//! The changes, the versions and the position are stored together ([`Comparison`]). So each snapshot is judged once,
+//! whichever process dies.
 
 use serde::Serialize;
 use serde_json::{Value, json};

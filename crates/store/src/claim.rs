@@ -1,5 +1,5 @@
-//! The claim of a process to run a crawl. It keeps another process from running the crawl at the same time on the same
-//! store.
+//! The claim of a process to run a crawl. The claim keeps any other process from running the crawl at the same time on
+//! the same store.
 //!
 //! A claim is renewed every [`RENEW_EVERY`], by a *beat* that counts up. It lapses when its beat has not changed for
 //! [`LAPSES_AFTER`]. The process that wants the claim measures this by its own clock, so clocks of two machines are

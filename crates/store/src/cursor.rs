@@ -16,7 +16,7 @@ pub struct Cursor {
 /// is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
-    /// All entries before this one are read, and this one as far as `pages` says.
+    /// All entries before this one are read, and of this entry as many pages as `pages` says.
     pub(crate) entry: u64,
     /// How many pages of a partly read entry are read; 0 if the entry is read to its end.
     pub(crate) pages: u32,

@@ -24,7 +24,7 @@ pub enum StoreError {
         store: String,
     },
     /// The store cannot be used, for example because its file is not writable or is another program's database. Every
-    /// call fails until someone fixes that. Everything committed before is intact.
+    /// call fails until someone repairs the fault. Everything committed before is intact.
     #[error("{store}: {reason}")]
     Fatal {
         /// The store's URI, without credentials.

@@ -1,4 +1,4 @@
-//! What a crawl has found, counted from its stored pages and records.
+//! The values that a crawl has found, counted from its stored pages and records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ pub struct MappingCounts {
 /// The rows of one dataset that one mapping has found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowTotals {
-    /// How many pages were searched for rows, and how many of these have none.
+    /// How many pages were searched for rows, and how many of these pages have no rows.
     pub pages: u64,
     pub pages_without: u64,
     pub rows: u64,

@@ -1,6 +1,6 @@
 //! The journal of a fleet with standbys, its snapshots, and the lease of the dispatcher that serves, as MongoDB stores
-//! them. `webfill_scheduler::journal` decides who may append what, and when. The store only adds records, and compares
-//! their numbers and epochs.
+//! them. `webfill_scheduler::journal` decides which dispatcher may append records, and when. The store only adds
+//! records, and compares their numbers and epochs.
 //!
 //! A *group* is all dispatchers of one fleet; one of them serves. Groups share collections and nothing else.
 
@@ -15,14 +15,15 @@ use crate::site_state::SiteState;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub number: u64,
-    /// The epoch of the dispatcher that wrote it: the number of its tenure.
+    /// The epoch of the dispatcher that wrote the record. Each time a dispatcher takes the lease, the epoch grows by
+    /// one.
     pub epoch: u64,
     pub content: Content,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    /// A dispatcher begins to serve. A commit that is unfinished before this record never happened.
+    /// A dispatcher begins to serve. If the last commit before this record is incomplete, it is discarded.
     Begins,
     /// The changes of a commit, or a part of them.
     Changes {
@@ -41,7 +42,7 @@ impl Record {
         }
     }
 
-    /// The size of what a store has to keep.
+    /// The size of the record's changes, in bytes.
     pub fn bytes(&self) -> usize {
         match &self.content {
             Content::Begins => 0,
@@ -55,25 +56,26 @@ impl Record {
 pub enum AppendAnswer {
     /// All records were added.
     Added,
-    /// The record with this number was there already, and has this epoch. Those before it were added.
+    /// A record with this number and this epoch was there already. The given records before it were added.
     Taken { number: u64, epoch: u64 },
 }
 
 /// The lease as the store has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// 0: nobody has ever had it.
+    /// 0 if the lease was never taken.
     pub epoch: u64,
-    /// How often it was renewed in this epoch.
+    /// How many times the lease was renewed in this epoch.
     pub turn: u64,
-    /// The instance that took it: a state folder. One process at a time has its lock.
+    /// The number of the instance that took the lease. An instance is a state folder, which one process at a time has
+    /// locked.
     pub holder: u64,
-    /// Whether its holder gave it up.
+    /// Whether the holder has released the lease.
     pub is_free: bool,
 }
 
 impl Lease {
-    /// A lease that nobody has ever had.
+    /// A lease that was never taken.
     pub fn unused() -> Lease {
         Lease {
             epoch: 0,
@@ -87,13 +89,13 @@ impl Lease {
 /// Records that were read at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPage {
-    /// In the order of their numbers.
+    /// The records, in the order of their numbers.
     pub records: Vec<Record>,
-    /// Whether no further record was there.
+    /// Whether the journal had no further record.
     pub is_end: bool,
 }
 
-/// Which numbers the journal has.
+/// The range of the journal's record numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalExtent {
     pub first: u64,
@@ -108,20 +110,20 @@ pub struct Snapshot {
     /// The last record that the copy has applied, and its epoch.
     pub number: u64,
     pub epoch: u64,
-    /// The instance that made it.
+    /// The number of the instance that made the snapshot.
     pub maker: u64,
     pub parts: u64,
     /// The size of the file.
     pub bytes: u64,
 }
 
-/// What a dispatcher of a group reports about itself.
+/// A dispatcher's report about itself, for the other dispatchers of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatcherReport {
     pub instance: u64,
-    /// The machine.
+    /// The name of the machine.
     pub name: String,
-    /// The last record that it has applied or added.
+    /// The number of the last record that the dispatcher has applied or added.
     pub record: u64,
     pub serves: bool,
 }
@@ -130,18 +132,18 @@ pub struct DispatcherReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenDispatcher {
     pub report: DispatcherReport,
-    /// Its age by the server's clock.
+    /// The age of the report, by the server's clock.
     pub seen_ago_ms: u64,
 }
 
 /// The state of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
-    /// `None`: there is no record.
+    /// The range of the journal's records; `None` if there is none.
     pub extent: Option<JournalExtent>,
     pub journal_bytes: u64,
     pub snapshot: Option<Snapshot>,
-    /// The epoch whose holder was asked last to hand over; 0: none.
+    /// The epoch whose holder was last requested to hand over; 0 if none was.
     pub hand_over_asked: u64,
     pub dispatchers: Vec<SeenDispatcher>,
 }
@@ -154,7 +156,7 @@ pub enum FencedWrite {
     Replaced,
 }
 
-/// The states of crawls and sites, as one dispatcher may write them. Writes are refused once a later epoch has begun.
+/// Writes states of crawls and sites for one dispatcher. Writes are refused once a later epoch has begun.
 pub struct FencedStates {
     mongo: Mongo,
     group: String,
@@ -174,7 +176,7 @@ impl FencedStates {
         })
     }
 
-    /// Refuses the writes of earlier epochs from now on. Comes before the first write.
+    /// From now on, refuses the writes of earlier epochs. Must be called before the first write.
     pub async fn begin(&self) -> Result<FencedWrite, StoreError> {
         self.mongo.raise_fence(&self.group, self.epoch).await
     }
@@ -220,14 +222,14 @@ impl JournalStore {
         self.mongo.append_records(&self.group, records).await
     }
 
-    /// Reads records behind the one with the number `after`, up to about `most_bytes` of changes, and at least one.
+    /// Reads records after the one with the number `after`: at least one, and up to about `most_bytes` of changes.
     pub async fn read(&self, after: u64, most_bytes: usize) -> Result<JournalPage, StoreError> {
         self.mongo
             .read_records(&self.group, after, most_bytes)
             .await
     }
 
-    /// Which records there are; `None`: none.
+    /// The range of the journal's record numbers; `None` if there is no record.
     pub async fn extent(&self) -> Result<Option<JournalExtent>, StoreError> {
         self.mongo.journal_extent(&self.group).await
     }
@@ -241,13 +243,13 @@ impl JournalStore {
         self.mongo.read_lease(&self.group).await
     }
 
-    /// Takes the lease, if it is still as it was seen. Returns the new epoch. If the answer was lost, the lease may
-    /// have been taken all the same: it then shows this holder.
+    /// Takes the lease, if it is unchanged since it was read as `seen`. Returns the new epoch. If the answer is lost,
+    /// the lease may have been taken nevertheless; then it names this holder.
     pub async fn take_lease(&self, seen: Lease, holder: u64) -> Result<Option<u64>, StoreError> {
         self.mongo.take_lease(&self.group, seen, holder).await
     }
 
-    /// Renews the lease. Returns false if it has another epoch by now, or was given up.
+    /// Renews the lease. Returns false if it has another epoch by now, or was released.
     pub async fn renew_lease(&self, epoch: u64) -> Result<bool, StoreError> {
         self.mongo.renew_lease(&self.group, epoch).await
     }
@@ -269,8 +271,8 @@ impl JournalStore {
         self.mongo.newest_snapshot(&self.group).await
     }
 
-    /// Adds a part of the snapshot of this record by this instance. It is not complete before it is
-    /// [finished](JournalStore::finish_snapshot).
+    /// Adds a part of the snapshot of this record by this instance. The snapshot is complete only after
+    /// [`finish_snapshot`](JournalStore::finish_snapshot).
     pub async fn put_snapshot_part(
         &self,
         (number, maker): (u64, u64),
@@ -284,13 +286,13 @@ impl JournalStore {
         put.await
     }
 
-    /// Makes a snapshot whose parts were added the newest one, and removes earlier ones. Returns false if there already
-    /// is a snapshot of this record or of a later one: then the added parts are removed.
+    /// Makes a snapshot the newest one, after all its parts were added, and removes earlier snapshots. If there already
+    /// is a snapshot of this record or of a later one, removes the added parts and returns false.
     pub async fn finish_snapshot(&self, snapshot: Snapshot) -> Result<bool, StoreError> {
         self.mongo.finish_snapshot(&self.group, snapshot).await
     }
 
-    /// A part of a snapshot; `None`: a later one has replaced it.
+    /// A part of a snapshot; `None` if a later snapshot has replaced it.
     pub async fn snapshot_part(
         &self,
         snapshot: Snapshot,
@@ -299,7 +301,7 @@ impl JournalStore {
         self.mongo.snapshot_part(&self.group, snapshot, part).await
     }
 
-    /// Gives the lease up, if it still has this epoch.
+    /// Releases the lease, if it still has this epoch.
     pub async fn release_lease(&self, epoch: u64) -> Result<(), StoreError> {
         self.mongo.release_lease(&self.group, epoch).await
     }

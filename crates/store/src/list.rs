@@ -1,4 +1,4 @@
-//! Lists that continue from page to page: how far a list was read, and which rows it no longer holds.
+//! Lists that continue from page to page: how far each was read, and which rows it no longer holds.
 //!
 //! A list is a first page together with all pages that it leads to, from page to page, and that the same mapping
 //! reads. Its state follows only from the stored pages. So a process may die at any moment, and judging a list twice
@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a page knows about its list.
+/// The data of one page about its list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PageOfList {
     /// The URL of the list's first page. The store fills it in when it saves the page.
@@ -83,7 +83,7 @@ pub struct ListedPage {
     pub records: Vec<String>,
     pub started_at_ms: i64,
     pub rows: u64,
-    /// What the page knows about its list; `None` if no mapping with rows has read it.
+    /// The page's data about its list; `None` if no mapping with rows has read the page.
     pub list: Option<PageOfList>,
 }
 
@@ -96,9 +96,9 @@ pub struct ListedRows {
     pub unseen: u64,
     /// Rows seen since the reading began.
     pub seen: u64,
-    /// Rows gone since some reading of this list.
+    /// Rows that this or an earlier reading of the list has shown to be gone.
     pub gone: u64,
-    /// Rows gone since this reading.
+    /// Rows that only this reading has shown to be gone.
     pub newly_gone: u64,
 }
 
@@ -127,9 +127,9 @@ pub enum ListState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// Its pages were fetched at very different times.
+    /// The pages of the list were fetched at very different times.
     ReadPiecemeal,
-    /// It has no rows any more.
+    /// The list has no rows any more.
     Empty,
     /// More than half of the rows that the list held are missing.
     MostAreMissing,
@@ -185,7 +185,8 @@ pub enum GoneMarking {
     Nothing,
     /// Missing rows of lists that are not doubted.
     Believed,
-    /// Also missing rows of lists that have lost most or all of their rows, because a user has confirmed the loss.
+    /// Also missing rows of lists that have lost more than half or all of their rows. A user has confirmed that the
+    /// rows are gone.
     Confirmed,
 }
 
@@ -200,7 +201,7 @@ pub struct CheckedRows {
     pub marked: Vec<String>,
 }
 
-/// The most breaches of a list that are named.
+/// The most reasons that are named why a list is incomplete.
 const MOST_BREACHES: usize = 5;
 
 /// The longest time between the fetches of the first and any other page of one reading.
@@ -241,8 +242,8 @@ impl ListPass {
 
     /// Adds a page. Returns where the list continues.
     pub(crate) fn add_page(&mut self, page: &ListedPage) -> Vec<String> {
-        // A redirect to the first page is not followed: block pages and lost sessions redirect there, so the content
-        // of this page is unknown.
+        // If the page redirects to the first page of the list, its content is unknown, because block pages and lost
+        // sessions redirect there.
         if page.outcome == "redirected"
             && let Some(target) = &page.final_url
             && *target != self.first

@@ -13,8 +13,8 @@ pub struct Listing {
     pub dataset: DatasetName,
     /// The fields whose values form the id of a row's record.
     pub key: Vec<String>,
-    /// Fields whose values come from the record that the page was fetched for: pairs of the row's field, and the
-    /// record's field or `_id`.
+    /// Fields whose values come from the record that the page was fetched for. Each pair has the row's field and the
+    /// record's field, or `_id` for the record's id.
     pub from_record: Vec<(String, String)>,
     /// The fields to be filled by the pages that the rows link to.
     pub want: Vec<String>,
@@ -38,7 +38,7 @@ pub struct ListedRow {
     pub undecided: Vec<String>,
 }
 
-/// The name that stands for the id of the page's record.
+/// The name that stands for the id of the record that the page was fetched for.
 pub(crate) const RECORD_ID: &str = "_id";
 
 /// A row with the key of its record, including the values from the record that its page was fetched for.
@@ -103,8 +103,8 @@ impl Listing {
     }
 }
 
-/// The value that all of these records have; null if they differ, because then it is unknown to which record the rows
-/// belong.
+/// The value of a field that all of these records have; null if the values differ, because it is then unknown to which
+/// record the rows belong.
 fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
     let mut values = records.iter().map(|(key, stored)| match field {
         RECORD_ID => Value::from(split_record_key(key).1),

@@ -1,13 +1,13 @@
 //! How a database is opened, and for what purpose.
 
-/// What to do if the store does not exist.
+/// Whether opening creates a store that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     Create,
     MustExist,
 }
 
-/// What a database is opened for.
+/// The purpose for which a database is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
     Store,

@@ -46,7 +46,7 @@ pub struct Page {
     pub alternatives: Map<String, Value>,
     /// The rows of the page. They are stored as records, not with the page.
     pub listings: Vec<Listing>,
-    /// What the page knows about its list, if its mapping has rows.
+    /// The page's data about its list (where it continues, what it lacks), if its mapping has rows.
     pub list: Option<PageOfList>,
     /// The counts of the page's rows; see [`crate::row_counts()`]. Empty if its mapping has none. The counts are
     /// stored as `row_counts`, and their sum as `rows`.
@@ -154,7 +154,7 @@ impl Page {
     }
 }
 
-/// The key, among versions, of what the pages of a site have in common in a crawl.
+/// The key under which the versions of the content that all pages of a site share in a crawl are stored.
 pub fn site_versions_id(app_id: &str, crawl_id: &str, site: &str) -> String {
     format!("{app_id}/{crawl_id}/site/{site}")
 }

@@ -45,7 +45,7 @@ pub struct Reread {
 /// The actual or expected result of a [`Reread`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RereadAnswer {
-    /// Whether the page was fetched again meanwhile. Then it stays as it is.
+    /// Whether the page was fetched again meanwhile. If so, nothing is written.
     pub is_overtaken: bool,
     pub changes: Vec<ValueChange>,
 }

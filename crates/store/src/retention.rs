@@ -42,7 +42,8 @@ impl RetentionConfig {
     }
 }
 
-/// The times before which entries are dropped, in milliseconds since the epoch; `None` means that nothing is dropped.
+/// The limits beyond which entries are dropped; `None` means that nothing is dropped. Times are in milliseconds since
+/// the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cutoff {
     /// The cutoff for pages and samples, by the start of their fetch.
@@ -55,8 +56,8 @@ pub struct Cutoff {
 
 impl Cutoff {
     /// The cutoff if pages and the log are kept for these times. A log entry is dropped a day before its pages, or half
-    /// of their time before, if that is shorter. So even if a page was added to the log long after its fetch, because
-    /// the save was slow, no reader that is still allowed misses it.
+    /// of their time before, if that is shorter. So even if a slow save added a page to the log long after its fetch,
+    /// readers are refused before the page is dropped, and none misses it.
     pub fn from_retention(now_ms: i64, pages: Option<Duration>, log: Option<Duration>) -> Cutoff {
         let before = |kept: Duration| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
@@ -77,7 +78,7 @@ pub struct DropResult {
     pub pages: u64,
     pub log_entries: u64,
     pub samples: u64,
-    /// Whether there is more to drop: call again.
+    /// Whether more entries are to be dropped, by another call.
     pub has_more: bool,
 }
 

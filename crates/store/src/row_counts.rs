@@ -38,8 +38,8 @@ impl RowCounts {
     }
 }
 
-/// The counts of a page that was fetched for these records, one entry per listing. Also the key of the first row that
-/// is lost to an earlier one, as far as the page itself gives the key.
+/// The counts of a page that was fetched for these records, one entry per listing. Also returns the key of the first
+/// row that is lost because an earlier row has the same key. The key lacks values that come from the records.
 pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, Option<String>) {
     let (clashing, key) = clashes(listings);
     let counts = listings.iter().zip(clashing).map(|(listing, same_key)| {
@@ -76,7 +76,7 @@ fn count_filled(listing: &Listing) -> BTreeMap<String, u64> {
             }
         }
     }
-    // The record's values are known only when the rows are stored.
+    // Fields from the page's record are left out, because their values are known only when the rows are stored.
     filled.retain(|name, _| !comes_from_record(listing, name));
     filled
 }
@@ -98,7 +98,7 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
         let of_record = listing.from_record.iter().find(|(field, _)| field == name);
         match of_record.map(|(_, field)| field.as_str()) {
             Some(RECORD_ID) => records.len() == 1,
-            // The record's values are known only when the rows are stored.
+            // The value is assumed to exist, because it is known only when the rows are stored.
             Some(_) => !records.is_empty(),
             None => row_id(std::slice::from_ref(name), &row.fields).is_some(),
         }
@@ -109,8 +109,8 @@ fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
 /// The fields of a row, and the index of the rule that found it.
 type RuleRow<'a> = (usize, &'a Map<String, Value>);
 
-/// For each listing, how many rows lose values because another row has the same key. Also the key of the first of
-/// them. Values from the record that the page was fetched for are the same for all rows.
+/// For each listing, how many rows lose values because another row has the same key. Also returns the key of the first
+/// such row. Values from the record that the page was fetched for are ignored, because they are the same for all rows.
 fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
     let mut known: HashMap<(&DatasetName, String), Vec<RuleRow>> = HashMap::new();
     let mut rows = vec![0; listings.len()];

@@ -59,8 +59,8 @@ pub struct Refresh {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPut {
     pub state: RecordState,
-    /// The position at which the crawl has read the record before, if it was another one. The rows at both positions
-    /// are one record now.
+    /// The other position at which the crawl has already read the record, if there is one. The rows at both positions
+    /// are one record.
     pub earlier: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl UnwrittenRecord {
 pub struct FilledField {
     pub name: String,
     pub value: Value,
-    /// Whether another value is wanted. Then this one replaces nothing.
+    /// Whether another value is wanted. If so, this value replaces no value in the dataset.
     pub is_asked_again: bool,
     /// Other values that may be in the dataset and that may be replaced there: those that were written back, and those
     /// that were there when the user asked for another one. All other values are the user's.

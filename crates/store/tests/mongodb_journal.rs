@@ -47,7 +47,7 @@ fn commits(numbers: impl IntoIterator<Item = u64>, epoch: u64) -> Vec<Record> {
     numbers.into_iter().map(commit).collect()
 }
 
-/// All records behind a number, read in pieces.
+/// All records after a number, read in pieces.
 async fn read_all(journal: &JournalStore, mut after: u64, most_bytes: usize) -> Vec<Record> {
     let mut records = Vec::new();
     loop {
@@ -115,7 +115,7 @@ async fn a_number_is_added_once() {
     assert_eq!(numbers, [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)]);
 }
 
-/// The answer to a command may be lost after all of it was added, or a part of it.
+/// The answer to a command may be lost after all or some of its records were added.
 #[needs(mongod)]
 #[tokio::test]
 async fn a_repeated_command_finds_its_own_records() {
@@ -146,7 +146,7 @@ async fn a_dispatcher_whose_numbers_were_cut_is_refused() {
     };
     let late = commits(11..=12, 1);
     assert_eq!(append(&journal, &late).await, taken);
-    // The same command again finds its own records there.
+    // The same command, sent again, finds its own records in the journal.
     assert_eq!(append(&journal, &late).await, taken);
     assert_eq!(append(&journal, &commits(13..=25, 1)).await, taken);
     assert_eq!(
@@ -252,7 +252,7 @@ async fn a_lease_is_renewed_taken_and_given_up() {
     assert!(one.renew_lease(1).await.unwrap());
     let seen = other.lease().await.unwrap();
     assert_eq!((seen.epoch, seen.turn, seen.holder), (1, 1, 7));
-    // A renewal that was not seen keeps the lease.
+    // A renewal since the lease was read keeps others from taking it.
     assert!(one.renew_lease(1).await.unwrap());
     assert_eq!(other.take_lease(seen, 8).await.unwrap(), None);
     let seen = other.lease().await.unwrap();
@@ -268,8 +268,8 @@ async fn a_lease_is_renewed_taken_and_given_up() {
     assert!(one.renew_lease(3).await.unwrap());
 }
 
-/// Two dispatchers append in turn while primaries die. Each number has one record, nothing that was answered is lost,
-/// and whoever was replaced adds nothing more.
+/// Two dispatchers append in turn while primaries die. Each number has one record, no acknowledged record is lost, and
+/// a dispatcher that was replaced adds nothing more.
 #[needs(mongod)]
 #[tokio::test]
 async fn primaries_that_die_lose_no_record_and_add_none_twice() {

@@ -59,7 +59,7 @@ async fn pages_that_are_older_than_the_log_are_read_too() {
     let database = fresh_database();
     let store = open_store(database.uri()).await;
     save(&*store, 0..1_200).await;
-    // An administrator may do this.
+    // An administrator may delete the log.
     log_collection(database.uri()).await.drop().await.unwrap();
     let store = open_store(database.uri()).await;
     save(&*store, 1_200..1_201).await;
@@ -98,7 +98,7 @@ async fn a_reader_closes_a_hole_before_it_goes_on() {
 }
 
 /// Each worker of a fleet is a client, and appends an entry for each of its saves. A client alone needs two commands
-/// for a save. Further commands were tries with a number that another client had taken.
+/// for a save. Further commands are attempts with a number that another client has taken.
 #[needs(mongod)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_append_at_once_leave_no_gap_and_lose_nothing() {
@@ -176,7 +176,7 @@ async fn old_entries_go_without_their_pages_and_the_numbers_go_on() {
         "it is the newest"
     );
     assert_eq!(read_changed_urls(&*store, &start).await.0, [""; 0]);
-    // The entry has no time, like one that fills a gap. It is dropped with the next one that has a time.
+    // An entry without a time, like one that fills a gap, is dropped together with the next entry that has a time.
     save(&*store, 3..4).await;
     let undated = doc! {"$unset": {"at": ""}};
     log.update_one(doc! {"_id": 4}, undated).await.unwrap();

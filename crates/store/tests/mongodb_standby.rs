@@ -1,5 +1,5 @@
-//! What a group of dispatchers keeps beside its journal, on a real server: snapshots, the reports of its members, and
-//! the fence that keeps former dispatchers from writing.
+//! The data of a group of dispatchers besides its journal, on a real server: snapshots, reports, and the fence that
+//! keeps former dispatchers from writing.
 
 use webfill_store::journal::{
     DispatcherReport, FencedStates, FencedWrite, JournalStore, Lease, Record, Snapshot,
@@ -53,20 +53,20 @@ async fn a_snapshot_is_there_once_it_is_complete_and_replaces_earlier_ones() {
     let database = fresh_database();
     let journal = connect(&database).await;
     assert_eq!(journal.newest_snapshot().await.unwrap(), None);
-    // The number of an instance may be negative for the server.
+    // The server stores the number of this instance as a negative integer.
     let first = put_parts(&journal, 10, u64::MAX, &[1, 2]).await;
     assert_eq!(journal.newest_snapshot().await.unwrap(), None);
     assert!(journal.finish_snapshot(first).await.unwrap());
     assert_eq!(journal.newest_snapshot().await.unwrap(), Some(first));
     let whole = [Some(vec![1]), Some(vec![2])];
     assert_eq!(read_parts(&journal, first).await, whole);
-    // Another one of the same record changes nothing, and an answer that was lost is given again.
+    // Another snapshot of the same record changes nothing. If an answer was lost, the repeated call gives it again.
     let same = put_parts(&journal, 10, 3, &[8]).await;
     assert!(!journal.finish_snapshot(same).await.unwrap());
     assert!(journal.finish_snapshot(first).await.unwrap());
     assert_eq!(read_parts(&journal, same).await, [None]);
     assert_eq!(read_parts(&journal, first).await, whole);
-    // An unfinished one of a later record outlives the next one.
+    // The parts of an unfinished snapshot of a later record stay when an earlier snapshot is finished.
     let third = put_parts(&journal, 30, 4, &[5]).await;
     let second = put_parts(&journal, 20, 3, &[4]).await;
     assert!(journal.finish_snapshot(second).await.unwrap());
@@ -153,7 +153,7 @@ async fn a_former_dispatcher_changes_no_state_after_the_next_one_has_begun() {
     let open = vec![String::from("a.example")];
     let removed = second.change_site_states(Vec::new(), open);
     assert_eq!(removed.await.unwrap(), written);
-    // Whatever the former one has under way comes too late, whether the next one has changed it or not.
+    // Writes of the former dispatcher come too late, even for crawls that the next dispatcher has not written.
     old.updated_at_ms += 1;
     let replaced = FencedWrite::Replaced;
     assert_eq!(first.begin().await.unwrap(), replaced);

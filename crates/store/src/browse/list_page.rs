@@ -1,4 +1,4 @@
-//! Pages of lists, and how far a read goes for one.
+//! Pages of lists, and the limits on the read of one page.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ impl<T> UnfinishedPage<T> {
         self.bytes += bytes;
     }
 
-    /// Whether the page ends here: it has all rows, or the read has done as much as one read may.
+    /// Whether the page ends here: it has all wanted rows, or the read has reached its limit of rows, time or bytes.
     pub(crate) fn is_full(&self) -> bool {
         self.page.rows.len() >= self.wanted
             || self.page.examined >= MOST_EXAMINED

@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The place behind the record of this [key](crate::record_key).
+    /// The place after the record with this [key](crate::record_key).
     pub fn by_key(key: impl Into<String>) -> Place {
         Place {
             order: ListOrder::Key,

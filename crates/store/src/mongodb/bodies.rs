@@ -1,7 +1,7 @@
 //! The collection `bodies`.
 //!
-//! The collection's size is only queried after a fraction of the limit has been written. So for a while, all bodies
-//! together may exceed the limit a little; the more processes write, the more.
+//! The collection's size is queried only each time a fraction of the limit has been written. So all bodies together may
+//! exceed the limit a little for a while, by more if more processes write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +36,7 @@ const OLDEST: i64 = 500;
 /// The collection's size is queried each time a 64th of the limit has been written.
 const ASKED_AFTER: u64 = 64;
 
-/// What this process knows about the collection.
+/// How much this process has written to the collection.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     is_indexed: AtomicBool,
@@ -136,7 +136,8 @@ fn body_statement(body: &Body) -> RawDocumentBuf {
     replace_if_statement(&body.page_id, is_not_earlier, stored)
 }
 
-/// If it is time to query the size, drops the oldest bodies until the others fit.
+/// If enough was written since the last query of the size, queries it, and drops the oldest bodies until the others
+/// fit.
 async fn trim_if_due(
     db: &Db,
     written: &Written,
@@ -194,7 +195,7 @@ async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Bod
     let which = doc! {"_id": {"$gt": after.unwrap_or(first), "$lt": end}};
     let find = async {
         let find = bodies.find(which).sort(doc! {"_id": 1}).limit(STEP);
-        // This keeps an answer at about the size of a step, even if the bodies are large.
+        // A small batch keeps each answer of the server at about the size of a step, even if the bodies are large.
         let mut cursor = find.batch_size(4).await?;
         let mut found = Vec::new();
         let mut bytes = 0;

@@ -61,14 +61,14 @@ const CHECKS: [&str; 15] = [
 #[derive(Default)]
 pub(super) struct Pages {
     pub(super) pages: Vec<(Cursor, Value)>,
-    /// Where to continue. Set only in the last step.
+    /// The cursor at which the next call continues. Only the last step has one.
     pub(super) end: Option<Cursor>,
 }
 
 /// The result of one step.
 pub(super) type Step = Result<Pages, Fault>;
 
-/// Signals that the receiver was dropped.
+/// The error for a receiver that was dropped.
 struct ReceiverGone;
 
 /// Sends step after step. An error is the last step.
@@ -226,8 +226,8 @@ impl ChangesReader<'_> {
         Ok(if sent { Ok(()) } else { Err(ReceiverGone) })
     }
 
-    /// Fails if the entry is cut by now. It is called after the entry's pages were read and before they are sent, so
-    /// that no cursor leads past a page that was dropped.
+    /// Fails if the entry has meanwhile been cut off as too old. It is called after the entry's pages were read and
+    /// before they are sent, so that no cursor leads past a page that was dropped.
     async fn check_not_cut(&self, entry: i64) -> Result<(), Fault> {
         if page_log::cut(self.db).await? < entry {
             return Ok(());

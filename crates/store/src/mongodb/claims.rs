@@ -1,4 +1,4 @@
-//! The collection `claims`. A single `findAndModify` decides and claims.
+//! The collection `claims`. A single `findAndModify` decides whether a claim is granted, and stores it.
 
 use async_trait::async_trait;
 use mongodb::bson::{DateTime, RawDocument, RawDocumentBuf, rawdoc};

@@ -36,7 +36,8 @@ const VERSIONS: &str = "versions";
 /// The key of the single document of `judged`.
 const LAST: &str = "last";
 
-/// The position. Everything that was judged up to it is copied first.
+/// The position up to which snapshots are judged. First copies any versions and changes that an interrupted call has
+/// not yet copied.
 pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedPosition, Fault> {
     // Once the versions and changes are copied, they are removed from this document.
     let Some(stored) = db.find_one(JUDGED, LAST).await? else {
@@ -49,7 +50,7 @@ pub(super) async fn copy_and_load_compared_position(db: &Db) -> Result<ComparedP
     Ok(to)
 }
 
-/// The number up to which no change is missing in the collection.
+/// The number of the last change that was copied to the collection. No earlier change is missing there.
 async fn last_visible_number(db: &Db) -> Result<i64, Fault> {
     let judged: Collection<RawDocumentBuf> = db.database.collection(JUDGED);
     let find = judged
@@ -204,7 +205,7 @@ fn change_document(change: &Change) -> Result<RawDocumentBuf, Fault> {
     })
 }
 
-/// Reads changes, up to the number below which none is missing.
+/// Reads changes, up to the last number below which no change is missing.
 pub(super) async fn read(
     db: &Db,
     filter: &ChangeFilter,
@@ -226,7 +227,7 @@ pub(super) async fn read(
     found.iter().map(|stored| change_from(stored)).collect()
 }
 
-/// Lists changes, the latest first, beginning at the number below which none is missing.
+/// Lists changes, the latest first. Begins at the last number below which no change is missing.
 pub(super) async fn list(
     db: &Db,
     filter: &ChangeListFilter,

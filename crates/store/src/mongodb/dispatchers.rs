@@ -1,5 +1,5 @@
-//! The collection `dispatchers`: what the dispatchers of a group report about themselves, for people and for each other
-//! (see [`crate::journal`]). Who serves is not decided by it.
+//! The collection `dispatchers`: the reports of the dispatchers of a group about themselves, for people and for each
+//! other (see [`crate::journal`]). It does not decide which dispatcher serves.
 //!
 //! | member | contents |
 //! |---|---|
@@ -23,8 +23,8 @@ use crate::journal::{DispatcherReport, SeenDispatcher, Survey};
 
 const DISPATCHERS: &str = "dispatchers";
 
-/// After this time, a dispatcher that has not reported is forgotten: its state folder is another instance since the
-/// machine's last boot, or it is gone.
+/// A dispatcher that has not reported for this long is forgotten. It is gone, or its state folder became another
+/// instance when the machine booted.
 const FORGOTTEN_AFTER_MS: u64 = 24 * 3_600_000;
 
 async fn survey(db: &Db, group: &str, own: Option<DispatcherReport>) -> Result<Survey, Fault> {

@@ -140,7 +140,7 @@ impl From<Error> for Fault {
 }
 
 fn classify_command_error(code: i32, message: &str) -> Fault {
-    // The rest of the message repeats the command with all of its content.
+    // The rest of the message is left out, because it repeats the command with all of its content.
     let message = shorten_to_line(
         message
             .split(" to execute command")

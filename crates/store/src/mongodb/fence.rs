@@ -1,8 +1,8 @@
 //! The collection `dispatcher_fence`: for each group of dispatchers, the latest epoch that has written states of crawls
 //! and sites. A write of an earlier epoch is refused, however late it comes (see [`crate::journal`]).
 //!
-//! A write changes the document of the fence in its own transaction. So it happens before the next dispatcher has
-//! raised the fence, or not at all. The fence is not the lease, since a dispatcher that is suspended within a
+//! A write changes the document of the fence in its own transaction. So the write happens before the next dispatcher
+//! has raised the fence, or not at all. The fence is not the lease, since a dispatcher that is suspended within a
 //! transaction would keep others from the lease.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ struct Statements {
     statements: Vec<RawDocumentBuf>,
 }
 
-/// Refuses the writes of earlier epochs from now on.
+/// From now on, refuses the writes of earlier epochs.
 async fn raise(db: &Db, group: &str, epoch: u64) -> Result<FencedWrite, Fault> {
     let command = rawdoc! {
         "findAndModify": FENCE,
@@ -81,7 +81,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Carries out the writes in one transaction, if the fence has this epoch. An unfinished one ends with its session.
+/// Carries out the writes in one transaction, if the fence has this epoch. If an error ends the call, the transaction
+/// ends with its session.
 async fn try_transaction(
     db: &Db,
     (group, epoch): (&str, u64),

@@ -1,4 +1,4 @@
-//! Counts what a crawl has found.
+//! Counts the values that a crawl has found.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ async fn count_fields(db: &Db, read: &Document, counts: &mut FieldCounts) -> Res
         doc! {"$match": {"field.v": 0}},
         count_group_stage(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
-    // Grouped, because many pages of a list have the same counts.
+    // Pages are grouped by their counts, because many pages of a list have the same ones.
     let of_rows = [
         read.clone(),
         doc! {"$match": {"mapping": {"$type": "string"}, "row_counts": {"$type": "array"}}},
@@ -104,14 +104,14 @@ async fn count_doubts(db: &Db, crawl: &CrawlId, counts: &mut FieldCounts) -> Res
     Ok(())
 }
 
-/// The mapping and the field of a group.
+/// The mapping and the field by which an aggregation has grouped pages.
 fn field_of(found: &Document) -> Option<(&str, String)> {
     let key = found.get_document("_id").ok()?;
     let (mapping, field) = (key.get_str("mapping").ok()?, key.get_str("field").ok()?);
     Some((mapping, field.to_owned()))
 }
 
-/// The mapping of a group, and the counts of its rows.
+/// The mapping and the counts of rows by which an aggregation has grouped pages.
 fn row_counts_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
     let key = RawDocumentBuf::try_from(found.get_document("_id").ok()?).ok()?;
     let mut key = value::object(&key);

@@ -96,7 +96,8 @@ fn to_document(group: &str, record: &Record) -> RawDocumentBuf {
     document
 }
 
-/// Finds out which epoch wrote the record whose number is taken. It is the own epoch if the command was sent before.
+/// Finds out which epoch wrote the record whose number is taken. It is the caller's own epoch if the command was sent
+/// before.
 async fn explain_refusal(
     db: &Db,
     group: &str,
@@ -159,8 +160,8 @@ async fn epochs(db: &Db, group: &str, first: u64, last: u64) -> Result<Vec<(u64,
     with_timeout(find).await
 }
 
-/// Checks that a record that was added is the last one of the journal. Otherwise its number was used before, and that
-/// earlier record was cut.
+/// Checks that a record that was added is the last one of the journal. If not, its number belongs to an earlier record
+/// that was cut.
 async fn check_is_last(
     db: &Db,
     group: &str,
@@ -203,7 +204,7 @@ pub(super) async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>
     Ok(ends.map(|((first, _), (last, epoch))| JournalExtent { first, last, epoch }))
 }
 
-/// Reads records behind a number, up to about `most_bytes` of changes.
+/// Reads records after a number, up to about `most_bytes` of changes.
 async fn read(
     db: &Db,
     group: &str,
@@ -221,7 +222,7 @@ async fn read(
                     bytes += record.bytes();
                     records.push(record);
                 }
-                // What comes before it can still be applied.
+                // The records before the unreadable one can still be applied.
                 Err(_) if !records.is_empty() => {
                     return Ok(Ok((records, false)));
                 }
@@ -289,7 +290,7 @@ pub(super) fn key(group: &str, number: u64) -> Document {
     doc! {"group": group, "number": number as i64}
 }
 
-/// A key behind all of a group.
+/// A key after all keys of a group.
 fn end_key(group: &str) -> Document {
     doc! {"group": group, "number": Bson::MaxKey}
 }

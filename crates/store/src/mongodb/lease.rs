@@ -1,4 +1,5 @@
-//! The collection `dispatcher_lease`: for each group of dispatchers, who may try to serve (see [`crate::journal`]).
+//! The collection `dispatcher_lease`: for each group of dispatchers, the one that may try to serve (see
+//! [`crate::journal`]).
 //!
 //! | member | contents |
 //! |---|---|
@@ -8,7 +9,7 @@
 //! | `hand_over_asked` | the epoch of the holder that an operator has asked to hand over |
 //! | `taken_at`, `renewed_at` | by the server's clock, for people only: nothing is decided by them |
 //!
-//! Each change is a `findAndModify` that compares what its sender has seen.
+//! Each change is a `findAndModify`, which changes the lease only if it is still as its sender has read it.
 
 use mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
 
@@ -36,12 +37,12 @@ fn lease_from(stored: &RawDocument) -> Lease {
     }
 }
 
-/// Takes the lease, if it is still as it was seen.
+/// Takes the lease, if it is unchanged since it was read as `seen`.
 async fn take(db: &Db, group: &str, seen: Lease, holder: u64) -> Result<Option<u64>, Fault> {
     let epoch = seen.epoch + 1;
     match find_and_modify(db, take_lease_command(group, seen, holder)).await {
         Ok(is_taken) => Ok(is_taken.then_some(epoch)),
-        // Another dispatcher was the first of all.
+        // Another dispatcher has created the lease meanwhile.
         Err(fault) if fault.is_duplicate_key() => Ok(None),
         Err(fault) => Err(fault),
     }
@@ -87,7 +88,7 @@ async fn free(db: &Db, group: &str, epoch: u64) -> Result<(), Fault> {
     find_and_modify(db, command).await.map(drop)
 }
 
-/// Requests that the holder of this epoch hands over. Returns false if it no longer has the lease.
+/// Requests that the holder of this epoch hands over. Returns false if that holder no longer has the lease.
 async fn ask_hand_over(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> {
     let command = rawdoc! {
         "findAndModify": LEASE,
@@ -98,7 +99,7 @@ async fn ask_hand_over(db: &Db, group: &str, epoch: u64) -> Result<bool, Fault> 
     find_and_modify(db, command).await
 }
 
-/// The epoch whose holder was asked last to hand over; 0: none.
+/// The epoch whose holder was last requested to hand over; 0 if none was.
 pub(super) async fn requested_hand_over_epoch(db: &Db, group: &str) -> Result<u64, Fault> {
     let stored = db.find_one(LEASE, group).await?;
     let asked = stored.and_then(|stored| integer(&stored, "hand_over_asked"));

@@ -16,7 +16,7 @@ const ANSWERED_AT_ONCE: usize = 500;
 /// The server's error code for a missing index.
 const NO_SUCH_INDEX: i32 = 2;
 
-/// What a list reads.
+/// The query of a list that is read along an index.
 pub(super) struct ListQuery<'a> {
     pub(super) collection: &'a str,
     pub(super) which: Document,

@@ -25,8 +25,8 @@ const STEP: i64 = 500;
 /// The most redirects in a row between a page of a list and the page that leads there.
 const MOST_REDIRECTS: usize = 10;
 
-/// What the pages know about their lists, in stored form, which includes the first page of the list. The first page is
-/// that of the parent page's list, or else the page itself.
+/// The data of pages about their lists, in stored form, which names the first page of the list. The first page is that
+/// of the parent page's list, or the page itself if no page of the list leads to it.
 pub(super) async fn load_lists_of_pages(
     db: &Db,
     saves: &[Save],

@@ -2,8 +2,8 @@
 
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, doc};
 
-/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each has an index
-/// of the same name.
+/// The members of `records` with the lists that hold a row, and with the list that it is gone from. Each member has an
+/// index of the same name.
 pub(super) const HELD: &str = "row.lists.url";
 pub(super) const GONE: &str = "row.gone.list";
 

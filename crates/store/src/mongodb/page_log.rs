@@ -19,8 +19,9 @@
 //! so that no page can appear there later.
 //!
 //! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log have entries.
-//! They have none if an administrator has deleted the log; then the first reader adds them ([`ensure_store_id`]). The
-//! header also names the last entry that is too old for readers; see [`retention`](super::retention).
+//! If an administrator has deleted the log, these pages have no entries until the first reader adds them
+//! ([`ensure_store_id`]). The header also names the last entry that is too old for readers; see
+//! [`retention`](super::retention).
 
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
@@ -44,8 +45,8 @@ pub(super) async fn append(db: &Db, mut ids: Vec<String>) -> Result<(), Fault> {
     if ids.is_empty() {
         return Ok(());
     }
-    // Sorted, because readers read the pages of an entry in the order of their keys. So an index in this list is a
-    // reader's position.
+    // Sorted, because readers read the pages of an entry in the order of their keys. So an index in the list of keys is
+    // a reader's position.
     ids.sort_unstable();
     ids.dedup();
     let command = append_command(&ids);

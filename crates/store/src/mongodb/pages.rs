@@ -113,7 +113,7 @@ async fn put_samples(db: &Db, saves: &[Save]) -> Result<(), Fault> {
         .filter_map(|save| Sample::from_page(&save.page));
     let samples: Vec<Sample> = samples.collect();
     match samples::put(db, &samples).await {
-        // The fault does not affect the pages themselves.
+        // This fault concerns only samples of page texts, so the pages count as saved.
         Err(Fault::InvalidEntry(reason)) => {
             tracing::warn!(
                 event = "samples_not_kept",

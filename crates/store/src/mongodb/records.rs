@@ -106,7 +106,7 @@ pub(super) async fn put(
         let put_one = |index: &usize| {
             let mut record = kept.take().unwrap_or_default();
             let put = record.put(crawl, &records[fit[*index]], now_ms);
-            // If a new record was refused, it does not exist. If an old one was, it is unchanged.
+            // If the put is refused, a new record is not created, and a stored one stays as it is.
             let is_there = put.is_ok() || record != RecordDocument::default();
             *kept = is_there.then_some(record);
             put

@@ -15,7 +15,7 @@ use crate::site_clock::clamp_to_i64;
 use crate::store::{Save, Saved};
 use crate::timestamp::iso_time;
 
-/// Takes back pages; see [`Pages::take_back`](crate::Pages::take_back).
+/// Replaces pages that turned out to be block pages; see [`Pages::take_back`](crate::Pages::take_back).
 pub(super) async fn take_back(
     db: &Db,
     saves: &[Save],
@@ -47,7 +47,7 @@ pub(super) async fn take_back(
     pages::save(db, saves, rules).await
 }
 
-/// When the stored fetch began, if it is from the same delivery as `page`.
+/// The start time of the stored page's fetch, if it belongs to the same delivery as `page`.
 fn start_of_same_delivery(stored: &RawDocument, page: &Page) -> Option<String> {
     let is = |name: &str, number: i64| {
         let found = stored.get(name).ok().flatten();

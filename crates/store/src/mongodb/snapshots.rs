@@ -10,8 +10,8 @@
 //! | `dispatcher_snapshot_parts` | `_id` | `group`, `number`, `maker`, and `part` from 0 |
 //! | | `contents` | a part of the copy |
 //!
-//! The parts come first. The document that names them is added last, and only replaces that of an earlier record. So a
-//! snapshot that is named is complete, and its parts stay until a later one is named.
+//! The parts come first. The document in `dispatcher_snapshots` is written last, and only replaces that of an earlier
+//! record. So a snapshot with such a document is complete, and its parts stay until a later snapshot replaces it.
 
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
@@ -76,9 +76,9 @@ async fn part(
     Ok(contents.map(|contents| contents.bytes.to_owned()))
 }
 
-/// Makes a snapshot whose parts are stored the newest one, and removes the parts of earlier ones. Returns false if the
-/// newest snapshot is another one of the same record, or of a later record: then the parts of this snapshot are
-/// removed.
+/// Makes a snapshot the newest one, after all its parts were stored, and removes the parts of earlier snapshots. If the
+/// newest snapshot is another one of the same record, or of a later record, removes the parts of this snapshot and
+/// returns false.
 async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault> {
     let Snapshot { number, maker, .. } = snapshot;
     let command = rawdoc! {
@@ -97,7 +97,8 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
     };
     let is_newest = match db.run(command).await {
         Ok(_) => true,
-        // The document has this number or a later one. It is this snapshot's if a former answer was lost.
+        // The stored document has this number or a later one. If an earlier answer was lost, it may be this very
+        // snapshot.
         Err(fault) if fault.is_duplicate_key() => newest(db, group).await? == Some(snapshot),
         Err(fault) => return Err(fault),
     };
@@ -110,7 +111,7 @@ async fn finish(db: &Db, group: &str, snapshot: Snapshot) -> Result<bool, Fault>
     Ok(is_newest)
 }
 
-/// Keys before and behind all parts of a snapshot.
+/// The first key of a snapshot's parts, and a key after all of them.
 fn part_key_range(group: &str, number: u64, maker: u64) -> (Document, Document) {
     let first = part_key(group, (number, maker), 0);
     let mut behind = first.clone();

@@ -168,7 +168,7 @@ pub(super) async fn begin(
                 "version": record.revision + 1,
             }}],
         });
-        // Noting the values also counts as a change of the record.
+        // The note itself also counts as a change of the record.
         record.revision += 1;
         if now.written != before.written {
             noted.insert(record.record.clone(), now.written);
@@ -179,8 +179,9 @@ pub(super) async fn begin(
     let is_all = usize::try_from(updated.matched) == Ok(statements.len());
     updated.into_result()?;
     if !is_all {
-        // The answer does not show which records were changed. Noted values must be written, because until then, the
-        // values they replace count as the user's. If nothing had to be noted, another round does no harm.
+        // The answer does not show which records were changed. Keep the records whose values were noted: until these
+        // values are written, the values that they replace count as the user's. A record for which nothing had to be
+        // noted is read again in the next round.
         let stored = read_records_of(db, &begun).await?;
         begun.retain(|record| {
             let noted = noted.get(&record.record);

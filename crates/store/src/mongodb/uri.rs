@@ -23,7 +23,8 @@ pub struct DatabasePlace {
     database: String,
 }
 
-/// Options, in lower case, that only affect how to connect to the named servers. Others name files or further servers.
+/// Options, in lower case, that only affect how to connect to the named servers. Other options name files or further
+/// servers.
 const CONNECTING_OPTIONS: [&str; 14] = [
     "authsource",
     "replicaset",

@@ -60,8 +60,8 @@ impl Candidates {
         self.add(name, value, source)
     }
 
-    /// Removes the candidates from this page and those with this value, because the page's value is now the field's
-    /// value.
+    /// Removes the candidates that this page gave and the candidates with this value, because the page's value is now
+    /// the field's value.
     pub(super) fn remove(&mut self, name: &str, value: &Value, url: &str) {
         self.retain(name, |one| {
             one["url"] != url && !is_same_value(&one["value"], value)

@@ -35,11 +35,11 @@ pub struct Decision {
 pub enum DecisionAnswer {
     /// The present value is right.
     Accept,
-    /// Another value of a page is right; its source has the members `url`, `mapping` and `at`.
+    /// Another value, from a page, is right. `source` has the members `url`, `mapping` and `at`.
     AcceptOther { value: Value, source: Value },
     /// The value is the one that the person has typed.
     Type(Value),
-    /// The value is wrong; without one, all candidates are.
+    /// The present value is wrong. If there is no present value, all candidates are wrong.
     Reject,
     /// Takes all decisions about the field back.
     Undo,
@@ -97,7 +97,7 @@ impl StoredRecord {
         Decided::Done
     }
 
-    /// Whether this very decision has been applied. An undone one leaves no trace.
+    /// Whether exactly this decision has been applied. An undo leaves no trace, so for an undo the answer is false.
     pub(crate) fn has_decision(&self, decision: &Decision, now_ms: i64) -> bool {
         let answer = match &decision.answer {
             DecisionAnswer::Accept | DecisionAnswer::AcceptOther { .. } => "accepted",
@@ -122,7 +122,7 @@ impl StoredRecord {
         self.missing.retain(|one| one != name);
     }
 
-    /// Returns whether there was a value to reject.
+    /// Rejects the present value, or all candidates if there is none. Returns whether there was a value to reject.
     fn reject(&mut self, decision: &Decision, kept: &Value, now_ms: i64) -> bool {
         let name = decision.field.as_str();
         let wrong: Vec<Value> = match has_value(kept) {
@@ -159,7 +159,7 @@ impl StoredRecord {
         true
     }
 
-    /// Writes a decision down, with the state before the first one.
+    /// Records a decision, with the state before the first decision about the field.
     fn note_decision(&mut self, decision: &Decision, answer: &str, now_ms: i64) {
         let name = decision.field.as_str();
         let former = match self.doubts.decision(name) {
@@ -271,7 +271,7 @@ mod tests {
         record.decide(&decision, AT_MS + 10)
     }
 
-    /// A record whose name a page has filled, with another one on a second page.
+    /// A record whose name was filled by a page. A second page has another name.
     fn filled_record() -> StoredRecord {
         let mut record = StoredRecord::default();
         put(&mut record, json!({"name": null, "id": 7}), &["name"]);
@@ -324,10 +324,10 @@ mod tests {
             assert_eq!(record.fields, decided.fields);
             assert_eq!(record.sources, decided.sources);
             assert!(record.missing.is_empty());
-            // The same input again, without a value, says nothing new.
+            // The same input again, without a value, changes nothing.
             put(&mut record, json!({"name": null, "id": 7}), &["name"]);
             assert_eq!(record.fields, decided.fields);
-            // Another value of the user does.
+            // Another value of the user replaces the decided one.
             put(&mut record, json!({"name": "Mine"}), &["name"]);
             assert_eq!(record.fields["name"], "Mine");
             assert!(!record.doubts.is_final("name"));

@@ -16,7 +16,7 @@ const MAX_DOUBTS: usize = 16;
 /// Maximum number of mappings that a record lists under `forks`.
 const MAX_FORKS: usize = 16;
 
-/// The member that says that the record's pages list rows.
+/// The member that is set if the record's pages list rows.
 const LISTS_ROWS: &str = "rows";
 
 /// The member with the decisions: field name to `{answer, by, at, rejected, former}`.
@@ -53,8 +53,8 @@ impl IdentityDoubt {
 pub(crate) struct Doubts(Map<String, Value>);
 
 impl Doubts {
-    /// Notes that a page leads to several pages of one mapping. Each of these may be about another record. Returns
-    /// whether this is new.
+    /// Notes the mappings of which the page leads to several pages, each of which may be about another record. Returns
+    /// whether any is new.
     pub(super) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
         let is_known =
             |forks: &Vec<Value>, mapping: &String| forks.iter().any(|one| one == mapping);
@@ -91,7 +91,7 @@ impl Doubts {
         self.0.contains_key(LISTS_ROWS)
     }
 
-    /// Notes why a page did not fill the record or this field. Returns whether this is new.
+    /// Notes why a page did not fill the record, or one of its fields. Returns whether the note is new.
     pub(super) fn note(&mut self, page: &PageValues<'_>, doubt: IdentityDoubt) -> bool {
         let pages = self.0.entry("pages").or_insert_with(|| json!({}));
         let Value::Object(pages) = pages else {
@@ -156,7 +156,7 @@ impl Doubts {
         self.0.retain(|kind, _| kind == DECIDED);
     }
 
-    /// Writes a decision about a field down.
+    /// Records a decision about a field.
     pub(super) fn set_decision(&mut self, name: &str, decision: Value) {
         let decided = self.0.entry(DECIDED).or_insert_with(|| json!({}));
         decided[name] = decision;
@@ -227,7 +227,7 @@ pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     found
 }
 
-/// The decisions for readers of a record: all but what only undoing needs.
+/// The decisions in the form shown to readers of a record, without the members that are needed only to undo them.
 fn shown_decisions(doubts: &Value) -> Option<Map<String, Value>> {
     let mut decided = doubts.get(DECIDED)?.as_object()?.clone();
     for decision in decided.values_mut().filter_map(Value::as_object_mut) {

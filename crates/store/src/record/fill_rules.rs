@@ -20,7 +20,7 @@ impl MappingOrder {
     }
 }
 
-/// What mappings say about filling records.
+/// The rules of mappings for filling records.
 pub trait MappingRules: Debug + Send + Sync {
     /// The mappings in the order in which their values win in a record.
     fn order(&self) -> MappingOrder;
@@ -156,7 +156,7 @@ pub(crate) struct Leads {
     pub(crate) lists_rows: bool,
 }
 
-/// The leads of a page without links.
+/// The [`Leads`] of a page without links.
 #[cfg(test)]
 pub(crate) static NOWHERE: Leads = Leads {
     forks: Vec::new(),

@@ -3,12 +3,12 @@
 //! Each page of a list is a *part*. Two pages belong to the same list if one leads to the other, or if the user has
 //! named both. A list is complete once every page of its mapping that its parts lead to is a part as well. Until then
 //! it is not a value: the field stays missing, its parts are kept as candidates, and the record notes the pages it
-//! waits for. If one of them cannot be read, the list keeps a hole, and a list with a hole is not a value.
+//! waits for. If one of these pages cannot be read, the list stays incomplete, and an incomplete list is not a value.
 //!
-//! The entries are in the order of the pages, following their links from the first one, whatever the order of
-//! arrival. An entry that an earlier page also has counts once. A refresh keeps the former list until the new one is
-//! complete. Of two lists reached over links, the one with more evidence counts; without a difference they are
-//! rivals, and the field stays missing.
+//! The entries are in the order of the pages, following their links from the first one, whatever the order of arrival.
+//! An entry that an earlier page also has counts once. A refresh keeps the former list until the new one is complete.
+//! Of two lists reached over links, the one with more evidence counts; lists with equal evidence are rivals, and the
+//! field stays missing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,7 +46,7 @@ enum Assembled {
     Rivals,
 }
 
-/// Takes one page's part of a list. Returns whether anything changed.
+/// Adds one page's part to a list of the record. Returns whether anything changed.
 pub(super) fn add_list_part(
     record: &mut StoredRecord,
     name: &str,
@@ -75,7 +75,7 @@ pub(super) fn add_list_part(
         parts.retain(|part| kept.iter().all(|kept| kept.url != part.url));
         let is_own = kept.iter().any(|part| part.url == page.url);
         parts.splice(0..0, kept);
-        // The same page, fetched again, does not compete with itself.
+        // The page is already a part of the list. Fetched again, it does not replace its earlier part.
         if is_own && !page.is_reread {
             *record = before;
             return false;
@@ -106,7 +106,7 @@ struct GatheredList<'g> {
 }
 
 impl GatheredList<'_> {
-    /// Decides what the parts of the list amount to.
+    /// Decides whether the parts are a complete list, which may become the field's value, or are kept as candidates.
     fn apply_parts(&mut self, parts: Vec<Part>) {
         let (name, page) = (self.name, self.page);
         let assembled = assemble(&parts, &self.record.urls);
@@ -168,7 +168,7 @@ impl GatheredList<'_> {
             || source.as_ref().is_none_or(|source| source[PARTS].is_null())
             || record.missing.iter().any(|one| one == name)
         {
-            // Otherwise the list has only grown by a page, and the former entries were not a value.
+            // If the list has only grown by a page, its former entries do not become history.
             record.history.add(name, former, source, page.ended_at_ms);
         }
         let first = &parts[order[0]];
@@ -204,7 +204,7 @@ impl GatheredList<'_> {
     }
 }
 
-/// When a list is taken back, keeps its parts except those of one fetch.
+/// When the value of a list is taken back, keeps its parts as candidates, except those of one fetch.
 pub(super) fn store_parts(
     candidates: &mut Candidates,
     name: &str,

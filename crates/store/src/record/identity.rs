@@ -39,7 +39,7 @@ struct MatchWeights {
     differs: u32,
 }
 
-/// Whether the page was reached over links. It is unknown for a record whose URLs are not kept.
+/// Whether the page was reached over links. False for a record without kept URLs, for which this is unknown.
 fn is_linked(record: &StoredRecord, page: &PageValues<'_>) -> bool {
     page.depth != Some(0) && !record.urls.is_empty() && !is_own_url(record, page.url)
 }
@@ -92,7 +92,7 @@ fn is_match(record: &StoredRecord, page: &PageValues<'_>, rules: &FillRules) -> 
     Some(both.all(|(known, value)| is_same_value(known, value)))
 }
 
-/// The user's value of a field, unless another one is wanted.
+/// The user's value of a field; `None` if the user wants another value for it.
 fn known_value<'r>(record: &'r StoredRecord, name: &str) -> Option<&'r Value> {
     let is_users = record.doubts.is_final(name)
         || !record.sources.contains_key(name) && !record.missing.iter().any(|one| one == name);

@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// How `input` enters a crawl. `earlier` is another position where the crawl first read the record.
     pub(crate) fn of(input: &DatasetRecord, enters: bool, earlier: Option<u64>) -> Entry {
-        // The row at the record's first position is the record's own, and so is a document to write to.
+        // An input is not a repetition if it is the row at the record's first position, or a document to write back to.
         let is_it = input.source.is_some() || (input.position.is_some() && earlier.is_none());
         Entry {
             enters,
@@ -66,7 +66,7 @@ impl StoredRecord {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
             for name in &again {
-                // Parts of lists from an earlier crawl are too old to be completed.
+                // Parts of lists that an earlier crawl has left are too old to be completed.
                 gathered::remove_parts(&mut self.candidates, name);
             }
         }
@@ -129,7 +129,8 @@ impl StoredRecord {
     ) -> bool {
         let kept = self.fields.get(name);
         if kept.is_some_and(|kept| spelling::is_same_spelling(kept, value)) {
-            // A refresh has found no other value, and this input does not request one.
+            // The input repeats the user's value and requests no refresh, so a refresh that has found no other value
+            // ends.
             if !self.sources.contains_key(name)
                 && !input.refresh.on_entry.iter().any(|one| one == name)
             {
@@ -153,8 +154,8 @@ impl StoredRecord {
         corrects
     }
 
-    /// Handles an input without a value for a field. If it had one before, and the record still has it as given, the
-    /// value is withdrawn.
+    /// Handles an input without a value for a field. If the earlier input had a value, and the record still has that
+    /// value, it is withdrawn.
     fn withdraw_missing_value(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
         let is_users = was_said && !self.sources.contains_key(name);
         let kept = self.fields.get(name).cloned().unwrap_or_default();
@@ -204,7 +205,7 @@ impl StoredRecord {
         names.iter().filter(is_old).cloned().collect()
     }
 
-    /// Marks for refreshing those of these fields that have a value.
+    /// Marks those of the named fields that have a value as missing, so that pages refresh them.
     pub(super) fn mark_for_refresh(&mut self, names: &[String]) {
         for name in names {
             if self.doubts.is_final(name) {
@@ -220,8 +221,9 @@ impl StoredRecord {
         }
     }
 
-    /// Notes that the dataset has this value. If it is the last written one, the earlier written ones are forgotten.
-    /// Otherwise all of them are: the value is in doubt if it is an earlier written one, and the user's if not.
+    /// Notes that the dataset has this value. If webfill wrote it last, the values written earlier are forgotten.
+    /// Otherwise all written values are forgotten: the value is in doubt if webfill has written it earlier, and the
+    /// user's if not.
     fn note_dataset_value(&mut self, name: &str, value: &Value) -> DatasetValueStatus {
         if !has_value(value) {
             return DatasetValueStatus::Unknown;
@@ -254,12 +256,13 @@ impl StoredRecord {
     /// webfill, and those that were there when the user asked for another one.
     pub(crate) fn replaceable_values(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
-            // The record is a row of a page.
+            // No input has named the record, so it is a row of a page.
             return self.other_values(name);
         };
         let written = self.written.get(name).and_then(Value::as_array);
         if let Some(written) = written {
-            // The value that an unconfirmed write was to replace may be the user's by now.
+            // Only the last written value is replaceable. A value that an unconfirmed write was to replace may be the
+            // user's by now.
             return written.last().cloned().into_iter().collect();
         }
         let mut values = Vec::new();
@@ -274,8 +277,8 @@ impl StoredRecord {
         values
     }
 
-    /// Those of `fields` that have a value from a page. Also, with null, those whose value was written but has turned
-    /// out to be in doubt.
+    /// Those of `fields` that have a value from a page. A field whose value was written to the dataset, but that has no
+    /// value any more, is included with null.
     pub(crate) fn filled_fields(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
             let value = self.fields.get(name).filter(|value| has_value(value));
@@ -286,7 +289,7 @@ impl StoredRecord {
             let is_asked_again = !is_taken_back && self.missing.contains(name);
             let others = self.replaceable_values(name);
             if is_asked_again && !others.is_empty() {
-                // The value stays in the dataset until another one is found.
+                // The field is to be refreshed. Its value stays in the dataset until another one is found.
                 return None;
             }
             Some(FilledField {
@@ -311,7 +314,7 @@ impl StoredRecord {
         }
     }
 
-    /// Notes values that were written. No other value of webfill is there any more.
+    /// Notes values that were written to the dataset. No other value of webfill is in the dataset any more.
     pub(crate) fn note_written(&mut self, fields: &[FilledField]) {
         for field in fields {
             match has_value(&field.value) {
@@ -329,9 +332,9 @@ impl StoredRecord {
 enum DatasetValueStatus {
     /// The value is webfill's, or it is unknown.
     Unknown,
-    /// The value is the user's: webfill has written another one there.
+    /// The value is the user's: webfill has only written other values there.
     Users,
-    /// It is open: webfill may have written another one there.
+    /// It is unknown whose value it is: webfill has written it, but may have written another value after it.
     InDoubt,
 }
 

@@ -37,7 +37,7 @@ impl StoredRecord {
         let left = std::mem::take(&mut self.missing);
         let is_missing =
             |name: &String| left.contains(name) || (is_asked_again(name) && !is_continued(name));
-        // Reading again may show that a list has a hole.
+        // Reading a page again may show that a list is incomplete.
         let withdrawn = left.iter().filter(|name| !missing.contains(name)).cloned();
         let withdrawn: Vec<String> = withdrawn.collect();
         self.missing = missing.into_iter().filter(is_missing).collect();
@@ -53,8 +53,8 @@ impl StoredRecord {
         changes.collect()
     }
 
-    /// Replaces all earlier values of this page, both the record's and candidates. Candidates of other pages stay,
-    /// because those pages were not read.
+    /// Replaces all earlier values that this page gave, both the record's value and candidates. Candidates of other
+    /// pages stay, because only this page was read again.
     fn replace_page_value(
         &mut self,
         name: &str,

@@ -7,7 +7,7 @@
 //! - A value of a mapping with higher priority stays, and the row's becomes a candidate.
 //! - If lists mark missing rows as gone, a row records which of them hold it. It is gone once each was read to its end
 //!   without it, and back when it is seen later; see [`crate::list`].
-//! - A row may link to pages of its own, and want fields that these fill by the rules for all records.
+//! - A row may link to pages of its own, and want fields that these pages fill by the rules for all records.
 //! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again:
 //!   then the value of the former version was wrong, and becomes history.
 
@@ -100,7 +100,7 @@ impl StoredRecord {
         let mut holders = ListHolders::of(Some(row));
         let before = holders.lists.len();
         let is_last = before == 1;
-        // A rule that does not mark missing rows as gone may have seen the row since.
+        // A list that does not mark missing rows as gone is not stored as a holder, but may have shown the row since.
         let seen_there = holders.lists.iter().map(|one| one.at.as_str()).max();
         let was_seen_elsewhere = row["at"].as_str() > seen_there;
         holders
@@ -159,7 +159,7 @@ impl StoredRecord {
         is_new
     }
 
-    /// Takes back a value from the same fetch of the page. Returns whether there was one.
+    /// Removes a field's value if it comes from the same fetch of the page. Returns whether it did.
     fn retract_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
         if self.sources.get(name) != Some(source) || self.doubts.is_final(name) {
             return false;

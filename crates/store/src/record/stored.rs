@@ -55,7 +55,8 @@ impl StoredRecord {
         }
     }
 
-    /// Whether the record was completed by a page that similar pages may contradict. Then those are to be fetched too.
+    /// Whether the record was completed by a page that similar pages may contradict, so that these similar pages are to
+    /// be fetched as well.
     fn may_be_contradicted(&self) -> bool {
         let forks = self.doubts.forks();
         let is_unsure = |source: &Value| {
@@ -175,7 +176,7 @@ impl StoredRecord {
         let source = source.clone();
         let rank = rules.order.rank(page.mapping);
         let kept_rank = rules.order.rank(source["mapping"].as_str());
-        // If the page gives the same value as before, that is no reason to prefer it.
+        // Only a page whose value is new since its last fetch is preferred to the present value.
         let is_news = self.candidates.update(name, value, page.source(evidence));
         let is_same = self
             .fields
@@ -192,7 +193,7 @@ impl StoredRecord {
         if !is_same {
             self.candidates.add(name, &former, source.clone());
         }
-        // If the page that gave the former value is fetched as well, it takes precedence.
+        // The page that gave the former value is noted: if it is fetched as well, its value takes precedence.
         if rank == kept_rank {
             self.sources[name][INSTEAD_OF] = source["url"].clone();
         }
@@ -239,9 +240,9 @@ impl StoredRecord {
         self.sources.insert(name.to_owned(), page.source(evidence));
     }
 
-    /// Handles a page's value for a field that another page has filled (`source`). It replaces the present one,
-    /// becomes a candidate, or leaves the field without a value because neither is known to be right. Returns whether
-    /// anything changed.
+    /// Handles a page's value for a field that another page has filled (`source`). The value replaces the present one,
+    /// or becomes a candidate, or both become candidates because neither is known to be right. Returns whether anything
+    /// changed.
     fn resolve_competing_value(
         &mut self,
         name: &str,
@@ -257,7 +258,7 @@ impl StoredRecord {
             self.sources.insert(name.to_owned(), page.source(evidence));
             return true;
         }
-        // The same page, fetched again, does not compete with itself.
+        // An equal value, or the value of the page that gave the present one, does not compete.
         if is_same_value(&kept, value) || source["url"] == page.url {
             return false;
         }

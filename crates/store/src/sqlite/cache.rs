@@ -124,7 +124,7 @@ fn robots(conn: &Connection, origin: &str, now_ms: i64) -> Result<Option<RobotsE
 
 /// Stores robots.txt files, and deletes up to two old ones for each. So the table shrinks to useful entries, and no
 /// transaction takes long. The index is by expiry, so an entry is deleted [`ROBOTS_KEPT_MS`] after its expiry. Reads
-/// already ignore it that long after its fetch.
+/// already ignore an entry [`ROBOTS_KEPT_MS`] after its fetch.
 pub(super) fn put_and_expire_robots(
     conn: &Connection,
     entries: &[RobotsEntry],

@@ -1,4 +1,4 @@
-//! Counts what a crawl has found.
+//! Counts the values that a crawl has found.
 
 use rusqlite::{Connection, Row, params};
 

@@ -1,9 +1,9 @@
 //! A copy of an SQLite file that follows it while others write to it.
 //!
-//! Writers append to the write-ahead log, `FILE-wal`. Each pass appends what is new there, up to the last commit, to
-//! the log of the copy. When the log begins anew, its contents are in the file itself, and the copy does the same with
-//! its own log. So a pass costs what was written since the last one, and not the size of the file. If a part of the log
-//! was missed, the whole file is copied again.
+//! Writers append to the write-ahead log, `FILE-wal`. Each pass appends the new frames of this log, up to the last
+//! commit, to the log of the copy. When the log begins anew, its contents are in the file itself, and the copy does the
+//! same with its own log. So the cost of a pass depends on the writes since the last pass, not on the size of the file.
+//! If a part of the log was missed, the whole file is copied again.
 //!
 //! The copy is complete at any moment, as of some commit: the file with its log, like any file after a crash. A pass
 //! [reads](FollowedFile::read) before it [writes](FollowedFile::write), so that the copies of two files can be written
@@ -20,23 +20,23 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
 
-/// The mode of a copy. Its folder may be open to others, so the file must be private itself.
+/// The mode of a copy. Other users may have access to its folder, so the file itself is private.
 const PRIVATE: u32 = 0o600;
 
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-/// The first number of a log whose checksums use little-endian words. If the number is larger by one, they use
-/// big-endian words.
+/// The number at the beginning of a log whose checksums use little-endian words. With big-endian words, the number is
+/// larger by one.
 const LITTLE_ENDIAN: u32 = 0x377f_0682;
 
-/// How many times a pass is tried if the log begins anew meanwhile.
+/// How many times a pass is tried if the log begins anew during the pass.
 const ATTEMPTS: usize = 5;
 
 /// The header of a log. It differs each time the log begins anew.
 type Header = [u8; LOG_HEADER];
 
-/// A position in a log behind a commit.
+/// A position in a log, directly after a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LogPosition {
     header: Header,
@@ -44,11 +44,11 @@ struct LogPosition {
     checksum: (u32, u32),
 }
 
-/// What a pass has read.
+/// The changes that a pass has read.
 #[derive(Debug)]
 pub enum FollowedChange {
     Nothing,
-    /// Frames of the log that follow.
+    /// The frames that were appended to the log.
     Frames(Vec<u8>),
     /// The end of the former log, and the new log including its header.
     NewLog {
@@ -67,9 +67,9 @@ pub enum FollowedChange {
 pub struct FollowedFile {
     source: PathBuf,
     copy: PathBuf,
-    /// `None`: there was no log.
+    /// The position up to which the log is read; `None` if there was no log.
     position: Option<LogPosition>,
-    /// The state of the file when it was copied without a log; it changes only with the next log.
+    /// The size and time of the file when it was copied without a log. They change only when a new log begins.
     copied: Option<(u64, SystemTime)>,
 }
 
@@ -146,7 +146,7 @@ impl FollowedFile {
         Ok(Some((change, position)))
     }
 
-    /// Reads the end of a former log, behind the frames of the new one. `None`: it may be overwritten.
+    /// Reads the end of the former log, which lies after the frames of the new one. `None` if it may be overwritten.
     fn read_new_log(
         &self,
         known: LogPosition,
@@ -157,7 +157,7 @@ impl FollowedFile {
             return Ok(None);
         };
         let (frames, position) = frames_after(&self.log_path(), begin)?;
-        // Frames without a commit, even a half-written one, may have overwritten it, too.
+        // Frames without a commit, even half-written ones, may also have overwritten the end of the former log.
         let frame_bytes = FRAME_HEADER as u64 + u64::from(read_word(&header, 8));
         let is_whole = find_frames_end(&self.log_path(), begin)? + frame_bytes <= known.offset;
         let log = [&header[..], &frames].concat();
@@ -171,7 +171,7 @@ impl FollowedFile {
         for ending in ["", "-wal", "-shm"] {
             remove_if_exists(&with_ending(&unfinished, ending)).map_err(unusable_file_fault)?;
         }
-        // Opened first and closed last: SQLite's locks of this process end when it closes the file.
+        // The file is opened first and closed last, because this process loses SQLite's locks when it closes the file.
         let mut file = File::open(&self.source).map_err(unusable_file_fault)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(&self.source, flags)?;
@@ -209,7 +209,8 @@ impl FollowedFile {
                 append(&log, &new).map_err(unusable_file_fault)?;
             }
             FollowedChange::Whole { copy, log: new } => {
-                // The former copy is of an earlier commit without its log, and that log would damage the new one.
+                // The former copy's log is removed first, because it would damage the new copy. Without its log, the
+                // former copy is that of an earlier commit.
                 remove_if_exists(&log).map_err(unusable_file_fault)?;
                 fs::rename(&copy, &self.copy).map_err(unusable_file_fault)?;
                 append(&log, &new).map_err(unusable_file_fault)?;
@@ -226,7 +227,7 @@ impl FollowedFile {
     }
 }
 
-/// The header of a log; `None`: there is none, or nothing in it.
+/// The header of a log; `None` if there is no log, or if it is too short.
 fn read_header(log: &Path) -> io::Result<Option<Header>> {
     let mut header = [0; LOG_HEADER];
     match File::open(log).and_then(|mut file| file.read_exact(&mut header)) {
@@ -237,7 +238,7 @@ fn read_header(log: &Path) -> io::Result<Option<Header>> {
     }
 }
 
-/// The position behind a header; `None`: it is not whole.
+/// The position after a log's header; `None` if the header is invalid.
 fn first_position(header: Header) -> Option<LogPosition> {
     let checksum = checksum(&header, &header[..24], (0, 0));
     let stored = (read_word(&header, 24), read_word(&header, 28));
@@ -257,12 +258,12 @@ fn whole_log(log: &Path) -> io::Result<(Vec<u8>, Option<LogPosition>)> {
     Ok(([&begin.header[..], &frames].concat(), Some(position)))
 }
 
-/// The frames behind a position, up to the last commit, and the position behind them.
+/// The frames after a position, up to the last commit, and the position after them.
 fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPosition)> {
     let (mut frames, mut committed, mut position) = (Vec::new(), 0, from);
     for_each_frame(log, from, |frame, end| {
         frames.extend_from_slice(frame);
-        // The size of the file after the commit; 0: there is no commit yet.
+        // This word is the size of the file after the commit that the frame ends; 0 if the frame ends no commit.
         if read_word(frame, 4) != 0 {
             committed = frames.len();
             position = end;
@@ -272,14 +273,14 @@ fn frames_after(log: &Path, from: LogPosition) -> io::Result<(Vec<u8>, LogPositi
     Ok((frames, position))
 }
 
-/// Where the frames behind a position end, with or without a commit.
+/// The offset at which the frames after a position end, with or without a commit.
 fn find_frames_end(log: &Path, from: LogPosition) -> io::Result<u64> {
     let mut until = from.offset;
     for_each_frame(log, from, |_, end| until = end.offset)?;
     Ok(until)
 }
 
-/// Reads frames behind a position as long as their checksums continue those before them.
+/// Reads the frames after a position, as long as their checksums continue those of the frames before.
 fn for_each_frame(
     log: &Path,
     from: LogPosition,

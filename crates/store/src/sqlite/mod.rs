@@ -73,7 +73,7 @@ pub(crate) struct Sqlite {
     bodies: BodiesFile,
     browsing: Browsing,
     rules: RwLock<Arc<FillRules>>,
-    /// The position up to which pages have been checked for their age.
+    /// The position up to which [`Retention::drop_old`](crate::Retention::drop_old) has checked pages for their age.
     retained_to: AtomicI64,
 }
 

@@ -105,7 +105,7 @@ pub(super) fn fill(
     Ok(stored.state_for_fetching())
 }
 
-/// Takes the values of a row into its record. If a crawl is given, the record becomes one of that crawl.
+/// Takes the values of a row into its record. If a crawl is given, the record is added to it.
 pub(super) fn put_row(
     conn: &Connection,
     key: &str,
@@ -126,7 +126,7 @@ pub(super) fn put_row(
             }
         }
     }
-    // A crawl that a dispatcher has just opened may not be stored yet. That is no reason to refuse the page.
+    // If the crawl is not stored yet, because a dispatcher has just opened it, the row is stored without the crawl.
     if let Some(crawl) = crawl
         && let Some(crawl) = find_crawl(conn, crawl)?
         && membership(conn, crawl, key)?.is_none()

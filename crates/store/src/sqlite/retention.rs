@@ -35,7 +35,7 @@ pub(super) fn drop_old_entries(
 }
 
 /// Drops old pages after a position. Returns the position after which the next call continues; 0 at the end. All pages
-/// are visited, because pages that were read again come after pages that were fetched later.
+/// are visited: a page that was read again has a late position, although its fetch may be old.
 fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResult, i64), Fault> {
     let before = iso_time(pages_ms);
     let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
@@ -75,7 +75,7 @@ fn drop_pages_between(
         .execute(params![after, last, before])?)
 }
 
-/// Drops changes and versions that are as old as dropped pages. Returns the larger of the two numbers.
+/// Drops changes and versions that are as old as dropped pages. Returns the larger of the two numbers of dropped rows.
 fn drop_changes_and_versions(conn: &Connection, before: &str) -> Result<usize, Fault> {
     let sql = "DELETE FROM page_changes WHERE number IN
         (SELECT number FROM page_changes WHERE at < ?1 ORDER BY at LIMIT ?2)";

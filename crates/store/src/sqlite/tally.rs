@@ -21,7 +21,8 @@ CREATE TABLE changed (
     PRIMARY KEY (record, field)
 ) WITHOUT ROWID";
 
-/// A tally of changes; see the module. Uses a temporary file instead of memory, which is deleted on drop.
+/// Counts the changes of records' values, each field of a record once. Uses a temporary file instead of memory, which
+/// is deleted on drop.
 #[derive(Debug)]
 pub struct ValueChangeCounter {
     scratch: Scratch,

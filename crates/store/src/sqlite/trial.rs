@@ -18,7 +18,7 @@ impl Trial {
         Ok(Trial(Scratch::new(schema)?))
     }
 
-    /// The record as the trial has changed it; `None` if it has not.
+    /// The record as the trial has changed it; `None` if the trial has not changed it.
     pub(crate) fn load(&self, key: &str) -> Result<Option<StoredRecord>, StoreError> {
         let sql = "SELECT record FROM records WHERE _id = ?1";
         let text = self.0.with_database(|db| {

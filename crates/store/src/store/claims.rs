@@ -16,8 +16,8 @@ pub trait Claims: Send + Sync {
         watched: Option<CrawlClaim>,
     ) -> Result<Option<CrawlClaim>, StoreError>;
 
-    /// Renews a claim. Returns false if it no longer belongs to its owner: another process has it, or had it and has
-    /// released it.
+    /// Renews a claim. Returns false if the claim no longer belongs to its owner: another process has taken it over,
+    /// and perhaps released it.
     async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError>;
 
     /// Releases a claim, if it still belongs to its owner.

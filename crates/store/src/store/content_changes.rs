@@ -22,8 +22,8 @@ pub trait ContentChanges: Send + Sync {
     /// Which of these page keys have versions to compare with.
     async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
-    /// Stores a judgement atomically, and only if it follows the stored one. Returns whether it is stored. A writer
-    /// that got no answer may repeat the call.
+    /// Stores a judgement atomically, and only if it directly follows the stored judgement. Returns whether it is
+    /// stored. A writer that got no answer may repeat the call.
     async fn put_judgement(&self, judgement: Comparison) -> Result<bool, StoreError>;
 
     /// The changes after a number, in the order of their numbers, at most `limit`. Changes that are not visible yet
@@ -41,8 +41,9 @@ pub trait ContentChanges: Send + Sync {
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
 
-    /// How many documents a run of a crawl has seen for the first time. These are the documents that changes report as
-    /// new since the run began. The first run reports nothing as new, so there all documents fetched since then count.
+    /// How many documents a run of a crawl has seen for the first time. They are the documents that changes report as
+    /// new since the run began. The first run of a crawl reports nothing as new, so all documents fetched since it
+    /// began count.
     async fn count_new_documents(
         &self,
         crawl: &CrawlId,

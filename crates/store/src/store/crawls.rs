@@ -1,4 +1,4 @@
-//! Crawls, and counts of what each has found.
+//! Crawls, and counts of the values that each has found.
 
 use async_trait::async_trait;
 
@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::record::RecordCounts;
 
-/// Stores crawls, and counts what they have found.
+/// Stores crawls, and counts the values that they have found.
 #[async_trait]
 pub trait Crawls: Send + Sync {
     /// Stores a crawl. The first start time is kept; everything else is replaced.
@@ -22,7 +22,7 @@ pub trait Crawls: Send + Sync {
     /// second for a million; if it takes longer, callers should call this less often.
     async fn record_counts(&self, crawl: &CrawlId) -> Result<RecordCounts, StoreError>;
 
-    /// Counts what the mappings extracted from the pages of a crawl, and what its records lack. Reads the whole
-    /// crawl, which takes seconds for a million pages.
+    /// Counts the values that the mappings extracted from the pages of a crawl, and the fields that its records lack.
+    /// Reads the whole crawl, which takes seconds for a million pages.
     async fn field_counts(&self, crawl: &CrawlId) -> Result<FieldCounts, StoreError>;
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::StoreError;
 
-/// What an export reads.
+/// The kind of entries that an export reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportKind {
     Pages,

@@ -20,7 +20,7 @@ pub trait StoredLists: Send + Sync {
     /// Which of the pages with these [keys](crate::page_id) are stored, in any order.
     async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
 
-    /// Counts the rows of a dataset that a list holds, compared with the reading that began at this time.
+    /// Counts the rows of a dataset that a list holds, and those that the reading that began at this time has not seen.
     async fn listed_rows(
         &self,
         list: &str,

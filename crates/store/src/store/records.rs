@@ -12,8 +12,8 @@ use crate::source_document::{DatasetRecord, RecordPut};
 #[async_trait]
 pub trait Records: Send + Sync {
     /// Adds records to a crawl, which must have been [put](crate::Crawls::put_crawl) before. Answers in the given
-    /// order. If a record cannot be stored, only that record fails. A known record takes the given values, and
-    /// additionally wanted fields become missing.
+    /// order. If a record cannot be stored, only that record fails. A stored record takes the given values, and fields
+    /// that it did not want before become missing.
     async fn put_records(
         &self,
         crawl: &CrawlId,

@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::reread::{Reread, RereadAnswer};
 use crate::sqlite::Trial;
 
-/// Stores what reading pages again has found: their fields are replaced, and their records filled again.
+/// Stores the results of reading pages again: the pages' fields are replaced, and their records filled again.
 #[async_trait]
 pub trait Rereading: Send + Sync {
     /// Stores the results of reading pages again, and fills their records as a refresh would. Answers in the given

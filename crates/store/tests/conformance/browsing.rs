@@ -36,7 +36,7 @@ pub(super) async fn save_pages(store: &dyn Store) -> Vec<Page> {
             outcome: OUTCOMES[number % 3],
             site: format!("s{}.example", number % 4),
             mapping: (number % 5 != 0).then(|| format!("m{}", number % 2)),
-            // Each start time is that of two pages.
+            // Two pages each have the same start time.
             started_at_ms: NOON_MS + number as i64 / 2,
             final_url: (number == 3).then(|| String::from("https://example.com/final")),
             ..page(&url(number))

@@ -67,8 +67,7 @@ pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(client
     assert_eq!((counts.total, counts.resolved), (2, 2));
 }
 
-/// A refresh wants the value of the page that gave the present one. Another page that disagrees does not take its
-/// turn.
+/// A refresh prefers the page that gave the present value. Another page with another value does not replace it.
 pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
     let store = &*clients.first.store;
     put(store, vec![record("r", json!({"city": null}))]).await;

@@ -147,7 +147,7 @@ pub(crate) async fn a_list_is_gathered_over_its_pages_in_whatever_order_they_com
             let is_whole = before["missing"] == json!([]);
             // Only the last page shows that the list ends there.
             assert!(!is_whole || (turn == 1 && order[0] == 2), "{id}: {before}");
-            // Twice, as after a crash in between.
+            // Each page fills the record twice, as after a crash.
             for store in stores {
                 bring(store, way, &three_pages()[index], &id).await;
             }
@@ -256,7 +256,7 @@ pub(crate) async fn a_refresh_replaces_a_list_as_a_whole(clients: &Clients) {
     );
 }
 
-/// Links have led to the lists of two other people.
+/// The record's page links to the lists of two people, and nothing shows which of them is the record's.
 pub(crate) async fn lists_of_two_others_are_rivals(clients: &Clients) {
     let store = &*clients.first.store;
     store.set_mapping_rules(Rules::matching(&[]));

@@ -127,7 +127,7 @@ pub(crate) async fn a_lapsed_reservation_counts_as_answered_when_it_lapsed(clien
     wait_for_reservation(second, &request("next", 100)).await;
     // The clock counts whole milliseconds, so up to one is lost at either end.
     assert!(reserved.elapsed() >= Duration::from_millis(249));
-    // The holder that seemed dead releases late. By now the reservation belongs to another.
+    // The holder that seemed dead releases late, when another holder has the reservation.
     first
         .release_reservation(&reservation_release("dead", 0))
         .await

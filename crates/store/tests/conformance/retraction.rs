@@ -25,7 +25,7 @@ pub(crate) async fn what_a_block_has_brought_is_taken_back(clients: &Clients) {
     assert_eq!(saved.resolved, [key("r")]);
     let counts = store.record_counts(&crawl_id()).await.unwrap();
     assert_eq!((counts.total, counts.resolved), (1, 1));
-    // The second time changes nothing.
+    // Taking the page back a second time changes nothing.
     for _ in 0..2 {
         let save = Save {
             page: block_page_of(&page),

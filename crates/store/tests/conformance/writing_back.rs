@@ -72,14 +72,14 @@ pub(crate) async fn what_pages_fill_is_unwritten_until_it_is_confirmed(clients: 
         unwritten_values(store).await,
         [(String::from("city"), json!("London"))]
     );
-    // A change in between keeps the record unwritten.
+    // A change between the reading and the confirmation keeps the record unwritten.
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     store.confirm_written(&crawl_id(), first).await.unwrap();
     let second = unwritten_records(store).await;
     assert_eq!(second[0].fields.len(), 2);
     store.confirm_written(&crawl_id(), second).await.unwrap();
     assert!(unwritten_records(store).await.is_empty());
-    // It does not become unwritten when the document is read again, or a page is saved again.
+    // The record does not become unwritten when its document is read again, or a page is saved again.
     put_into_crawl(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/b", json!({"name": "Ada"})).await;
     assert!(unwritten_records(store).await.is_empty());
@@ -255,7 +255,7 @@ pub(crate) async fn what_a_changed_value_was_is_kept(clients: &Clients) {
     let same = stored_record(store, "1").await;
     assert_eq!(same["fields"], changed["fields"]);
     assert_eq!(same["history"], changed["history"]);
-    // No value is found. The present one stays, and another is still wanted.
+    // If no value is found, the present one stays, and another is still wanted.
     refresh(store, "fourth").await;
     let lost = stored_record(store, "1").await;
     assert_eq!(lost["fields"], same["fields"]);

@@ -18,7 +18,7 @@ use super::follower::Follower;
 pub(crate) const NOON_MS: i64 = 1_767_268_800_000;
 const BATCH: u64 = 10;
 
-/// How long any step may take.
+/// The longest wait for any step of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) fn page(number: u64) -> Page {

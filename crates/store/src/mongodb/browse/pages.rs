@@ -44,7 +44,7 @@ fn index_for(filter: &PageFilter) -> Option<(&'static str, Document)> {
     let crawl = filter.crawl.as_ref()?;
     let outcomes = filter.wanted_outcomes().into_iter();
     let outcomes: Vec<&str> = outcomes.map(|outcome| outcome.as_str()).collect();
-    // The server merges the entries of all outcomes, each already in the wanted order.
+    // The index has the entries of each outcome in the wanted order, so the server only merges them.
     let mut which = doc! {
         "app_id": &crawl.app_id,
         "crawl_id": &crawl.crawl_id,
@@ -122,7 +122,7 @@ fn projection() -> Document {
         .collect()
 }
 
-/// How pages have ended, by their keys.
+/// The outcomes and values of the pages with these keys.
 pub(super) async fn results(db: &Db, ids: &[String]) -> Result<Vec<PageResult>, Fault> {
     if ids.is_empty() {
         return Ok(Vec::new());

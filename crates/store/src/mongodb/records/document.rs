@@ -25,7 +25,7 @@ pub(in crate::mongodb) struct RecordDocument {
     pub(in crate::mongodb) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
-    /// Where these crawls have first read the record: `[{crawl, position}]`.
+    /// The position in its input at which each crawl first read the record: `[{crawl, position}]`.
     positions: Vec<Value>,
     /// The record's source documents, one for each crawl that writes back: `[{crawl, collection, document, fields}]`.
     pub(in crate::mongodb) sources: Vec<Value>,
@@ -128,8 +128,8 @@ impl RecordDocument {
         }
     }
 
-    /// Where the crawl first read the record, if that was another position. If the record is new to the crawl, it gets
-    /// this position.
+    /// The position at which the crawl first read the record, if that is another one than `position`. A record that is
+    /// new to the crawl gets `position`.
     fn find_or_set_position(
         &mut self,
         crawl: &CrawlId,
@@ -267,7 +267,7 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
         let time = is_time.then(|| member.as_str().and_then(parse_iso_time));
         match (name.as_str(), member, time.flatten()) {
             (_, _, Some(at_ms)) => dated.append(key(name), date(at_ms)),
-            // Only rows have these members.
+            // Only records that are rows have these members.
             ("gone", Value::Object(_), None) => dated.append(key(name), dated_source(member)?),
             ("lists", Value::Array(lists), None) => {
                 let lists: Result<Vec<RawBson>, Fault> = lists.iter().map(dated_source).collect();

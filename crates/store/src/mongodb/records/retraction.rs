@@ -15,7 +15,8 @@ pub(in crate::mongodb) struct RetractRequest<'a> {
     pub(in crate::mongodb) at_ms: i64,
 }
 
-/// Takes back the values of fetches. Records that are not stored are skipped.
+/// Removes from records the values of fetches that turned out not to be the page. Records that are not stored are
+/// skipped.
 pub(in crate::mongodb) async fn take_back(
     db: &Db,
     requests: &[RetractRequest<'_>],

@@ -81,7 +81,7 @@ pub(super) async fn read_modify_write<T>(
     }
 }
 
-/// Writes the revised records. The results of written and refused ones are added to `settled`. The others are
+/// Writes the revised records. The results of written and refused records are added to `settled`. All other records are
 /// returned, to be repeated.
 async fn write_revised<'a, T>(
     db: &Db,
@@ -101,15 +101,15 @@ async fn write_revised<'a, T>(
         } else if all_written {
             settled.extend(record.results);
         } else {
-            // The answer does not show which statements had a conflict. Revising a record again that was written
-            // changes nothing.
+            // The answer does not show which statements had a conflict, so all are repeated. A record that was written
+            // does not change when it is revised again.
             again.push((record.key, record.entries));
         }
     }
     Ok(again)
 }
 
-/// Waits before a new round: the conflicting write is not yet confirmed by the majority.
+/// Waits before a new round, because a majority may not have confirmed the conflicting write yet.
 async fn wait_before_round(round: u32) {
     if round > 0 {
         tokio::time::sleep(Duration::from_millis(u64::from(round.min(50)))).await;

@@ -178,7 +178,7 @@ pub(in crate::mongodb) async fn note_rows_missing_from_list(
         let note_missing = |record: &mut RecordDocument| {
             record.record.note_row_missing_from_list(list, began_ms);
             let gone = record.record.gone_from();
-            // This is also true if the write was confirmed too late and is revised again.
+            // The condition also holds if the record is revised again because its write was confirmed too late.
             gone.is_some_and(|gone| gone.list == list && gone.at == began)
         };
         let is_gone = kept.as_mut().is_some_and(note_missing);

@@ -103,7 +103,7 @@ fn values_that_another_version_does_not_find_on_the_same_fetch_are_taken_back() 
         !read(&mut record, empty(), "2", AT_MS),
         "again it changes nothing"
     );
-    // Two rules read the same page, and only one of them reads the stars.
+    // Two rules of one mapping read the row from the same fetch, and only one of them reads the stars.
     let mut record = wrong.clone();
     read(&mut record, empty(), "2", AT_MS);
     read(&mut record, json!({"item": "a", "stars": 5}), "2", AT_MS);

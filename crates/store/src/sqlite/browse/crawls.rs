@@ -11,7 +11,7 @@ use crate::sqlite::fault::Fault;
 use crate::sqlite::list_pages::read_list_page;
 use crate::timestamp::iso_time;
 
-/// The order of the list. Without its index, which is created before browsing, all crawls are sorted.
+/// The order of the list. It follows an index that is created for browsing; without the index, SQLite sorts all crawls.
 const NEWEST: &str = "WHERE (started_at, _id) < (?1, ?2) ORDER BY started_at DESC, _id DESC";
 
 const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM pages INDEXED BY pages_by_outcome

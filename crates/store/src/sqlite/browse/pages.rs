@@ -53,8 +53,8 @@ pub(super) fn list(
     })
 }
 
-/// Lists pages of a crawl. The pages of each outcome are read in the wanted order, and the first rows of all outcomes
-/// make the page.
+/// Lists pages of a crawl. The pages of each outcome are read in the wanted order. The first rows of all outcomes
+/// together are returned.
 fn list_of_crawl(
     conn: &Connection,
     crawl: &CrawlId,
@@ -149,7 +149,7 @@ fn page_row_from(row: &Row<'_>) -> Result<PageRow, Fault> {
     })
 }
 
-/// How pages have ended, by their keys.
+/// The outcomes and values of the pages with these keys.
 pub(super) fn results(conn: &Connection, ids: &[String]) -> Result<Vec<PageResult>, Fault> {
     let sql = format!(
         "SELECT url, outcome, CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END

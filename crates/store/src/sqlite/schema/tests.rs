@@ -75,7 +75,7 @@ fn the_tables_belong_to_their_format() {
     }
 }
 
-/// Checks the present format, and later the previous one as well.
+/// Checks the present format. Once there is an earlier format, its files are checked as well.
 #[test]
 fn files_with_the_frozen_tables_are_opened() {
     for format in &FORMATS {
