@@ -1,30 +1,30 @@
-//! How precise each layout is for each field, estimated from few known values.
+//! Estimates from few known values how precise each layout of a site is for each field. A cell is a layout and a field.
 //!
-//! Learned chains are not spread evenly: most are almost perfect, some are fair, and some read something else. So a
-//! precision has a mixture of three Beta distributions. The weights of the mixture come from all cells of the table.
-//! Cells of the same site or field count more, and cells of the same field whose chains read the same place count most.
-//! As a result, a cell with two known values counts like its neighbours, and one with a hundred counts by its own
-//! values.
+//! Most learned chains are almost perfect, some are fair, and some read something else than the field. So the
+//! distribution of a precision is a mixture of three Beta distributions, one for each kind of chain. The weights of the
+//! mixture come from all cells of the table. Cells of the same site or field count more. Cells of the same field whose
+//! chains read the same place count most. As a result, a cell with two known values is judged like its neighbours. One
+//! with a hundred is judged by its own values.
 
 use crate::evidence::{Chosen, FieldShape};
 use crate::interval::{Interval, beta_at_most, ln_beta};
 
-/// The parameters a and b of the Beta distributions of sound, fair and poor chains.
+/// The kinds of chains (sound, fair, poor), each with the parameters a and b of the Beta distribution of its precision.
 const KINDS: [(f64, f64); 3] = [(60.0, 0.6), (8.0, 2.0), (1.0, 2.0)];
-/// The share of each kind before anything is measured. On sites that `webfill-learn` had not seen, 83 to 95 % of the
-/// fields it learned were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
+/// The share of each kind of chain before anything is measured. On sites that `webfill-learn` had not seen, 83 to 95 %
+/// of the fields it learned were read with an F1 of .95 and more (see `docs/explanation/truth.md`).
 const SHARES: [f64; 3] = [0.8, 0.12, 0.08];
-/// The shares of the kinds for confirmed chains. Such a chain reads the known values of a field, even if there is only
-/// one, and a chain by another kind of anchor reads the same on nearly all pages. Measured, see
-/// `docs/explanation/truth.md`.
+/// The shares of sound, fair and poor chains among confirmed chains. A confirmed chain reads the known values of a
+/// field, even if there is only one. A chain by another kind of anchor reads the same on nearly all pages. Measured,
+/// see `docs/explanation/truth.md`.
 const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
-/// The share of pages on which the other chain has to agree. For lists, each page counts by its own share of equal
-/// values, and losing one member on half of the pages could cost only a tenth. So lists have to agree more.
+/// The share of pages on which another chain must agree to confirm a chain. For lists, a page counts by its share of
+/// equal values. The limit is higher, because missing one member on half of the pages may cost only a tenth.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
-/// The weight of [`SHARES`], in cells.
+/// How many cells of the table [`SHARES`] weigh as much as.
 const SHARES_WEIGH: f64 = 6.0;
-/// The weight of the table's shares against those of a site or field, in cells.
+/// How many cells of a site or field the shares of the whole table weigh as much as.
 const TABLE_WEIGHS: f64 = 3.0;
 
 /// The estimated precision of one layout for one field.
@@ -35,12 +35,13 @@ pub(crate) struct Cell {
     pub field: u32,
     /// A number shared by all cells of a field whose chains read the same place.
     pub family: Option<u32>,
-    /// How many readings were compared with the truth, and how many of them are probably right.
+    /// How many readings were compared with the truth, and how many of these are probably right. Both may be
+    /// fractional.
     pub trials: f64,
     pub right: f64,
-    /// The probability of each kind before any trial. It depends on how the chain was chosen.
+    /// The probabilities that the chain is sound, fair or poor before any trial. They depend on how it was chosen.
     expected: [f64; 3],
-    /// The probability of each kind, given the trials.
+    /// The probabilities that the chain is sound, fair or poor, given the trials.
     kinds: [f64; 3],
 }
 
@@ -58,9 +59,9 @@ impl Cell {
         }
     }
 
-    /// Adjusts the expected kinds to how the chain was chosen.
+    /// Sets the expected kinds to [`CONFIRMED`] if the chain reads known values and another chain agrees with it.
     pub fn adjust_expected_kinds(&mut self, shape: FieldShape, chosen: &Chosen) {
-        // Some known values may not be read, because records are sometimes wrong.
+        // A quarter of the known values may be missed, because records are sometimes wrong.
         let is_read = chosen.reads > 0 && chosen.misses * 3 <= chosen.reads;
         let agreeing = match shape {
             FieldShape::Single => AGREEING,
@@ -78,7 +79,7 @@ impl Cell {
         (a + right, b + self.trials - right)
     }
 
-    /// The mean of the precision's distribution.
+    /// The expected precision.
     pub fn mean(&self) -> f64 {
         (0..KINDS.len())
             .map(|kind| {
@@ -99,7 +100,7 @@ impl Cell {
         1.0 - below
     }
 
-    /// The mean, and the bounds that leave 2.5 % on each side.
+    /// The expected precision, and the bounds that leave 2.5 % of its distribution on each side.
     pub fn interval(&self) -> Interval {
         Interval {
             low: self.quantile(0.025),
@@ -122,11 +123,11 @@ impl Cell {
     }
 }
 
-/// Computes the probability of each kind for all cells, from their counts.
+/// Computes for each cell the probabilities that its chain is sound, fair or poor, from the counts of all cells.
 ///
-/// A cell keeps its expected kinds if its chain was never tested, no other anchor confirms the chain, and no tested
-/// chain reads the same place. A single known value occurs in many places of a page, so other fields and sites say
-/// nothing about such a chain.
+/// A cell keeps its expected probabilities if its chain was never tested, no other anchor confirms the chain, and no
+/// tested chain reads the same place. One known value occurs in many places of a page, so other fields and sites are no
+/// evidence for a chain chosen by it.
 pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     const ROUNDS: usize = 4;
     let likelihoods: Vec<[f64; 3]> = cells.iter().map(likelihoods).collect();
@@ -184,7 +185,7 @@ pub(crate) fn weigh_kinds(cells: &mut [Cell], sites: usize, fields: usize) {
     }
 }
 
-/// The likelihood of the cell's counts for each kind, up to a common factor.
+/// The likelihood of the cell's counts if its chain is sound, fair or poor, up to a common factor.
 fn likelihoods(cell: &Cell) -> [f64; 3] {
     let mut logarithms = [0.0; 3];
     for (kind, logarithm) in logarithms.iter_mut().enumerate() {

@@ -1,9 +1,9 @@
 //! Sites that copy from each other: their votes count once.
 //!
-//! If two sites agree on the truth, that shows nothing. If two share rare mistakes, one has the other's values. For
-//! each pair of sites, the odds of copying are computed from all items that both read (as in AccuCopy). Each item is
-//! judged by what the remaining sites say about it. Lists are left out: two sites that list the same part of the truth
-//! look like copies, and counting them once made lists worse.
+//! Two sites that agree on the truth need not be copies. If they share rare mistakes, one has copied from the other.
+//! For each pair of sites, the odds of copying are computed from all items that both read (as in AccuCopy). Each item
+//! is judged by what the remaining sites say about it. Lists are left out, because two sites that list the same part of
+//! the truth look like copies. Counting such sites once made the judgement of lists worse.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::single;
 
 /// The odds that one of two sites copies the other, before they are compared.
 const PRIOR_ODDS: f64 = 0.02;
-/// The shares of its values that a copier may copy. Both are tried.
+/// Two shares of its values that a copying site may copy. The odds are computed for both.
 const COPIED: [f64; 2] = [0.35, 0.85];
 /// The most sites of one item that are compared with each other.
 const MOST_SITES: usize = 40;
 /// The most pairs of sites that are compared.
 const MOST_PAIRS: usize = 1_000_000;
 
-/// For each pair of sites, the sum of the logarithms of the odds for each of [`COPIED`].
+/// For each pair of sites, the logarithm of the odds of copying, for each share in [`COPIED`].
 type Pairs = HashMap<(u32, u32), [f64; 2]>;
 
 /// The weight of each reading's vote: 1, or less if it repeats a better site.
@@ -68,7 +68,7 @@ pub(crate) fn vote_weights(index: &Index, model: &Model) -> Vec<f32> {
     votes
 }
 
-/// The expected share of one site's values that come from the other.
+/// The expected share of one site's values that were copied from the other one.
 fn dependence(logarithms: [f64; 2]) -> f64 {
     let odds = logarithms.map(|logarithm| PRIOR_ODDS / 2.0 * logarithm.min(600.0).exp());
     (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
@@ -129,7 +129,7 @@ fn compare_sites(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
     }
 }
 
-/// The probability without the evidence of two sites.
+/// The probability that a value is true without the votes of two sites. `said` is the logarithm of these votes' odds.
 fn probability_without_pair(right: f64, said: f64) -> f64 {
     let right = right.clamp(1e-9, 1.0 - 1e-9);
     1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())

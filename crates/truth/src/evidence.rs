@@ -1,4 +1,4 @@
-//! The evidence: claims of pages, and known values of records.
+//! The input of the judgement: claims that chains read on pages, and known values of records.
 
 /// Everything that is known about a table.
 #[derive(Debug, Clone, Copy)]
@@ -7,9 +7,10 @@ pub struct Evidence<'a> {
     pub fields: &'a [FieldShape],
     pub claims: &'a [Claim],
     pub known: &'a [Known],
-    /// The text of each value; a value's number is its index here. If empty, values are not judged by their form.
+    /// The text of each value; a value's number is its index in this list. If the list is empty, values are not judged
+    /// by their form.
     pub texts: &'a [&'a str],
-    /// How the chains were chosen. Some may be missing.
+    /// How the chain of each layout and field was chosen. Entries may be missing.
     pub chosen: &'a [Chosen],
 }
 
@@ -18,18 +19,18 @@ pub struct Evidence<'a> {
 pub struct Chosen {
     pub layout: u32,
     pub field: u32,
-    /// How many known values the chain reads, and how many times it reads something else or nothing in place of one.
+    /// How many known values the chain reads, and for how many it reads something else or nothing.
     pub reads: u32,
     pub misses: u32,
     /// The share of pages on which a chain by another kind of anchor reads the same. That chain must also read known
     /// values.
     pub agreement: f64,
-    /// The place that the chain reads, as a number. Places that are named by the same words have the same number in
-    /// all layouts: sites made with the same tools, or following one standard, share places.
+    /// The place that the chain reads, as a number. Places named by the same words have the same number in all layouts,
+    /// because sites with the same tools or standards share places.
     pub place: Option<u32>,
 }
 
-/// How many truths an item of a field has.
+/// How many true values an item (a field of a row) has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldShape {
     Single,
@@ -47,7 +48,7 @@ pub struct Claim {
     /// The number of the value. Values that differ only in form have the same number.
     pub value: u32,
     pub page: u32,
-    /// The site: a source with its own accuracy, which others may copy.
+    /// The site: a source with its own accuracy, from which other sites may copy.
     pub site: u32,
     /// The layout of the site, whose precision is measured separately. Layout numbers are unique across all sites. A
     /// site with one layout may use its own number.
@@ -64,20 +65,21 @@ pub struct Claim {
 pub struct Known {
     pub item: u32,
     pub value: u32,
-    /// Whether the chains were chosen without this value. Only such values measure the precision of sites; the other
-    /// values agree because the chains were chosen to read them.
+    /// Whether the chains were chosen without this value. Only held-out values measure the precision of sites. Others
+    /// agree because the chains were chosen to read them.
     pub held_out: bool,
     pub presence: Presence,
-    /// The share of other values of the column that are also on these pages. If most are, it means little that this
-    /// one is.
+    /// The share of other values of the column that are also on these pages. If it is high, finding this value there is
+    /// weak evidence.
     pub chance: f32,
 }
 
-/// Whether a known value is anywhere on the pages of its row. This is the best evidence for who is wrong. If the value
-/// is elsewhere on the page, the chain has missed it; if it is nowhere, it is probably wrong itself.
+/// Whether a known value is anywhere on the pages of its row. This is the best evidence whether chain or record is
+/// wrong. If the value is elsewhere on the page, the chain has missed it; if it is nowhere, the record is probably
+/// wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// The pages were not searched for it.
+    /// The pages were not searched for the value.
     Unknown,
     OnPage,
     Absent,

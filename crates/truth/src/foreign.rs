@@ -1,7 +1,7 @@
-//! Pages that belong to another row, because a link led astray or a site has two things under one name.
+//! Foreign pages: they belong to another row, because a link was wrong or a site has two things of the same name.
 //!
 //! A wrong record is wrong in one field, while a foreign page contradicts almost everything that is known about its
-//! row. So the other fields of a page show how likely it is that a reading on this page is about its row.
+//! row. So other fields of the page show how likely a reading on it is about the row.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::model::Model;
 #[derive(Debug)]
 pub(crate) struct Pages {
     odds: BTreeMap<u32, f64>,
-    /// The share of pages that are foreign.
+    /// The estimated share of pages that belong to another row.
     share: f64,
 }
 
@@ -75,7 +75,8 @@ fn probability_of_log_odds(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// The evidence that an item's known value gives for a foreign page: the logarithm of the likelihood ratio.
+/// How strongly an item's known value suggests that the page belongs to another row: the logarithm of the likelihood
+/// ratio.
 fn evidence_for_foreign_page(
     index: &Index,
     model: &Model,

@@ -1,4 +1,4 @@
-//! Claims in order: for each item, the readings of each site.
+//! The claims, sorted and grouped: for each item (a field of a row), the readings of each site.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
 use crate::profile::Profile;
 
-/// The number of patterns in which chains of different kinds agree on a reading; see [`pattern`].
+/// The number of patterns of agreement between chains with different kinds of anchors; see [`pattern`].
 pub(crate) const PATTERNS: usize = 6;
 
 /// All claims of one site for one value of one item.
@@ -17,8 +17,8 @@ pub(crate) struct Reading {
     pub site: u32,
     pub cell: u32,
     pub pattern: u8,
-    /// Whether this is the value that the site stands for. In fields with one truth, a site has one leading value, and
-    /// the other values its chains read are alternatives. In lists all values lead.
+    /// Whether this is the site's main value. In fields with one truth, one value of a site leads, and other values
+    /// that its chains read are alternatives. In lists, all values lead.
     pub leads: bool,
     /// How usual the value looks; see [`Profile::fit_bucket`].
     pub fit: u8,
@@ -47,7 +47,7 @@ pub(crate) struct Index {
     pub readings: Vec<Reading>,
     /// The known values of items with claims, sorted by item and value.
     pub known: Vec<Known>,
-    /// The cells before anything is measured.
+    /// The cells (a layout and a field), before anything is measured.
     pub cells: Vec<Cell>,
     /// The sites' numbers as given by the caller.
     pub sites: Vec<u32>,
@@ -178,7 +178,7 @@ impl Index {
 
 type CellOf = HashMap<(u32, u32), u32>;
 
-/// Makes a cell for each layout and field with claims. Returns the cells, and the index of each.
+/// Makes a cell for each layout and field with claims. Returns the cells, and the index of each by layout and field.
 fn build_cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     let mut keys: Vec<(u32, u32, u32)> = claims
         .iter()
@@ -196,7 +196,7 @@ fn build_cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
     (cells, cell_of)
 }
 
-/// What one site says about one item: a reading for each value, the leading one first.
+/// Groups the claims of one site about one item: one reading for each value, the leading one first.
 fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
     let kinds = count_distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
     let mut found: Vec<(Reading, u32)> = Vec::new();
@@ -217,8 +217,8 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
         found.push((reading, first.rule));
     }
     if shape == FieldShape::Single {
-        // The value that the most kinds of anchors read comes first, then that of the most pages, then that of the
-        // first chain in the mapping.
+        // Values are sorted by the number of kinds of anchors that read them, then by the number of pages, then by the
+        // order of chains in the mapping.
         found.sort_by_key(|(reading, rule)| {
             (
                 u32::MAX - reading.anchors,
@@ -232,7 +232,7 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
     found.into_iter().map(|(reading, _)| reading).collect()
 }
 
-/// The pattern of a value that `agree` kinds of anchors read, and that `differ` kinds do not.
+/// The pattern of agreement on a value: `agree` kinds of anchors read it, and `differ` kinds read another value.
 fn pattern(agree: u32, differ: u32) -> u8 {
     match (agree, differ) {
         (0 | 1, 0) => 0,

@@ -1,4 +1,4 @@
-//! Intervals for shares, and the Beta distribution that they are based on.
+//! Confidence intervals of shares, and the Beta distribution.
 
 /// A share, and the bounds between which it lies with 95 % certainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,8 @@ pub(crate) fn beta_at_most(x: f64, a: f64, b: f64) -> f64 {
         return 1.0;
     }
     let front = (a * x.ln() + b * (1.0 - x).ln() - ln_beta(a, b)).exp();
-    // The continued fraction converges quickly only on this side.
+    // The continued fraction converges quickly only for small `x`; for others, the symmetry of the distribution is
+    // used.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * continued_fraction(x, a, b) / a
     } else {

@@ -1,4 +1,5 @@
-//! The result: values with their confidence, precisions, errors of records, doubts, and which fields may be filled.
+//! The result of [`estimate`](crate::estimate): values with their confidence, precisions, errors of records, doubts,
+//! and which fields may be filled.
 
 use crate::cells::Cell;
 use crate::evidence::FieldShape;
@@ -14,9 +15,9 @@ pub struct Judgement {
     pub items: Vec<ItemJudgement>,
     /// Known values that pages contradict, the most doubtful first.
     pub doubts: Vec<Doubt>,
-    /// The precision of each layout for each field that it claims values of, sorted by layout and field.
+    /// The precision of each layout for each field, if it claims values of the field; sorted by layout and field.
     pub precisions: Vec<Precision>,
-    /// For each field, the share of known values that are wrong, among those compared with a page.
+    /// For each field, the share of wrong values among the known values that were compared with a page.
     pub record_errors: Vec<Interval>,
     cells: Vec<Cell>,
 }
@@ -26,8 +27,9 @@ pub struct Judgement {
 pub struct ItemJudgement {
     pub item: u32,
     pub field: u32,
-    /// The values to choose by the pages alone, without the record's own value. For a list, these are the values that
-    /// are more probable than not, or else the most probable one, the most certain first. Other fields have one value.
+    /// The values to choose by the pages alone, without the record's own value, the most certain first. For a list,
+    /// these are the values with a probability above one half, or else the most probable one. Other fields have one
+    /// value.
     pub chosen: Vec<JudgedValue>,
     /// The other claimed values, the most probable first.
     pub rejected: Vec<JudgedValue>,
@@ -54,7 +56,7 @@ pub struct Doubt {
     pub item: u32,
     pub field: u32,
     pub known: u32,
-    /// The most probable value that the record lacks. For a list there may be none.
+    /// The most probable value that the record lacks. For a list, there may be no such value.
     pub instead: Option<u32>,
     /// The probability that the record is wrong, not the page.
     pub surely: f64,
@@ -70,7 +72,7 @@ pub struct Precision {
     pub measured: f64,
     /// How many of these readings are probably right.
     pub right: f64,
-    /// The mean and the 95 % bounds, shrunk towards those of the same site, field and table.
+    /// The expected precision and its 95 % bounds, shrunk towards the values of the same site, field and table.
     pub interval: Interval,
 }
 
@@ -80,7 +82,7 @@ pub struct Decision {
     pub fill: bool,
     pub why: DecisionReason,
     pub precision: Precision,
-    /// The probability that the precision is at least the wished one.
+    /// The probability that the precision is at least the one wished for.
     pub certainty: f64,
 }
 
@@ -100,8 +102,8 @@ pub enum DecisionReason {
 impl Judgement {
     /// From this probability on, a doubted record is more likely wrong than the page.
     pub const DOUBTED: f64 = 0.5;
-    /// The certainty required for filling. If the neighbours of a layout are as usual and the wished precision is .95,
-    /// three measured values that all agree reach it.
+    /// The certainty required for filling. With usual neighbours of a layout and a wished precision of .95, three
+    /// measured values suffice if all agree.
     pub const CERTAINTY: f64 = 0.9;
 
     pub(crate) fn new(index: &Index, model: &Model) -> Judgement {
@@ -153,7 +155,8 @@ impl Judgement {
         &self.doubts[..end]
     }
 
-    /// Whether the values that a layout reads for a field may be filled. The share `wished` of them should be right.
+    /// Whether the values that a layout reads for a field may fill gaps. At least the share `wished` of them should be
+    /// right.
     pub fn decide_fill(&self, layout: u32, field: u32, wished: f64) -> Decision {
         let place = self
             .cells
@@ -253,8 +256,8 @@ fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
 }
 
 /// The probability that exactly the chosen values of a list are true. It starts from the probability that the layout
-/// reads a list correctly. Its odds then change by the same factor as the odds of the values, which the evidence on
-/// this item changes: other chains, other sites, the form of the values.
+/// reads any list correctly. Evidence on this item (other chains, other sites, the form of values) changes the odds of
+/// its values. The odds of the list change by the same factor.
 fn confidence_of_list(
     index: &Index,
     model: &Model,
@@ -271,7 +274,8 @@ fn confidence_of_list(
         let mut best = 0.0_f64;
         for (place, reading) in index.readings_of(item).iter().enumerate() {
             if reading.value == value.value {
-                // If the page is of another row, all of its values are. So this counts once, not for each value.
+                // If the page belongs to another row, that makes all its values wrong at once. So `own` counts once,
+                // not for each value.
                 let is_own = f64::from(model.own[item.readings.start + place]);
                 let cell = reading.cell as usize;
                 best = best.max(model.cells[cell].mean() * is_own);
@@ -313,7 +317,7 @@ fn judged_value(index: &Index, item: &Item, value: u32, confidence: f64) -> Judg
     judged
 }
 
-/// Known values that the reading of some site contradicts.
+/// The known values of an item that the reading of at least one site contradicts.
 fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
     let record = index.known_values(item);
     if record.is_empty() {

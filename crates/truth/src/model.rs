@@ -1,4 +1,4 @@
-//! The learned properties of sites, chains and records: precisions, errors, and how much they weigh for a reading.
+//! The learned properties of sites, chains and records: precisions, errors, and how they change the odds of a reading.
 //! [`rounds`](crate::rounds) learns them.
 
 use crate::cells::{Cell, weigh_kinds};
@@ -7,33 +7,34 @@ use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
 use crate::profile::FITS;
 
-/// How much more frequent each pattern is among right readings than among wrong ones, before this is measured.
+/// How many times more frequent each pattern of agreement is among right readings than among wrong ones, before this is
+/// measured.
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
-/// How much more frequent each fit is among right readings than among wrong ones, before this is measured.
+/// How many times more frequent each bucket of form (usual, rare, unlike any) is among right readings than among wrong
+/// ones, before this is measured.
 const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
-/// The share of wrong known values before any is compared. It then falls if pages have the known values. It must not
-/// start too low, because from there it does not rise: many wrong records look like a chain that is wrong as often,
-/// and each confirms the other.
+/// The assumed share of wrong known values before any value is compared. It falls if pages have the known values. A low
+/// start would never rise, because many wrong records would be taken for a chain that is wrong equally often.
 const AT_FIRST: f64 = 0.4;
-/// The weight of [`PATTERN_PRIOR`] and of [`FIT_PRIOR`] in readings, both among right and among wrong ones.
+/// How many right readings, and how many wrong ones, [`PATTERN_PRIOR`] and [`FIT_PRIOR`] weigh as much as.
 const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]
 pub(crate) struct Model {
     pub cells: Vec<Cell>,
-    /// For each pattern, the factor by which it changes the odds that a reading is right.
+    /// For each pattern of agreement, the factor by which it changes the odds that a reading is right.
     pub patterns: [f64; PATTERNS],
-    /// For each fit, the factor by which it changes the odds that a reading is right.
+    /// For each bucket of form, the factor by which it changes the odds that a reading is right.
     fits: [f64; FITS],
     pub records: Records,
-    /// For each field, the probability that two wrong values are the same.
+    /// For each field, the probability that two wrong values are equal.
     pub collisions: Vec<f64>,
-    /// The probability that the truth is among the alternatives if the leading value is wrong.
+    /// The probability that another chain of the site reads the truth if the site's leading value is wrong.
     pub alternative: f64,
-    /// For each cell, the share of a list's true values that are read.
+    /// For each cell (a layout and a field), the share of a list's true values that are read.
     pub recalls: Vec<f64>,
-    /// The cells again, but counting each list once: it is right if all its values are right and none is missing. The
-    /// values of a list are read by one chain from one place, and go wrong together.
+    /// The cells again, but each list counts once. It is right if all its values are right and none is missing. The
+    /// values of a list are read by one chain from one place, so errors affect them together.
     pub units: Vec<Cell>,
     /// For each reading, how much its vote counts; see [`copies::vote_weights`].
     pub votes: Vec<f32>,
@@ -50,8 +51,8 @@ pub(crate) struct Records {
     /// For each field, how many known values were compared, and how many of them are probably wrong.
     pub compared: Vec<f64>,
     pub wrong: Vec<f64>,
-    /// The probabilities that a known value that no chain has read is on the page: if it is right, and if it is wrong.
-    /// The second is for pages without other values of its column.
+    /// The probabilities that a right and a wrong known value is on the page, although no chain has read it. The second
+    /// one is for pages without other values of its column.
     pub present_if_right: f64,
     pub present_if_wrong: f64,
 }
@@ -102,7 +103,7 @@ impl Counts {
         self.searched_wrong += wrong;
         if known.presence == Presence::OnPage {
             self.present_right += record_right;
-            // Some of the wrong values are on the page only because other values of their column are.
+            // Wrong values that are on the page only because it mentions many values of their column are discounted.
             self.present_wrong +=
                 wrong * records.present_if_wrong / records.present_if_wrong_at(known.chance);
         }
@@ -151,8 +152,8 @@ impl Model {
         self.update_units(index, counts);
     }
 
-    /// Updates the units. For fields with one truth, each unit has one value. Lists are harder to read than those, and
-    /// are no evidence about them. So only other lists are neighbours of a list.
+    /// Updates `units`. Fields with one truth are copied from `cells`. Lists are harder to read, so only other lists
+    /// are evidence for a list.
     fn update_units(&mut self, index: &Index, counts: &Counts) {
         self.units.clone_from(&self.cells);
         let (mut lists, mut places) = (Vec::new(), Vec::new());
@@ -170,8 +171,8 @@ impl Model {
         }
     }
 
-    /// Updates the recall of each cell. It is shrunk towards that of its field, which is itself shrunk towards a low
-    /// one: at first, a site that lists fewer values than others is no evidence against these values.
+    /// Updates the recall of each cell. It is shrunk towards the recall of its field, and that towards a low value. So
+    /// a site that lists few values is weak evidence against other values at first.
     fn update_recalls(&mut self, counts: &Counts) {
         const FIELD_WEIGHS: f64 = 5.0;
         let mut fields = vec![(6.0, 10.0); self.collisions.len()];
@@ -203,7 +204,7 @@ impl Model {
 
     /// The probability that a reading is right, before other pages and readings of the item are seen.
     pub fn usual_precision(&self, reading: &Reading) -> f64 {
-        /// The share of errors that are the page's own. Agreement between kinds of anchors does not prevent these.
+        /// The share of errors that are on the page itself. Agreement between kinds of anchors does not reveal them.
         const OF_THE_PAGE: f64 = 0.3;
         let error = 1.0 - self.cells[reading.cell as usize].mean();
         let factor = self.patterns[reading.pattern as usize] * self.fits[reading.fit as usize];
@@ -218,18 +219,17 @@ impl Model {
             .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// Like [`Model::usual_precision`], and considers whether the other fields of the page show that it belongs to the
-    /// row.
+    /// Like [`Model::usual_precision`], but also considers the probability that the page belongs to the row.
     pub fn precision(&self, item: &Item, place: usize, reading: &Reading) -> f64 {
         (self.usual_precision(reading) * f64::from(self.own[item.readings.start + place]))
             .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// The likelihood of what a search for a known value has shown: if the value is right, and if it is wrong. For
-    /// values that no chain has read.
+    /// The likelihoods of a search result (whether the value is on the page) if a known value is right, and if it is
+    /// wrong. For values that no chain has read.
     pub fn presence_likelihoods(&self, known: &Known) -> (f64, f64) {
-        /// A right value rarely resembles another one as closely by chance. About half of the wrong values are typing
-        /// errors.
+        /// The likelihoods that a right and a wrong value differ from the page by one typing error. About half of the
+        /// wrong values are typing errors.
         const MISSPELT: (f64, f64) = (0.002, 0.5);
         let records = &self.records;
         let if_wrong = records.present_if_wrong_at(known.chance);
@@ -257,13 +257,14 @@ impl Records {
     /// The probability that a wrong known value is on a page that also has this share of the other values of its
     /// column.
     fn present_if_wrong_at(&self, chance: f32) -> f64 {
-        /// Even if all other values of the column are on the page, the search is weak evidence.
+        /// The highest share that is used: the search remains weak evidence even if all values of the column are on the
+        /// page.
         const MOST: f32 = 0.9;
         let chance = f64::from(chance.clamp(0.0, MOST));
         chance + (1.0 - chance) * self.present_if_wrong
     }
 
-    /// Updates the errors of each field. They are shrunk towards those of all fields.
+    /// Updates the share of wrong known values of each field, shrunk towards the share of all fields.
     pub fn update(&mut self) {
         const ALL_WEIGH: f64 = 20.0;
         let compared: f64 = self.compared.iter().sum();
@@ -276,9 +277,8 @@ impl Records {
     }
 }
 
-/// For each bucket, the factor for the odds: how much more frequent the bucket is among right readings than among
-/// wrong ones. If there are few readings, the factors are shrunk towards `prior`, so that the buckets keep their
-/// frequencies.
+/// For each bucket, how many times more frequent it is among right readings than among wrong ones: the factor for the
+/// odds. With few readings, the factors are shrunk towards `prior`, so that the buckets keep their frequencies.
 fn bucket_factors<const N: usize>(
     right: &[f64; N],
     wrong: &[f64; N],
@@ -305,7 +305,7 @@ fn bucket_factors<const N: usize>(
     factors
 }
 
-/// How frequent each pattern and each fit is.
+/// The share of each pattern of agreement, and of each bucket of form, among all readings.
 pub(crate) struct Frequencies {
     patterns: [f64; PATTERNS],
     fits: [f64; FITS],

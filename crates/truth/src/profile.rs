@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// The number of buckets of [`Profile::fit_bucket`]: usual, rare, and unlike any other.
 pub(crate) const FITS: usize = 3;
-/// The fewest values that make a profile. Fewer different ones show only which kinds of characters are usual.
+/// The fewest values from which a profile judges. With fewer different values, it judges only the kinds of characters.
 const LEAST_VALUES: usize = 20;
 
 /// The usual appearance of one field's values.
@@ -17,7 +17,8 @@ pub(crate) struct Profile {
     numbers: Vec<f64>,
 }
 
-/// The kinds of characters as bits, and a bucket of the length. Buckets are wider for longer texts.
+/// The kinds of characters in a text as bits, and its length as the number of a range. Ranges are wider for longer
+/// texts.
 type Shape = (u8, u8);
 
 impl Profile {
@@ -35,7 +36,7 @@ impl Profile {
         }
     }
 
-    /// Completes the profile. Must be called after the last value was added; each is added once.
+    /// Completes the profile. It must be called after the last value was added, and each value is added only once.
     pub fn finish(&mut self) {
         self.numbers.sort_by(f64::total_cmp);
     }
@@ -46,7 +47,7 @@ impl Profile {
             return 0;
         }
         let shape = shape(text);
-        // The value itself was counted too.
+        // The counts include the value itself, so a value alone in its shape has a count of one.
         if self.different < LEAST_VALUES {
             let is_alone = self.kinds.get(&shape.0).is_none_or(|count| *count < 2);
             let by_kind = if is_alone { 2 } else { 0 };

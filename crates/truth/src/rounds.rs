@@ -1,9 +1,9 @@
 //! Learns about sites and records by alternating expectation and maximisation.
 //!
-//! Given the precision of each cell and how often records are wrong, the truth of each item has a probability. Given
-//! these probabilities, precisions and errors are counted again. The errors of records are kept apart from those of
-//! pages: if sites, kinds of anchors or the search of the page contradict a record, its disagreement does not count
-//! against the page.
+//! From the precision of each cell and the share of wrong records, the probability of each value is computed. From
+//! these probabilities, precisions and errors are counted again. Errors of records are separated from errors of pages.
+//! If sites, kinds of anchors or the search of the page contradict a record, a page that disagrees with it is not
+//! counted as wrong.
 
 use crate::cells::weigh_kinds;
 use crate::evidence::FieldShape;
@@ -55,7 +55,8 @@ impl Model {
             }
             for (place, (reading, right)) in index.readings_of(item).iter().zip(right).enumerate() {
                 if reading.leads {
-                    // If the page is foreign, the chain is not to blame.
+                    // A reading counts only by the probability that its page belongs to the row: on another row's page,
+                    // the chain is not wrong.
                     let own = f64::from(self.own[item.readings.start + place]);
                     let right = right.min(own);
                     let wrong = own - right;

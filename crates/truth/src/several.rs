@@ -1,14 +1,14 @@
 //! Lists: each value of an item is decided separately, as in the Latent Truth Model.
 //!
 //! If a site claims a value, that is evidence for it. The evidence grows with the site's precision, and with how rarely
-//! two sites make the same mistake. If a site reads the item without that value, that is evidence against it, which
+//! two sites make the same mistake. If a site reads the item without that value, that is evidence against the value. It
 //! grows with the site's recall.
 
 use crate::evidence::{Known, Presence};
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// All claimed values, each with the probability that it is true. If `known` is set, the record is part of the
+/// All claimed values, each with the probability that it is true. If `known` is true, the record is a part of the
 /// evidence, and its values are included.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
     let readings = index.readings_of(item);
@@ -34,7 +34,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
         let agreement = -model.collision_probability(item).ln();
         by_pages(known.value) + ((1.0 - error) / error * right / wrong).ln() + agreement
     };
-    // If a record has a wrong value, such as that of another row, it is no evidence against the values that it lacks.
+    // A record with a wrong value, such as one of another row, is no evidence against values that it lacks.
     let unread = record.iter().filter(|known| !is_read(known.value));
     let is_wrong = unread
         .map(|known| 1.0 - probability_of_log_odds(listed(known)))
@@ -57,8 +57,7 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
 fn log_odds_by_pages(index: &Index, model: &Model, item: &Item, value: u32) -> f64 {
     let readings = index.readings_of(item);
     let agreement = -model.collision_probability(item).ln();
-    // The first claim only makes a value a candidate. If the value were wrong, each further claim would be a
-    // collision.
+    // Only claims after the first one get the bonus for agreement: two sites rarely claim the same wrong value.
     let mut logarithm = -agreement;
     let mut first = 0;
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
@@ -81,7 +80,8 @@ fn probability_of_log_odds(logarithm: f64) -> f64 {
     1.0 / (1.0 + (-logarithm).exp())
 }
 
-/// The probability that each reading is right. Also counts what else the item shows.
+/// Computes the probability that each reading of an item is right, and adds the item's evidence to `counts` and
+/// `records`.
 pub(crate) fn expectation_step(
     index: &Index,
     model: &Model,
@@ -108,7 +108,7 @@ pub(crate) fn expectation_step(
         if index.known_values(item).iter().any(|known| known.held_out) {
             let is_unread = |known: &&Known| of_site.iter().all(|read| read.value != known.value);
             let unread: Vec<&Known> = index.known_values(item).iter().filter(is_unread).collect();
-            // If an unread value is nowhere on the page, the list is not incomplete without it, so it is not compared.
+            // If a known value is not on the page, the chain cannot read it. Then the list is not compared.
             let is_elsewhere =
                 |known: &&Known| matches!(known.presence, Presence::Absent | Presence::Misspelt);
             if !unread.iter().any(is_elsewhere) {

@@ -4,8 +4,8 @@ use crate::evidence::Known;
 use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
 
-/// The probability of each claimed value, and of the known one. What remains is the probability that none of them is
-/// true.
+/// The probability of each claimed value and of the known value. The rest, up to 1, is the probability that none of
+/// them is true.
 #[derive(Debug)]
 pub(crate) struct Posterior {
     pub values: Vec<(u32, f64)>,
@@ -23,7 +23,7 @@ impl Posterior {
 /// The probability of each value, given the readings and, if there is one, the record.
 ///
 /// A site reads the truth with its precision. Otherwise it reads one of many wrong values, each with the probability
-/// of a collision, and the truth may be among the values of its other chains.
+/// that two wrong values are equal. Then another chain of the site may read the truth.
 pub(crate) fn posterior(
     index: &Index,
     model: &Model,
@@ -93,7 +93,8 @@ pub(crate) fn posterior(
     }
 }
 
-/// The probability that each reading is right. Also counts what else the item shows.
+/// Computes the probability that each reading of an item is right, and adds the item's evidence to `counts` and
+/// `records`.
 pub(crate) fn expectation_step(
     index: &Index,
     model: &Model,

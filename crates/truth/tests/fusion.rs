@@ -8,7 +8,7 @@ use rivals::{Choices, METHODS, Votes};
 use webfill_truth::estimate;
 
 const SEEDS: u64 = 3;
-/// Up to this difference, methods count as equal. It is a few items of each table.
+/// The greatest difference between the scores of methods that count as equal: a few items of each table.
 const EQUAL: f64 = 0.006;
 
 /// The score on items without a known value: accuracy, or F1 for lists.
@@ -133,7 +133,8 @@ fn fusion_is_above_other_methods() {
             scores.iter().for_each(|score| print!("{score:>12.4}"));
             println!("{own:>12.4}");
             let best = scores.iter().fold(0.0_f64, |a, b| a.max(*b));
-            // Where sites copy from each other and mistakes are alike, this method must be the best.
+            // If sites copy from each other and wrong values often collide, this crate's method must be the best of
+            // all.
             let wanted = match name {
                 "copiers, five values" => best,
                 _ => best - EQUAL,

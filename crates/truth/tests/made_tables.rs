@@ -1,4 +1,4 @@
-//! How well judgements of generated tables hold: calibration, doubts, and fusion compared with a plain vote.
+//! How accurate judgements of generated tables are: calibration, doubts, and fusion compared with a majority vote.
 //!
 //! `tests/bench/run.sh truth` prints the figures.
 
@@ -92,8 +92,7 @@ fn confidence_means_what_it_says() {
     }
 }
 
-/// Many small tables with one site each, and a different site for each. What is known about a site rests on few known
-/// values.
+/// Many small tables with a single site each. Each site has only few known values to be judged by.
 #[test]
 fn confidence_holds_for_a_single_site_with_few_known_values() {
     for (name, plan) in [
@@ -192,8 +191,8 @@ fn confidence_holds_for_a_single_site_with_few_known_values() {
     }
 }
 
-/// If a record differs from the page by one typing error, and its value is nowhere on the page, the record is wrong.
-/// The page belongs to the row, and the chain is right.
+/// If a record differs from the page by one typing error, and its value is nowhere on the page, the record is wrong. So
+/// the page belongs to the row, and the chain is right.
 #[test]
 fn misspelt_records_are_doubted_and_speak_for_the_page() {
     let judged = |presence| {
@@ -238,7 +237,7 @@ fn misspelt_records_are_doubted_and_speak_for_the_page() {
     for doubt in misspelt.likely_errors() {
         assert!(doubt.surely > 0.97, "{doubt:?}");
     }
-    // The gap is in the first row.
+    // Item 2 is the only field without a known value in the first row.
     let confidence = |judged: &webfill_truth::Judgement| judged.item(2).unwrap().confidence;
     assert!(confidence(&misspelt) > 0.97, "{}", confidence(&misspelt));
     assert!(confidence(&absent) < confidence(&misspelt));
@@ -292,7 +291,8 @@ fn wrong_known_values_are_pointed_at() {
     }
 }
 
-/// Rows of one site with lists of two values. If `in_part`, the chain reads only one of them on every second page.
+/// Judges rows of one site with lists of two values. If `in_part`, the chain reads only one of the two on every second
+/// page.
 fn judge_lists_of_two(in_part: bool) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..20 {
@@ -335,7 +335,7 @@ fn a_list_is_not_sure_where_others_of_its_chain_are_read_in_part() {
     assert!(in_part < 0.8, "{in_part}");
 }
 
-/// Three rows of one site. The value of the first row is known, and the chain was chosen by it.
+/// Judges three rows of one site. Only the value of the first row is known, and the chain was chosen by this value.
 fn judge_one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgement {
     let claims: Vec<Claim> = (0..3)
         .map(|row| Claim {
@@ -373,7 +373,7 @@ fn judge_one_known(shape: FieldShape, agreement: f64) -> webfill_truth::Judgemen
 
 #[test]
 fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
-    // Lists that lack a member on some pages still agree to a large part.
+    // The agreement that does not suffice is higher for lists: lists without one member still agree to a large part.
     for (shape, most) in [(FieldShape::Single, 0.2), (FieldShape::Several, 0.9)] {
         let agreed = judge_one_known(shape, 1.0);
         assert!(agreed.item(1).unwrap().confidence >= 0.95, "{shape:?}");
@@ -384,7 +384,7 @@ fn one_known_value_suffices_where_another_anchor_agrees_on_all_pages() {
     }
 }
 
-/// Rows of one site with lists of four values, as the chain reads them. The records of the first rows have
+/// Judges rows of one site with lists of four values, as read by the chain. The records of the first rows have
 /// `known_lists`.
 fn judge_lists_of_four(known_lists: &[[u32; 4]]) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
@@ -441,7 +441,7 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     let mut lists: Vec<[u32; 4]> = (0..5)
         .map(|row| [row * 4, row * 4 + 1, row * 4 + 2, row * 4 + 3])
         .collect();
-    // One list is that of another row, and one has a wrong value.
+    // One record has the list of another row, and one record has a list with one wrong value.
     lists[1] = [80, 81, 82, 83];
     lists[3][2] = 90;
     let judged = judge_lists_of_four(&lists);
@@ -455,9 +455,8 @@ fn a_wrong_known_list_is_doubted_and_says_nothing_against_its_page() {
     assert!(judged.decide_fill(0, 0, 0.95).fill);
 }
 
-/// 40 rows of one site. Half of them have known values of four fields, a third of which are wrong. All wrong values of
-/// the last field are on their pages, where the share `chance` of the other values of that field is, too. Those of the
-/// other fields are not on the pages.
+/// Judges 40 rows of one site. Half of them have known values of four fields, a third of them wrong. Wrong values of
+/// the last field are on their pages, like the share `chance` of all its values. Wrong values of other fields are not.
 fn judge_values_of_other_rows(chance: f32) -> webfill_truth::Judgement {
     let (mut claims, mut known) = (Vec::new(), Vec::new());
     for row in 0..40 {
@@ -511,8 +510,8 @@ fn that_a_value_stands_on_a_page_says_little_where_all_values_do() {
     assert!(usual.decide_fill(0, 3, 0.95).fill, "{:?}", usual.precisions);
 }
 
-/// 24 sites with three rows each, two of which have a known value. Every second site has the field in a place of its
-/// own, and something else is read there.
+/// Judges 24 sites with three rows each; two rows of each site have a known value. Every second site has the field in
+/// another place, where the chain reads something else.
 fn judge_shared_places(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..24 {
@@ -569,8 +568,8 @@ fn sites_that_have_a_field_in_the_same_place_vouch_for_each_other() {
     assert!(!same.decide_fill(1, 0, 0.95).fill);
 }
 
-/// 12 sites with four rows each. Of each of four fields, three values are known, all held out and read correctly. The
-/// first site has only one known value of its last field, which is not held out: the chain was chosen by it.
+/// Judges 12 sites with four rows and four fields each. Three values of each field are known, held out and read
+/// correctly. The last field of the first site has only one known value, by which its chain was chosen.
 fn judge_one_known_among_good_ones(place: Option<u32>) -> webfill_truth::Judgement {
     let (mut claims, mut known, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
     for site in 0..12 {
@@ -625,14 +624,14 @@ fn good_fields_do_not_vouch_for_a_chain_that_was_chosen_by_one_value() {
     let decision = alone.decide_fill(0, 3, 0.95);
     assert!(!decision.fill, "{decision:?}");
     assert!(alone.item(7).unwrap().confidence < 0.95);
-    // Other sites have the field in the same place.
+    // If other sites have the field in the same place, their known values confirm the chain.
     let shared = judge_one_known_among_good_ones(Some(1));
     let decision = shared.decide_fill(0, 3, 0.95);
     assert!(decision.fill, "{decision:?}");
 }
 
-/// Four sites with 250 rows and four fields each. 30 % of the known values are wrong. The last field has 13 values,
-/// and each page mentions three in ten of them in another context.
+/// Four sites with 250 rows and four fields each. 30 % of the known values are wrong. The last field has 13 possible
+/// values, and each page mentions three in ten of them in another context.
 #[test]
 fn many_wrong_values_of_a_field_are_distinguished_from_a_wrong_chain() {
     const CHANCE: f32 = 0.3;

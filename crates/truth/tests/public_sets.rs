@@ -102,7 +102,8 @@ fn on_public_sets() {
             set.truth.len()
         );
         let votes = Votes::new(set.shape, &set.claims);
-        // All methods are judged on the same half. Of the other half, some truths are known.
+        // All methods are judged on the same half of the items. Some true values of the other half serve as known
+        // values.
         let (known, judged) = set.truth.split_at(set.truth.len() / 2);
         for (name, method) in METHODS {
             println!("  {name:<12} {:.1}", score(&method(&votes), judged));
@@ -113,7 +114,7 @@ fn on_public_sets() {
                     .iter()
                     .enumerate()
                     .flat_map(|(place, (item, values))| {
-                        // Of each ten items, `wrong` ones get the values of another item.
+                        // `wrong` of each ten items get the values of another item.
                         let values = if place % 10 < wrong {
                             &set.truth[(place * 7 + 1) % set.truth.len()].1
                         } else {

@@ -17,7 +17,7 @@ pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding
     begins_with_header(&first_rows(beginning, dialect, encoding))
 }
 
-/// The number of rows above the table that are notes, such as a title: they have less than two texts, or at most half
+/// The number of rows above the table that are notes, such as a title: they have fewer than two texts, or at most half
 /// of the usual cells. A header that lacks the name of one column is not a note.
 pub(super) fn count_notes(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> u32 {
     /// The fewest columns and rows that are sufficient evidence.

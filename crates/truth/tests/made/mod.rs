@@ -1,4 +1,4 @@
-//! Generated tables: the truth of each item is known, and what sites, chains and records make of it.
+//! Generated tables: the true values of each item, and the claims of sites and values of records, with errors.
 
 use std::collections::HashSet;
 
@@ -16,13 +16,13 @@ pub struct Plan {
     pub chains: Vec<f64>,
     /// How many chains with other anchors there are on each page.
     pub alternatives: usize,
-    /// How often an alternative goes wrong when the first chain does.
+    /// The probability that an alternative is wrong if the first chain is wrong.
     pub wrong_together: f64,
     /// The share of rows for which a site has a page.
     pub coverage: f64,
     /// The share of pages that belong to another row.
     pub foreign: f64,
-    /// How many sites copy from another one, and which share of its values.
+    /// How many sites copy from another site, and the share of its values that they copy.
     pub copiers: usize,
     pub copied: f64,
     /// How many different values each field has. With few of them, wrong values often collide.
@@ -103,7 +103,7 @@ pub fn make_table(plan: &Plan, seed: u64) -> Table {
         known: Vec::new(),
         truth,
     };
-    // What each site states. This decides whether known values are on its pages.
+    // The values that each site states for each item. They determine whether known values are on its pages.
     let mut stated: Vec<Vec<Option<Vec<u32>>>> = Vec::new();
     for site in 0..plan.sites {
         let (low, high) = plan.site_accuracy;
@@ -197,7 +197,7 @@ fn add_claims(
     dice: &mut fastrand::Rng,
 ) {
     let goes_wrong = dice.f64() >= precision;
-    // The text that a chain reads by mistake. It may look like a value or not.
+    // The value that a chain reads by mistake: half of the time another value of the field.
     let mistake = if dice.bool() {
         draw_value(plan, field, dice)
     } else {

@@ -62,15 +62,15 @@ impl Buckets {
     }
 }
 
-/// The quality of decisions to fill: how precise the fields are that may be filled, and how many of the good ones may
-/// be.
+/// The quality of decisions to fill: the precision of the fields that may be filled, and how many of the good fields
+/// may be filled.
 #[derive(Debug, Default)]
 pub struct Decisions {
     /// How many fields may be filled, how many of these are as precise as wished, and the sum of their precisions.
     filled: f64,
     filled_good: f64,
     precision: f64,
-    /// How many fields are as precise as wished.
+    /// How many fields are as precise as wished, filled or not.
     good: f64,
 }
 
@@ -194,8 +194,8 @@ pub fn majority_values(table: &Table) -> HashMap<u32, Vec<u32>> {
         .collect()
 }
 
-/// For items without a known value, the sums of the accuracy of judgement and of vote, and the number of items. The
-/// accuracy of a list is its F1.
+/// For items without a known value: the summed accuracy of the judgement, that of a majority vote, and the number of
+/// items. The accuracy of a list is its F1.
 pub fn sum_accuracies(
     table: &Table,
     judgement: &Judgement,

@@ -1,6 +1,6 @@
 //! Small versions of other methods, for comparison: vote, TruthFinder, Accu, AccuCopy without order, CRH, LTM.
 //!
-//! Each gets what the first chain of each site reads, and chooses values for each item.
+//! Each method gets the values read by the first chain of each site, and chooses values for each item.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -66,7 +66,7 @@ impl Votes {
         }
     }
 
-    /// The best value of each item; for lists, all values whose score reaches the bound.
+    /// Chooses the best value of each item; for lists, all values whose score is at least `bound`.
     fn choose(&self, scores: &[Vec<f64>], bound: f64) -> Choices {
         let choose = |(ballot, scores): (&Ballot, &Vec<f64>)| {
             let mut order: Vec<usize> = (0..scores.len()).collect();
@@ -144,11 +144,12 @@ pub fn truth_finder(votes: &Votes) -> Choices {
         }
         trust = votes.site_means(&scores);
     }
-    // The confidence of a value without any support is .5. So for lists, .5 cannot be the bound.
+    // A value without any support has a confidence of .5, so the bound for lists must be higher.
     votes.choose(&scores, 0.75)
 }
 
-/// Accu (Dong, Berti-Équille, Srivastava 2009) with 100 wrong values. Each value of a list is judged separately.
+/// Accu (Dong, Berti-Équille, Srivastava 2009), with 100 possible wrong values per item. Each value of a list is judged
+/// separately.
 pub fn accu(votes: &Votes) -> Choices {
     accu_with_weights(votes, |_, _| 1.0)
 }
@@ -173,7 +174,8 @@ pub fn accu_copy(votes: &Votes) -> Choices {
                         .filter(|(_, all)| all.contains(place))
                         .count()
                 };
-                // Only these two sites share the value, although others state something else.
+                // A rare value counts: only these two sites state it, although at least two others state something
+                // else.
                 if own == theirs
                     && ballot.sites.len() > 3
                     && own.iter().all(|place| claimed(place) == 2)
@@ -286,8 +288,8 @@ pub fn crh(votes: &Votes) -> Choices {
 pub fn ltm(votes: &Votes) -> Choices {
     const ROUNDS: usize = 60;
     const BURN_IN: usize = 20;
-    // For wrong and for true values: how often a site does not claim one, and how often it does. Specificity is
-    // strong, as in the paper.
+    // Prior counts for wrong and for true values: how often a site does not claim such a value, and how often it does.
+    // A high specificity is assumed, as in the paper.
     const PRIOR: [[f64; 2]; 2] = [[90.0, 10.0], [50.0, 50.0]];
     let mut dice = fastrand::Rng::with_seed(7);
     let mut truth: Vec<Vec<usize>> = votes
