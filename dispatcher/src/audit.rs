@@ -46,8 +46,8 @@ impl AuditLog {
         }
     }
 
-    /// Writes the actions of a turn. A fault of the log stops nothing: lines that cannot be written are kept for a
-    /// while and retried, and the number of lost ones becomes a line of its own.
+    /// Writes the actions of a turn. A fault of the log stops nothing. Lines that cannot be written are kept for a
+    /// while and retried, and the number of lost lines becomes a line of its own.
     pub(crate) fn write(&mut self, turn: Vec<Audited>) {
         let Some(first) = turn.first() else {
             if self.is_failing {

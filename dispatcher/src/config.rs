@@ -162,7 +162,7 @@ pub struct JournalSetup {
     pub instance: u64,
     /// The name of this dispatcher for people.
     pub name: String,
-    /// Whether it waits for a journal of another dispatcher instead of beginning one.
+    /// Whether this dispatcher waits for a journal of another dispatcher instead of beginning one.
     pub only_stands_by: bool,
     /// The memory of the index of seen URLs.
     pub seen_memory_bytes: usize,

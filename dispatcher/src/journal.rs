@@ -169,7 +169,7 @@ async fn report_and_survey(store: &JournalStore, own: DispatcherReport) -> Journ
 }
 
 async fn cut_journal_before(store: &JournalStore, number: u64) {
-    // What is not removed now is removed with the next cut.
+    // Records that are not removed now are removed with the next cut.
     if let Err(error) = store.cut_before(number).await {
         tracing::warn!(event = "journal_not_cut", %error, "old records of the journal are not removed");
     }

@@ -26,7 +26,7 @@ pub struct RunEnded<'a> {
     pub watch: &'a Watch,
     /// The runs that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// The standing alerts of its mappings; `None`: not checked.
+    /// The standing alerts of the watch's mappings; `None`: not checked.
     pub standing: Option<&'a Standing>,
     /// The changes after each of the [positions](LocalNotifications::last_reported_changes).
     pub changes: &'a [ReadChanges],

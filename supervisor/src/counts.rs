@@ -1,4 +1,4 @@
-//! Sums the counts of all workers. When a worker dies, its counts are added to those of all dead workers before its
+//! Sums the counts of all workers. When a worker dies, its counts are added to the sum of all dead workers before its
 //! successor's counts replace them. So no sum decreases during the supervisor's life.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use webfill_wire::counts::{
     FieldTotals, MOST_MAPPINGS, OTHER_MAPPINGS, WorkerCounts, WorkerTotals,
 };
 
-/// The latest counts of each worker, and the sum of those of dead processes.
+/// The latest counts of each worker, and the sum of the counts of dead processes.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerSums {
     /// The counts of processes that have died.
@@ -130,7 +130,7 @@ mod tests {
         sums.record(counts(0, 1, 5));
         sums.record(counts(1, 1, 2));
         assert_eq!(pages(&sums), 7);
-        // As if a message in between was lost.
+        // The worker's counts grow by two steps, as if a message was lost.
         sums.record(counts(0, 1, 9));
         assert_eq!(pages(&sums), 11);
         sums.record(counts(0, 2, 1));

@@ -9,7 +9,7 @@ const LEAST_PATIENCE_MS: u64 = 2_000;
 pub(crate) struct Following {
     count: usize,
     current: usize,
-    /// When it was last heard from, or first tried.
+    /// When the dispatcher was last heard from, or first tried.
     heard_ms: u64,
 }
 

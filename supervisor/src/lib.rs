@@ -8,7 +8,7 @@
 //! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
 //! run it; [`mod@run`] is the process around it.
 
-// Print only through `say!` and `terminal::stdout`, because they escape control characters.
+// Print only through `say!` and `terminal::printable_stdout`, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod claim;

@@ -28,7 +28,7 @@ const ANSWERS: [u8; 5] = [1, 2, 3, 4, 5];
 /// A worker, as shown to people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerRow {
-    /// `None`: it is not running.
+    /// `None`: the worker is not running.
     pub(crate) pid: Option<u32>,
     pub(crate) is_ready: bool,
 }

@@ -37,7 +37,7 @@ impl Readiness {
         self.is_ready
     }
 
-    /// Prints `ready`, or a reason to wait that was not reported lately. `waits_for`: the present reason.
+    /// Prints `ready`, or a reason to wait that was not reported recently. `waits_for`: the present reason.
     pub(crate) fn print_readiness(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
         match self.update_readiness(waits_for, Instant::now()) {

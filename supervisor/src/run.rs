@@ -417,7 +417,7 @@ impl Process {
         !running && self.supervisor.is_drained(boot_ms())
     }
 
-    /// Says how many pages will be fetched again, because no dispatcher was there to take their outcomes.
+    /// Warns how many pages will be fetched again, because no dispatcher was there to take their outcomes.
     fn warn_of_lost_outcomes(&self) {
         let pages = self.supervisor.unacknowledged_pages();
         if pages > 0 {

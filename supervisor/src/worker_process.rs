@@ -41,7 +41,7 @@ pub struct WorkerProcess {
     start_at: Option<Instant>,
     /// Whether the process has reported that it takes tasks.
     ready: bool,
-    /// When its last message arrived, or when it was started.
+    /// When the worker's last message arrived, or when it was started.
     last_message_at: Instant,
 }
 
@@ -129,7 +129,7 @@ impl WorkerProcess {
         };
         let silent = now.duration_since(self.last_message_at) > limit;
         match &mut self.process {
-            // `poll` then finds it dead, as after any other death.
+            // `poll` then finds the process dead, as after any other death.
             Some(process) if silent => process.kill().is_ok(),
             _ => false,
         }

@@ -56,7 +56,7 @@ pub struct CrawlSpec {
     #[serde(default)]
     pub refresh_after_ms: Option<u64>,
     /// The current run of a watch, by its beginning in milliseconds since the epoch. Pages fetched before it are
-    /// fetched again, once, when they are found again, and the counters are those of this run.
+    /// fetched again, once, when they are found again, and the counters count this run only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_began_ms: Option<i64>,
     /// How long the run may take, in milliseconds; `None` for no limit.

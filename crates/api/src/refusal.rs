@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub struct Refusal {
     /// The JSON path of the fault within the message; `$` is the message itself.
     pub path: String,
-    /// The fault there: one clause, in lower case, without a full stop.
+    /// The fault at that path: one clause, in lower case, without a full stop.
     pub message: String,
     /// Whether the same message may be accepted later, because nothing is wrong with the message itself.
     pub retry: bool,

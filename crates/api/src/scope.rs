@@ -76,9 +76,9 @@ impl ScopeError {
     }
 }
 
-/// The size limit of a compiled list of patterns in a request, in bytes: enough for some dozens of
-/// ordinary patterns. Any client may send patterns, the dispatcher keeps those of every crawl in
-/// memory, and compiling takes time.
+/// The size limit of a compiled list of patterns in a request, in bytes: enough for some dozens of ordinary patterns.
+/// There is a limit because any client may send patterns, compiling takes time, and the dispatcher keeps the patterns
+/// of every crawl in memory.
 const MAX_REQUESTED_BYTES: usize = 1 << 20;
 
 /// The size limit of a list from the command line: the default of the regex crate.

@@ -145,7 +145,7 @@ impl ReaderState {
             self.waiting[at].poll_at = Instant::now() + wait;
             if let Err(why) = found {
                 self.note_failure(&why);
-                // Moves the question behind the others, in case it alone fails.
+                // Moves the question behind all other questions, in case it alone fails.
                 self.waiting[at..].rotate_left(1);
                 break;
             }

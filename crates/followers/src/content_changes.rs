@@ -70,7 +70,7 @@ struct Follower {
     writer: String,
     /// The stored position; `None` if it must be read from the store.
     stored: Option<ComparedPosition>,
-    /// A judgement that the store failed to confirm. It may be stored all the same, so it is stored again.
+    /// A judgement that the store failed to confirm. It may be stored nevertheless, so it is stored again.
     pending: Option<(Comparison, Vec<PageCheck>)>,
     /// The position up to which everything is judged.
     position: Cursor,

@@ -4,7 +4,7 @@
 //! reads the pages that are announced to it, and [`ChangeReader`] answers the core's questions about changes. Nothing
 //! waits for any of them: what they leave undone, the next process does.
 
-// Only `say!` and `terminal::stdout` may print, because they escape control characters.
+// Only `say!` and `terminal::printable_stdout` may print, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod change_reader;

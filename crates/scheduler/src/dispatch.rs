@@ -101,8 +101,8 @@ impl Dispatch {
         }
     }
 
-    /// Notes that a site in the window has got further tasks. If leased tasks of a lower priority are in their way,
-    /// returns the supervisor and the scope of the recall that preempts them.
+    /// Notes that a site in the window has got further tasks. If leased tasks of a lower priority have to be recalled
+    /// first, returns the supervisor and the scope of the recall that preempts them.
     pub fn wake(&mut self, woken: WokenSite) -> Option<(String, RecallScope)> {
         self.schedule.wake(woken);
         let priority = woken.turn.priority;
@@ -129,8 +129,8 @@ impl Dispatch {
         self.owner_of(site).filter(|_| leases > 0)
     }
 
-    /// Evicts surplus sites: those beyond `most` that wait in the window for a browser, and those beyond `most` that
-    /// wait in their groups. So other sites have room in the window.
+    /// Evicts surplus sites from the window, so that other sites have room: at most `most` sites that wait for a
+    /// browser remain, and at most `most` that wait in their groups.
     pub fn evict_surplus_waiting(&mut self, most: usize, now_ms: i64) -> Vec<ClockUpdate> {
         let mut left = self.schedule.evict_surplus(Lane::Browser, most, now_ms);
         left.extend(self.schedule.evict_surplus_of_groups(most, now_ms));
@@ -141,7 +141,7 @@ impl Dispatch {
     pub fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) -> Vec<(TaskId, Lease)> {
         self.fleet.begin_session(hello, peer, now_ms);
         self.balance.invalidate();
-        // The new supervisor may reach sites at which the probes of others have failed.
+        // The new supervisor may reach sites at which other supervisors' probes have failed.
         self.schedule.end_set_asides();
         self.schedule.end_put_offs();
         self.make_starved_ready(&hello.supervisor, now_ms);
@@ -194,7 +194,7 @@ impl Dispatch {
         leases.map(|(task, lease)| (task, lease.clone())).collect()
     }
 
-    /// Stops handing out tasks to this supervisor. Its sites go to others.
+    /// Stops handing out tasks to this supervisor. Its sites go to other supervisors.
     pub fn drain_supervisor(&mut self, name: &str) {
         self.fleet.drain_supervisor(name);
         self.release_starved(name);

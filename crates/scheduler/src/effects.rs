@@ -74,7 +74,7 @@ pub struct SiteStatesWrite {
     pub in_trouble: Vec<SiteState>,
     /// The names of open sites, whose stored states are removed.
     pub open: Vec<String>,
-    /// The number of the last of these states, for the note to the frontier that they are written.
+    /// The number of the last of these states, to be passed to the frontier once they are written.
     pub last: i64,
 }
 

@@ -352,7 +352,7 @@ impl Frontier {
         browser_handover::findings_for_worker(&self.0.cx, site, name)
     }
 
-    /// Whether a site is unreachable for a crawl with a patience, so that nothing is requested of it any more.
+    /// Whether a site is unreachable for a crawl with a patience, so that no more requests are sent to it.
     pub fn ends_without_requests(&self, site: SiteId) -> bool {
         self.0.cx.backoff.ends_without_requests(site)
     }

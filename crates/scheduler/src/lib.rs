@@ -10,7 +10,7 @@
 //!
 //! The simulation (`tests/simulation/`) drives the core with simulated time and messages.
 
-// Print only through `say!` and `terminal::stdout`, because they escape control characters.
+// Print only through `say!` and `terminal::printable_stdout`, because they escape control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod application_limits;

@@ -28,9 +28,9 @@ use crate::frontier::{CrawlStatus, FeedTally, WaitingSites};
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
-    /// Opens the command's own crawl or resumes it. The answer has its key, the position in the seed input up to
-    /// which seeds are durable, whether reading starts over, and the dataset of the crawl's records, if it has had
-    /// any. Refused if the crawl began with another scope, or with records of another dataset.
+    /// Opens the command's own crawl or resumes it. The answer has its key, and the position in the seed input up to
+    /// which seeds are durable. It also says whether reading starts over, and has the dataset of the crawl's records,
+    /// if there were any. Refused if the crawl began with another scope, or with records of another dataset.
     OpenCrawl {
         spec: Box<CrawlSpec>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ const ACTIONS: &[&str] = &[
 ];
 
 impl LocalRequest {
-    /// Whether a message is one of these requests, by its action.
+    /// Whether a message is a request of `webfill crawl`, by its action.
     pub(crate) fn is_local_action(message: &Value) -> bool {
         let action = message.get("action").and_then(Value::as_str);
         action.is_some_and(|action| ACTIONS.contains(&action))

@@ -2,9 +2,9 @@
 //! default, and waits as long as its tables of retries and backoffs say. `webfill crawl` always has one, because
 //! somebody waits for its end.
 //!
-//! The tables stay in force. Patience only shortens their waits, so that several attempts fall within it: the first
-//! wait is at most 1/[`FIRST_SHARE`] of it, each further one is [`GROWTH`] times as long, and no wait goes
-//! beyond its end. A long patience leaves the tables as they are.
+//! The tables stay in force. Patience only shortens their waits, so that several attempts fall within it. The first
+//! wait is at most 1/[`FIRST_SHARE`] of it, each further one is [`GROWTH`] times as long, and no wait goes beyond its
+//! end. A long patience leaves the tables as they are.
 
 use webfill_wire::{Outcome, SiteClock, TaskDone};
 
@@ -19,7 +19,7 @@ const MOST_GROWTHS: u32 = 12;
 /// The longest delay between two requests that workers derive from a site's refusals.
 const LONGEST_PACE_MS: i64 = 60_000;
 
-/// After this many consecutive refusals at the pace that was derived for it, a site counts as not answering.
+/// A site counts as not answering after this many consecutive refusals at the pace that was derived for it.
 const MOST_WAITS_OF_PACE: u32 = 8;
 
 /// How long failing sites are waited for.

@@ -13,7 +13,7 @@ pub struct RetryTable {
     pub dns_error: Vec<f64>,
     pub tls_error: Vec<f64>,
     pub robots_unreachable: Vec<f64>,
-    /// Responses with this HTTP status, and with others that mean the same.
+    /// The waits after responses with this HTTP status, or with another status of the same meaning.
     pub http_429: Vec<f64>,
     pub http_500: Vec<f64>,
     pub http_502: Vec<f64>,

@@ -75,7 +75,7 @@ fn needed_rights(action: &Action) -> Need<'_> {
 /// Refuses a request beyond the rights. The core checks the application of a watch (`act_on_watches`).
 pub(crate) fn check_rights(asked: &ControlRequest, rights: &Rights) -> Result<(), Refusal> {
     match asked {
-        // The control socket accepts these only from this user's processes.
+        // The control socket accepts local requests only from this user's processes.
         ControlRequest::Local(_) => Ok(()),
         ControlRequest::Feed { batch, .. } => check_feed_rights(batch, rights),
         ControlRequest::UnreadFeed => Err(read_only_refusal("$")),

@@ -254,7 +254,7 @@ impl SeenUrls {
         while let Some(row) = rows.next()? {
             let key = self.key(row.get(1)?, row.get_ref(2)?.as_str()?);
             self.insert(key, row.get::<_, i64>(0)? as u64);
-            // There are so many tasks only if all runs are rebuilt.
+            // The tail is full here only if all runs are rebuilt.
             if self.tail.len() >= self.tail_limit {
                 self.flush_tail(db)?;
                 // No commit has named these files yet, so they can be deleted at once.

@@ -32,7 +32,7 @@ pub enum Phase {
     Unreachable,
 }
 
-/// What an attempt shows about its site.
+/// The evidence of an attempt about its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptSign {
     /// The site has answered normally.
@@ -67,7 +67,7 @@ impl AttemptSign {
     }
 }
 
-/// What a failure means for its task.
+/// The consequence of a failure for its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The failure counts as the task's own for now.
@@ -103,8 +103,8 @@ impl Default for SiteState {
     }
 }
 
-/// The numbers of consecutive failures after which a site backs off, if a single one may have another cause: a host
-/// below the site may be gone, a page may be slow, a page may require a password.
+/// The numbers of consecutive failures after which a site backs off, if a single failure may have another cause. A host
+/// below the site may be gone, or a page may be slow or require a password.
 const PATIENCE_KNOWN: u32 = 2;
 const PATIENCE: u32 = 3;
 const PATIENCE_FORBIDDEN: u32 = 5;

@@ -69,8 +69,8 @@ pub fn enqueue_news(
     Ok((reported, dropped))
 }
 
-/// Adds events to the outbox, for those of the recipients that want them. Returns the notifications that were dropped
-/// to make room.
+/// Adds events to the outbox, for the recipients that want them. Returns the notifications that were dropped to make
+/// room.
 pub fn enqueue_events<'w>(
     db: &Connection,
     watch: &Watch,

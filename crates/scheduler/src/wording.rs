@@ -47,7 +47,7 @@ pub(crate) fn pluralize(n: u64, one: &str) -> String {
     }
 }
 
-/// What is wrong with a site that backs off for this reason.
+/// The fault of a site that backs off for this reason, in words.
 pub(crate) fn explain_backoff(reason: BackoffReason) -> &'static str {
     match reason {
         BackoffReason::Robots => "its robots.txt is unavailable",

@@ -149,8 +149,8 @@ pub fn request_drain(child: &Child) {
     }
 }
 
-/// How long to wait before a child is restarted: doubles with each early death, from 100 ms to 30 s, and starts over
-/// once a child has lived for a minute.
+/// The wait before a child is restarted. It doubles with each early death, from 100 ms to 30 s, and starts over once a
+/// child has lived for a minute.
 #[derive(Debug)]
 pub struct BackOff {
     started: Instant,

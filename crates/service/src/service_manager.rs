@@ -1,6 +1,5 @@
-//! Notifications to the service manager that started this process, by systemd's protocol (`Type=notify`): that the
-//! process serves, what it does, that its loop runs, that it reloads its settings, and that it ends. Without a service
-//! manager nothing is sent.
+//! Notifications to the service manager that started this process, by systemd's protocol (`Type=notify`): it serves,
+//! its present activity, its loop runs, it reloads its settings, it ends. Without a service manager nothing is sent.
 //!
 //! The loop itself reports that it runs (`WATCHDOG=1`), so a stuck loop falls silent and the process is restarted.
 //! Nothing here blocks: a notification that the service manager cannot take immediately is dropped, or sent again later

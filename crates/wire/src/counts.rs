@@ -21,7 +21,7 @@ pub const BOUNDS: [f64; 15] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 
-/// The most mappings that are counted separately. Pages of all others are counted for [`OTHER_MAPPINGS`].
+/// The most mappings that are counted separately. Pages of all other mappings are counted for [`OTHER_MAPPINGS`].
 pub const MOST_MAPPINGS: usize = 50;
 
 /// The name under which all further mappings are counted; see [`MOST_MAPPINGS`].

@@ -201,7 +201,7 @@ pub struct Evidence {
     pub url: String,
     /// The HTTP status, if there was a response.
     pub status_code: Option<u16>,
-    /// What was found: the error, or the name of the sign that shows a block page.
+    /// The finding: the error, or the name of the sign that shows a block page.
     pub sign: String,
     /// The requesting machine may be the cause: it has no route to the site, or its name servers do not answer.
     pub no_route: bool,
@@ -333,7 +333,7 @@ pub enum DispatcherToSupervisor {
     Tasks {
         session: u64,
         number: u64,
-        /// The settings of those crawls of the tasks that this supervisor does not have yet.
+        /// The settings of the tasks' crawls, unless the supervisor already has them.
         crawls: Vec<CrawlSettings>,
         tasks: Vec<Task>,
     },
@@ -356,9 +356,9 @@ pub enum DispatcherToSupervisor {
         /// The number up to which the session's outcome messages are durable.
         outcomes_heard: u64,
     },
-    /// The dispatcher does not know this session, or has missed messages of it. Say hello again.
+    /// The dispatcher does not know this session, or has missed some of its messages. Say hello again.
     SayHello { session: u64 },
-    /// Give back the unstarted tasks, finish the others, and say goodbye.
+    /// Give back the unstarted tasks, finish the started ones, and say goodbye.
     Drain,
     /// Other mappings are in force from now on. Numbered like tasks.
     MappingsChanged {
@@ -416,7 +416,7 @@ pub enum SupervisorToWorker {
         recall: u64,
         scope: RecallScope,
     },
-    /// Give back the unstarted tasks, finish the others, and exit.
+    /// Give back the unstarted tasks, finish the started ones, and exit.
     Drain,
     /// The findings about the scripts of a site's pages. Sent before tasks of the site.
     SiteScripts(SiteScripts),
@@ -426,7 +426,7 @@ pub enum SupervisorToWorker {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkerToSupervisor {
     pub worker_index: u16,
-    /// How often the worker's process was started. Late messages of a dead process are recognised by it.
+    /// How often the worker's process was started. This distinguishes late messages of a dead process.
     pub incarnation: u32,
     pub done: Vec<TaskDone>,
     pub returned: Vec<TaskReturned>,

@@ -8,7 +8,7 @@ use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "repeats\t";
 
-/// The evidence of a page that only repeats others. `seen` describes what was seen, for users.
+/// The evidence of a page that only repeats others. `seen` describes the observation, for users.
 pub fn evidence_of_repetition(url: &str, status_code: Option<u16>, seen: &str) -> Evidence {
     Evidence {
         url: url.to_owned(),

@@ -9,19 +9,19 @@ pub struct SupervisorReport {
     pub session: u64,
     /// The version of webfill that the supervisor runs.
     pub webfill: String,
-    /// How many of its worker processes take tasks.
+    /// How many of the supervisor's worker processes take tasks.
     pub workers_ready: u16,
     /// How many worker processes have died since the supervisor was started.
     pub worker_deaths: u32,
     /// The resident memory of the supervisor process, in bytes.
     pub memory_bytes: u64,
-    /// The resident memory of its worker processes together, in bytes.
+    /// The resident memory of the supervisor's worker processes together, in bytes.
     pub workers_memory_bytes: u64,
     /// The machine's load average of the last minute, in hundredths.
     pub load_hundredths: u32,
     /// How many processors the supervisor may use.
     pub cores: u16,
-    /// How many leases it holds.
+    /// How many leases the supervisor holds.
     pub held: u32,
     /// How many of these leases wait in the supervisor for their worker.
     pub waiting: u32,

@@ -23,7 +23,7 @@ pub struct ScriptsReport {
     pub mapping: String,
     /// The layout of the pages as the server sends them: a sketch, or the root element of a shell.
     pub layout: String,
-    /// What was seen, for users.
+    /// The observation that led to the finding, for users.
     pub seen: String,
 }
 
@@ -42,7 +42,7 @@ pub struct KnownKind {
     pub mapping: String,
     pub layout: String,
     pub finding: Finding,
-    /// How many reported pages of this kind were rendered in vain.
+    /// How many reported pages of this kind a browser has rendered without a gain.
     pub tries: u32,
 }
 
@@ -55,7 +55,7 @@ pub enum Finding {
     Filled,
     /// The pages show nothing in a browser either.
     Empty,
-    /// One more page was rendered in vain, and more are to be tried.
+    /// One more page was rendered without a gain, and more are to be tried.
     Tried,
 }
 

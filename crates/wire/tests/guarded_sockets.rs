@@ -26,7 +26,7 @@ struct Server {
     arrived: mpsc::Receiver<ArrivedFrame>,
     /// Receives a message when a pause has begun.
     holding: mpsc::Receiver<()>,
-    /// Ends the pause that `hold` began.
+    /// Ends the pause that the frame `hold` began.
     hold: mpsc::Sender<()>,
     public: PublicKey,
     listed: Vec<(Role, &'static str, PublicKey)>,

@@ -61,7 +61,8 @@ fn next_message(arrived: &Receiver<ArrivedFrame>) -> (String, String) {
 fn a_subscriber_gets_its_topics_and_the_publisher_the_subscriptions() {
     let endpoint = free_endpoint();
     let (sockets, heard) = start_publisher(&endpoint);
-    // Another subscriber gets this message before the one under test subscribes. So it cannot still be in flight then.
+    // Another subscriber gets this message before the one under test subscribes. So the message cannot still be in
+    // flight then.
     let (earlier, had) = start_subscriber(&endpoint, &["early"]);
     wait_for_subscription(&heard, Subscription::Wanted(b"early"));
     publish(&sockets, "early", "too early");

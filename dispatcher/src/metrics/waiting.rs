@@ -19,19 +19,19 @@ const MOST_REMEMBERED: usize = 20_000;
 /// Why a queued task waits. The list is closed; each reason has a label in the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WaitReason {
-    /// No connected supervisor serves the lane of its crawl.
+    /// No connected supervisor serves the lane of the task's crawl.
     Lane,
-    /// Its crawl, its application or its site has reached its page limit.
+    /// The task's crawl, application or site has reached its page limit.
     Limit,
-    /// Its crawl is paused, its site is blocked by hand, or the dispatcher hands out nothing.
+    /// The task's crawl is paused, its site is blocked by hand, or the dispatcher hands out nothing.
     Pause,
-    /// Its site backs off, or the task has failed and is retried later.
+    /// The task's site backs off, or the task has failed and is retried later.
     Backoff,
-    /// Its site's delay, or its application's pace.
+    /// The delay of the task's site, or the pace of its application.
     Delay,
-    /// It could be fetched, but the store accepts no writes.
+    /// The task could be fetched, but the store accepts no writes.
     Store,
-    /// It could be fetched, and waits for a supervisor with room.
+    /// The task could be fetched, and waits for a supervisor with room.
     Turn,
 }
 

@@ -57,13 +57,13 @@ pub(super) struct Joined {
 /// The parts that a dispatcher needs to serve.
 pub(super) struct Turn {
     pub(super) clock: SteadyClock,
-    /// Until when it may write to the store.
+    /// Until when the dispatcher may write to the store.
     pub(super) gate: TenureGate,
     /// `None`: this is the only dispatcher.
     pub(super) journalled: Option<JournalledCommits>,
 }
 
-/// Waits for this dispatcher's turn to serve, if there may be others. `None`: it was asked to end.
+/// Waits for this dispatcher's turn to serve, if there may be others. `None`: this dispatcher was asked to end.
 pub(super) fn await_turn(
     setup: &DispatcherSetup,
     wake: impl Fn(()) + Send + Sync + 'static,
@@ -92,13 +92,13 @@ pub(super) fn await_turn(
 
 /// The present activity of a dispatcher that stands by.
 enum Phase {
-    /// It does not know the journal yet.
+    /// The dispatcher does not know the journal yet.
     Looking,
-    /// It reads records, and takes the lease when it may.
+    /// The dispatcher reads records, and takes the lease when it may.
     Reading,
-    /// It waits until another dispatcher has begun a journal.
+    /// The dispatcher waits until another one has begun a journal.
     Waiting,
-    /// Records that it needs are no longer in the journal, so it waits for a snapshot.
+    /// Records that the dispatcher needs are no longer in the journal, so it waits for a snapshot.
     Missing,
     Receiving(Snapshot, SnapshotThread),
 }
@@ -122,7 +122,7 @@ struct StandingBy<'a> {
     reported: String,
 }
 
-/// Applies the journal until this dispatcher may serve. `None`: it was asked to end.
+/// Applies the journal until this dispatcher may serve. `None`: this dispatcher was asked to end.
 fn stand_by(
     setup: &JournalSetup,
     state: &Path,

@@ -128,7 +128,7 @@ async fn with_record_counts(store: &Arc<dyn Store>, crawl: &Crawl) -> Result<Cra
     let mut crawl = crawl.clone();
     if crawl.finished_at_ms.is_some() {
         match add_record_counts(&**store, &mut crawl).await {
-            // Its end is stored even if its records cannot be counted.
+            // The crawl's end is stored even if its records cannot be counted.
             Err(error) if !error.is_retry() => tracing::warn!(
                 event = "records_not_counted",
                 crawl_id = %crawl.id,

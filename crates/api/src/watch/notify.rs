@@ -57,7 +57,7 @@ pub enum About {
     Delivery,
 }
 
-/// The keys of an item of `notify`: those of all kinds of targets, and those that every item has.
+/// The keys of an item of `notify`: the keys of each kind of target, and the keys that every item has.
 pub(super) fn notify_keys() -> Vec<Key> {
     target::keys().chain(NOTIFY_KEYS.iter().copied()).collect()
 }

@@ -149,7 +149,7 @@ pub(super) fn parse(
     })
 }
 
-/// Hides what may be a secret in an item of `notify`.
+/// Hides possible secrets in an item of `notify`.
 pub(super) fn hide_secrets(item: &mut Value) {
     for kind in &KINDS {
         if let (Some(hidden), Some(Value::String(text))) =

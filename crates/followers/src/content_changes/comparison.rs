@@ -39,8 +39,8 @@ pub(super) struct CheckComparer {
 #[derive(Clone, Copy)]
 struct Run {
     began_ms: i64,
-    /// Whether it is the first run. Then the watch finds all of its pages for the first time, and they are not reported
-    /// as new.
+    /// Whether this is the watch's first run. Then the watch finds all of its pages for the first time, and they are
+    /// not reported as new.
     is_first: bool,
 }
 

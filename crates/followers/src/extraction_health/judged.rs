@@ -36,7 +36,7 @@ pub(super) struct HealthStates {
     set_aside: BTreeMap<String, Option<String>>,
 }
 
-/// The reports about what was stored, and the error that stopped the rest.
+/// The reports about stored states, and the error that kept the remaining states from being stored.
 pub(super) struct SaveResult {
     pub(super) reports: Vec<Report>,
     pub(super) error: Option<StoreError>,
@@ -174,7 +174,7 @@ impl HealthStates {
         }
     }
 
-    /// Withdraws alerts about pages of blocked sites, and reports the others.
+    /// Withdraws alerts about pages of blocked sites, and reports all other alerts.
     pub(super) async fn settle_alerts(
         &mut self,
         store: &dyn Store,

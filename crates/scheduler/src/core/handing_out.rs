@@ -78,8 +78,8 @@ fn apply_changed_sites(cx: &mut Context, now_ms: i64) -> Result<(), FrontierErro
     Ok(())
 }
 
-/// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority that are in
-/// their way.
+/// Notes that sites in the window have got tasks to hand out. Recalls leased tasks of a lower priority, so that the new
+/// tasks go first.
 pub(super) fn wake_sites(cx: &mut Context, woken: Vec<WokenSite>) {
     for woken in woken {
         if let Some((owner, scope)) = cx.dispatch.wake(woken) {

@@ -24,7 +24,7 @@ pub(super) mod retraction;
 mod steps;
 
 /// Pages that killed their workers are written by the dispatcher itself, after the commit. A crash before the write
-/// loses it, so after a start all such pages of this period are written again.
+/// loses such a page, so after a start all such pages of this period are written again.
 const CRASHED_PAGES_REWRITTEN_MS: i64 = 7 * 86_400_000;
 
 pub(super) fn handle_outcomes(
@@ -146,8 +146,8 @@ fn end_lease(cx: &mut Context, done: &TaskDone, now_ms: i64) -> Result<(), Front
     let mut reported = done.clock;
     let site = cx.dispatch.leases.site_of(done.task);
     if site.is_some_and(|site| cx.frontier.ends_without_requests(site)) {
-        // The queued tasks of such a site end without a request, so they need not wait until the next request is
-        // allowed. Its worker and the cache still know that time.
+        // The queued tasks of an unreachable site end without a request, so they need not wait until the next request
+        // is allowed. The site's worker and the cache still know that time.
         reported.next_in_ms = 0;
     }
     if let Some((site, clock)) = cx.dispatch.end_lease(done.task, reported, now_ms) {

@@ -166,9 +166,9 @@ pub(super) fn free_places(cx: &Context) -> usize {
     cx.settings.window_sites.saturating_sub(in_window)
 }
 
-/// How long the site that is due longest has waited. Checks each site in the window; of those outside, only the one
-/// that is due first. `next_site_ms` cannot be used: it is the time to refill the window, not the time since which a
-/// site waits.
+/// How long the site that is due longest has waited. Checks each site in the window, and the site outside it that is
+/// due first. `next_site_ms` cannot be used: it is the time to refill the window, not the time since which a site
+/// waits.
 pub(in crate::core) fn longest_overdue_ms(cx: &mut Context, now_ms: i64) -> i64 {
     let inside_ms = {
         let dispatch = &mut cx.dispatch;

@@ -1,5 +1,5 @@
-//! Judges whether a failure is a machine's: attempts are noted in the [`egress`](super::egress) of the supervisor
-//! that made them, and the schedule is adapted when a machine is offline or open again.
+//! Judges whether a failure is a machine's fault. Attempts are noted in the [`egress`](super::egress) of the supervisor
+//! that made them. When a machine is offline or open again, the schedule is adapted.
 
 use webfill_wire::TaskDone;
 

@@ -13,8 +13,8 @@ use super::Dispatch;
 /// How long a check of all machines is reused.
 const HOLDS_MS: i64 = 100;
 
-/// A site moves to a machine with fewer sites if its owner exceeds its share by more than one part in this number, or
-/// if the other machine is that far below its own share. A difference of a few sites moves none.
+/// A site moves to a machine with fewer sites if the owner exceeds its share by more than one part in this number. It
+/// also moves if the other machine is below its share by more than that. A difference of a few sites moves none.
 const SHARE_TOLERANCE: usize = 10;
 const FEW_SITES: usize = 2;
 

@@ -10,13 +10,13 @@
 //!
 //! An egress is offline when
 //!
-//! - far more of the sites that it has tried lately have failed than of those that the others have tried (a chance of
-//!   less than one in a million, if only sites were to blame), or
+//! - far more of the sites that it has recently tried have failed than of the sites that other machines have tried. If
+//!   only sites were to blame, the probability would be below one in a million; or
 //! - healthy sites fail one after another, and none has answered for some seconds, or
 //! - the machine has no route, or no answer from its name servers, for one site after another.
 //!
 //! The last two conditions need no other machine. A series of dead sites, each failing on its own, meets neither of
-//! them: the sites were not healthy before, and a name that is not found shows that the name servers answer. A site is
+//! them. Such sites were not healthy before, and a name that is not found shows that the name servers answer. A site is
 //! excused once: if it fails again before it has answered, that counts against the site.
 
 use std::collections::{HashSet, VecDeque};
@@ -58,7 +58,7 @@ const LONGEST_WAIT_MS: i64 = 60_000;
 /// all.
 const LONGEST_OFFLINE_MS: i64 = 6 * 3_600_000;
 
-/// What an attempt shows about its machine's egress.
+/// The evidence of an attempt about its machine's egress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachResult {
     /// A server has answered.
@@ -70,12 +70,12 @@ pub enum ReachResult {
 }
 
 impl ReachResult {
-    /// What the result of a task shows; `None` if nothing was requested, or the result shows nothing.
+    /// The evidence of a task's result; `None` if nothing was requested, or if the result is no evidence.
     pub fn from_task(done: &TaskDone) -> Option<ReachResult> {
         let Some(evidence) = &done.evidence else {
             return done.status_code.map(|_| ReachResult::Answered);
         };
-        // A worker's finding about a page that it has read may have no status code.
+        // A page that was read counts as answered, even if the worker's evidence about it has no status code.
         if evidence.status_code.is_some() || done.outcome == Outcome::Ok {
             return Some(ReachResult::Answered);
         }
@@ -115,7 +115,7 @@ impl Tally {
     }
 
     /// Whether the failures exceed the expected number by five standard deviations (normal approximation of the
-    /// binomial distribution). The expected number follows from the share of failures of the others.
+    /// binomial distribution). The expected number follows from the other machines' share of failures.
     fn fails_significantly_more(self, others: Tally) -> bool {
         if self.sites < ENOUGH_TO_COMPARE || others.sites < ENOUGH_TO_COMPARE {
             return false;
@@ -147,7 +147,7 @@ pub struct MachineFailures {
     pub sites: Vec<(SiteId, SiteHealth)>,
 }
 
-/// What is known about a machine's egress.
+/// The known facts about a machine's egress.
 #[derive(Debug, Default)]
 pub(super) struct Egress {
     /// The latest attempt at each site, oldest first.
@@ -189,7 +189,7 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// Notes that a task has come back. Returns whether it was a probe.
+    /// Notes that a task has ended or was given back. Returns whether it was a probe.
     fn remove_probe(&mut self, task: TaskId) -> bool {
         let index = self.probes.iter().position(|probe| *probe == task);
         index.map(|index| self.probes.swap_remove(index)).is_some()

@@ -37,7 +37,7 @@ pub struct Presence {
     pub heard_ago_ms: i64,
     /// If the supervisor has fallen silent: in how many milliseconds it is lost.
     pub lost_in_ms: Option<i64>,
-    /// The pages that it has fetched since it joined: tasks that ended with `ok`.
+    /// The pages that the supervisor has fetched since it joined: tasks that ended with `ok`.
     pub pages: u64,
 }
 
@@ -194,7 +194,7 @@ impl Fleet {
         let Some(supervisor) = self.supervisor_in_session(peer, beat.session) else {
             return HeartbeatReply::OutOfSync;
         };
-        // After the end of a lease, recalls no longer wait for its supervisor, so it must not be renewed.
+        // After the end of a lease, recalls no longer wait for its supervisor, so the lease must not be renewed.
         let is_over = now_ms >= supervisor.lease_ends_ms(lease_ms);
         let Some(session) = supervisor.session.as_mut().filter(|_| !is_over) else {
             return HeartbeatReply::OutOfSync;

@@ -36,7 +36,7 @@ pub struct GroupBounds {
     pub of_private: bool,
 }
 
-/// What the sites of a group have in common.
+/// The property that the sites of a group share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Group {
     /// The public suffix below which the sites are.

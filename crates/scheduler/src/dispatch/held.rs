@@ -45,7 +45,7 @@ impl TasksBySupervisor {
         }
     }
 
-    /// The tasks leased to a supervisor. The cost does not depend on the leases of others.
+    /// The tasks leased to a supervisor. The cost does not depend on the leases of other supervisors.
     pub(super) fn tasks(&self, supervisor: &str) -> impl Iterator<Item = TaskId> {
         let held = self.by_supervisor.get(supervisor);
         held.into_iter().flat_map(|held| held.tasks.iter().copied())

@@ -24,7 +24,7 @@ pub struct Lease {
     pub group: Option<Group>,
 }
 
-/// What is known of the last request under a returned lease.
+/// The last request under a returned lease, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRequest {
     /// No request was made.
@@ -59,7 +59,7 @@ impl Leases {
         self.held.count_at_least(name, priority)
     }
 
-    /// The leases of a supervisor. The cost does not depend on those of others.
+    /// The leases of a supervisor. The cost does not depend on the leases of other supervisors.
     pub fn leases_of_supervisor<'a>(
         &'a self,
         name: &'a str,

@@ -1,4 +1,4 @@
-//! One supervisor's session, that is, what the dispatcher knows of it since its hello: its credit, the crawls that it
+//! One supervisor's session, that is, the dispatcher's data about it since its hello: its credit, the crawls that it
 //! knows, and whether all messages have arrived in both directions.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(super) struct Session {
     pub(super) heard_sent_ms: u64,
     granted: Credit,
     used: Credit,
-    /// Credit for this many tasks is reserved for priorities that few of the leased tasks have.
+    /// Credit for this many tasks is reserved. Only tasks whose priority few of the leased tasks reach may use it.
     reserve: u64,
     /// The crawls whose settings were sent to the supervisor.
     crawls: HashSet<CrawlKey>,

@@ -6,9 +6,8 @@ use super::groups::{self, Group};
 use super::ready::ReadyPosition;
 use crate::frontier::{Clock, SiteDue, SiteRule, Turn};
 
-/// How long before the site's clock allows the request a task is handed out, so that it reaches the worker in time.
-/// It is longer than a commit and two socket hops take, and short enough that waiting tasks take up little room in
-/// queues.
+/// A task is handed out this long before the site's clock allows its request, so that it reaches the worker in time. It
+/// is longer than a commit and two socket hops take, and short enough that waiting tasks take up little room in queues.
 pub const LOOKAHEAD_MS: i64 = 300;
 
 /// The maximum number of simultaneously leased tasks of one site, however short its delay.
@@ -28,7 +27,7 @@ pub(super) struct Site {
     pub(super) aside_until_ms: i64,
     /// The site is not granted before this time, because it had nothing to hand out. 0: it may be granted.
     pub(super) put_off_until_ms: i64,
-    /// How many consecutive times it had nothing to hand out for an unknown reason.
+    /// How many consecutive times the site had nothing to hand out for an unknown reason.
     pub(super) empty_grants: u32,
     /// The number of leased tasks.
     pub(super) leases: u32,
@@ -46,7 +45,7 @@ pub(super) struct Site {
     pub(super) group: Option<Group>,
     /// The site's position in its group, if it waits there.
     pub(super) place_in_group: Option<groups::GroupPosition>,
-    /// The maximum number of its queued tasks that can be handed out, as last reported by the frontier.
+    /// The maximum number of the site's queued tasks that can be handed out, as last reported by the frontier.
     pub(super) queued: u64,
     /// The next turn. Change it by [`set_next`](Site::set_next).
     pub(super) next: Option<Turn>,

@@ -13,14 +13,14 @@ pub(super) struct Supervisor {
     pub(super) longest_request_ms: u64,
     /// When the heartbeat or hello arrived from which the lease counts.
     pub(super) heard_ms: i64,
-    /// `None` while a supervisor from before the start is awaited.
+    /// `None` until a supervisor from before the dispatcher's start says hello.
     pub(super) session: Option<Session>,
-    /// Ready sites that it owns and that wait for its credit.
+    /// Ready sites that the supervisor owns and that wait for its credit.
     pub(super) starved: Vec<SiteId>,
     pub(super) egress: Egress,
     /// How far the machine's wall clock is ahead of the dispatcher's clock.
     pub(super) clock_ahead_ms: i64,
-    /// Whether it has been silent for most of its lease.
+    /// Whether the supervisor has been silent for most of its lease.
     pub(super) is_silent: bool,
     pub(super) particulars: SupervisorDetails,
 }
@@ -28,13 +28,13 @@ pub(super) struct Supervisor {
 /// Data about a supervisor for people; no decision depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SupervisorDetails {
-    /// The address that it connects from; `None`: a Unix socket.
+    /// The address that the supervisor connects from; `None`: a Unix socket.
     pub address: Option<String>,
-    /// The number of its worker processes.
+    /// The number of the supervisor's worker processes.
     pub workers: u16,
-    /// The protocol version used with it.
+    /// The protocol version used with the supervisor.
     pub wire_version: u8,
-    /// Its last report about itself, and when it arrived.
+    /// The supervisor's last report about itself, and when it arrived.
     pub report: Option<(SupervisorReport, i64)>,
 }
 

@@ -18,9 +18,9 @@ pub enum ChangesQuestion {
     /// The number of the last change before this time. Later changes are reported, even those made before the answer
     /// arrives.
     Position { asked_ms: i64 },
-    /// The changes after the one with this number.
+    /// The changes after the change with this number.
     After(u64),
-    /// The findings of a run, once all of its checks are judged, and the changes after the one with a number.
+    /// The findings of a run, once all of its checks are judged, and the changes after the change with a number.
     Run {
         number: u64,
         began_ms: i64,

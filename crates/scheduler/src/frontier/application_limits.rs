@@ -40,7 +40,7 @@ struct LimitedApplication {
     limits: ApplicationLimits,
     pages: u64,
     leased: u64,
-    /// The number of its leases at each site.
+    /// The number of the application's leases at each site.
     sites: HashMap<SiteId, u64>,
     /// The tokens in the bucket as of `tokens_at_ms`; each is worth a page.
     tokens: f64,
@@ -149,7 +149,7 @@ impl LimitedApplications {
         })
     }
 
-    /// The applications with waiting crawls: first those whose page limit is used up, then the others.
+    /// The applications with waiting crawls: first the ones whose page limit is used up, then all other ones.
     pub(super) fn apps_waiting_at_limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
         let waiting = self.apps.iter().filter(|(_, app)| !app.held.is_empty());
         let (spent, others): (Vec<_>, Vec<_>) = waiting.partition(|(_, app)| app.is_spent());

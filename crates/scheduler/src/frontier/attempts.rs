@@ -44,7 +44,7 @@ pub(super) fn apply_attempt(
 
 pub(super) fn apply_answer(cx: &mut Context, site: SiteId, now_ms: i64) -> Result<()> {
     let mut stored = state_changes::site_state(cx, site)?;
-    // An open site may still have the evidence of a page that failed while its site answered others.
+    // An open site may still have the evidence of a page that failed while its site answered other requests.
     if !stored.state.on_answer(now_ms) && !stored.state.is_default() {
         return Ok(());
     }
@@ -214,7 +214,7 @@ pub(super) fn apply_verdict(
         return Ok(Disposition::Ends);
     }
     if verdict == Verdict::SiteBackoffs {
-        // This page fails again and again, while others of its site are answered.
+        // This page fails again and again, while other pages of its site are answered.
         if is_exhausted(cx, reason, report)?
             && !state_changes::is_backed_off_until_woken(cx, task.site)?
         {

@@ -112,8 +112,8 @@ impl SiteStates<'_> {
         })
     }
 
-    /// When the first queued task of a crawl may be handed out, if that is later than a time: all of the crawl's
-    /// sites back off, or all of its tasks wait for their retries.
+    /// The time at which the first queued task of a crawl may be handed out. `None` if it is not later than `ms`. A
+    /// later time means that all of the crawl's sites back off, or all of its tasks wait for retries.
     pub fn first_handout_after(
         &mut self,
         crawl: CrawlKey,

@@ -68,8 +68,8 @@ impl Backoffs {
         self.table = table;
     }
 
-    /// The wait of a task before its next attempt, after `used` earlier ones, while its site answers others. `None`:
-    /// the task is not retried.
+    /// The wait of a task before its next attempt, after `used` earlier ones, while its site answers other requests.
+    /// `None`: the task is not retried.
     pub(super) fn wait_ms(
         &self,
         reason: BackoffReason,

@@ -105,7 +105,7 @@ fn update_kind(kind: &mut ScriptedKind, found: &ScriptsReport, url: &str) {
     kind.pages += u64::from(is_wanted);
     let is_vain = match found.finding {
         Finding::Tried => true,
-        // Either the last page of a sample, or a page that was not tried because similar ones were tried in vain.
+        // Either the last page of a sample, or a page that was not tried because browsers did not help similar ones.
         Finding::Empty => kind.has_finding(Finding::Tried),
         _ => false,
     };
@@ -132,7 +132,7 @@ pub(super) fn store_scripts(cx: &mut Context, site: SiteId) -> Result<()> {
     Ok(())
 }
 
-/// Decides anew whether a site's pages go to a browser, after the evidence has changed.
+/// Decides again whether a site's pages go to a browser, after the evidence has changed.
 pub(super) fn update_lane(cx: &mut Context, site: SiteId) {
     let kinds = cx.scripted.get(&site).map_or(&[][..], Vec::as_slice);
     let wants = needs_browser(cx.lanes.rule(site), kinds);

@@ -19,13 +19,13 @@ use super::{
     resolved, retrying, suspected_pages, trickles, unlinked,
 };
 
-/// How much lower than its page's priority a link's priority is.
+/// The difference between the priority of a page and the lower priority of its links.
 const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one
-    /// level deeper, and its redirect at the same level, for those of its records that are still unresolved. An
-    /// outcome whose lease is not in force changes nothing.
+    /// Counts an outcome. The records that it resolved are closed, and the task is done. Its links are judged one level
+    /// deeper, and its redirect at the same level; they serve the page's records that are still unresolved. An outcome
+    /// whose lease is not in force changes nothing.
     pub fn complete(
         &mut self,
         report: &TaskDone,

@@ -27,15 +27,15 @@ pub(super) struct Crawl {
     pub(super) ended: Option<Outcome>,
     /// Whether the crawl is paused, so that none of its tasks is handed out.
     pub(super) paused: bool,
-    /// The number of its queued tasks, by priority.
+    /// The number of the crawl's queued tasks, by priority.
     pub(super) waiting: BTreeMap<u8, u64>,
     /// Whether the crawl may be held back at some of its sites; see [`super::holding`].
     pub(super) held: bool,
     /// Whether the counters differ from the stored ones.
     pub(super) changed: bool,
-    /// Its numbers of queued and leased tasks as stored in its row.
+    /// The crawl's numbers of queued and leased tasks as stored in its row.
     pub(super) written: (u64, u64),
-    /// Whether its rows are being deleted. For everything but the deletion, the crawl is unknown then.
+    /// Whether the crawl's rows are being deleted. For everything but the deletion, the crawl is unknown then.
     pub(super) is_pruned: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The crawls: their specs, states and counters. Those in use are in memory, and their counters are written with each
-//! commit (write-behind within the transaction). Others are read when they are needed.
+//! The crawls: their specs, states and counters. Crawls in use are in memory, and their counters are written with each
+//! commit (write-behind within the transaction). Other crawls are read when they are needed.
 
 use rusqlite::{Result, params};
 use webfill_api::CrawlSpec;

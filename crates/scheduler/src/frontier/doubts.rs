@@ -3,10 +3,10 @@
 //! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page. Its task
 //!   is queued again, and waits until other tasks of its site have had their turn: their answers show the worker
 //!   whether it was a block.
-//! - *Doubtful* pages are those that their site has served since its last good page: short ones without fields and
-//!   links, and those that resemble a challenge, as their worker says. If the site blocks then, they may have been
-//!   blocks that nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked if
-//!   there is no time for that. Before that, the values that they have brought into records are taken back
+//! - *Doubtful* pages are pages that their site has served since its last good page. Either they are short, without
+//!   fields and links, or they resemble a challenge according to their worker. If the site blocks then, they may have
+//!   been blocks that nobody has recognised. Their tasks are queued again and fetched after the rest, or end as blocked
+//!   if there is no time for that. Before that, the values that they have brought into records are taken back
 //!   ([`retraction`](super::retraction)). Of the pages that resemble a challenge only the last answer counts, and only
 //!   if it came more than once.
 //!

@@ -1,4 +1,4 @@
-//! The errors of the frontier, by what the caller does next.
+//! The errors of the frontier, one for each reaction of the caller.
 
 use std::path::{Path, PathBuf};
 

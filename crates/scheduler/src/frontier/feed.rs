@@ -199,7 +199,7 @@ impl FeedBatch<'_> {
         key: Option<u64>,
         context: &LinkContext<'_>,
     ) -> Result<std::result::Result<(), Refusal>> {
-        // At the maximum depth this refuses all links of a page, before any costs more.
+        // At the maximum depth, this cheap check refuses all links of a page before any other work.
         if !self.allows_depth_and_redirects(context) {
             return Ok(Err(Refusal::Scope(Reason::TooDeep)));
         }

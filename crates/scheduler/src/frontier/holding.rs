@@ -71,7 +71,7 @@ impl Holding {
         !self.to_release.is_empty()
     }
 
-    /// How many of `wanted` tasks a site may hand out by its page limit.
+    /// How many tasks a site may hand out by its page limit, at most `wanted`.
     pub(super) fn cap_by_page_limit(&self, site: SiteId, wanted: usize) -> usize {
         let Some(limit) = self.limits.get(&site) else {
             return wanted;

@@ -1,7 +1,7 @@
 //! Lanes: which of them the connected supervisors serve, and which lane a turn needs.
 //!
 //! A crawl whose lane no supervisor serves is held back as if it were paused (see [`holding`](super::holding)): its
-//! sites pass it over, so that it delays no other crawl.
+//! sites skip it, so that it delays no other crawl.
 
 use std::collections::{BTreeSet, HashMap};
 

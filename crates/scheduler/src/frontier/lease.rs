@@ -20,8 +20,8 @@ use super::{
     turns, unreachable,
 };
 
-/// The maximum number of tasks of ended crawls that one call closes, together with the crawls without tasks to hand
-/// out that it passes over. It bounds the duration of a call.
+/// The maximum number of tasks of ended crawls that one call closes, together with the skipped crawls, which have no
+/// tasks to hand out. It bounds the duration of a call.
 const MOST_PASSED: usize = 1_000;
 
 /// The maximum number of crawls in one round of turns.
@@ -33,7 +33,7 @@ pub(super) struct LeaseRun {
     /// The number of tasks that have ended instead of being handed out, because their crawls are over or their sites
     /// are excluded.
     pub(super) closed: usize,
-    /// The number of crawls that the site passes over from now on.
+    /// The number of crawls that the site skips from now on.
     pub(super) held: usize,
     /// The number of crawls that had nothing to hand out.
     pub(super) passed: usize,
@@ -100,7 +100,7 @@ impl LeaseRun {
 
 impl Tasks<'_> {
     /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that are over end with
-    /// `expired` or `stopped` instead, those of excluded sites with `stopped`; tasks of crawls that are held back
+    /// `expired` or `stopped` instead, and tasks of excluded sites with `stopped`. Tasks of crawls that are held back
     /// stay queued. The call ends early when the next crawl needs a lane that the supervisor does not serve.
     pub fn lease(
         &mut self,

@@ -20,7 +20,7 @@ const TASKS_EXAMINED: usize = 256;
 
 impl SiteStates<'_> {
     /// Gives sites that are in trouble since an earlier command the whole patience of a new command: they are tried
-    /// again, one task first. A site that blocks stays in its backoff.
+    /// again, one task first. A site that blocks still backs off as long as its table says.
     pub fn renew_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
         let Some(patience) = self.0.cx.backoff.patience else {
             return Ok(());
@@ -118,7 +118,7 @@ fn is_permanently_unreachable(
     Ok(true)
 }
 
-/// Makes the tasks of an unreachable site that wait for retries due, because they end without a request.
+/// Makes the retries of an unreachable site's tasks due, because the tasks end without a request.
 pub(super) fn make_retries_due(cx: &mut Context, site: SiteId) -> Result<()> {
     if cx.backoff.patience.is_none() {
         return Ok(());

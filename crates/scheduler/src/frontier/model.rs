@@ -56,8 +56,8 @@ pub struct Candidate<'a> {
 pub struct FeedTally {
     /// How many candidates became queued tasks.
     pub accepted: u64,
-    /// How many finished tasks were queued again, by a request or because a further record wants their pages. (In the
-    /// latter case their candidates are counted as duplicates.)
+    /// How many finished tasks were queued again, by a request or because a further record needs their pages. (For a
+    /// record, their candidates are counted as duplicates.)
     pub requeued: u64,
     /// How many candidates were refused, by reason.
     pub skipped: BTreeMap<Reason, u64>,
@@ -97,7 +97,7 @@ pub struct Refused {
     /// The candidate's index in the batch.
     pub index: usize,
     pub reason: Reason,
-    /// Why it was refused, for people.
+    /// Why the candidate was refused, for people.
     pub why: String,
 }
 
@@ -173,7 +173,7 @@ pub struct LeaseBatch {
 pub enum NothingHandedOut {
     /// Tasks of crawls that are over have ended instead.
     CrawlsOver,
-    /// Crawls without tasks to hand out were passed over.
+    /// Crawls without tasks to hand out were skipped.
     CrawlsHeld,
     /// The site is unreachable, and now backs off for its later tasks.
     BackoffBegins,
@@ -352,7 +352,7 @@ pub(super) struct LinkContext<'a> {
     /// The unresolved records of the candidate.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
-    /// Whether it was found on a page that only repeats others.
+    /// Whether the candidate was found on a page that only repeats others.
     pub(super) is_of_repetition: bool,
 }
 

@@ -53,8 +53,8 @@ pub struct Undelivered {
     pub why: String,
 }
 
-/// Adds a notification for one target to the outbox. If the target has failed before, it waits together with the
-/// target's other notifications. Returns notifications that were dropped to make room.
+/// Adds a notification for one target to the outbox. If the target has failed before, the notification waits together
+/// with the target's other notifications. Returns notifications that were dropped to make room.
 pub fn enqueue(
     db: &Connection,
     watch: &str,

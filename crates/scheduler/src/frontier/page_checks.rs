@@ -1,9 +1,8 @@
-//! Keeps the results of checks of watched pages, and derives the order of checks from them: each task that a run
-//! queues has a rank, and at each site the lowest rank goes first ([`Plan`]).
+//! Keeps the results of checks of watched pages, and derives the order of checks from them. Each task that a run queues
+//! has a rank; at each site the lowest rank goes first ([`Plan`]).
 //!
-//! A check counts once: one that is not later than the last check of its page changes nothing. How often the pages of
-//! a site change is kept as counts only ([`SlotPages`]), so that a rank needs a look-up and not a walk through the
-//! site.
+//! A check counts once: one that is not later than the last check of its page changes nothing. How often the pages of a
+//! site change is kept as counts only ([`SlotPages`]), so that a rank needs a look-up and not a walk through the site.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +47,7 @@ impl From<Verdict> for CheckResult {
     }
 }
 
-/// What is stored about the checks of a page.
+/// The stored facts about the checks of a page.
 #[derive(Debug, Clone, Copy)]
 struct CheckHistory {
     slot: u8,
@@ -243,7 +242,7 @@ fn read_history(db: &Connection, task: TaskId) -> Result<Option<CheckHistory>> {
     select.query_row([task as i64], kept).optional()
 }
 
-/// Stores what is known about the checks of a page. `before`: the slot that the page was in, if it was in any.
+/// Stores the facts about the checks of a page. `before`: the page's former slot, if it had one.
 fn write_history(
     db: &Connection,
     (crawl, site, task): (CrawlKey, SiteId, TaskId),

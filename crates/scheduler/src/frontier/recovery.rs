@@ -1,8 +1,8 @@
-//! Recovery: what opening a frontier does after a crash or any other end.
+//! Recovery of a frontier when it is opened after a crash or any other end.
 //!
 //! For the tasks a restart is only a pause. Leases stay in force and belong to the owners of their sites, until a
-//! supervisor reports that it no longer holds one, or is lost. Only times need care: they are stored by the wall
-//! clock, which may have been set meanwhile.
+//! supervisor reports that it no longer holds one, or is lost. Only times need care: they are stored by the wall clock,
+//! which may have been set meanwhile.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
@@ -32,7 +32,7 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
              AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // Nor may sites wait whose backoffs are over but which have not been probed yet.
+    // Sites whose backoffs are over but which have not been probed yet must not wait for the clock, either.
     db.execute(
         "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = ?2
          WHERE backoff_until_ms BETWEEN ?2 AND ?1 AND backoff_until_ms > 0",

@@ -149,8 +149,7 @@ impl Releases<'_> {
         self.0.cx.holding.to_release.extend(freed);
     }
 
-    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got
-    /// tasks by it.
+    /// Releases one crawl at a slice of its sites. Returns the sites inside the window that got tasks by this.
     pub fn release_next(
         &mut self,
         now_ms: i64,

@@ -107,7 +107,7 @@ impl Reopening<'_> {
 
     /// Queues ended tasks again. Skips tasks that have not ended, tasks that only resolved records need, tasks whose
     /// URL has a later task, and tasks of crawls that are over. Returns the sites inside the window that got tasks by
-    /// it.
+    /// this.
     pub fn requeue(
         &mut self,
         tasks: &[TaskId],

@@ -1,12 +1,12 @@
 //! Backups and other copies of the file, and how a dispatcher starts from one.
 //!
-//! A copy does not contain the tasks that were handed out after it was made, and supervisors may still work on them.
-//! So a start from a copy begins anew: no lease and no supervisor of the file is valid any more, and every site
-//! counts as requested until no request of the former fleet can be in flight any more.
+//! A copy does not contain the tasks that were handed out after it was made, and supervisors may still work on them. So
+//! after a start from a copy, no lease and no supervisor of the file is valid any more. Every site counts as requested
+//! until no request of the former fleet can be in flight.
 //!
-//! A backup is marked as one. Any other copy is detected by the creation time of the file: that is stored in the
-//! file, and the file system gives a new file another one. So a copy is not detected if it was written into the
-//! original file, or on a file system that does not keep creation times.
+//! A backup is marked as one. Any other copy is detected by the creation time of the file: that is stored in the file,
+//! and the file system gives a new file another one. So a copy is not detected if it was written into the original
+//! file, or on a file system that does not keep creation times.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -62,7 +62,7 @@ pub(super) fn check_or_adopt_copy(
     }
 }
 
-/// Begins anew if the file is declared a copy, or if its creation time differs from the stored one.
+/// Treats the file as a copy if it is declared to be one, or if its creation time differs from the stored one.
 fn adopt_if_copied(
     db: &Connection,
     created_ns: Option<i64>,
@@ -120,8 +120,8 @@ pub(super) fn store_meta(db: &Connection, name: &str, value: Option<i64>) -> Res
     }
 }
 
-/// Begins anew, without the former supervisors: the leases have no holder then, and are taken back when the
-/// dispatcher restores them.
+/// Removes the former supervisors. Their leases have no holder then, and are taken back when the dispatcher restores
+/// them.
 fn reset_fleet_state(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
     let quiet_ms = quiet_ms(db, restoring)?;
     db.execute("DELETE FROM supervisors", [])?;

@@ -81,7 +81,7 @@ pub(super) fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
 pub(super) const PRIORITY_LOST: u8 = 10;
 
 impl Tasks<'_> {
-    /// Makes tasks available whose retries are due. Returns the sites inside the window that got tasks by it.
+    /// Makes tasks available whose retries are due. Returns the sites inside the window that got tasks by this.
     pub fn requeue_due_retries(
         &mut self,
         now_ms: i64,

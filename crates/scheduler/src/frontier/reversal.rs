@@ -23,7 +23,7 @@ impl SiteStates<'_> {
     }
 
     /// Takes failures back. `sites`: each with its health before the failures. Sites that were not in trouble become
-    /// open; the backoffs of the others end now. Returns the sites inside the window that got tasks by it.
+    /// open; the backoffs of the others end now. Returns the sites inside the window that got tasks by this.
     pub fn undo_failures(
         &mut self,
         tasks: &[TaskId],
@@ -57,7 +57,7 @@ fn filter_machine_failures(cx: &Context, tasks: &[TaskId]) -> Result<Vec<TaskId>
     Ok(failed.map(|task| task.id).collect())
 }
 
-/// Excludes a task's attempts so far from its retries.
+/// Makes a task's attempts up to now not count as retries.
 fn exclude_tries_from_retries(cx: &Context, task: TaskId) -> Result<()> {
     let sql = "UPDATE tries SET counts = 0 WHERE task = ?1 AND counts = 1";
     cx.db.prepare_cached(sql)?.execute([task as i64])?;

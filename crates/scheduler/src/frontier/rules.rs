@@ -47,8 +47,8 @@ impl Sites<'_> {
         })
     }
 
-    /// Drops a site's rule and everything that was learned about it, except its owner and the time of its last
-    /// request. The next request comes at least the default delay after that.
+    /// Drops a site's rule and everything that was learned about it, except its owner and the time of its last request.
+    /// The next request comes at least the default delay after the last one.
     pub fn reset_site(
         &mut self,
         name: &str,

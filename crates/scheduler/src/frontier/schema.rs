@@ -108,7 +108,7 @@ fn create_tables(db: &Connection) -> rusqlite::Result<()> {
 
 fn configure_connection(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_WAIT)?;
-    // More than there are statements, so that each is prepared only once.
+    // This is more than the number of statements, so each is prepared only once.
     db.set_prepared_statement_cache_capacity(256);
     // Otherwise SQLite would prepare some statements again whenever values are bound: those whose plan depends on the
     // values, because of a partial index or a LIMIT.

@@ -26,7 +26,7 @@ pub(super) const PREFIX: &str = "scripts/";
 pub(super) struct ScriptedKind {
     pub(super) mapping: String,
     pub(super) layout: String,
-    /// The name of the present [`Finding`] about it.
+    /// The name of the present [`Finding`] about this kind of page.
     pub(super) finding: String,
     /// Whether these pages are empty shells. Otherwise only their mapping finds nothing in them.
     #[serde(default)]

@@ -206,7 +206,7 @@ pub(super) fn add_fed_to_crawl_share(
     let share: Option<(u64, u8)> = select.query_row(params![crawl, site], share).optional()?;
     let in_all = share.map_or(0, |(before, _)| before) + accepted;
     if share.is_some_and(|(_, top)| priority <= top) {
-        // Mostly the priority stays, so it is not named: see [`add_queued`].
+        // Mostly the priority stays. Then its column is not named in the statement, see [`add_queued`].
         let sql = "UPDATE crawl_sites SET accepted = ?3, queued = queued + ?4
                    WHERE crawl = ?1 AND site = ?2";
         let values = params![crawl, site, in_all as i64, queued as i64];
@@ -242,8 +242,9 @@ pub(super) fn add_to_crawl_share(
 }
 
 /// Subtracts tasks from a crawl's share of a site's count. If the crawl was served (`served_at_turn`), its next turn
-/// comes after those of all others, and the tasks count against its run's budget. Its priority becomes that of its
-/// next task: in a run of a watch, the one with the lowest rank. The site's own count is left to [`subtract_queued`].
+/// comes after the turns of all other crawls, and the tasks count against its run's budget. Its priority becomes that
+/// of its next task: in a run of a watch, the one with the lowest rank. The site's own count is left to
+/// [`subtract_queued`].
 pub(super) fn subtract_from_crawl_share(
     db: &Connection,
     site: SiteId,
@@ -329,7 +330,7 @@ fn turns_in_order(
     turns.collect()
 }
 
-/// Holds a crawl back at a site: the site passes it over until [`release_crawl_at`].
+/// Holds a crawl back at a site: the site skips it until [`release_crawl_at`].
 pub(super) fn hold_crawl_at(db: &Connection, site: SiteId, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET top_priority = 0 WHERE crawl = ?1 AND site = ?2";
     db.prepare_cached(sql)?.execute(params![crawl, site])?;

@@ -75,8 +75,9 @@ pub fn install_snapshot(state: &Path, snapshot: &Path) -> std::io::Result<()> {
     std::fs::File::open(state)?.sync_all()
 }
 
-/// Extends the index of seen URLs by the tasks of a file that no frontier has open, so that the next one need not read
-/// all of them. The latest tasks, as many as fit into memory, are left to it. Returns the number of the last task.
+/// Extends the index of seen URLs by the tasks of a file that no frontier has open, so that the next frontier need not
+/// read all of them. The latest tasks, as many as fit into memory, are left to that frontier. Returns the number of the
+/// last task.
 pub fn extend_seen_index(
     db: &mut Connection,
     state: &Path,

@@ -98,7 +98,7 @@ pub(super) fn update_state(cx: &mut Context, site: SiteId, stored: &StoredState)
     Ok(())
 }
 
-/// Makes the site open, and drops what is known of its failures.
+/// Makes the site open, and drops the facts about its failures.
 pub(super) fn clear_backoff(cx: &mut Context, site: SiteId) -> Result<()> {
     propagate_phase(cx, site, Phase::Open)?;
     delete_state(cx, site)

@@ -13,7 +13,7 @@ pub struct SavedSupervisor {
     /// Distinguishes two supervisors of the same name; see [`webfill_wire::Hello`].
     pub instance: u64,
     pub longest_request_ms: u64,
-    /// How long it has been silent, added up over restarts of the dispatcher.
+    /// How long the supervisor has been silent, added up over restarts of the dispatcher.
     pub silent_ms: u64,
 }
 

@@ -42,7 +42,7 @@ pub struct TaskReport {
 /// The stage that a task is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStage {
-    /// `not_before_ms`: when its retry is due; 0: it does not wait for a retry.
+    /// `not_before_ms`: when the task's retry is due; 0: the task does not wait for a retry.
     Queued {
         not_before_ms: i64,
     },
@@ -59,7 +59,7 @@ pub enum TaskStage {
 pub struct TasksAhead {
     /// The number of tasks of the same crawl, counted up to `most`.
     pub own: u64,
-    /// The number of tasks of other crawls that take turns with it, or go first.
+    /// The number of tasks of other crawls that take turns with the task, or go first.
     pub others: u64,
     /// The number at which counting stops.
     pub most: u64,

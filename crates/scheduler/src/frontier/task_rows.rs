@@ -28,7 +28,7 @@ pub(super) struct HeldTask {
     pub(super) attrs: Option<AttrsId>,
 }
 
-/// The row of a task, if this lease of it is in force.
+/// The row of a task, if the given lease of the task is in force.
 pub(super) fn held_task(
     db: &Connection,
     task: TaskId,

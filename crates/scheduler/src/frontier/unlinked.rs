@@ -25,17 +25,17 @@ use crate::revisit::LONGEST_GAP_MS;
 /// unless checks were not judged for long: two checks that are judged late count as one.
 const MISSED: u32 = 3;
 
-/// What is known about a page.
+/// The known facts about a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct KnownPage {
     /// The number of checks as an unlinked page since a run last found it.
     lost: u32,
-    /// The number of consecutive checks at which it was missing.
+    /// The number of consecutive checks at which the page was missing.
     missed: u32,
 }
 
 impl KnownPage {
-    /// How long to wait with the next check if no run finds the page before; `None`: it is not checked again.
+    /// How long to wait before the next check if no run finds the page meanwhile; `None`: it is not checked again.
     fn wait_ms(self, period_ms: i64) -> Option<i64> {
         match self {
             KnownPage { lost: 1.., missed } if missed >= MISSED => None,

@@ -15,7 +15,7 @@ use super::{FrontierError, crawl_rows};
 pub struct UnsavedEnd {
     /// The number of the note, in ascending order.
     pub number: i64,
-    /// When it ended.
+    /// When the crawl ended.
     pub at_ms: i64,
 }
 

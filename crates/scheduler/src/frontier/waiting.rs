@@ -16,7 +16,7 @@ const RETRIES_EXAMINED: i64 = 10_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitingSites {
     pub by: BTreeMap<String, u64>,
-    /// When the first of them is due; milliseconds since the epoch.
+    /// When the first of these sites is due; milliseconds since the epoch.
     pub first_ms: Option<i64>,
 }
 

@@ -31,7 +31,7 @@ pub struct JournalBounds {
     open_bytes: u64,
     /// The first number that was read or added.
     first_added: Option<u64>,
-    /// The records that were there before: the last number, and the size of all.
+    /// The records that were in the journal before: their last number, and their total size.
     earlier: Option<(u64, u64)>,
     /// The first number in the journal, as of the last survey.
     first: Option<u64>,

@@ -20,9 +20,9 @@ pub struct LeaseWatch {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     lease: Lease,
-    /// When a read first showed this epoch and turn.
+    /// When a read of the lease first showed this epoch and turn.
     since_ms: u64,
-    /// When it was last read.
+    /// When the lease was last read.
     read_ms: u64,
 }
 
@@ -38,8 +38,8 @@ impl LeaseWatch {
         }
     }
 
-    /// Notes what a read has shown; `now_ms`: when its answer came. While no read is answered, nobody can renew the
-    /// lease either: that time does not count against its holder, so that an election of the store causes no takeover.
+    /// Notes the result of a read; `now_ms`: when its answer came. While no read is answered, nobody can renew the
+    /// lease either. That time does not count against its holder, so that an election of the store causes no takeover.
     pub fn note_lease(&mut self, lease: Lease, now_ms: u64) {
         let most_between_ms = self.lasts_ms / 2;
         let known = self.seen.filter(|seen| {
@@ -53,8 +53,8 @@ impl LeaseWatch {
         });
     }
 
-    /// The lease to take, if it may be taken now: it is free, was this instance's own, or has not been renewed for
-    /// so long that its holder knows that it is over.
+    /// The lease to take, if it may be taken now: it is free, was this instance's own, or was not renewed for so long
+    /// that its holder has noticed its end.
     pub fn lease_to_take(&self, now_ms: u64) -> Option<Lease> {
         let Seen {
             lease, since_ms, ..
@@ -88,7 +88,7 @@ impl Tenure {
         self.until_ms = self.until_ms.max(sent_ms + self.lasts_ms);
     }
 
-    /// When it ends, if there is no further renewal.
+    /// When the tenure ends, if there is no further renewal.
     pub fn until_ms(&self) -> u64 {
         self.until_ms
     }

@@ -59,7 +59,7 @@ pub enum JournalAnswer {
         is_end: bool,
         lease: Lease,
     },
-    /// The new epoch; `None`: the lease has changed since it was read.
+    /// The new epoch; `None`: the lease has changed since this dispatcher read it.
     Taken {
         epoch: Option<u64>,
         sent_ms: u64,

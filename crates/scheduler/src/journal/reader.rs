@@ -5,7 +5,7 @@ use super::{Content, Record};
 /// A commit that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadCommit {
-    /// The number of its last record.
+    /// The number of the commit's last record.
     pub number: u64,
     pub epoch: u64,
     /// Empty for the record with which a dispatcher begins to serve.

@@ -20,9 +20,9 @@ pub struct AppendTimes(VecDeque<(u64, u64)>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandbyReport {
     pub name: String,
-    /// The last record that it has applied.
+    /// The last record that the standby has applied.
     pub record: u64,
-    /// The number of records that it had not applied, and how long the oldest of them had been in the journal.
+    /// The number of records that the standby had not applied, and how long the oldest of them had been in the journal.
     pub behind_records: u64,
     pub behind_ms: u64,
     pub seen_ago_ms: u64,
@@ -80,7 +80,7 @@ impl AppendTimes {
 }
 
 impl StandbysReport {
-    /// The dispatchers that have reported lately.
+    /// The dispatchers that have reported recently.
     pub fn present_dispatchers(&self) -> impl Iterator<Item = &StandbyReport> {
         let standbys = self.standbys.iter();
         standbys.filter(|standby| standby.seen_ago_ms < PRESENT_MS)

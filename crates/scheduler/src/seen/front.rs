@@ -98,7 +98,8 @@ impl LookupCache {
         self.filling.is_some()
     }
 
-    /// Continues reading the runs: about `slices` of the largest one, and the parts of the others with the same keys.
+    /// Continues reading the runs: about `slices` slices of the largest run, and the parts of the other runs with the
+    /// same keys.
     pub(super) fn advance_rebuild(&mut self, runs: &[Run], slices: u64) -> Result<()> {
         let Some(mut filling) = self.filling.take() else {
             return Ok(());

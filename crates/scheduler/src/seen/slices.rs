@@ -72,7 +72,7 @@ impl Layout {
 pub(super) struct Slice<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) count: usize,
-    /// The key from which its keys are stored as distances.
+    /// The key from which the slice's keys are stored as distances.
     pub(super) base: u64,
     pub(super) widths: EntryWidths,
 }

@@ -16,7 +16,7 @@ pub const MOST_LARGE: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The lowest acceptable rate of a body in bytes per second, measured only while waiting for it. It limits how long a
-/// client that sends a byte now and then can hold its place among the connections.
+/// client that rarely sends a byte can hold its place among the connections.
 const LEAST_RATE: f64 = 4_096.0;
 
 /// Why a body was not read completely.

@@ -1,5 +1,5 @@
-//! The open connections. There are limits for the connections of one address, and for those of clients that have not
-//! shown a token yet (strangers), so that no stranger takes the places of all others.
+//! The open connections. There are limits for the connections of one address, and for connections of strangers, that
+//! is, clients that have not shown a token yet. So strangers cannot take the places of known clients.
 //!
 //! If there are too many strangers, a new one replaces the oldest connection of the address that has the most. So a few
 //! addresses with idle connections keep nobody out.
@@ -35,7 +35,7 @@ struct OpenConnections {
 struct Connection {
     number: u64,
     network: IpAddr,
-    /// Whether its client has shown a token.
+    /// Whether the connection's client has shown a token.
     is_known: bool,
     /// Notified when the place is taken away.
     leave: Arc<Notify>,

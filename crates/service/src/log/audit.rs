@@ -33,7 +33,7 @@ pub struct AuditFile {
     file: File,
     /// The offset of the lines that may still change.
     settled: u64,
-    /// The length of those lines.
+    /// The length of the lines that may still change.
     open: u64,
 }
 

@@ -250,8 +250,8 @@ impl Authenticator {
     }
 }
 
-/// Logs that a client is still refused after a flood, as `handshake_failed` and not as `peer_refused`, for which its
-/// address could be banned: its key is known, and it is admitted again later.
+/// Logs that a client is still refused after a flood. The event is `handshake_failed`, because operators may ban
+/// addresses for `peer_refused`. This client's key is known, and it is admitted again later.
 fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
     let name = &*entry.name;
     if refusal_log.record_if_new(&format!("flooded {name} {address}")) {

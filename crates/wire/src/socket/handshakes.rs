@@ -50,7 +50,7 @@ pub(super) struct Handshakes {
 /// A connection that a peer has opened.
 struct AcceptedConnection {
     address: String,
-    /// The number of the event of its beginning, counted over all sockets.
+    /// The number of the event that began the connection, counted over all sockets.
     number: u64,
 }
 

@@ -134,7 +134,7 @@ impl OpenSocket {
         }
     }
 
-    /// Sends a message to its subscribers. Those whose high-water mark is reached lose it.
+    /// Sends a message to its subscribers. Subscribers whose high-water mark is reached lose the message.
     pub(super) fn publish(&self, topic: &[u8], frame: &[u8]) {
         if let Err(error) = self.socket.send_multipart([topic, frame], zmq::DONTWAIT) {
             tracing::error!(event = "send_failed", %error, "cannot publish");

@@ -47,7 +47,7 @@ impl Notifications {
         let is_reported = reported.all(|(_, reported)| reported.run >= run.number);
         let digest = (name.to_owned(), NotificationTime::Digest);
         let digest = self.reported.get(&digest);
-        // Ask for them again also if one notification had no room for all changes, or some were judged later.
+        // Ask for the run's changes again also if one notification had no room for all, or if some were judged later.
         let reports_changes = digest.is_some_and(|reported| reported.changes_to.is_some());
         if !is_reported || reports_changes || !run.counts.contains_key("changes") {
             self.request_run_changes(watches, name);

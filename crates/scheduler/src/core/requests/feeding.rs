@@ -39,7 +39,7 @@ impl ClosedReason {
     }
 }
 
-/// The crawls of a batch that are planned so far.
+/// The crawls of a batch that were planned up to now.
 #[derive(Default)]
 pub(super) struct PlannedBatch<'a> {
     open: Vec<(&'a CrawlOrder, OrderPlan)>,

@@ -14,7 +14,7 @@ const BY_SETTINGS: &str = "raise it in the dispatcher's settings and restart the
 
 /// One limit, as shown to people.
 pub(super) struct Limit {
-    /// The setting or flag that sets it.
+    /// The setting or flag that sets the limit.
     name: String,
     unit: &'static str,
     most: f64,

@@ -35,7 +35,7 @@ const MOST_REPEATING: usize = 10;
 /// The sites that back off, as of the last check.
 #[derive(Debug, Default)]
 pub(in crate::core) struct BackoffReport {
-    /// When to check them again.
+    /// When to check the backoffs again.
     next_ms: i64,
     sites: u64,
     first: Vec<Value>,
@@ -177,7 +177,7 @@ fn open_crawl(
     let status = cx.frontier.crawls().status(crawl)?;
     let known = cx.frontier.crawls().dataset(crawl)?;
     let is_other = known.as_ref().zip(dataset).is_some_and(is_other_dataset);
-    // The lines read so far were read for the other dataset, so they are read again for this one.
+    // The lines read so far were fed for the other dataset, so they are read again for the present one.
     let fed_lines = if is_other { 0 } else { status.fed_lines };
     let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
     Ok(serde_json::json!({

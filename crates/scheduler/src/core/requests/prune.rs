@@ -77,7 +77,7 @@ impl Core {
         Ok(None)
     }
 
-    /// Crawls with operations in progress that use their keys. They are not pruned until those are done.
+    /// Crawls with operations in progress that use their keys. They are not pruned until the operations are done.
     fn crawls_in_use(&self) -> BTreeSet<CrawlKey> {
         let closing = self.closing.crawls();
         let reopening = self.reopening.crawls();

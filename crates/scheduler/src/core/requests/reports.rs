@@ -50,7 +50,7 @@ pub(super) struct ApplicationSites {
 }
 
 impl ReportCache {
-    /// Drops the totals after a feed.
+    /// Drops the cached counters of all crawls after a feed.
     pub(super) fn clear_totals(&mut self) {
         self.tally = None;
         self.applications.clear();

@@ -29,8 +29,8 @@ pub(super) fn scripts_json(cx: &mut Context, crawls: &[CrawlKey]) -> Result<Valu
     Ok(found.into())
 }
 
-/// Adds which sites of a crawl need a browser, as the crawl's summary lists them: their pages were fetched without
-/// one, and stay as they are until they are fetched again.
+/// Adds which sites of a crawl need a browser, as the crawl's summary lists them: the stored pages were fetched without
+/// one, and stay as they are until the next fetch.
 pub(super) fn add_scripts(
     cx: &mut Context,
     row: &mut Value,

@@ -126,7 +126,7 @@ pub(super) fn crawl_progress(
     let of_sites = held.iter().filter(|held| held.by != WaitReason::Crawl);
     waits.extend(of_sites.map(|held| waiting_group_json(held, is_whole, now_ms)));
     let per_second = cx.paces.per_second(crawl, status.done, now_ms);
-    // There is no estimate unless all sites were checked: another one may be slower, or wait without end.
+    // There is no estimate unless all sites were checked: an unchecked site may be slower, or wait without end.
     let not_before_ms =
         slowest_ms.filter(|_| is_whole && !is_held && status.queued > tasks_left_out);
     let at_pace = per_second.filter(|pace| *pace > 0.0);

@@ -94,7 +94,7 @@ impl World {
         orders.iter().map(|order| order.run).collect()
     }
 
-    /// Ends the seeds of a run without feeding any, so that nothing is left of it.
+    /// Ends the seeds of a run without feeding any, so that the run has no tasks.
     fn end_seeds_of_run(&mut self, run: u64, now_ms: i64) {
         let answer = self.get_run(run);
         let crawl = answer["crawl"]

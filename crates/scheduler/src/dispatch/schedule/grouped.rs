@@ -9,8 +9,8 @@ use super::Schedule;
 use crate::dispatch::groups::{Group, GroupPosition};
 use crate::frontier::{Clock, SiteId};
 
-/// A task that was handed out more often than this is not moved to the group of another address any more: its site's
-/// name resolves to a different address each time.
+/// A task that was handed out more often than this is no longer moved to the group of another address. Its site's name
+/// resolves to a different address each time.
 const MOST_DELIVERIES_MOVED: u32 = 5;
 
 /// A worker requests robots.txt again if the last request to the site is at least this long ago.
@@ -23,8 +23,7 @@ const FEW_WAITING: usize = 64;
 const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
 
 impl Schedule {
-    /// The group whose limits apply to a site. None while the site is unreachable, because nothing is requested of
-    /// it.
+    /// The group whose limits apply to a site. None while the site is unreachable, because it gets no requests.
     pub(in crate::dispatch) fn group_of(&self, id: SiteId) -> Option<Group> {
         let site = self.sites.get(&id).filter(|site| !site.is_unreachable)?;
         site.group.clone()
@@ -51,7 +50,7 @@ impl Schedule {
         true
     }
 
-    /// Makes the sites ready that their groups call.
+    /// Makes sites ready if their groups call them.
     pub(super) fn make_called_ready(&mut self, now_ms: i64) {
         while let Some(id) = self.groups.call_next_due(now_ms) {
             if let Some(site) = self.sites.get_mut(&id) {

@@ -9,17 +9,17 @@ use crate::frontier::SiteId;
 pub enum SiteWait {
     /// The site waits for the outcomes of its leased tasks.
     Leased,
-    /// It waits for the time that its clock, a block or a backoff allows.
+    /// The site waits for the time that its clock, a block or a backoff allows.
     Time { until_ms: i64 },
-    /// It waits for other sites of its address or provider.
+    /// The site waits for other sites of its address or provider.
     Group,
-    /// It waits for another supervisor, because a probe of its owner's machine has failed at this site.
+    /// The site waits for another supervisor, because a probe of its owner's machine has failed at this site.
     Aside { until_ms: i64 },
-    /// It waits for another attempt, because it had nothing to hand out in its turn.
+    /// The site waits for another attempt, because it had nothing to hand out in its turn.
     SetAside { until_ms: i64 },
-    /// It waits for credit of its owner, or of a supervisor that serves its lane.
+    /// The site waits for credit of its owner, or of a supervisor that serves its lane.
     Credit,
-    /// It waits for its turn.
+    /// The site waits for its turn.
     Turn,
 }
 

@@ -30,7 +30,7 @@ fn dispatch_with_bounds(delay_ms: u32, in_flight: u32) -> Dispatch {
     dispatch
 }
 
-/// A site that was requested lately, so that its robots.txt is known.
+/// A site that was requested recently, so that its robots.txt is known.
 fn site_at(id: i64, address: &str) -> SiteDue {
     let mut due = site(id, 0, None);
     due.clock.address = Some(ip(address));

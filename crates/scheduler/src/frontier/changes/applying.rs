@@ -6,8 +6,8 @@ use super::applied::{Applied, note_applied_position};
 use super::changed_rows::{ChangedRow, ChangedTable, SEQUENCES, equality_condition};
 use crate::journal::ReadCommit;
 
-/// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the
-/// one in which the changes were made: it must be dropped, and made anew from a snapshot.
+/// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the one
+/// in which the changes were made: it must be dropped, and created again from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
     let changed: Vec<ChangedTable> =
         postcard::from_bytes(changes).map_err(|error| unequal_files_error(error.to_string()))?;

@@ -224,7 +224,7 @@ fn a_paused_crawl_alone_ends_when_it_is_resumed() {
     fixture.assert_counts_consistent();
 }
 
-/// There are more crawls with newer tasks of a higher priority than one call passes over.
+/// There are more crawls with newer tasks of a higher priority than one call skips.
 #[test]
 fn older_tasks_are_found_behind_many_crawls() {
     let mut fixture = fixture_with_backoffs(backoff_table());

@@ -121,7 +121,7 @@ fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
     fixture.report_outcomes(|outcomes| outcomes.done.push(done_task(&tasks[0], &[])));
     fixture.run_turn();
     let ended_ms = Some(fixture.now_ms);
-    // The dispatcher dies before it passes the end to the store, and again before the store has it.
+    // The dispatcher dies before it passes the crawl's end to the store, and again before the store has it.
     for _ in 0..2 {
         fixture.restart();
         let ends = take_written_crawls(&mut fixture);
