@@ -5,10 +5,10 @@
 //! - [`tab`] renders one page; [`subresources`] decides which requests of its scripts are answered, and caches the
 //!   answers.
 //!
-//! The browser itself has no access to the network. Every request of a page is intercepted, and is either refused or
-//! fetched by the worker on the journey of the page's task ([`crate::journey`]), under the same robots.txt rules, site
-//! clock and gate as all other requests. The browser is replaced after [`BrowserConfig::pages`] pages and whenever it
-//! misbehaves. A killed worker's browser dies with it.
+//! The browser itself has no access to the network. Every request of a page is intercepted. The worker refuses it, or
+//! fetches it on the journey of the page's task ([`crate::journey`]), under the same robots.txt rules, site clock and
+//! gate as all other requests. The browser is replaced after [`BrowserConfig::pages`] pages and whenever it misbehaves.
+//! A killed worker's browser dies with it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};

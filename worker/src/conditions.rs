@@ -106,8 +106,8 @@ fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     (!value.is_empty() && value.len() <= MOST_BYTES).then(|| value.to_owned())
 }
 
-/// Describes how a page is read: the program's version, what is kept of the page, and the limits for documents, because
-/// a document that is too large for one reader may not be for the next.
+/// Describes how a page is read: the program's version, the kept parts of the page, and the limits for documents. A
+/// document that is too large under one limit may be readable under another.
 ///
 /// It includes the headers set for its site (`asked_with`), because the page may differ by language. The mapping's
 /// headers are part of the mapping's version.

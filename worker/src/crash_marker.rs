@@ -1,10 +1,9 @@
 //! The crash marker: a small file that names the task whose page a worker is extracting.
 //!
-//! If the worker dies meanwhile (a stack overflow, the out-of-memory killer), its supervisor reads
-//! the file and blames that task; the worker's other tasks are given back without blame. The file
-//! holds one `u64`: the task's number, or 0 between two pages. It is written with one system call
-//! per page and never synced: the page cache survives the death of a process, and after a crash of
-//! the machine it is not read.
+//! If the worker dies meanwhile (a stack overflow, the out-of-memory killer), its supervisor reads the file and blames
+//! that task; the worker's other tasks are given back without blame. The file holds one `u64`: the task's number, or 0
+//! between two pages. It is written with one system call per page and never synced. The page cache survives the death
+//! of a process, and after a crash of the machine the file is not read.
 
 use std::fs::{File, OpenOptions};
 use std::io;

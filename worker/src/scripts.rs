@@ -29,8 +29,8 @@ const ONE_IN: u32 = 4;
 /// After this many pages of a site were rendered in vain, the site counts as empty in a browser, too.
 const MOST_IN_VAIN: u32 = 2 * SAMPLE;
 
-/// After this many pages of a mapping, other than shells, were rendered in vain in a row, at any sites, the mapping
-/// does not fit them, and their scripts are not to blame.
+/// How many pages of a mapping, other than shells, may be rendered in vain in a row, at any sites. After that, the
+/// mapping is to blame, not the scripts of its pages. Only kinds that scripts have filled are still rendered.
 const MOST_UNFIT: u32 = 12;
 
 /// The most kinds that are distinguished per site. Pages of further kinds are kept as they came.

@@ -2,7 +2,7 @@
 //!
 //! One runner per site takes its tasks one after another, so two requests to a site are never in flight at once. A site
 //! is forgotten once it has no task, its clock holds nothing back, and its failures no longer count. Until then its
-//! clock stays, however long that is. (With many idle sites, failures count for a shorter time.) All state is lost with
+//! clock stays, however long that is. With many idle sites, failures count for a shorter time. All state is lost with
 //! the process: tasks go back to the dispatcher, and the shared cache and the dispatcher have copies of the clocks.
 //!
 //! Nothing here reads a clock: every moment comes from the caller.
@@ -227,9 +227,9 @@ impl Sites {
         self.sites.get(name).map(|site| site.delay)
     }
 
-    /// Whether the caller must look up the site's clock in the shared cache now: the first time, and again after
-    /// [`RECHECK_AFTER`] without a request, because others may have visited the site meanwhile. The lookup counts
-    /// as done unless [`Sites::note_failed_lookup`] is called.
+    /// Whether the caller must look up the site's clock in the shared cache now. It must the first time, and again
+    /// after [`RECHECK_AFTER`] without a request, because other workers may have visited the site meanwhile. The lookup
+    /// counts as done unless [`Sites::note_failed_lookup`] is called.
     pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(name) else {
             return false;

@@ -1,6 +1,6 @@
-//! The snapshot kept of a page for comparison with later ones: its fields and rows if a mapping has read it,
-//! otherwise the blocks of its text; or the fact that it was not found. Errors and recognised blocks give no
-//! snapshot.
+//! The snapshot of a page, kept for comparison with later ones. It has the page's fields and rows if a mapping has read
+//! it, otherwise the blocks of its text, or only the fact that the page was not found. Errors and recognised blocks
+//! give no snapshot.
 
 use std::time::Duration;
 

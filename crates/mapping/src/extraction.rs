@@ -72,8 +72,8 @@ pub struct Extraction {
     /// How the list to which the page belongs continues, if the mapping has rows.
     #[serde(skip)]
     pub continuation: Option<Continuation>,
-    /// The number of the alternative that yielded the value, from 1, for each field not served by its first chain. 0
-    /// marks a field that has no value because the value on the page can be read in two ways.
+    /// For each field whose value is not from its first chain: the number of the alternative that yielded it, from 1.
+    /// The number 0 marks a field without a value, because the page's text can be read in two ways.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is

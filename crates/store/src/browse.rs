@@ -1,7 +1,7 @@
 //! Bounded reads for users who browse a store ([`Browse`]), list by list.
 //!
 //! A store may hold ten million pages. So a list is read in [pages](ListPage), each starting at a [`Place`]. The time
-//! of a read does not depend on the length of the list: a read follows an index to its rows, or checks a bounded number
+//! of a read does not depend on the length of the list. A read follows an index to its rows, or checks a bounded number
 //! of rows and returns that number. Counts are stored, or stop at a limit.
 //!
 //! The indexes are created by [`Browse::create_missing_indexes`], so that a store that nobody browses does not pay for

@@ -1,5 +1,5 @@
-//! Changes of pages: a [`Change`] for each difference between a snapshot of a page and its versions, the versions that
-//! snapshots are compared with, and the position up to which all snapshots are judged.
+//! Changes of pages. There is a [`Change`] for each difference between a snapshot of a page and the versions that it is
+//! compared with. These versions are stored, and the position up to which all snapshots are judged.
 //!
 //! The changes, the versions and the position are stored together ([`Comparison`]). So each snapshot is judged once,
 //! whichever process dies.

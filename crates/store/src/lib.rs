@@ -1,5 +1,5 @@
 //! The data that webfill stores. Records, pages, crawls and states of sites are behind the [`Store`] trait, which is
-//! the sum of one trait per concern; robots.txt files and site clocks are behind the [`Cache`] trait.
+//! the sum of one trait per concern. robots.txt files and site clocks are behind the [`Cache`] trait.
 //!
 //! A backend (SQLite or MongoDB) is named by a URI ([`StoreUri`]) and opened with [`open`]. Many processes use one
 //! store at the same time: all workers, the dispatcher, exports.

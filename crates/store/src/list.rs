@@ -8,8 +8,8 @@
 //! - A row is gone once all lists that held it were read to their end without it, each after the row was last seen
 //!   there. Its record stays, and the row is back when it is seen again. A list counts as read at the time when the
 //!   fetch of its first page began. A row seen later, anywhere, is not gone.
-//! - A list that was not read in one go proves nothing about its rows: a row may have moved from a page that was read
-//!   later to one that was read before. A list that has lost more than half of its rows, or all, proves nothing
+//! - A list that was not read in one go proves nothing about its rows. A row may have moved from a page that was read
+//!   later to a page that was read before. A list that has lost more than half of its rows, or all, proves nothing
 //!   either: a faulty page is more likely.
 
 use serde::{Deserialize, Serialize};

@@ -42,7 +42,7 @@ pub struct Page {
     /// The extracted fields.
     pub fields: Map<String, Value>,
     /// The fields whose value is not from the mapping's first chain, with the number of the alternative that gave it,
-    /// from 1; 0 for a field without a value because its text is ambiguous. Stored only if there are any.
+    /// from 1. The number is 0 for a field without a value because its text is ambiguous. Stored only if there are any.
     pub alternatives: Map<String, Value>,
     /// The rows of the page. They are stored as records, not with the page.
     pub listings: Vec<Listing>,

@@ -12,8 +12,9 @@
 //!   saved first. The other value is stored as a *candidate*, with its source. Values from the user have no
 //!   candidates, and no page replaces them.
 //! - A refresh wants a new value for a field that has one. The field counts as missing, and keeps its value until
-//!   another one comes: from the page that gave it, from a page of a better mapping, or from a page with a new value.
-//!   So a failed refresh loses no value, and pages that disagree do not replace each other's values in turn.
+//!   another one comes. That value may come from the page that gave the present one, from a page of a better mapping,
+//!   or from a page with a new value. So a failed refresh loses no value, and pages that disagree do not replace each
+//!   other's values in turn.
 //! - A value in another spelling does not replace the present one.
 //! - A list that continues on further pages becomes a value once all of them are read; see [`gathered`](self).
 //! - A person's decision about a value is final, until the user's input has another one; see [`deciding`](self).

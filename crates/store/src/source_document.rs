@@ -109,8 +109,8 @@ pub struct FilledField {
     pub value: Value,
     /// Whether another value is wanted. If so, this value replaces no value in the dataset.
     pub is_asked_again: bool,
-    /// Other values that may be in the dataset and that may be replaced there: those that were written back, and those
-    /// that were there when the user asked for another one. All other values are the user's.
+    /// Other values that may be in the dataset and that may be replaced there. These are the values that were written
+    /// back, and those that were there when the user asked for another value. All other values are the user's.
     pub others: Vec<Value>,
 }
 

@@ -75,8 +75,8 @@ fn classify_v6(ip: Ipv6Addr) -> AddressClass {
 }
 
 /// Judges an address with a NAT64 prefix that a network chose itself within 64:ff9b:1::/48 (RFC 8215). The address does
-/// not show how long its prefix is. Two readings are accepted, because they leave no bit unexplained: a prefix of 48
-/// bits with an empty suffix, and a prefix of 96 bits whose last 48 bits are zero. Any other reading might hide an
+/// not show how long its prefix is. Two readings are accepted: a prefix of 48 bits with an empty suffix, and a prefix
+/// of 96 bits whose last 48 bits are zero. They leave no bit unexplained, while any other reading might hide an
 /// address.
 fn classify_local_nat64(ip: Ipv6Addr) -> AddressClass {
     match ip.segments() {

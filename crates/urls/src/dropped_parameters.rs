@@ -17,8 +17,8 @@ impl DroppedParameters {
 
     /// # Errors
     ///
-    /// Says what is wrong with the first bad name: it is empty, it has characters that a parameter name in a URL
-    /// cannot have, or it has a `*` that is not at the end.
+    /// Says what is wrong with the first bad name. A name must not be empty, may have only characters of a parameter
+    /// name in a URL, and may have a `*` only at the end.
     pub fn new(names: &[String]) -> Result<DroppedParameters, String> {
         for name in names {
             let stem = name.strip_suffix('*').unwrap_or(name);

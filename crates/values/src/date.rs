@@ -1,6 +1,6 @@
 //! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. Not accepted as dates: a day that does not
-//! exist, a weekday that does not match, a zone name used by several countries, and `01/02/2024` if nothing shows
-//! which number is the month.
+//! exist, a weekday that does not match, and a zone name used by several countries. Nor is `01/02/2024` if nothing
+//! shows which number is the month.
 
 mod clock;
 mod east_asia;
@@ -190,8 +190,8 @@ impl WrittenDate {
     }
 }
 
-/// The date with the century of a two-digit year, as in `Fri, 01 Mar 24` (RFC 822): of the last and this century, the
-/// one in which the date falls on this weekday.
+/// The date with the century of a two-digit year, as in `Fri, 01 Mar 24` (RFC 822). It is this or the last century,
+/// depending on which has the date on this weekday.
 fn resolve_century(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
     let is_its_day = |year: &i16| {
         Date::new(*year, month, day)

@@ -4,7 +4,7 @@
 //!
 //! The second URL in a row with the same answer proves a block if the page has nothing that healthy pages have (see
 //! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. If a second URL with the same answer would prove a block, the
-//! answer is a *suspicion* at the first URL: it is not accepted as the page, and its task is retried after other tasks
+//! answer is a *suspicion* at the first URL. It is not accepted as the page, and its task is retried after other tasks
 //! of the site. If no other URL has got the same answer by then, the answer is accepted as an ordinary page.
 //!
 //! This module remembers the sites whose last page was short, with hashes of the answer and of the URLs that got it.
@@ -258,9 +258,9 @@ fn url_key(url: &Url) -> u64 {
     hash(&(host.trim_start_matches("www."), path, url.query()))
 }
 
-/// Whether a response resembles a challenge, with a hash of what is compared; `None` for pages that healthy sites serve
-/// for many URLs: the shell of an application, a form, a page that leads elsewhere, or one that says that something is
-/// not there. Also `None` for redirects that do not name a challenge at another host.
+/// How much a response resembles a challenge, with a hash for comparison. `None` for pages that healthy sites serve for
+/// many URLs: the shell of an application, a form, a page that leads elsewhere, a "not found" page. Also `None` for
+/// redirects that do not name a challenge at another host.
 fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
     if let Some(target) = response.redirect {
         let target = response.url.join(target).ok()?;

@@ -1,7 +1,7 @@
-//! Finds the encoding that a page declares, before the page is parsed: the "prescan a byte stream to determine its
-//! encoding" of the HTML Standard (13.2.3.2), the declaration of XML included. Beyond the standard, it skips the
-//! texts of scripts, titles and the like. Apparent tags in them are not tags, and often belong to a page that the
-//! script writes elsewhere.
+//! Finds the encoding that a page declares, before the page is parsed. Follows "prescan a byte stream to determine its
+//! encoding" of the HTML Standard (13.2.3.2), the declaration of XML included. Beyond the standard, it skips the texts
+//! of scripts, titles and the like. Apparent tags in them are not tags, and often belong to a page that the script
+//! writes elsewhere.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 

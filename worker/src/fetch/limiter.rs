@@ -1,9 +1,9 @@
 //! Recognises when a server or rate limiter asks for a pause or for fewer requests.
 //!
 //! The statuses 429 and 503 ask for this by themselves. Other limiters refuse with 403 or another status, and say in
-//! headers that no request is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit`
-//! (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no standard.
-//! `Retry-After` and its variants take precedence over the others.
+//! headers that no request is left, or when one is welcome. The headers are `Retry-After` (RFC 9110, 10.2.3),
+//! `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in its older and newer forms), and `X-RateLimit-*`, which has no
+//! standard. `Retry-After` and its variants take precedence over the others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

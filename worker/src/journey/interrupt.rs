@@ -1,5 +1,5 @@
-//! The interruption of waits. A task that waits for its turn, a permit or a name server is *called back*, to be given
-//! back without a request, when it is recalled or the worker drains.
+//! The interruption of waits. A task may wait for its turn, a permit or a name server. When it is recalled, or the
+//! worker drains, it is *called back*: the wait ends, and the task is given back without a request.
 
 use std::cell::Cell;
 use std::future::Future;

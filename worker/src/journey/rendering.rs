@@ -1,9 +1,8 @@
-//! Rendering: a page of a crawl in the lane `browser`, or a page that a mapping, a setting or its emptiness sends
-//! there ([`scripted`](super::scripted)), is opened in Chromium before its extraction.
+//! Rendering: some pages are opened in Chromium before their extraction. These are the pages of a crawl in the lane
+//! `browser`, pages for which a mapping or a setting requires it, and unread pages ([`scripted`](super::scripted)).
 //!
-//! The subresources that its scripts request (scripts, data) are fetched here, one after another, and
-//! each is a request to the site like the page itself: robots.txt, the site's clock and the gate
-//! apply.
+//! The subresources that its scripts request (scripts, data) are fetched here, one after another. Each is a request to
+//! the site like that for the page: robots.txt, the site's clock and the gate apply.
 
 use std::cell::Cell;
 use std::rc::Rc;

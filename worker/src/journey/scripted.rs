@@ -128,8 +128,8 @@ impl Reading<'_> {
             .await
     }
 
-    /// Reports one of two results of a page: the browser's if it has more, or if pages of this kind are filled only
-    /// by scripts, so that failures of the browser are not hidden.
+    /// Reports one of two results of a page. It is the browser's if that has more, or if only scripts fill pages of
+    /// this kind, so that failures of the browser are not hidden.
     async fn report_better(&self, mut first: TaskResult, second: TaskResult, unread: &UnreadPage) {
         let journey = self.journey;
         let UnreadPage {

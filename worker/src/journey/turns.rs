@@ -1,8 +1,8 @@
-//! A request gets its turn when this worker has no other request at its site, the site's clock allows it, its host's
-//! name is resolved, and a fetch permit and memory for a body are free. It gets no turn if its task is recalled before.
-//! If the site's clock is shared, the request is also reserved in the shared cache. A *visit* is a request to a site
-//! that this worker does not own. It is always reserved, and gets no turn while another worker owns the site, because
-//! the owner keeps the site's clock and would not know of the request.
+//! A request gets its turn when this worker has no other request at the site, and the site's clock allows one. Its
+//! host's name must be resolved, and a fetch permit and memory for a body must be free. It gets no turn if its task is
+//! recalled before. If the site's clock is shared, the request is also reserved in the shared cache. A *visit* is a
+//! request to a site that this worker does not own. It is always reserved, and gets no turn while another worker owns
+//! the site, because the owner keeps the site's clock and would not know of the request.
 
 use std::cell::RefCell;
 use std::pin::pin;

@@ -1,9 +1,9 @@
 //! The clock of one site ([`Clock`]): when may the site's next request start?
 //!
 //! The delay counts from the moment the server's answer began (or the attempt ended without one), never from the start
-//! of a request: a slow connect would shorten the gap that the server sees. A site belongs to one worker, and only that
-//! worker's clock paces its requests; the dispatcher and the shared cache hold copies, so that another worker can
-//! continue after this process. Every moment is passed in; a clock never reads the time itself.
+//! of a request. Otherwise a slow connect would shorten the gap that the server sees. A site belongs to one worker, and
+//! only that worker's clock paces its requests. The dispatcher and the shared cache hold copies, so that another worker
+//! can continue after this process. Every moment is passed in; a clock never reads the time itself.
 
 use std::time::{Duration, Instant};
 

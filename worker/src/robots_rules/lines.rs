@@ -21,9 +21,9 @@ pub(super) struct RuleLine<'a> {
 
 impl RuleLine<'_> {
     /// Whether the line counts. An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and
-    /// parsers differ: for Google's, the blank is a character that no URL has; others read it as `%20` or as the end of
-    /// the path. A path that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`, which is
-    /// the stricter answer there.
+    /// parsers differ. For Google's, the blank is a character that no URL has. Other parsers read it as `%20` or as the
+    /// end of the path. A path that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`,
+    /// which is the stricter answer there.
     pub(super) fn is_effective(&self) -> bool {
         !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
     }

@@ -1,4 +1,4 @@
-//! A sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a tree; a `loc`
+//! A sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a tree. A `loc`
 //! or `link` counts only as a direct child of its entry, because pictures and videos within an entry have their own.
 
 use quick_xml::Reader;

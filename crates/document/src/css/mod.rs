@@ -25,9 +25,9 @@ use crate::xpath::{EvaluateError, XValue};
 /// Supported are names of elements, `*`, `*|name`, `#id`, `.class`, `[attribute]` with all operators and the flags `i`
 /// and `s`, and comments. A selector may begin with one of the combinators ` `, `>`, `+`, `~`. The supported
 /// pseudo-classes are `:first-child`, `:last-child`, `:only-child`, `:nth-child()` and `:nth-last-child()` (the last
-/// two also with `of`), the `-of-type` form of each of these, `:not()`, `:is()`, `:where()`, `:has()`, `:root`,
-/// `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A selector may end in `::text` (the text nodes)
-/// or `::attr(name)`.
+/// two also with `of`), and the `-of-type` form of each of these. Also supported are `:not()`, `:is()`, `:where()`,
+/// `:has()`, `:root`, `:scope`, `:empty`, `:checked`, `:lang()` and `:contains("text")`. A selector may end in `::text`
+/// (the text nodes) or `::attr(name)`.
 ///
 /// On HTML pages the names of elements and attributes match in any case, and so do the values of some attributes, such
 /// as `type` and `rel`, by the HTML Standard. On XML pages both match as written. Ids and classes match as written.

@@ -1,12 +1,12 @@
 //! The HTML tokenizer (HTML standard, 13.2.5): turns a whole page into the tokens that html5ever's tree builder
 //! accepts.
 //!
-//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is made for input
-//! that arrives in pieces: it takes characters one by one from a queue of buffers, and can pause after each. Here the
-//! whole page is in memory, so each state is a search for the next significant byte, and the text before it is passed
-//! on as a slice of one shared buffer. On the same pages, parsing takes 5.5 instead of 14 million instructions per
-//! page, and a page with its mapping takes half the time. Both tokenizers produce the same tokens: the tests compare
-//! them, and the resulting trees, on real, hand-written and random pages.
+//! html5ever's own tokenizer took 60 % of the time of a page (real pages, 149 KB on average). It is made for input that
+//! arrives in pieces: it takes characters one by one from a queue of buffers, and can pause after each. Here the whole
+//! page is in memory, so each state is a search for the next significant byte. The text before that byte is passed on
+//! as a slice of one shared buffer. On the same pages, parsing takes 5.5 instead of 14 million instructions per page,
+//! and a page with its mapping takes half the time. Both tokenizers produce the same tokens: the tests compare them,
+//! and the resulting trees, on real, hand-written and random pages.
 //!
 //! A state of the standard is a position in this code. Parse errors are not reported, and states that differ only in
 //! their errors are merged. Every function consumes input, in linear time. The number of tokens is bounded by the

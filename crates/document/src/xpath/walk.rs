@@ -1,7 +1,7 @@
 //! Walks the axes of XPath over the tree.
 //!
 //! A walk starts from a whole node-set and, except on the axis `parent`, visits no node twice, even if the nodes
-//! contain each other: `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
+//! contain each other. So `//*//*//*` costs three passes over the page. From a single node, it goes in the order of the
 //! axis, so that a search for a position can stop early.
 
 use std::ops::{ControlFlow, Range};

@@ -1,6 +1,6 @@
 //! Rebuilds the cross-reference of a damaged PDF from the objects found in it, wherever they are. In a quarter of all
-//! files that count as broken, only the positions in the table are wrong, because line ends were changed, bytes were
-//! inserted in front, or the end was cut off.
+//! files that count as broken, only the positions in the table are wrong. The causes are changed line ends, bytes
+//! inserted in front, or a missing end.
 
 use std::collections::BTreeMap;
 

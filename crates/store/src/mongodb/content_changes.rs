@@ -1,8 +1,9 @@
 //! The collections `changes`, `versions` and `judged`.
 //!
-//! There are no transactions, so a judgement is written ahead: the position is written to the single document of
-//! `judged` together with its versions and changes, and only then these are copied to their collections. Whoever reads
-//! the position repeats a copy that may be incomplete. A copy is idempotent, and a late one never replaces newer data.
+//! There are no transactions, so a judgement is written ahead. The position is written to the single document of
+//! `judged`, together with the versions and changes. Only then are the versions and changes copied to their
+//! collections. Whoever reads the position repeats a copy that may be incomplete. A copy is idempotent, and a late one
+//! never replaces newer data.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,6 +1,6 @@
 //! The collection `records`: records are put into a crawl, and filled from pages.
 //!
-//! The rules of [`crate::record`] run in the client, with optimistic concurrency ([`read_modify_write`]): a record is
+//! The rules of [`crate::record`] run in the client, with optimistic concurrency ([`read_modify_write`]). A record is
 //! read, changed, and written under the condition that its `version` is still the one that was read. If another client
 //! has written the record meanwhile, all of this is repeated on the new version, a limited number of times.
 //!

@@ -252,8 +252,8 @@ impl StoredRecord {
         written.any(|written| spelling::is_same_spelling(written, value))
     }
 
-    /// The values that may be in the user's dataset, and that a page's value may replace there: those written by
-    /// webfill, and those that were there when the user asked for another one.
+    /// The values that may be in the user's dataset, and that a page's value may replace there. These are the values
+    /// written by webfill, and those that were there when the user asked for another value.
     pub(crate) fn replaceable_values(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
             // No input has named the record, so it is a row of a page.

@@ -8,8 +8,8 @@
 //! - If lists mark missing rows as gone, a row records which of them hold it. It is gone once each was read to its end
 //!   without it, and back when it is seen later; see [`crate::list`].
 //! - A row may link to pages of its own, and want fields that these pages fill by the rules for all records.
-//! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again:
-//!   then the value of the former version was wrong, and becomes history.
+//! - An empty cell replaces a value only if another version of the mapping reads the same fetch of the page again. The
+//!   value of the former version was then wrong, and becomes history.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

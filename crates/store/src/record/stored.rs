@@ -33,8 +33,8 @@ pub(crate) struct StoredRecord {
     /// Field name to a list of values that may be in the user's dataset because they were written back.
     pub(crate) written: Map<String, Value>,
     pub(crate) doubts: Doubts,
-    /// If the record is a row of a page: where it was last seen, `{url, position, mapping, mapping_version, parent,
-    /// at}`, with the links of the row and the lists that hold it, if there are any.
+    /// If the record is a row of a page, the place where it was last seen: `{url, position, mapping, mapping_version,
+    /// parent, at}`. The links of the row and the lists that hold it are members, too.
     pub(crate) row: Option<Value>,
 }
 

@@ -145,8 +145,8 @@ impl Branches {
         leads_on
     }
 
-    /// The key under which the pages of a branch are counted: its own if any of its pages were seen, otherwise the
-    /// common key of all unseen branches of the site.
+    /// The key under which the pages of a branch are counted. It is the branch's own if any of its pages were seen,
+    /// otherwise the common key of all unseen branches of the site.
     fn row_key(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {
