@@ -39,7 +39,8 @@ enum Order {
     Survey(DispatcherReport),
 }
 
-/// The thread's handle. The thread ends when this value is dropped.
+/// The handle of the thread that exchanges requests and answers with the journal. The thread ends when this value is
+/// dropped.
 pub(crate) struct JournalConnection {
     orders: UnboundedSender<Order>,
     reports: Receiver<JournalReport>,

@@ -252,7 +252,7 @@ struct Process {
     service_manager: ServiceManager,
     /// Why the last reload was refused; `None` if it succeeded.
     refused_reload: Option<String>,
-    /// See [`DispatcherSetup::ends_alone`].
+    /// Whether the first signal ends only this dispatcher; see [`DispatcherSetup::ends_alone`].
     ends_alone: bool,
 }
 

@@ -44,7 +44,8 @@ pub(crate) enum SnapshotEnd {
     Superseded,
 }
 
-/// The thread's handle. The thread continues when this value is dropped, but its end is not noticed then.
+/// The handle of the thread that makes or receives a snapshot. The thread continues when this value is dropped, but its
+/// end is not noticed then.
 pub(crate) struct SnapshotThread {
     end: Receiver<Result<SnapshotEnd, Fault>>,
     moved_bytes: Arc<AtomicU64>,

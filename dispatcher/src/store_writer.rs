@@ -43,7 +43,7 @@ enum QueuedWrite {
 /// The latest state of each crawl in the queue.
 type LatestStates = Arc<Mutex<HashMap<CrawlId, CrawlWrite>>>;
 
-/// The thread's handle.
+/// The handle of the thread that writes to the store.
 pub struct StoreWriter {
     queue: mpsc::UnboundedSender<QueuedWrite>,
     states: LatestStates,

@@ -25,8 +25,8 @@ struct HeldLease {
     is_uncounted: bool,
 }
 
-/// All leases that this supervisor holds. The dispatcher sends no more tasks than it was granted credit for, so those
-/// that count stay within `limit`.
+/// All leases that this supervisor holds. The dispatcher sends no more tasks than it was granted credit for, so the
+/// counted tasks stay within `limit`.
 #[derive(Debug)]
 pub struct Queue {
     held: BTreeMap<u64, HeldLease>,

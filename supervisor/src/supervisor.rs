@@ -56,7 +56,7 @@ pub enum OutgoingMessage {
     ToWorker(u16, SupervisorToWorker),
 }
 
-/// The core; see the module.
+/// The core of a supervisor; see the module's documentation.
 #[derive(Debug)]
 pub struct Supervisor {
     terms: Terms,

@@ -81,16 +81,16 @@ pub struct CrawlSpec {
     /// Whether the text of pages is stored, too.
     #[serde(default)]
     pub body: bool,
-    /// See [`Feature::Changes`].
+    /// Whether the content of pages is kept to find changes; see [`Feature::Changes`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub changes: bool,
-    /// See [`Feature::Conditional`].
+    /// Whether stored pages are requested conditionally; see [`Feature::Conditional`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub conditional: bool,
-    /// See [`Feature::Sitemaps`].
+    /// Whether sitemaps and feeds are read for links; see [`Feature::Sitemaps`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub sitemaps: bool,
-    /// See [`Feature::KeepBodies`].
+    /// Whether the bodies of pages are kept; see [`Feature::KeepBodies`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub keep_bodies: bool,
 }

@@ -26,7 +26,7 @@ const COUNT_MAX: Duration = Duration::from_secs(5);
 /// How long the end of a run waits for the judgement of its checks. Later changes are reported separately.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The thread's handle.
+/// The handle of the thread that answers the core's questions about changes.
 pub struct ChangeReader(mpsc::UnboundedSender<ChangesRequest>);
 
 impl ChangeReader {
@@ -74,7 +74,7 @@ async fn load_counts(
     Map::new()
 }
 
-/// The state of the thread.
+/// The state of the thread that answers the core's questions.
 struct ReaderState {
     store: FollowedStore,
     waiting: Vec<PendingRequest>,

@@ -34,7 +34,7 @@ const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 /// Receives the results of checks once they are stored. It must not block.
 pub type CheckListener = Box<dyn Fn(Vec<PageCheck>) + Send>;
 
-/// The thread's handle.
+/// The handle of the thread that judges changes of pages.
 pub struct ContentChanges(FollowerThread);
 
 impl ContentChanges {
@@ -62,7 +62,7 @@ impl ContentChanges {
     }
 }
 
-/// The state of the thread.
+/// The state of the thread that judges changes of pages.
 struct Follower {
     notifications: NotificationPublisher,
     listener: CheckListener,

@@ -36,7 +36,7 @@ const CHUNK_BYTES: usize = 8 << 20;
 /// States are stored after this many pages at the latest.
 const SAVE_AFTER: u64 = 20_000;
 
-/// The thread's handle.
+/// The handle of the thread that judges the health of extractions.
 pub struct ExtractionHealth {
     standing: Arc<RwLock<Option<StandingExtractions>>>,
     /// The mappings in force. Alerts of other mappings are not shown, because nobody can act on them.
@@ -90,7 +90,7 @@ impl ExtractionHealth {
     }
 }
 
-/// The state of the thread.
+/// The state of the thread that judges the health of extractions.
 struct Follower {
     judged: HealthStates,
     notifications: NotificationPublisher,

@@ -55,7 +55,7 @@ pub(crate) fn notifications_topic(app_id: &str) -> String {
 /// Sends a message under a topic.
 pub type Publish = Arc<dyn Fn(&str, Vec<u8>) + Send + Sync>;
 
-/// The thread's handle.
+/// The handle of the thread that publishes on the firehose.
 pub struct Firehose {
     queue: mpsc::Sender<FinishedPage>,
     subscriptions: Subscriptions,
@@ -160,7 +160,7 @@ impl NotificationPublisher {
     }
 }
 
-/// The state of the thread.
+/// The state of the thread that publishes on the firehose.
 struct Reader {
     /// The store, opened with the first page that has a subscriber.
     store: FollowedStore,

@@ -66,7 +66,7 @@ pub struct Grant {
     pub start_ms: i64,
     /// How long `start_ms` is from now.
     pub wait_ms: u32,
-    /// See [`webfill_wire::Task`].
+    /// How long ago the site's last request ended, and the delay between requests; see [`webfill_wire::Task`].
     pub last_request_ago_ms: Option<u32>,
     pub delay_ms: Option<u32>,
     /// If the site has a new owner: the clock to store in the commit of the leases.

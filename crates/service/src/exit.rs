@@ -7,7 +7,7 @@ use std::fmt;
 pub enum ExitStatus {
     /// Every task reached an outcome.
     Done = 0,
-    /// An error.
+    /// The process ended with an error.
     Error = 1,
     /// Bad usage or configuration, found before anything was opened.
     Usage = 2,

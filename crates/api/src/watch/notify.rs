@@ -15,7 +15,7 @@ pub(super) const ABOUT: &[&str] = &["changes", "health", "silence", "runs"];
 /// The words of `when`.
 pub(super) const WHEN: &[&str] = &["digest", "at_once"];
 
-/// A recipient.
+/// A recipient of a watch's notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notify {
     pub target: NotificationTarget,

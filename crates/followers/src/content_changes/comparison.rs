@@ -85,7 +85,7 @@ impl CheckComparer {
 
     /// Takes over stored versions. Unreadable ones start over.
     fn add_versions(&mut self, stored: KnownVersions) {
-        // Keys of pages have three parts; those of sites have a fourth.
+        // Keys of pages have three parts; keys of sites have a fourth.
         let read = match stored.id.splitn(4, '/').count() == 4 {
             true => SiteBlocks::unpack(&stored.state).map(|site| {
                 self.sites.insert(stored.id.clone(), site);

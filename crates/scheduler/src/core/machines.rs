@@ -13,7 +13,7 @@ use crate::frontier::{FrontierError, SiteHealth};
 /// Clock differences between two machines are reported if they exceed this.
 const MOST_CLOCK_SKEW_MS: i64 = 10_000;
 
-/// Judges the machine that made an attempt. Returns true if the failure is the machine's: then the task was taken
+/// Judges the machine that made an attempt. Returns true if the failure is the machine's fault: then the task was taken
 /// back, and the attempt says nothing about its site.
 pub(super) fn return_if_machine_failure(
     cx: &mut Context,

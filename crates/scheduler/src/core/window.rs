@@ -71,8 +71,8 @@ impl Window {
     }
 }
 
-/// Admits to the window sites that are or will soon be due. When seven eighths of it are full, sites that are due
-/// only much later leave it, and the last eighth is reserved for underserved crawls.
+/// Admits sites that are due, or will be soon, to the window. When the window is seven eighths full, sites that are due
+/// only much later leave it. The last eighth is reserved for underserved crawls.
 pub(super) fn refill(cx: &mut Context, now_ms: i64) -> Result<(), FrontierError> {
     let is_due = cx
         .window

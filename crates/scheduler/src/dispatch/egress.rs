@@ -131,7 +131,7 @@ impl Tally {
 /// A change of the egress that an attempt has caused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EgressChange {
-    /// The egress is offline. These failures were the machine's.
+    /// The egress is offline. These failures were the machine's fault.
     Offline(MachineFailures),
     /// A probe has failed. The next round comes after this wait.
     StillOffline { wait_ms: i64 },
@@ -139,7 +139,7 @@ pub enum EgressChange {
     Opened,
 }
 
-/// Failures that turned out to be a machine's.
+/// Failures that turned out to be a machine's fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineFailures {
     pub tasks: Vec<TaskId>,
@@ -154,7 +154,7 @@ pub(super) struct Egress {
     recent: VecDeque<RecentAttempt>,
     last_answer_ms: Option<i64>,
     offline: Option<Offline>,
-    /// Sites whose failures were the machine's, and that have not answered since.
+    /// Sites whose failures were the machine's fault, and that have not answered since.
     excused: HashSet<SiteId>,
     /// The wait after the next failed round.
     wait_ms: i64,

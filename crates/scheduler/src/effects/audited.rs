@@ -20,7 +20,7 @@ pub struct Audited {
     pub end: ActionEnd,
 }
 
-/// The result.
+/// The result of an audited action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ActionEnd {
     Done,

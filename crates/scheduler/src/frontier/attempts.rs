@@ -303,8 +303,8 @@ impl SiteStates<'_> {
         std::mem::take(&mut self.0.cx.backoff.begun)
     }
 
-    /// Takes the tasks whose failures turned out to be their sites' since the last call. Those that have ended are to
-    /// be reopened.
+    /// Takes the tasks whose failures turned out to be their site's fault since the last call. Those that have ended
+    /// are to be reopened.
     pub fn take_suspects(&mut self) -> Vec<TaskId> {
         std::mem::take(&mut self.0.cx.backoff.suspects)
     }

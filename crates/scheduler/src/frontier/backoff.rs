@@ -91,7 +91,7 @@ impl Backoffs {
         self.patience.is_some() && self.unreachable.contains_key(&site)
     }
 
-    /// Notes tasks whose failures turn out to be their site's.
+    /// Notes tasks whose failures turn out to be their site's fault.
     pub(super) fn add_suspects(&mut self, tasks: Vec<TaskId>) {
         self.suspects.extend(tasks);
     }

@@ -219,7 +219,7 @@ pub enum Completion {
     WillRetry,
     /// The page has no content without its scripts: the task is queued again, for a browser.
     HandedOn,
-    /// The failure is the site's, which backs off; the task is queued again.
+    /// The failure is the fault of the site, which backs off; the task is queued again.
     SiteBackoffs(Turn),
     Counted(CompletionTally),
 }

@@ -1,9 +1,9 @@
 //! Reopening: finished tasks are queued again, because a person requests it, because their failures turn out to be
-//! their site's, or because a further record wants their pages.
+//! their site's fault, or because a further record wants their pages.
 //!
-//! A reopened task has no outcome any more. Its attempts stay as its history (table `tries`), but do not count
-//! against its retries. It keeps its priority and its records. What was already fetched stays in the crawl's counts:
-//! pages, fields, links and bytes.
+//! A reopened task has no outcome any more. Its attempts stay as its history (table `tries`), but do not count against
+//! its retries. It keeps its priority and its records. What was already fetched stays in the crawl's counts: pages,
+//! fields, links and bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

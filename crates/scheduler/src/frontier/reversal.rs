@@ -1,5 +1,5 @@
-//! Takes back failures that turn out to be a machine's: the affected sites get their former states, and the tasks are
-//! queued again.
+//! Takes back failures that turn out to be a machine's fault: the affected sites get their former states, and the tasks
+//! are queued again.
 
 use rusqlite::Result;
 use webfill_wire::{BackoffReason, Outcome};

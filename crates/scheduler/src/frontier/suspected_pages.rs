@@ -139,7 +139,8 @@ pub(super) const COMPARED: &str = "(rule repeated-";
 /// A page with more bytes than this has content.
 pub(super) const SHORT_BYTES: u64 = 4_096;
 
-/// The maximum number of doubtful pages remembered per site, oldest first, and of such sites.
+/// The maximum number of doubtful pages remembered per site, oldest first, and the maximum number of sites with such
+/// pages.
 pub(super) const MOST_PAGES: usize = 16;
 
 pub(super) const MOST_SITES: usize = 4_096;

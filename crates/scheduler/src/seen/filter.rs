@@ -53,7 +53,7 @@ impl KeyFilter {
         }
     }
 
-    /// See [`CacheLines::prefetch`].
+    /// Reads the memory that a look-up of the key needs; see [`CacheLines::prefetch`].
     pub(super) fn prefetch(&self, key: u64) -> u64 {
         match self.is_empty() {
             true => 0,

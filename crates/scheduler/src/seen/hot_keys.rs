@@ -47,7 +47,7 @@ impl HotKeys {
         push_front(self.line_of(key), key);
     }
 
-    /// See [`CacheLines::prefetch`].
+    /// Reads the memory that a look-up of the key needs; see [`CacheLines::prefetch`].
     pub(super) fn prefetch(&self, key: u64) -> u64 {
         let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
         self.segments[segment].prefetch(key_within_segment(key))

@@ -99,7 +99,7 @@ impl OpenConnections {
     fn network_with_most_strangers(&self) -> Option<IpAddr> {
         let strangers = self.connections.iter().filter(|other| !other.is_known);
         let networks = strangers.map(|stranger| stranger.network);
-        // On a tie, the network whose connection is oldest.
+        // On a tie, this takes the network whose connection is oldest.
         networks
             .rev()
             .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))

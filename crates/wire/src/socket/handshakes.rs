@@ -37,7 +37,7 @@ pub(super) struct Handshakes {
     endpoint: String,
     serves: bool,
     has_keys: bool,
-    /// See [`crate::keys::ServerKeys::of_rotation`].
+    /// The files that show whether the server's key is being replaced; see [`crate::keys::ServerKeys::of_rotation`].
     of_rotation: RotationFiles,
     /// The open connections that were accepted, by descriptor.
     accepted: HashMap<RawFd, AcceptedConnection>,

@@ -328,7 +328,7 @@ impl<A: FrameHandler> SocketThread<A> {
     fn close_all(mut self) {
         for open in &mut self.open {
             open.send_queued(self.authenticator.as_ref(), &mut self.refusal_log);
-            // Frames in flight get a second. A peer that is gone must not delay the exit longer.
+            // libzmq may take one more second to send frames. A peer that is gone must not delay the exit longer.
             let _ = open.socket.set_linger(1_000);
         }
     }

@@ -68,7 +68,8 @@ pub(super) fn limits_awaited_by(cx: &Context, app: &str) -> Vec<Limit> {
     let limits = limits_of_application(app, &used);
     let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
     match full.is_empty() {
-        // The crawls wait for the application's pace, or for a limit that was full a moment ago.
+        // No limit is full now, so the crawls wait for the application's pace, or for a limit that was full a moment
+        // ago.
         true => others,
         false => full,
     }
