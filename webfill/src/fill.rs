@@ -76,10 +76,11 @@ use crate::mapping_command::writing::write_atomically;
 use crate::settings::Settings;
 use crate::stdout::print;
 
-/// The most rounds of fetching and learning: a sample, the rest, other layouts, pages behind links.
+/// The most rounds of fetching and learning. Rounds fetch the sample, the remaining pages, pages of other layouts, and
+/// pages behind links.
 const MOST_ROUNDS: usize = 8;
 
-/// The most links of a page that are followed.
+/// The most links that are followed from one page.
 const MOST_BEHIND: usize = 10;
 
 pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
@@ -92,7 +93,7 @@ pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
     })
 }
 
-/// Completes a copy of a MongoDB collection.
+/// Completes a MongoDB collection, through a copy of its documents.
 fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
     let project = Project::for_collection(&options.collection.table_file_name()?);
     project.require_own_folder()?;
@@ -106,7 +107,7 @@ fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
         let copy = folder.join(options.collection.table_file_name()?);
         let copied = collection.copy_documents(&project, &copy);
         let planned = copied.and_then(|()| Fill::prepare(options, project, &copy)?.run());
-        // An error only leaves a temporary folder behind.
+        // If the temporary folder cannot be removed, it only takes up space.
         let _ = std::fs::remove_dir_all(&folder);
         return planned;
     }
@@ -119,7 +120,7 @@ fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
     fill.run()
 }
 
-/// A table that was understood, and whose settings are valid.
+/// A table that was read, with valid settings.
 struct Fill {
     options: FillOptions,
     settings: Settings,
@@ -128,7 +129,7 @@ struct Fill {
     answers: Answers,
     /// The values that a person has accepted, by row and column.
     accepted: BTreeMap<(u64, usize), Change>,
-    /// The lock of the project. If the table is a copy, it is held from before the copy is made.
+    /// The lock of the project. For a collection, it is held from before the copy is made.
     lock: Option<StateFolder>,
     /// The collection that the table was copied from, and that values are written back to.
     collection: Option<Collection>,
@@ -221,7 +222,7 @@ impl Fill {
         self.finish(&pages, &mappings, &readings, verdict)
     }
 
-    /// Fetches, learns and reads, until nothing more can be filled.
+    /// Fetches, learns and reads in rounds, until no more gaps can be filled.
     fn fill_until_done(
         &self,
         pages: &mut Pages<'_>,
@@ -230,7 +231,7 @@ impl Fill {
         let most = usize::from(self.options.sample);
         let mut mappings = Mappings::load(project)?;
         let mut sample = sample::choose_links(table, most);
-        // A site without a known value can only be learned from other sites.
+        // A site without known values can be learned only with the help of other sites.
         let knowing = sample::sites_with_known_values(table);
         sample.retain(|&link| {
             let link = &table.links[link as usize];
@@ -249,7 +250,8 @@ impl Fill {
         if !outdated.is_empty() {
             learning::learn(table, project, pages, &mappings, &outdated)?;
             mappings = Mappings::load(project)?;
-            // For sites that are still outdated nothing could be learned, so their mappings are not kept.
+            // If a site is still outdated, nothing could be learned for it. Its former mappings are wrong, so they are
+            // removed.
             for site in unseen::outdated_sites(table, pages, &mappings, &withdrawn).keys() {
                 mappings.remove(site)?;
             }
@@ -290,7 +292,7 @@ impl Fill {
         }
     }
 
-    /// For programs, prints what this run does next.
+    /// Prints which step begins, if the progress is printed for programs.
     fn report_step(&self, step: Step, pages: &Pages<'_>, tallies: Option<&Tallies>) {
         if self.options.web.progress == ProgressStyle::Json {
             self.overview(pages).print_step(step, tallies);
@@ -312,7 +314,8 @@ impl Fill {
         pages.fetch(&urls)
     }
 
-    /// The links of rows with gaps that are expected to be filled, and of rows to be checked.
+    /// The links whose pages are worth fetching: those of rows with gaps that will probably be filled, and of rows to
+    /// check.
     fn links_worth_fetching(
         &self,
         pages: &Pages<'_>,
@@ -321,7 +324,7 @@ impl Fill {
         let table = &self.table;
         let most = usize::from(self.options.sample);
         let to_check = sample::links_to_check(table, self.options.check, most);
-        // For each site of links, the fields worth filling on the sites that these links lead to.
+        // For each site of links, the fields worth filling. The links may lead to other sites, so those sites decide.
         let mut fields: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
         for link in table.links.iter() {
@@ -344,7 +347,7 @@ impl Fill {
         (0..table.links.len() as u32).filter(is_wanted).collect()
     }
 
-    /// Links on the pages of rows that may lead to values which those pages lack.
+    /// Links on rows' pages that may lead to values missing on those pages.
     fn links_to_follow(
         &self,
         pages: &Pages<'_>,
@@ -363,7 +366,7 @@ impl Fill {
                 let is_read = |field| reading.fields.iter().any(|one| one.field == field);
                 let is_worth = |field| worth.contains(&(site.clone(), field));
                 if row.gaps().any(|field| !is_read(field) && is_worth(field)) {
-                    // Other rows' pages are left out, because they are fetched anyway.
+                    // Links that are also links of rows are left out, because their pages are fetched anyway.
                     let others = reading
                         .links
                         .iter()
@@ -375,7 +378,7 @@ impl Fill {
         behind.into_iter().collect()
     }
 
-    /// Writes all files, and reports the result.
+    /// Writes all output files, and prints the summary.
     fn finish(
         &self,
         pages: &Pages<'_>,
@@ -406,7 +409,7 @@ impl Fill {
             changes.insert((row, field.column), change);
         }
         changes.extend(self.accepted.clone());
-        // This comes first, because values that do not fit their column are not filled.
+        // The filled table comes first, because it shows which values do not fit their column.
         let filled = self.project.filled_table_file();
         let mut refused = self.table.write_filled(&filled, &changes)?;
         refused.extend(rejected);
@@ -422,7 +425,7 @@ impl Fill {
         let questions = doubtful.iter().filter(|cell| cell.is_proposed).count();
         evidence::write_evidence(&self.project, &sources, verdict)?;
         doubts::write_doubts(&self.project, &sources, &doubtful, &self.answers)?;
-        // This comes last, so that everything written has its evidence.
+        // Writing to the collection comes last, so that each written value has its evidence.
         let written = match &self.collection {
             Some(collection) => {
                 let count = collection.write_back(&self.project)?;

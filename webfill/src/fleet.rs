@@ -13,10 +13,10 @@ use webfill_service::{ExitStatus, Fault};
 /// How long a process may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A process that dies this often in a row, each time within a minute of its start, is not restarted.
+/// A process that dies this often in a row, each time within a minute after its start, is not restarted.
 const MOST_EARLY_DEATHS: u32 = 5;
 
-/// Set if a process was killed when only its own end was left to do.
+/// Whether a process was killed when it had nothing left to do but to end.
 static KILLED_AT_END: AtomicBool = AtomicBool::new(false);
 
 /// Whether the crawl failed only because one of its processes was killed while it was ending.
@@ -55,8 +55,8 @@ impl Fleet {
         self.supervisor.restart_if_dead(&self.config_file)
     }
 
-    /// Waits for both to end. A draining dispatcher ends the supervisor, unless the supervisor connected after the
-    /// drain; that one is drained here.
+    /// Waits for both processes to end. A dispatcher that drains also ends the supervisor. If the supervisor connected
+    /// only after that, this function drains it.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
@@ -75,7 +75,7 @@ impl Fleet {
         matches!(self.dispatcher.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Kills both immediately. Their last commits survive.
+    /// Kills both processes immediately. Their last commits are durable.
     pub fn stop(&mut self) {
         for process in [&mut self.supervisor, &mut self.dispatcher] {
             // An error means that the process has ended already.
@@ -142,7 +142,7 @@ impl Process {
         }
     }
 
-    /// Waits for the process to end successfully; false if `give_up` returned true.
+    /// Waits for the process to end successfully. Returns false if `give_up` returned true before.
     fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<bool, Fault> {
         loop {
             match self.child.try_wait() {
@@ -186,7 +186,7 @@ impl Process {
         Ok(())
     }
 
-    /// The fault with which the process ended, from the last line on its standard error.
+    /// The error with which the process ended, made from its last line on standard error.
     fn fault_of_exit(&self, status: std::process::ExitStatus) -> Fault {
         // The line may still be in the pipe.
         std::thread::sleep(Duration::from_millis(50));
@@ -207,7 +207,7 @@ impl Process {
     }
 }
 
-/// Reads the child's standard error to its end: reports the line `ready`, and stores the last line.
+/// Reads the child's standard error to its end. It signals the line `ready` to the receiver, and stores the last line.
 fn spawn_stderr_reader(child: &mut Child, last_line: Arc<Mutex<String>>) -> mpsc::Receiver<()> {
     let (send_ready, ready) = mpsc::channel();
     let stderr = child.stderr.take();

@@ -92,7 +92,7 @@ pub async fn load_health(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreE
     Ok(states.iter().filter_map(read).collect())
 }
 
-/// From this confidence on, a field without a value on its last pages is not an accident.
+/// A field without values on its last pages is reported if that is no accident with at least this probability.
 const SURE: f64 = 0.999;
 
 /// The health for people: a table, alerts and warnings.
@@ -181,7 +181,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
         }
     }
     if !alert.page_field_names().is_empty() {
-        // As text, the store's address has no password.
+        // Formatted as text, the store's address contains no password.
         lines.push(without_control_characters(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
             shell::quote(&alert.mapping),

@@ -5,11 +5,11 @@
 //! | `ROLE.key` | the secret key; only its owner may read the file |
 //! | `ROLE.pub` | the public key |
 //! | `allowed` | for a dispatcher: the public keys that may connect, with their roles |
-//! | `audit.log` | for a dispatcher: who has changed that list |
+//! | `audit.log` | for a dispatcher: who has changed the list of allowed keys |
 //! | `dispatcher.pub` | for supervisors and clients: the key of the dispatcher that they trust |
 //!
-//! While the dispatcher's key is replaced there are two more pairs: `dispatcher-next`, whose public key
-//! supervisors and clients trust as well, and then `dispatcher-former`, until it is removed.
+//! While the dispatcher's key is being replaced, there are two more pairs. First comes `dispatcher-next`, whose public
+//! key supervisors and clients trust as well. Then `dispatcher-former` remains until somebody removes it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,7 @@ pub const FORMER: &str = "dispatcher-former";
 /// The prefix of the key in the file of a secret key, so that the key is not mistaken for a public one.
 pub const SECRET_MARK: &str = "secret ";
 
-/// The bits of a file's mode that give access to other users than its owner.
+/// The bits of a file's mode that give access to users other than the owner.
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, Clone)]
@@ -87,12 +87,12 @@ impl KeyFolder {
         let own = self.key_pair(role.as_str())?;
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
         let server = read_public(&files[0])?;
-        // A fault of the next key is logged. The present key is used all the same.
+        // A fault in the next key is logged, and the present key is still used.
         let trusted = TrustedKeys::from_files(server, files.to_vec());
         Ok(ClientKeys { own, trusted })
     }
 
-    /// The key pair of this owner, made from its secret key.
+    /// The key pair with this name. The public key is computed from the secret key.
     pub fn key_pair(&self, owner: &str) -> Result<KeyPair, Fault> {
         require_curve()?;
         let path = self.secret_file(owner);

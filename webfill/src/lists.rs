@@ -139,7 +139,7 @@ async fn confirm_gone(
 #[derive(Default)]
 struct ShownLists {
     counts: ListCounts,
-    /// The outcomes of failed pages.
+    /// The outcomes of failed pages, for the command that retries these pages.
     failed: BTreeSet<String>,
     rows: Vec<Vec<String>>,
 }
@@ -190,7 +190,7 @@ impl ShownLists {
     }
 }
 
-/// The outcome of the failed page, if a failed page is the reason.
+/// The outcome of the page, if the list is incomplete because a page failed.
 fn outcome_of(breach: &webfill_store::IncompleteReason) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())

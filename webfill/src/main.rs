@@ -47,8 +47,9 @@ use webfill_service::{ExitStatus, Fault, child};
 
 use crate::cli::{Cli, Command};
 
-/// Suits many small, short-lived allocations from several threads. Compared with glibc's allocator, it saves a tenth of
-/// the CPU time, and the memory of workers does not grow. Refused allocations are noted for the reader of documents.
+/// The memory allocator. It suits many small, short-lived allocations from several threads. Compared with glibc's
+/// allocator, it saves a tenth of the CPU time, and the memory of workers does not grow. Refused allocations are noted
+/// for the reader of documents.
 #[global_allocator]
 static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc::MiMalloc);
 

@@ -55,7 +55,7 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Checks files and folders. The faults of all of them are listed, after what is good.
+/// Checks files and folders. The valid ones are reported first, and then the faults of all others.
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     let faults = paths.iter().filter_map(|path| check_path(path).err());
     let all = faults.reduce(|mut all, fault| {
@@ -101,7 +101,7 @@ fn check_path(path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Prints a rewrite, ready to be pasted into the mapping.
+/// Prints a proposed change, ready to be copied into the mapping.
 fn print_rewrite(rewrite: &Value) -> Result<(), Fault> {
     let text = match rewrite.get("rows") {
         Some(rows) => format!("\"rows\": {rows:#}"),

@@ -5,7 +5,7 @@
 //!   fleet are public JSON, as from any client, with the rights of the key. A table is completed by `webfill fill` as a
 //!   child process.
 //! - Agents may follow instructions that they read, and pages are written by strangers. So every result has the same
-//!   form ([`answer::Answer`]), which marks such texts as data, and is bounded.
+//!   form ([`answer::Answer`]), which marks such texts as data and has a limited size.
 //! - Standard output carries the protocol and nothing else.
 //! - The end of standard input, or a signal, drains all children, and then ends the server. A second signal stops the
 //!   children immediately.
@@ -75,7 +75,8 @@ pub struct McpOptions {
 }
 
 impl McpOptions {
-    /// The store that agents may read. The variable alone gives them nothing, because it may be set for other commands.
+    /// The store that agents may read. `--store` must be given, because the variable alone may be set for other
+    /// commands.
     fn named_store(&self) -> Result<Option<String>, Fault> {
         let Some(named) = &self.store else {
             return Ok(None);
@@ -97,7 +98,7 @@ pub fn run(options: McpOptions) -> Result<ExitStatus, Fault> {
         .build()
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let served = runtime.block_on(server.serve_until_end(ended));
-    // A read of standard input may be in progress, and nothing can end it.
+    // Do not wait for the thread that reads standard input, because nothing can interrupt its read.
     runtime.shutdown_background();
     served
 }
@@ -108,13 +109,13 @@ struct Server {
     fleet: Option<Arc<Fleet>>,
     store: Option<Arc<StoredData>>,
     tables: Option<Arc<Tables>>,
-    /// Becomes true when standard input ends.
+    /// Becomes true at the end of standard input.
     closing: watch::Receiver<bool>,
 }
 
 impl Server {
     fn new(options: McpOptions, closing: watch::Receiver<bool>) -> Result<Server, Fault> {
-        // Checked before the first agent connects, as other commands do at their start.
+        // Check the settings before an agent connects, as other commands do at their start.
         Settings::load(options.config.as_deref())?.validate()?;
         let store = options.named_store()?;
         let connection = ConnectionOptions {
@@ -156,7 +157,7 @@ impl Server {
         let mut closing = self.closing.clone();
         let session = async {
             let running = self.serve(transport).await?;
-            // The result only describes how the session ended.
+            // The result only shows how the session ended, so it is ignored.
             let _ = running.waiting().await;
             Ok::<(), ServerInitializeError>(())
         };
@@ -171,7 +172,7 @@ impl Server {
             tables.end_runs(&mut signals).await;
         }
         if served.is_none() && !was_signalled {
-            // Answers in progress are still sent.
+            // After the end of input, answers in progress are still sent.
             tokio::select! {
                 ended = session => served = Some(ended),
                 () = signals.next() => {}
@@ -262,7 +263,8 @@ impl ServerHandler for Server {
             let unknown = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(unknown, None));
         };
-        // The agent should read the reason, so it is a result of the tool, not an error of the protocol.
+        // Return the reason as a result of the tool, so that the agent reads it. An error of the protocol would not
+        // reach the agent.
         let refused = |fault: Fault| {
             let message: String = fault.message.chars().take(LONGEST_REFUSAL).collect();
             let texts = [message.as_str(), answer::REFUSAL_NOTICE];

@@ -1,6 +1,6 @@
-//! Ends a command whose parent has died. The Python package starts commands with `--parent-process`, so that a killed
-//! interpreter leaves none behind. The kernel's own signal for this (`PR_SET_PDEATHSIG`) is not used: it is sent when
-//! the thread ends that started the command, which may be long before its process ends.
+//! Ends a command whose parent process has died. The Python package starts commands with `--parent-process`, so that no
+//! command outlives a killed interpreter. The kernel's signal for this (`PR_SET_PDEATHSIG`) is not used. It is sent
+//! when the thread that started the command ends, which may be long before the parent process ends.
 
 use std::os::unix::process::parent_id;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use webfill_service::ExitStatus;
 
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long the command may drain. Its children are killed when it ends.
+/// How long the command may drain. Then it ends, and its children are killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Drains this process once its parent is no longer `parent`.
@@ -18,7 +18,7 @@ pub fn drain_after_parent(parent: u32) {
         while parent_id() == parent {
             std::thread::sleep(CHECK_EVERY);
         }
-        // SAFETY: a plain system call.
+        // SAFETY: the call takes no pointers.
         #[allow(unsafe_code)]
         unsafe {
             libc::kill(libc::getpid(), libc::SIGTERM)

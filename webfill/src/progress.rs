@@ -20,7 +20,7 @@ use crate::cli::ProgressStyle;
 use crate::demand::Tally;
 use crate::summary::{Counters, OfflineState, format_duration};
 
-/// The time of the first plain line, early enough to show whether all is well, and the interval of the others.
+/// The time of the first plain line, early enough to show that the crawl works, and the time between further ones.
 const PLAIN_FIRST: Duration = Duration::from_secs(5);
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
@@ -30,10 +30,10 @@ const FEED_EVERY: Duration = Duration::from_secs(10);
 /// Rates are averages over this period.
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// Longer estimates of the time left are not shown, because backoffs may have no end.
+/// Estimates of the time left are not shown if they are longer than this, because backoffs may have no end.
 const LONGEST_LEFT: Duration = Duration::from_secs(30 * 86_400);
 
-/// Shorter estimates of the time left are not shown, because they are not precise enough.
+/// Estimates of the time left are not shown if they are shorter than this, because they are too imprecise.
 const SHORTEST_LEFT: Duration = Duration::from_secs(5);
 
 /// On a terminal with fewer columns, no bar is shown before the text.
@@ -100,19 +100,19 @@ impl Progress {
         }
     }
 
-    /// Prints a line that the summary repeats, unless progress is off.
+    /// Prints a line that the summary will repeat. Nothing is printed if progress is off.
     pub fn print_unless_off(&self, line: &str) {
         if self.style != ProgressStyle::None {
             self.print(line);
         }
     }
 
-    /// Prints a line, above the bar if there is one.
+    /// Prints a line above the bar, if there is a bar.
     pub fn print(&self, line: &str) {
         print_above(self.bar.as_ref(), self.style, line);
     }
 
-    /// Removes the bar, or shows the last counts to programs.
+    /// Ends the display: removes the bar, or prints the last counts for programs.
     pub fn finish(mut self, counters: &Counters, records: RecordCounts) {
         if self.style == ProgressStyle::Json {
             self.counts.show_last(counts(counters, records));
@@ -149,8 +149,8 @@ impl Progress {
     }
 
     /// An estimate of the time left. The end of the whole queue is estimated only after it has been shrinking for a
-    /// whole window. Until then, or if one slow site outlasts all others, the estimate is that site's queue times its
-    /// delay.
+    /// whole window. Until then, or if the slowest site needs longer, the estimate is the slowest site's queue times
+    /// its delay.
     fn time_left(&self, counters: &Counters) -> Option<String> {
         let least = Duration::from_millis(counters.least_time_left_ms);
         let (about, left) = match self.queue_ends_in() {
@@ -211,7 +211,7 @@ impl FeedProgress {
         }
     }
 
-    /// Prints a line that stays, above the bar.
+    /// Prints a line above the bar. Unlike the bar, the line stays.
     pub fn print(&self, line: &str) {
         print_above(self.bar.as_ref(), self.style, line);
     }
@@ -231,7 +231,7 @@ impl FeedProgress {
     }
 }
 
-/// Prints a sentence of a command that shows progress in this style; nothing if it is off.
+/// Prints a sentence in the form of this progress style. Nothing is printed if progress is off.
 pub fn print_sentence(style: ProgressStyle, sentence: &str) {
     match style {
         ProgressStyle::None => {}

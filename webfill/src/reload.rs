@@ -20,7 +20,7 @@ use crate::mapping_files::load_mappings;
 use crate::roles;
 use crate::settings::Settings;
 
-/// The settings that a reload can change: single ones, and whole sections.
+/// The settings that a reload can change. An entry is a single setting or a whole section.
 const CHANGEABLE: [&str; 4] = [
     "mappings",
     "dispatcher.exclude_sites",
@@ -28,8 +28,8 @@ const CHANGEABLE: [&str; 4] = [
     "backoff.",
 ];
 
-/// Reads the settings and mappings of a running dispatcher again. `in_force` are its present settings, and
-/// `has_mappings` is whether it has any mappings.
+/// Returns a function that reads the settings and mappings of a running dispatcher again. `in_force` are the present
+/// settings; `has_mappings` is whether the dispatcher has any mappings.
 pub fn reloader(
     options: DispatcherOptions,
     mut in_force: Settings,
@@ -40,7 +40,7 @@ pub fn reloader(
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
         if has_mappings && mappings.is_empty() {
-            // This is more likely a folder that is being replaced than an intended removal of all mappings.
+            // An empty folder is more likely being replaced than a request to remove all mappings.
             return Err(Fault::usage(format!(
                 "{}: no mappings left; if this is intended, restart the dispatcher",
                 settings.mappings.display()
@@ -50,8 +50,8 @@ pub fn reloader(
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),
         };
-        // The files named at the start are used. Other ones need a restart, because they might not protect the
-        // listeners that are open.
+        // Use the files that were named at the start. New names need a restart, because other files might not protect
+        // the open listeners.
         let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
         let protection = protection.read()?;
         let differing = differing_settings(&in_force, &settings)?;
@@ -89,8 +89,8 @@ fn is_changeable(name: &str) -> bool {
     })
 }
 
-/// For each setting that names a file, a hash of the file's content. Mapping files are left out, because they have a
-/// version of their own. A file that cannot be read has no hash; the code that uses it reports the fault.
+/// A hash of the content of each file that a setting names. Mapping files are left out, because they have their own
+/// versions. An unreadable file has no hash; the code that uses it reports the fault.
 fn file_hashes(settings: &Settings) -> BTreeMap<String, Option<u64>> {
     let config = &settings.dispatcher;
     let excluded = config.exclude_sites.as_deref().map(ExcludedSites::path_of);

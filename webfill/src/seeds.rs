@@ -2,9 +2,9 @@
 //! requests ([`SeedRequest`]) or plain URLs. Exported rows can be read as seeds, too.
 //!
 //! The input is streamed with one line in memory at a time, so its size does not matter. A line that cannot be used
-//! becomes a [`SeedFault`] with its number, and reading continues after it. The format is decided by the file's
-//! extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also with `.gz`), or else by the first line: `{` begins JSON
-//! lines, a header with a column `url` or `urls` begins CSV, anything else is one URL per line.
+//! becomes a [`SeedFault`] with its number, and reading continues after it. The file's extension decides the format
+//! (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also with `.gz`). Without one of these, the first line decides: `{`
+//! begins JSON lines, and a header with a column `url` or `urls` begins CSV. All other files have one URL per line.
 
 mod document;
 mod exported;
@@ -41,16 +41,16 @@ pub struct Seed {
     /// The record's id: its first URL if the input gives none. A seed without known or wanted fields
     /// has no record.
     pub id: Option<String>,
-    /// At least one URL; all are canonical.
+    /// The URLs of the seed in canonical form. There is at least one.
     pub urls: Vec<String>,
     /// The known fields of the record; a null field is missing.
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
-    /// Whether the line lists the fields to fill. Such a list may include fields that have a value; without a list, the
-    /// fields without a value are filled.
+    /// Whether the line itself lists the fields to fill. The list may include fields that have a value. Without a list,
+    /// all fields without a value are filled.
     pub lists_want: bool,
-    /// Set if the seed is a crawl request, which names a crawl of its own.
+    /// The crawl request, if the seed is one. It names its own crawl.
     pub request: Option<Box<SeedRequest>>,
     /// The document that found values are written back to.
     pub source: Option<SourceDocument>,
@@ -71,8 +71,8 @@ impl Seed {
         }
     }
 
-    /// For a refresh, wants fields again that have a value, if a mapping extracts them. If the line lists the wanted
-    /// fields, the list stays as it is.
+    /// For a refresh, adds the fields that have a value and that a mapping extracts to the wanted fields. If the line
+    /// itself lists the wanted fields, the list stays unchanged.
     pub fn want_extracted_fields(&mut self, extracted: &BTreeSet<String>) {
         if self.lists_want {
             return;
@@ -85,7 +85,7 @@ impl Seed {
     }
 }
 
-/// A line that cannot be used, or a URL in a line.
+/// An unusable line, or an unusable URL in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedFault {
     pub line: u64,
@@ -118,7 +118,7 @@ impl SeedFault {
     }
 }
 
-/// The seeds of one input, in order. A line with several URLs may give a seed and faults.
+/// The seeds of an input, in order. A line with several URLs may yield both a seed and faults.
 pub struct SeedReader {
     lines: Lines,
     format: Format,
@@ -162,7 +162,7 @@ impl SeedReader {
         })
     }
 
-    /// Sets which cells of a table are lists. In JSON, lists are written as such.
+    /// Sets which cells of a table are lists. JSON lines need no such setting.
     pub fn set_lists(&mut self, lists: ListCells) {
         if let Format::Csv(header) = &mut self.format {
             header.set_lists(lists);
@@ -223,7 +223,7 @@ impl Iterator for SeedReader {
     }
 }
 
-/// Keeps the URLs of a seed that can be crawled. The others become faults.
+/// Keeps the URLs that can be crawled as one seed. Each other URL becomes a fault.
 fn check_urls(line: u64, found: LineContent) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
@@ -337,7 +337,7 @@ fn is_comment(text: &[u8]) -> bool {
 
 fn find_url(text: &[u8]) -> Result<LineContent, SeedFault> {
     let line = parse_utf8(text)?;
-    // A `#` after a space begins a comment. A fragment of a URL has no space before it.
+    // A `#` after a space begins a comment. A `#` within a URL has no space before it.
     let mut before_signs = line.match_indices('#').map(|(at, _)| &line[..at]);
     let url = before_signs
         .find(|before| before.ends_with(char::is_whitespace))

@@ -1,5 +1,5 @@
-//! All settings. A setting comes from a flag, an environment variable, the settings file, or its default, in descending
-//! priority. The settings of each part are a struct beside the code that they configure.
+//! All settings. A flag overrides an environment variable, which overrides the settings file, which overrides the
+//! default. The settings of each part are a struct beside the code that they configure.
 
 mod file;
 pub mod limits;
@@ -37,11 +37,11 @@ use crate::seeds::ListSeparator;
 pub struct Settings {
     /// Where records, pages and crawls are kept.
     pub store: String,
-    /// Where robots.txt files and site clocks are kept; the store if left out.
+    /// Where robots.txt files and site clocks are kept. By default this is the store.
     pub cache: Option<String>,
-    /// The dataset that the records of `webfill crawl` belong to; by default, that of their source.
+    /// The dataset that the records of `webfill crawl` belong to. By default it has the name of the records' source.
     pub dataset: Option<String>,
-    /// The separator between list entries in a cell of a seeds file; by default a cell is one text.
+    /// The separator between list entries in a cell of a seeds file. By default, each cell is one text.
     pub list_separator: Option<String>,
     /// The folder of the dispatcher's files, sockets and logs.
     pub state: PathBuf,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub archive: ArchiveConfig,
     /// Whether documents (PDF, ...) are read.
     pub documents: DocumentsConfig,
-    /// How much is kept of the bodies of pages, in crawls that keep bodies.
+    /// The limits for keeping the bodies of pages, in crawls that keep them.
     pub bodies: BodiesConfig,
     /// The browser, and which pages need it.
     pub browser: BrowserConfig,
@@ -150,7 +150,7 @@ impl Settings {
         })
     }
 
-    /// The sources on this machine that watches may read.
+    /// The files and stores that watches may read on this machine.
     pub fn watch_sources(&self) -> Result<WatchSources, Fault> {
         Ok(WatchSources::new(&self.watches, &self.store_uri()?))
     }
@@ -226,8 +226,8 @@ impl Settings {
         separator.map_err(|refusal| Fault::usage(format!("list_separator: {refusal}")))
     }
 
-    /// The number of worker processes: the configured one, or one per core. With browsers it is one by default, because
-    /// a browser keeps all cores busy.
+    /// The number of worker processes: the configured number, or one per core. The default in the lane `browser` is
+    /// one, because a browser keeps all cores busy.
     pub fn workers(&self) -> u16 {
         match self.supervisor.workers {
             0 if self.has_browsers() => 1,

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 
 use webfill_service::{Fault, terminal};
 
-/// Prints a text or JSON, and a line break. A reader that has closed the pipe, as `head` does, is not an error.
+/// Prints a text or JSON with a line break. If the reader has closed the pipe, as `head` does, this is not an error.
 pub fn print(result: impl Display) -> Result<(), Fault> {
     let mut stdout = terminal::printable_stdout();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());

@@ -34,21 +34,21 @@ pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 pub struct Counters {
     pub finished: bool,
     pub limit_reached: bool,
-    /// Set if everything that is left backs off for longer than the patience: until when, in milliseconds since the
-    /// epoch.
+    /// When the first backoff ends, in milliseconds since the epoch. Set if all remaining sites back off for longer
+    /// than the patience allows.
     pub backoff_until_ms: Option<i64>,
     /// How many sites with queued tasks are backing off, and the first few of them.
     pub backing_off: u64,
     pub backing_off_first: Vec<BackingOffSite>,
-    /// The shortest time in which the slowest site can finish its queue, as far as sites are in memory.
+    /// The shortest time in which the slowest site can finish its queue. Only sites in memory are considered.
     pub least_time_left_ms: u64,
-    /// The sites that cannot be requested for a while.
+    /// The sites that must not be requested for a while.
     pub waiting: WaitingSites,
-    /// Set while this machine cannot reach the web.
+    /// The evidence that this machine cannot reach the web; `None` if it can.
     pub offline: Option<OfflineState>,
-    /// Why leasing is paused: a disk is nearly full.
+    /// Why no tasks are leased: a disk is nearly full. `None` if tasks are leased.
     pub paused: Option<String>,
-    /// For how many more seconds no tasks are leased, because the state folder is a copy of another one.
+    /// The number of seconds for which no tasks are leased, because the state folder is a copy of another one.
     pub quiet_s: u64,
     pub queued: u64,
     pub leased: u64,
@@ -100,17 +100,17 @@ impl OfflineState {
     }
 }
 
-/// Sites that cannot be requested for a while, counted.
+/// The number of sites that must not be requested for a while.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct WaitingSites {
-    /// How many sites wait, by what they wait for.
+    /// The number of waiting sites, by reason.
     pub by: BTreeMap<String, u64>,
     /// When the first of these sites is due, in milliseconds since the epoch.
     pub first_ms: Option<i64>,
 }
 
 impl WaitingSites {
-    /// A short line for people; `None` if no site waits.
+    /// A line for people about the waiting sites; `None` if no site waits.
     pub fn text(&self) -> Option<String> {
         const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
         let sites: u64 = self.by.values().sum();
@@ -135,7 +135,7 @@ impl WaitingSites {
 pub struct BackingOffSite {
     pub site: String,
     pub reason: String,
-    /// Seconds since the epoch; `None` if it backs off until it is resumed manually.
+    /// The end of the backoff, in seconds since the epoch; `None` if the site backs off until it is resumed manually.
     pub until: Option<f64>,
     pub queued: u64,
     pub evidence: Option<SeenEvidence>,
@@ -172,11 +172,11 @@ impl BackingOffSite {
 /// A time for people, in UTC.
 fn format_utc(seconds: f64) -> String {
     let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
-    // Cut after the seconds.
+    // Cut the time after its seconds.
     format!("{}Z", &time[..19])
 }
 
-/// How many records this run wrote back to the dataset. A record counts each time it was written.
+/// The number of records that this run has written back to the dataset. Each writing of a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteBackCounts {
     pub records: u64,
@@ -189,29 +189,29 @@ pub struct WriteBackCounts {
 pub struct Summary {
     pub crawl_id: String,
     pub counters: Counters,
-    /// How many pages earlier runs of the crawl have fetched.
+    /// The number of pages that earlier runs of the crawl have fetched.
     pub pages_before: u64,
-    /// How many ended tasks this run has queued again; `None` if that was not requested.
+    /// The number of ended tasks that this run has queued again; `None` if that was not requested.
     pub retried: Option<u64>,
     pub records: RecordCounts,
     /// The dataset that the run's records belong to.
     pub dataset: DatasetName,
-    /// How many seeds are valid, whether or not they still needed work.
+    /// The number of valid seeds, including those that were already complete.
     pub good_seeds: u64,
     pub broken_seeds: BrokenSeeds,
     pub repeated_seeds: RepeatedSeeds,
-    /// The records written back; `None` if values are not written back.
+    /// The counts of records written back; `None` if the crawl writes nothing back.
     pub written_back: Option<WriteBackCounts>,
-    /// Fields that records want but no mapping extracts.
+    /// The fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
     /// The findings; `None` if they were not counted.
     pub findings: Option<Findings>,
     /// The final failures; `None` if they were not counted.
     pub failures: Option<Failures>,
     pub elapsed: Duration,
-    /// Why the crawl ended early; `None` if it was finished.
+    /// Why the crawl ended before it was finished; `None` if it was finished.
     pub ended_early: Option<&'static str>,
-    /// The store, and the state folder for the command line that resumes the crawl.
+    /// The store, and the state folder: parts of the command that resumes the crawl.
     pub store: String,
     pub state: PathBuf,
 }
@@ -343,7 +343,7 @@ impl Summary {
         }
     }
 
-    /// Writes how much is left in the queue, and why.
+    /// Writes the number of queued tasks, and why they wait.
     fn write_queue(&self, text: &mut String) {
         let counters = &self.counters;
         let queued = counters.queued + counters.leased;
@@ -411,7 +411,7 @@ impl Summary {
     }
 }
 
-/// A duration in its two largest units.
+/// Formats a duration in its two largest units.
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

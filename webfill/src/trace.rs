@@ -1,8 +1,8 @@
 //! `webfill trace`: shows the history of one URL in chronological order. It reads the dispatcher's state, the page in
 //! the store, and the logs of all processes, which may come from many machines.
 //!
-//! Log lines belong to the history if they name the URL, or one of its tasks together with its crawl. Their detail
-//! depends on the log level: `log.level = "info,journey=debug"` logs each step.
+//! Log lines belong to the history if they name the URL, or one of its tasks together with the task's crawl. With
+//! `log.level = "info,journey=debug"`, each step is logged.
 
 mod feeders;
 mod logs;
@@ -95,8 +95,8 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The crawls that know the URL, from the dispatcher's file, if the dispatcher does not answer. Also names what is
-/// missing in the file.
+/// The crawls that know the URL, read from the dispatcher's file. It is used if the dispatcher does not answer. Also
+/// returns what the file does not contain.
 fn read_frontier(
     state: &Path,
     url: &str,
@@ -116,7 +116,7 @@ fn read_frontier(
     }
 }
 
-/// The crawls whose pages are looked up: those that know the URL, or the named one.
+/// The crawls whose pages are looked up: those that know the URL, or the one named by the user.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
     let mut named: Vec<(String, String)> = crawls.iter().filter_map(ids_of).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {

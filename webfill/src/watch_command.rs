@@ -59,7 +59,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The file of a watch that runs on this machine; `None` for a watch of a fleet.
+    /// The file of a watch that is run on this machine; `None` if the watch belongs to a fleet.
     fn file(&self) -> Option<PathBuf> {
         let path = Path::new(&self.watch);
         let is_local = self.once || path.is_file() || self.watch.ends_with(".json");

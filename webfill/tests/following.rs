@@ -1,5 +1,5 @@
-//! Tests that `webfill export pages --since CURSOR --follow` misses no page, neither when it is killed and continued,
-//! nor while several processes write.
+//! Tests that `webfill export pages --since CURSOR --follow` misses no page, even if it is killed and continued, or if
+//! several processes write at the same time.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -46,7 +46,7 @@ fn spawn_writer(store: &Path, app_id: &'static str, pages: Vec<usize>) -> JoinHa
     })
 }
 
-/// A running export, and the complete lines that it has written.
+/// A running export, with a channel of the complete lines that it has written.
 struct Export {
     child: Child,
     lines: Receiver<Value>,
@@ -68,7 +68,7 @@ impl Export {
         thread::spawn(move || {
             let mut line = String::new();
             while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-                // A killed export may leave an incomplete line.
+                // The last line of a killed export may be incomplete.
                 if !line.ends_with('\n')
                     || taken.send(serde_json::from_str(&line).unwrap()).is_err()
                 {
@@ -80,7 +80,7 @@ impl Export {
         Export { child, lines }
     }
 
-    /// Processes up to `most` lines, and sets `cursor` to that of the last line.
+    /// Processes up to `most` lines, and sets `cursor` to the cursor of the last one.
     fn take_lines(
         &self,
         most: usize,
@@ -146,7 +146,7 @@ fn a_follower_that_is_killed_again_and_again_misses_no_page_of_several_writers()
     let mut kills = 0;
     while seen.len() < all {
         let export = Export::start(&store, &["--since", &cursor, "--follow"]);
-        // Lines that were written but not processed are written again by the next export.
+        // If lines were written but not processed, the next export writes them again.
         export.take_lines(317, &mut seen, &mut cursor, all);
         export.kill();
         kills += 1;

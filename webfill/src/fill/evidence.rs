@@ -93,7 +93,7 @@ impl Sources<'_> {
     }
 }
 
-/// Writes both files, each whole or not at all.
+/// Writes both evidence files. Each file is either complete or left as it was.
 pub fn write_evidence(
     project: &Project,
     sources: &Sources<'_>,

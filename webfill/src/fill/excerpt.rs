@@ -1,23 +1,23 @@
-//! The words around a value on its page, for people who check it.
+//! The text around a value on its page, for people who check the value.
 
 use webfill_learn::{fold_text, is_word_of_sentence};
 use webfill_values::collapse_white_space;
 
-/// Characters before and after the value.
+/// The number of characters before and after the value.
 const AROUND: usize = 60;
 
-/// The text of a page without its tags. It is rough, and serves to find values again.
+/// The text of a page without its tags: inaccurate, but sufficient to find values again.
 pub struct PlainText<'p> {
     page: &'p str,
     text: String,
     folded: Option<String>,
 }
 
-/// Whether a value stands on a page.
+/// Whether and how a value occurs on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
     Not,
-    /// Only as a word within sentences.
+    /// It occurs only as a word within sentences.
     InSentences,
     Apart,
 }
@@ -38,15 +38,15 @@ impl<'p> PlainText<'p> {
         }
     }
 
-    /// Whether a value stands there, in this spelling or one that the learner takes for the same text, and is no part of
-    /// a longer word or number.
+    /// Whether a value occurs on the page, but not as a part of a longer word or number. Spellings that the learner
+    /// takes for the same text count, too.
     pub fn contains_value(&mut self, value: &str) -> bool {
         let text = self.folded.get_or_insert_with(|| fold_text(&self.text));
         let mut spellings = std::iter::once(fold_text(value)).chain(group_digits(value));
         spellings.any(|value| value_positions(text, &value).next().is_some())
     }
 
-    /// Whether a value stands on the page, and whether it stands there only as a word within sentences.
+    /// Whether a value occurs on the page, and whether only as a word within sentences.
     pub fn find_occurrence(&mut self, value: &str) -> Stands {
         if !self.contains_value(value) {
             return Stands::Not;
@@ -67,7 +67,7 @@ impl<'p> PlainText<'p> {
         }
         match is_in_sentence {
             true => Stands::InSentences,
-            // Tags divide the value.
+            // No single text between tags contains the value, so tags divide it.
             false => Stands::Apart,
         }
     }
@@ -105,7 +105,7 @@ fn texts(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where a value is in a text, and no part of a longer word or number.
+/// The positions at which a text contains a value that is not a part of a longer word or number.
 fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
     let places = text.match_indices(value).map(|(at, _)| at);
     places.filter(move |&at| {
@@ -119,12 +119,13 @@ fn value_positions(text: &str, value: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether two characters side by side belong to one word or number. Scripts without small letters may have no spaces.
+/// Whether two neighbouring characters belong to one word or number. Only small letters count, because scripts without
+/// small letters may separate words by no spaces.
 fn is_one_word(one: char, other: char) -> bool {
     one.is_ascii_digit() && other.is_ascii_digit() || one.is_lowercase() && other.is_lowercase()
 }
 
-/// A whole number of more than three digits, with each usual mark between its groups.
+/// A whole number of more than three digits, once with each usual separator between its groups of digits.
 fn group_digits(value: &str) -> impl Iterator<Item = String> {
     let digits = value.strip_prefix('-').unwrap_or(value).to_owned();
     let is_whole = digits.len() > 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(text.find_occurrence("Mexican"), Stands::InSentences);
         assert_eq!(text.find_occurrence("American"), Stands::Apart);
         assert_eq!(text.find_occurrence("Thai"), Stands::Apart);
-        // As lists are compared with what was read.
+        // This is how lists are compared with the values that were read.
         let mut text = PlainText::from_html("<p>Dinner, Lunch</p><p>Soup,Salad</p><p>1,234</p>");
         assert!(
             text.contains_value("Dinner,Lunch")

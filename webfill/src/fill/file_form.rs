@@ -1,10 +1,10 @@
-//! How the file of a table is written, for programs that read the filled table: it has the form of the given one, and
-//! they would guess differently.
+//! Describes the form of the table's file, for programs that read the filled table. The filled table has the same form,
+//! and those programs could guess it wrongly.
 
 use serde_json::{Value, json};
 use webfill_table::{Compression, Encoding, Escape, Format, TextForm, Understanding};
 
-/// The form of a text; null for formats that describe themselves.
+/// The form of a text file; null for formats that describe themselves.
 pub fn describe(understanding: &Understanding) -> Value {
     let (text, dialect) = match &understanding.format {
         Format::Delimited(text, dialect) => (text, Some(dialect)),

@@ -1,13 +1,13 @@
-//! The form of values: what is written has the form that the known values of its column have.
+//! The form of values: a value that is filled in gets the form of the known values in its column.
 
 use std::collections::BTreeMap;
 
 use webfill_table::Kind;
 
-/// How many of a hundred known values must have the same form.
+/// The percentage of known values that must have the same form.
 pub(super) const MOST: usize = 95;
 
-/// The kind of nearly all of these known values; a few may be of other kinds by mistake.
+/// The kind that nearly all of these known values have. A few mistakes are tolerated.
 pub fn common_kind<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
     let count = known().count();
     let kinds = [
@@ -25,7 +25,7 @@ pub fn common_kind<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Kind {
     kinds.into_iter().find(is_of).unwrap_or(Kind::Text)
 }
 
-/// The digits after the point that nearly all known values have, as prices do; a few may have others by mistake.
+/// The number of decimals that nearly all known values have, as prices do. A few mistakes are tolerated.
 pub fn decimals<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<usize> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for value in known() {
@@ -37,7 +37,7 @@ pub fn decimals<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<usi
     (digits > 0 && count * 100 >= all * MOST).then_some(digits)
 }
 
-/// A number with at least this many digits after the point; zeros are added, and no digit is removed.
+/// Appends zeros until a number has at least this many decimals. No digit is removed.
 pub fn pad_decimals(value: String, decimals: Option<usize>) -> String {
     let is_plain = |c: char| c.is_ascii_digit() || c == '-' || c == '.';
     let Some(decimals) = decimals.filter(|_| value.chars().all(is_plain)) else {
@@ -47,7 +47,7 @@ pub fn pad_decimals(value: String, decimals: Option<usize>) -> String {
     format!("{whole}.{digits:0<decimals$}")
 }
 
-/// Whether nearly all known points in time are in UTC, as their `Z` says.
+/// Whether nearly all known points in time are in UTC, which their final `Z` shows.
 pub fn is_in_utc<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
     let (mut all, mut utc) = (0, 0);
     for value in known() {
@@ -57,7 +57,7 @@ pub fn is_in_utc<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
     all > 0 && utc * 100 >= all * MOST
 }
 
-/// A point in time in UTC. A day stays a day.
+/// Converts a point in time to UTC. A day without a time stays unchanged.
 pub fn convert_to_utc(value: String) -> Result<String, String> {
     match Kind::from_text(&value) {
         Kind::Time if !value.ends_with('Z') => webfill_table::to_utc(&value).ok_or_else(|| {
@@ -80,10 +80,10 @@ fn year(day: &str) -> Option<i32> {
     day.get(..4)?.parse().ok()
 }
 
-/// Whether a day is beyond all known ones, but would be among them or near them a century before or after. Its page may
-/// have written the year with two digits, which are read as 1969 to 2068.
+/// Whether a day is outside the range of known days, but a century earlier or later would be in or near that range.
+/// Pages may write years with two digits, which are read as 1969 to 2068.
 pub fn may_be_of_other_century(day: &str, (first, last): (i32, i32)) -> bool {
-    /// How many years from the known days are near them, because a few known days do not show the whole range.
+    /// How many years outside of the known range still count as near it. A few known days do not show the whole range.
     const BEYOND: i32 = 10;
     let is_near = |year: i32| (first - BEYOND..=last + BEYOND).contains(&year);
     year(day).is_some_and(|year| match year {
@@ -115,7 +115,7 @@ pub fn is_cut_off(value: &str) -> bool {
 
 /// Whether all known values have letters, as names and sentences do.
 pub fn has_letters<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
-    /// The fewest known values that show that they have letters.
+    /// The result is true only from at least this many known values.
     const LEAST: usize = 8;
     known().take(LEAST).count() == LEAST && known().all(|value| value.contains(char::is_alphabetic))
 }
@@ -127,8 +127,8 @@ pub fn has_amounts<I: Iterator<Item = String>>(known: impl Fn() -> I) -> bool {
     count > 0 && amounts * 100 >= count * MOST
 }
 
-/// Whether a value is one number with a sign of a currency or a percent sign: `$1,234.50` is one; a range of prices and
-/// a telephone number are not.
+/// Whether a value is one number with a currency sign or a percent sign, such as `$1,234.50`. A range of prices or a
+/// telephone number is not.
 pub fn is_amount(value: &str) -> bool {
     let (mut numbers, mut is_within, mut has_sign) = (0, false, false);
     for c in webfill_values::trim(value).chars() {
@@ -138,7 +138,7 @@ pub fn is_amount(value: &str) -> bool {
                 is_within = true;
             }
             _ if c.is_alphabetic() => return false,
-            // Between groups of digits.
+            // These characters may separate groups of digits.
             _ if c.is_whitespace() || ".,'\u{2019}".contains(c) => {}
             _ => {
                 is_within = false;
@@ -149,7 +149,7 @@ pub fn is_amount(value: &str) -> bool {
     numbers == 1 && has_sign
 }
 
-/// What nearly all known amounts have between the number and its sign: nothing, or a space of some kind.
+/// The text between the number and its sign in nearly all known amounts: empty, or some kind of space.
 pub fn amount_space<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for value in known() {
@@ -162,7 +162,7 @@ pub fn amount_space<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
     (count * 100 >= all * MOST).then_some(space)
 }
 
-/// An amount with this space between the number and its sign. Any other text stays as it is.
+/// Puts this space between an amount's number and its sign. Any other text stays unchanged.
 pub fn with_space_at_sign(mut value: String, space: Option<&str>) -> String {
     let at_sign = space_at_sign(&value).filter(|_| is_amount(&value));
     if let Some((at, space)) = at_sign.zip(space) {
@@ -171,7 +171,7 @@ pub fn with_space_at_sign(mut value: String, space: Option<&str>) -> String {
     value
 }
 
-/// Where the space between the sign of an amount and its number is.
+/// The position of the space between an amount's number and its sign.
 fn space_at_sign(value: &str) -> Option<std::ops::Range<usize>> {
     let (at, sign) = value
         .char_indices()
@@ -186,10 +186,10 @@ fn space_at_sign(value: &str) -> Option<std::ops::Range<usize>> {
     ends.then_some(number.len()..at)
 }
 
-/// How nearly all known values write the commas between their words: with a space behind them, or without. A value that
-/// may have commas within its words shows nothing.
+/// The style of commas between words in nearly all known values: with or without a space after the comma. Values that
+/// may have commas within words are ignored.
 pub fn comma_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<&'static str> {
-    /// The fewest commas that show a style.
+    /// A style is recognised only from at least this many commas.
     const LEAST: usize = 3;
     let (mut tight, mut spaced) = (0, 0);
     for value in known() {
@@ -208,7 +208,7 @@ pub fn comma_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<
     }
 }
 
-/// A value with the commas between its words as they are in its column, unless it may have commas within its words.
+/// Gives a value's commas the style of its column. A value that may have commas within words stays unchanged.
 pub fn with_comma_style(value: String, comma: Option<&'static str>) -> String {
     let Some((comma, commas)) = comma.zip(comma_positions(&value)) else {
         return value;
@@ -223,8 +223,8 @@ pub fn with_comma_style(value: String, comma: Option<&'static str>) -> String {
     written
 }
 
-/// Where commas between letters begin, and where the spaces behind them end. `None` if one of them may be within a word
-/// (`N,N-Dimethyl`), an address, a call or the like.
+/// The positions of commas between letters, each with the end of the spaces after it. `None` if any comma may be within
+/// a word (`N,N-Dimethyl`), an address, a function call or the like.
 fn comma_positions(value: &str) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     for (at, _) in value.match_indices(',') {
@@ -253,7 +253,8 @@ fn is_end_of_part(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }
 
-/// Whether the parts on both sides of a comma without a space are words. The first one may have hyphens.
+/// Whether the parts before and after a comma are words, if no space follows the comma. The first part may have
+/// hyphens.
 fn are_words(before: &str, after: &str) -> bool {
     let is_word = |part: &str| {
         let is_of_word = |c: char| c.is_alphabetic() || "'\u{2019}.-".contains(c);
@@ -267,7 +268,7 @@ fn are_words(before: &str, after: &str) -> bool {
         && !(is_letter(before) && is_letter(after))
 }
 
-/// A value in the form of its column, or why it cannot be converted.
+/// Converts a value to the kind of its column. The error is the reason why that is impossible.
 pub fn fit_to_kind(value: &str, form: Kind) -> Result<String, String> {
     let is_of_form = |value: &String| Kind::from_text(value).fits_column(form);
     let given = webfill_values::trim(value).to_owned();
@@ -287,7 +288,8 @@ pub fn fit_to_kind(value: &str, form: Kind) -> Result<String, String> {
         .ok_or_else(|| format!("nearly all known values of the column are of the kind {form}"))
 }
 
-/// A whole number that is written with decimals, as prices are: `45000.00`. Three zeros may be a group of digits.
+/// Removes the decimals of a whole number that is written like a price: `45000.00`. Three zeros stay, because they may
+/// be a group of digits.
 fn without_zero_fraction(number: String) -> String {
     match number.split_once('.') {
         Some((whole, "0" | "00")) => whole.to_owned(),
@@ -295,7 +297,7 @@ fn without_zero_fraction(number: String) -> String {
     }
 }
 
-/// A number without the marks between its groups of digits, if these are certain.
+/// A number without the separators between its groups of digits; `None` if its meaning is ambiguous.
 pub(super) fn plain_number(text: &str) -> Option<String> {
     let (sign, digits) = match text.strip_prefix(['-', '\u{2212}']) {
         Some(rest) => ("-", rest),
@@ -306,7 +308,7 @@ pub(super) fn plain_number(text: &str) -> Option<String> {
     let &(last_at, last) = marks.last()?;
     let behind = &digits[last_at + last.len_utf8()..];
     let is_only = marks.iter().filter(|(_, mark)| *mark == last).count() == 1;
-    // The last mark stands before a fraction if it is the only one of its kind, and no group follows.
+    // The last separator begins the decimals if no other separator is the same and the digits after it are not a group.
     let is_fraction =
         ",.".contains(last) && is_only && (marks.len() > 1 || behind.len() != 3 || last == '.');
     let (whole, fraction) = match is_fraction {
@@ -345,7 +347,7 @@ mod tests {
             (Kind::Integer, "1\u{a0}234", Some("1234")),
             (Kind::Integer, "\u{2212}1,234", Some("-1234")),
             (Kind::Integer, "1.234.567", Some("1234567")),
-            // One and a bit, or a thousand and more.
+            // This may mean 1 and a fraction, or more than a thousand.
             (Kind::Integer, "1.234", None),
             (Kind::Integer, "12,34", None),
             (Kind::Integer, "45,000.00", Some("45000")),
@@ -523,7 +525,8 @@ mod tests {
 
     #[test]
     fn commas_within_words_and_numbers_stay_as_they_are() {
-        // A value, and the same in columns with and without spaces behind their commas.
+        // Each entry has a value, then its form in a column with spaces after commas, then its form in a column
+        // without.
         let table = [
             ("Smith,John", "Smith, John", "Smith,John"),
             ("Smith, John", "Smith, John", "Smith,John"),
@@ -548,7 +551,7 @@ mod tests {
                 "Main Course, Soup, Tea",
                 "Main Course,Soup,Tea",
             ),
-            // A comma with a space on the page is between words.
+            // On the page, a space follows the comma, so the comma separates words.
             ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
         ];
         for (value, spaced, tight) in table {
@@ -583,7 +586,7 @@ mod tests {
             "H2O,NaCl",
             "C:\\a,b",
             "Anna,Mary-Ann",
-            // One of them is not certain.
+            // The first comma may be within a word, so no comma is changed.
             "N,N-Dimethylaniline, Acetone",
         ];
         for value in same {
@@ -591,7 +594,7 @@ mod tests {
                 assert_eq!(with_comma_style(value.to_owned(), Some(comma)), value);
             }
         }
-        // They do not show how the column writes the others.
+        // Commas that may be within words do not show the style of the column.
         let of = |values: &[&str]| comma_style(|| values.iter().map(|value| (*value).to_owned()));
         assert_eq!(
             of(&["N,N-Dimethyl", "O,O-Diethyl", "S,S-Ethyl", "Ethanol"]),

@@ -1,4 +1,5 @@
-//! Keeps pages that are about to be refreshed. If a refresh fails, the crawl drops the body of the page; here it stays.
+//! Keeps copies of pages that are about to be refreshed. If a refresh fails, the crawl drops the stored body, and the
+//! copy is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use super::stored_page::StoredPage;
 use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::writing::write_atomically;
 
-/// Compression level.
+/// The zstd compression level.
 const LEVEL: i32 = 3;
 
-/// A page with its text. It is kept in a file of its own.
+/// A page with its text, as stored in one file.
 #[derive(Serialize, Deserialize)]
 struct FormerPage {
     url: String,
@@ -23,10 +24,10 @@ struct FormerPage {
     text: String,
 }
 
-/// The pages that are kept while they are refreshed.
+/// Copies of pages from before their refresh.
 pub struct FormerPages {
     folder: PathBuf,
-    /// By URL.
+    /// The copies without their texts, by URL.
     pages: BTreeMap<String, StoredPage>,
 }
 
@@ -36,7 +37,7 @@ impl FormerPages {
         let mut pages = BTreeMap::new();
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let file = entry.path();
-            // Others are remains of a process that was killed.
+            // Files with other endings are left from a process that was killed.
             if file.extension().is_some_and(|ending| ending == "zst") {
                 let kept = read_page(&file)?;
                 pages.insert(kept.url, kept.page);
@@ -62,7 +63,7 @@ impl FormerPages {
         Ok(())
     }
 
-    /// Forgets the pages that were refreshed. Those that failed stay.
+    /// Removes the copies of pages whose refresh has succeeded. Copies of pages in `failing` stay.
     pub fn forget_all_but(&mut self, failing: &BTreeSet<String>) {
         let back: Vec<String> = self
             .pages
@@ -71,7 +72,7 @@ impl FormerPages {
             .cloned()
             .collect();
         for url in back {
-            // A file that cannot be removed is used only if the page fails later.
+            // If the file cannot be removed, it is used only if a later refresh of the page fails.
             let _ = std::fs::remove_file(self.page_file(&url));
             self.pages.remove(&url);
         }
@@ -83,7 +84,7 @@ impl FormerPages {
         let Ok(parsed) = canonical_url(url, None) else {
             return Ok(None);
         };
-        // The text was decoded when it was kept.
+        // The text was already decoded when the copy was made.
         let declared = kept.page.content_type.as_deref().unwrap_or("text/html");
         let media_type = declared.split(';').next().unwrap_or_default();
         let content_type = format!("{media_type}; charset=utf-8");
@@ -95,7 +96,7 @@ impl FormerPages {
     }
 
     fn page_file(&self, url: &str) -> PathBuf {
-        // FNV-1a.
+        // The FNV-1a hash of the URL.
         let sum = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
             (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

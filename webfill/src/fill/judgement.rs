@@ -1,5 +1,5 @@
-//! Judges the readings by values that were held out: gives all that was read and all that is known to `webfill_truth`,
-//! with what each known value says about the chain that read it. `deciding.rs` decides the cells by the judgement.
+//! Judges how likely the values on pages are right. It passes all readings and all known values to `webfill_truth`,
+//! with the verdict of each known value on the chain that read its page. `deciding.rs` then decides the cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,19 +19,19 @@ use super::table::{Refused, Table};
 pub struct Verdict {
     pub cells: Vec<Cell>,
     pub judgement: Judgement,
-    /// The numbers that the judgement has for sites.
+    /// The numbers by which the judgement identifies sites.
     sites: BTreeMap<String, u32>,
 }
 
-/// A value that no page has: it stands for what a chain without the page would have read.
+/// A value that no page has. It stands for the unknown reading of a chain that was learned without the page.
 const MISREAD: &str = "\0";
 
-/// Numbers for values, equal for equal ones.
+/// Numbers values. Equal values, also in different forms, get the same number.
 #[derive(Default)]
 pub(super) struct ValueNumbers {
-    /// By form.
+    /// The numbers by the normalised form of the values.
     numbers: HashMap<String, u32>,
-    /// The same numbers by text, because computing a form takes longer.
+    /// The same numbers by text, which saves normalising a text again.
     by_text: HashMap<String, u32>,
     texts: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl ValueNumbers {
         number
     }
 
-    /// The number of a read value; that of a known value if both are the same.
+    /// The number of a value that was read. If it means the same as a known value, it gets that value's number.
     pub(super) fn intern_read(&mut self, read: &str, known: &[String]) -> u32 {
         let same = known
             .iter()
@@ -67,12 +67,12 @@ impl ValueNumbers {
     }
 }
 
-/// The verdict of a row's pages on its known values of a field.
+/// Whether the row's pages confirm its known values of one field.
 #[derive(Default)]
 struct KnownVerdict {
-    /// Whether chains were chosen by these values.
+    /// Whether any chain that read these pages was chosen by these values.
     is_learned: bool,
-    /// By the index of the value: whether it stands on a page, and the share of other values that do.
+    /// For each known value, whether a page has it, and the share of other rows' values that the page has by chance.
     presences: Vec<(Presence, f32)>,
 }
 
@@ -82,7 +82,7 @@ impl KnownVerdict {
         let is_misspelt = is_misspelt(known, &read.values);
         for (value, (presence, chance)) in known.iter().zip(&mut self.presences) {
             let unread = read.unread.iter().find(|unread| unread.value == *value);
-            // A chain that reads too little or too much does not show that the record is wrong.
+            // A chain that reads too much or too little of the value does not show that the table is wrong.
             let is_partly_same = |read: &String| webfill_learn::is_partly_same(value, read);
             let stands = match unread {
                 Some(_) if read.values.iter().any(is_partly_same) => Some(true),
@@ -100,14 +100,15 @@ impl KnownVerdict {
         }
     }
 
-    /// The presence and chance of a value. Its presence is unknown if it was compared with no page.
+    /// Whether a page has the value, and the chance of that. The presence is unknown if the value was compared with no
+    /// page.
     fn presence_of(&self, place: usize) -> (Presence, f32) {
         let presence = self.presences.get(place).copied();
         presence.unwrap_or((Presence::Unknown, 0.0))
     }
 }
 
-/// The pages of a row that were read.
+/// The readings of all pages that belong to a row.
 fn readings_of<'r>(
     table: &Table,
     pages: &Pages<'_>,
@@ -125,7 +126,7 @@ fn readings_of<'r>(
         let Some((target, _)) = pages.target(&url) else {
             continue;
         };
-        // A page of several rows belongs to none of them, and the page of another row does not belong to this one.
+        // A page that several rows link to belongs to none of them. A page of another row does not belong to this row.
         let is_of_others = |rows: &BTreeSet<u32>| rows.len() > 1 || !rows.contains(&(row as u32));
         if targets.get(target).is_some_and(is_of_others) {
             continue;
@@ -164,7 +165,7 @@ pub fn decide_values(
     }
     for (at, row) in table.rows.iter().enumerate() {
         let read = readings_of(table, pages, readings, at, &targets);
-        // By field, the verdict on the known values of the row.
+        // The verdict on the row's known values, for each field.
         let mut of_known: Vec<KnownVerdict> =
             (0..fields).map(|_| KnownVerdict::default()).collect();
         for (url, reading) in &read {
@@ -210,7 +211,7 @@ pub fn decide_values(
                 }
                 read.sort_unstable();
                 read.dedup();
-                // If the field has one value and several were read, it is unknown which one is meant.
+                // If several values were read for a field with single values, it is unknown which one is right.
                 if shapes[one.field] == FieldShape::Single && read.len() > 1 {
                     continue;
                 }
@@ -222,7 +223,7 @@ pub fn decide_values(
                     site,
                     layout,
                     rule,
-                    // Alternatives use other anchors than the first chain.
+                    // Alternative chains use other kinds of anchors than the first chain, so they get other numbers.
                     anchor: anchor.saturating_add(64 * one.chain as u8),
                 }));
             }
@@ -255,7 +256,7 @@ pub fn decide_values(
         texts: &texts,
         chosen: &chosen,
     });
-    // The surest doubt about each item.
+    // The most certain doubt about each cell.
     let doubted: HashMap<u32, &Doubt> = judgement
         .doubts
         .iter()
@@ -294,7 +295,7 @@ fn intern_site(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
     *sites.entry(site.unwrap_or_default()).or_insert(next)
 }
 
-/// How the chains of a learned mapping were chosen.
+/// The evidence by which the chains of a learned mapping were chosen.
 fn chosen_chains(
     table: &Table,
     mappings: &Mappings,
@@ -310,7 +311,7 @@ fn chosen_chains(
         if of_field.proposed.is_some() {
             return None;
         }
-        // The processors after the first depend on the form of the values.
+        // Only the first processor shows the place on the page; the others depend on the form of the values.
         let chain = mappings.chain(mappings.set.name(mapping), &field.name, 0);
         let next = places.len() as u32;
         let place = chain.get(0).map(|first| {
@@ -329,12 +330,12 @@ fn chosen_chains(
     chosen.collect()
 }
 
-/// The verdict of a known value on a chain.
+/// What a known value shows about the chain that read its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChainVerdict {
-    /// The chain was chosen without it.
+    /// The chain was chosen without this value.
     Unseen,
-    /// The chain was chosen with it, and nothing else is known.
+    /// The chain was chosen with this value, and was not tested without it.
     Learned,
     /// A chain that was found without the value reads it.
     Confirmed,
@@ -361,9 +362,8 @@ fn verdict_on_chain(
     }
 }
 
-/// Whether a chain was learned from four or more pages, and only one of them is misread if the chain is learned without
-/// it. That page may be the only one that shows which of several chains is right, so the misreading says little about
-/// pages that were not learned from.
+/// Whether a chain was learned from at least four pages and, learned without one of them, misreads only that page. Such
+/// a page may be the only one that shows which chain is right, so its misreading says little about other pages.
 fn is_decided_by_one_page(
     mappings: &Mappings,
     table: &Table,
@@ -388,7 +388,7 @@ impl Verdict {
         found.map(|(name, _)| name.as_str())
     }
 
-    /// Notes which values were not written, and why.
+    /// Notes in the cells which values were not written, and why.
     pub fn note_refused(&mut self, table: &Table, refused: &Refused) {
         for cell in &mut self.cells {
             let row = table.rows[cell.row as usize].number;
@@ -400,7 +400,8 @@ impl Verdict {
         }
     }
 
-    /// The fields of each site whose values are expected to be right often enough to fetch pages for.
+    /// The sites and fields whose values are probably right often enough, so that fetching pages for them is
+    /// worthwhile.
     pub fn fields_worth_fetching(
         &self,
         mappings: &Mappings,

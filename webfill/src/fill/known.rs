@@ -1,12 +1,12 @@
-//! The known values of rows, in little memory: a table may have millions of rows, and lists of lists take several times
-//! as much as the values in them.
+//! The known values of rows, stored compactly. A table may have millions of rows, and nested lists would take several
+//! times the memory of their values.
 
 /// The values of a row's cells by field; a field without values is a gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownValues(Box<[u8]>);
 
-/// The bytes of the fields of a [`KnownValues`] that are not read yet. A field has the number of its values, then each
-/// value after its length.
+/// Reads the remaining bytes of a [`KnownValues`]. Each field is its number of values, followed by each value after its
+/// length.
 struct Fields<'k> {
     rest: &'k [u8],
 }
@@ -57,7 +57,8 @@ impl KnownValues {
 }
 
 impl Fields<'_> {
-    /// The number of values of the next field, each of which is passed to `take`.
+    /// Reads the next field: passes each of its values to `take`, and returns their number. `None` after the last
+    /// field.
     fn next_field(&mut self, take: &mut dyn FnMut(&[u8])) -> Option<usize> {
         if self.rest.is_empty() {
             return None;

@@ -1,5 +1,5 @@
-//! Learns mappings for the sites that have none, from the sampled pages and the known values of their rows, and learns
-//! again where pages of other layouts turn up.
+//! Learns mappings from the sampled pages and the known values of their rows, for sites that have none. Sites with
+//! pages of further layouts are learned again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,23 +17,24 @@ use super::sample;
 use super::table::Table;
 use crate::mapping_command::learn::gathered::GatheredPage;
 
-/// The most sites whose pages are in memory together.
+/// The most sites whose pages are in memory at the same time.
 const SITES: usize = 8;
 
-/// The most links of a site that its patterns must match.
+/// The most links of a site that the learned URL patterns must match.
 const MOST_LINKS: usize = 1_000;
 
-/// The fewest unread pages with known values that show another layout.
+/// A site has another layout if at least this many of its pages with known values are not read.
 const ANOTHER_LAYOUT: usize = 3;
 
-/// A site is learned again if this many times as many pages are there as its mappings were learned from.
+/// A site is learned again if it now has this many times as many pages as its mappings were learned from.
 const MANY_MORE: usize = 2;
 
 /// URLs by site.
 pub type BySite = BTreeMap<String, BTreeSet<String>>;
 
-/// Learns from the sampled pages that no mapping reads. If their site has learned mappings, these are learned again
-/// from their own pages as well. So are those of sites whose rows have more known values of unread fields than before.
+/// Learns from the sampled pages that no mapping reads. If a site has learned mappings already, they are learned again,
+/// with their former pages included. Sites whose rows now have more known values of unread fields are learned again,
+/// too.
 pub fn learn_unmapped_pages(
     table: &Table,
     project: &Project,
@@ -65,13 +66,15 @@ pub fn learn_unmapped_pages(
     Ok(has_new)
 }
 
-/// The name under which pages of new kinds of URL are noted, beside those of other layouts.
+/// The name under which a site's pages of new kinds of URL are noted as tried. Its pages of other layouts have the
+/// site's own name.
 fn new_kind_name(site: &str) -> String {
     format!("{site} new")
 }
 
-/// The sampled pages of sites with learned mappings that lack a field, if the rows of the site have more known values of
-/// it than when they were learned: the field was not wished then, or had no values to learn from.
+/// The sampled pages of sites to learn again because of a field that their learned mappings lack. The site's rows have
+/// more known values of this field than at the last learning, when the user had not requested it or it had too few
+/// values.
 fn sites_that_know_more(
     table: &Table,
     project: &Project,
@@ -98,7 +101,7 @@ fn sites_that_know_more(
     pages_of_sites
 }
 
-/// For the rows of some sites, how many have known values of each field.
+/// For each chosen site, the number of its rows with a known value, by field.
 fn known_counts(table: &Table, pages: &Pages<'_>, is_wanted: &dyn Fn(&str) -> bool) -> KnownCounts {
     let mut counts: BTreeMap<String, Option<Vec<usize>>> = BTreeMap::new();
     for (place, link) in table.links.iter().enumerate() {
@@ -124,7 +127,7 @@ fn known_counts(table: &Table, pages: &Pages<'_>, is_wanted: &dyn Fn(&str) -> bo
         .collect()
 }
 
-/// The sampled pages that are there, by site.
+/// The sampled pages that were fetched, by site.
 fn sampled_pages(table: &Table, pages: &Pages<'_>, sample: &[u32]) -> BySite {
     let mut sampled = BySite::new();
     for link in sample.iter().map(|&link| &table.links[link as usize]) {
@@ -138,8 +141,8 @@ fn sampled_pages(table: &Table, pages: &Pages<'_>, sample: &[u32]) -> BySite {
     sampled
 }
 
-/// The sampled pages of sites that have many more of them than their mappings were learned from, as after a run that
-/// was cut short.
+/// The sampled pages of sites that now have many more of them than their mappings were learned from, as after an
+/// interrupted run.
 fn pages_of_sites_learned_from_few(
     table: &Table,
     pages: &Pages<'_>,
@@ -156,7 +159,7 @@ fn pages_of_sites_learned_from_few(
     there
 }
 
-/// The pages of these links that no mapping reads.
+/// The pages of these links for which there is no mapping, by site.
 fn pages_without_mapping(
     table: &Table,
     pages: &Pages<'_>,
@@ -177,8 +180,8 @@ fn pages_without_mapping(
     wanted
 }
 
-/// The pages of other layouts: nothing is read on them although their rows have known values. Sites with a person's
-/// mappings, and pages that were tried before, are left out.
+/// The pages of further layouts: pages on which nothing is read although their rows have known values. Sites with a
+/// person's mappings and pages that were tried before are left out.
 pub fn pages_of_other_layouts(
     table: &Table,
     project: &Project,
@@ -222,7 +225,7 @@ pub fn pages_of_other_layouts(
     wanted
 }
 
-/// Learns the mappings of sites again, with these pages.
+/// Learns the mappings of sites again, with these pages added, and notes the pages as tried.
 pub fn relearn(
     table: &Table,
     project: &Project,
@@ -235,9 +238,9 @@ pub fn relearn(
     Ok(has_new)
 }
 
-/// Learns from these pages and those that the mappings of their sites were learned from, because new mappings replace
-/// them. Returns whether there are new ones. Where known values stand on none of the pages, pages behind their links
-/// are fetched.
+/// Learns from these pages and from the pages that the former mappings of their sites were learned from, because new
+/// mappings replace the former ones. If some known values are on none of the pages, pages that these link to are
+/// fetched. Returns whether there are new mappings.
 pub fn learn(
     table: &Table,
     project: &Project,
@@ -329,7 +332,7 @@ pub fn learn_pages(
     site: &str,
     pages: &[Page],
 ) -> Result<Learned, Fault> {
-    // As mappings see them: after redirects.
+    // The URLs after redirects, because mappings are chosen by those.
     let links = table.links.iter().filter_map(|link| {
         let target = stored.target(&link.url);
         let target = target.map_or(link.url.as_str(), |(target, _)| target);
@@ -348,7 +351,7 @@ pub fn learn_pages(
     webfill_learn::learn_with_links(pages, &links, &[], &task).map_err(Fault::error)
 }
 
-/// Loads these pages, with the known values of their rows.
+/// Loads these pages, and adds the known values of their rows.
 pub fn load_joined_pages(
     table: &Table,
     pages: &Pages<'_>,
@@ -366,7 +369,7 @@ pub fn load_joined_pages(
         .collect())
 }
 
-/// A page with the known values of its row. A page that several rows link to belongs to none of them.
+/// Adds the known values of its row to a page. If several rows link to the page, it belongs to none of them.
 fn join_with_row(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     let row = row.map(|row| &table.rows[row as usize]);
     let known = row
@@ -385,7 +388,7 @@ fn join_with_row(table: &Table, page: &GatheredPage, row: Option<u32>) -> Page {
     }
 }
 
-/// The pages behind links, each with the known values of the row whose page links to it.
+/// The pages behind links of rows' pages. Each gets the known values of the row whose page links to it.
 fn join_linked_pages(
     table: &Table,
     pages: &Pages<'_>,

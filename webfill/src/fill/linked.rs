@@ -1,5 +1,5 @@
-//! Values that stand behind a link of their row's page. Where known values are on none of the sampled pages, some of the
-//! pages that these link to are fetched and learned from as well.
+//! Values that are not on a row's page, but on a page that it links to. If the sampled pages lack known values, some of
+//! the pages that they link to are fetched, and also used for learning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use webfill_urls::{Url, site};
 use super::table::Table;
 use crate::mapping_command::learn::gathered::GatheredPage;
 
-/// The most pages whose links are followed, and the most links of each.
+/// The most pages whose links are followed, and the most links followed from each of these pages.
 const PAGES: usize = 5;
 const LINKS: usize = 10;
 
-/// How many rows must have a known value that is not found on their pages.
+/// Links are explored only if at least this many pages lack a known value of their row.
 const KNOWN: usize = 3;
 
-/// A link of the page of a row.
+/// A link on a row's page.
 pub struct Linked {
     pub url: String,
     pub row: u32,
 }
 
-/// The links to fetch; none if fewer than [`KNOWN`] pages lack known values of their rows.
+/// The links to fetch. There are none if fewer than [`KNOWN`] pages lack known values of their rows.
 pub fn links_to_explore(
     table: &Table,
     pages: &[Page],
@@ -54,7 +54,7 @@ pub fn links_to_explore(
             .and_then(|record| record.parse::<u64>().ok());
         let row = row.and_then(|number| table.rows.iter().position(|row| row.number == number));
         let Some(row) = row else { continue };
-        // A page that many pages link to belongs to the navigation of the site.
+        // A link on many of the pages belongs to the site's navigation, so it is left out.
         let distinctive = all[at].iter().filter(|link| {
             counts[link.as_str()] * 2 <= pages.len().max(2) && !table.links.is_link_of_row(link)
         });
@@ -66,7 +66,7 @@ pub fn links_to_explore(
     links
 }
 
-/// The links of each page to its own site.
+/// For each page, its links to its own site.
 fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
     let Ok(none) = MappingSet::from_sources(Vec::new()) else {
         return vec![Vec::new(); pages.len()];
@@ -95,7 +95,7 @@ fn links_of(pages: &[GatheredPage]) -> Vec<Vec<String>> {
     links.collect()
 }
 
-/// For how many fields to fill the row of a page has known values, but the mapping of the page reads none.
+/// The number of fields to fill for which the row of a page has known values, but its mapping reads none.
 fn count_missing_fields(table: &Table, page: &Page, learned: &Learned) -> usize {
     let found = fields_of(page, learned);
     let to_fill = table.fields.iter().filter(|field| field.has_gaps);
@@ -118,7 +118,8 @@ fn fields_of<'l>(page: &Page, learned: &'l Learned) -> BTreeSet<&'l str> {
     found.map(|field| field.field.as_str()).collect()
 }
 
-/// Whether `one` leads to pages behind links, and reads all fields that `other` reads on these pages.
+/// Whether the mappings in `one` lead to pages behind links and still read all fields that those in `other` read on
+/// these pages.
 pub fn is_better(one: &Learned, other: &Learned, pages: &[Page]) -> bool {
     let leads_on = one
         .mappings

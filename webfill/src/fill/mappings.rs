@@ -1,4 +1,4 @@
-//! The mappings of a table: the files of its folder, what each was learned from, and the chains of their fields.
+//! The mappings of a table: their files, their origins, and the chains of their fields.
 
 mod origin;
 
@@ -22,7 +22,7 @@ pub struct Mappings {
     /// The JSON of each mapping in its file, by its name.
     texts: BTreeMap<String, Value>,
     origins: BTreeMap<String, Origin>,
-    /// By file, the names of its mappings.
+    /// The names of the mappings in each file.
     names: BTreeMap<String, Vec<String>>,
 }
 
@@ -70,13 +70,14 @@ impl Mappings {
         self.origins.get(self.set.name(index))
     }
 
-    /// The place of a mapping among all.
+    /// The position of a mapping in the set.
     pub fn position(&self, mapping: MappingIndex) -> u32 {
         let place = self.set.indexes().position(|index| index == mapping);
         place.map_or(u32::MAX, |place| place as u32)
     }
 
-    /// The same mappings, but the chains of learned ones yield all values, also where a field takes the first.
+    /// The same mappings, except that each field of a learned mapping yields all values, even if it normally takes the
+    /// first.
     pub fn with_all_values(&self) -> Result<MappingSet, Fault> {
         let of_mapping = |(name, mapping): (&String, &Value)| {
             let mut mapping = mapping.clone();
@@ -85,7 +86,7 @@ impl Mappings {
             {
                 for field in fields {
                     if field["multiple"] == true {
-                        // A text such as `more ...` shows that a list is not all there.
+                        // A text such as `more ...` shows that a list is incomplete, so it must be read, too.
                         remove_cut_off_filters(field);
                     }
                     field["multiple"] = true.into();
@@ -110,7 +111,7 @@ impl Mappings {
         fields.iter().find(|one| one["name"] == field)
     }
 
-    /// The processors of a field's chain; 0 is the first.
+    /// The processors of one of a field's chains. Chain 0 is the first one.
     pub fn chain(&self, mapping: &str, field: &str, chain: usize) -> Value {
         let chain = self
             .field(mapping, field)
@@ -121,7 +122,7 @@ impl Mappings {
         chain.unwrap_or_default()
     }
 
-    /// Whether there are mappings of a site, and none of them is of a person.
+    /// Whether a site has mappings, all of which were learned.
     pub fn has_only_learned_mappings(&self, site: &str) -> bool {
         let of_site = |origin: &&Origin| origin.site == site;
         let files = self.files_of(site);
@@ -134,12 +135,13 @@ impl Mappings {
         self.origins.values().any(|origin| of_site(&origin)) && files.iter().all(is_learned)
     }
 
-    /// The confidence of a proposed field; `None` if it was learned from known values, or is a person's.
+    /// The confidence in a proposed field. `None` if the field was learned from known values, or a person has written
+    /// it.
     pub fn proposed_confidence(&self, index: MappingIndex, field: &str) -> Option<f64> {
         self.origin(index)?.fields.get(field)?.proposed
     }
 
-    /// Site, field and confidence of all proposed fields.
+    /// The site, name and confidence of each proposed field.
     pub fn proposed_fields(&self) -> impl Iterator<Item = (&str, &str, f64)> {
         self.origins.values().flat_map(|origin| {
             let fields = origin.fields.iter();
@@ -194,7 +196,8 @@ impl Mappings {
         of_site.flat_map(|origin| origin.pages.iter().cloned())
     }
 
-    /// Removes the learned mappings of a site. What else a file holds, such as one that a person has edited, stays.
+    /// Removes the learned mappings of a site from their files. Other mappings in these files stay, such as one that a
+    /// person has edited.
     pub fn remove(&self, site: &str) -> Result<(), Fault> {
         for file in self.files_of(site) {
             let names = self.names[&file].iter();
@@ -226,8 +229,8 @@ impl Mappings {
         origin.is_some_and(|origin| origin.site == site)
     }
 
-    /// Writes the mappings of a site to a file of their own, and how they were learned. Former learned mappings are
-    /// removed; a person's file stays, and the new one gets another name.
+    /// Writes the learned mappings of a site and their origins, and removes the site's former learned mappings. A
+    /// person's file stays; the new file then gets another name.
     pub fn replace(
         &self,
         project: &Project,
@@ -311,12 +314,12 @@ impl Mappings {
             let text = serde_json::to_string_pretty(&origin).map_err(Fault::error)?;
             write_atomically(&origin_file(project, name), text.as_bytes())?;
         }
-        // Last: a mapping without its origin would count as a person's.
+        // Write the mappings last, because a mapping without its origin would count as a person's.
         write_atomically(&file, text.as_bytes())
     }
 }
 
-/// Removes the processors that drop texts which are cut off.
+/// Removes the processors that drop incomplete texts.
 fn remove_cut_off_filters(field: &mut Value) {
     let is_kept = |processor: &Value| !webfill_learn::drops_truncated_texts(processor);
     let without = |chain: &mut Value| {
@@ -332,7 +335,7 @@ fn remove_cut_off_filters(field: &mut Value) {
     }
 }
 
-/// How far the best chain by another kind of anchor agrees, of those that read a known value.
+/// The highest agreement with the first chain among chains that use another kind of anchor and read a known value.
 fn best_other_agreement(field: &FieldReport) -> f64 {
     let others = field.candidates.iter().skip(1);
     let reading = others.filter(|other| !other.agree.is_empty());
@@ -352,7 +355,7 @@ fn names_in(text: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The pages of other layouts that were learned from, by site: they are not learned from again.
+/// The pages of other layouts that learning has already tried, by site. They are not tried again.
 pub fn read_tried_pages(project: &Project) -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(tried_file(project)).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
@@ -368,7 +371,7 @@ pub fn save_tried_pages(
     write_atomically(&tried_file(project), text.as_bytes())
 }
 
-/// By site and field, how many rows had known values when the mappings of the site were learned.
+/// For each site and field, the number of rows with known values when the site's mappings were learned.
 pub type KnownCounts = BTreeMap<String, BTreeMap<String, usize>>;
 
 pub fn known_counts(project: &Project) -> KnownCounts {
@@ -386,12 +389,12 @@ pub fn save_known_counts(project: &Project, counts: KnownCounts) -> Result<(), F
     write_atomically(&known_counts_file(project), text.as_bytes())
 }
 
-/// No site has its name.
+/// The file of known counts. No site can have its name.
 fn known_counts_file(project: &Project) -> PathBuf {
     project.learned_folder().join("+known-values.json")
 }
 
-/// The file of tried pages. No site has its name.
+/// The file of tried pages. No site can have its name.
 fn tried_file(project: &Project) -> PathBuf {
     project.learned_folder().join("+other-layouts.json")
 }

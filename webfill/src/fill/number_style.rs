@@ -1,4 +1,5 @@
-//! How a column of texts writes its numbers: with marks between groups of digits, or with a comma before the fraction.
+//! The notation of numbers in a column of texts: the separator between groups of digits, and the mark before the
+//! decimals.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +7,20 @@ use webfill_table::Kind;
 
 use super::form::{MOST, plain_number};
 
-/// How a column of texts writes its numbers: `1.234,50`.
+/// The notation of numbers in a column of texts, such as `1.234,50`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberStyle {
     decimal: char,
-    /// Between groups of three digits, from a thousand on.
+    /// The separator between groups of three digits; `None` if digits are not grouped.
     group: Option<char>,
-    /// The digits of nearly all fractions, if their number is the same.
+    /// The number of decimals, if nearly all values have the same number.
     decimals: Option<usize>,
 }
 
-/// The only way to read nearly all known values as numbers. Plain numbers, such as `1234.5`, are of another kind than
-/// text.
+/// The notation of a column, if exactly one notation fits nearly all known values. Columns of plain numbers, such as
+/// `1234.5`, are not texts and have no such notation.
 pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option<NumberStyle> {
-    /// The fewest known values that show a style.
+    /// A notation is recognised only from at least this many known values.
     const LEAST: usize = 3;
     const GROUPS: [char; 7] = [',', '.', ' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}'];
     let of_decimal = |decimal| {
@@ -48,7 +49,7 @@ pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
                 }
             }
             let is_shown = match group {
-                // Whole numbers do not show which mark would begin a fraction.
+                // Whole numbers alone do not show which mark would begin the decimals.
                 Some(mark) => has_group && (has_fraction || decimal == '.' || mark == '.'),
                 None => has_fraction,
             };
@@ -65,7 +66,7 @@ pub fn number_style<I: Iterator<Item = String>>(known: impl Fn() -> I) -> Option
 }
 
 impl NumberStyle {
-    /// The digits before the fraction, with their groups, and those of the fraction. `None` for any other text.
+    /// The digits before the decimals, with their separators, and the decimals. `None` for any other text.
     fn split_number<'v>(&self, value: &'v str) -> Option<(&'v str, &'v str)> {
         let digits = value.strip_prefix('-').unwrap_or(value);
         let (whole, fraction) = match digits.split_once(self.decimal) {
@@ -84,7 +85,7 @@ impl NumberStyle {
         (is_first && are_groups && all_digits(fraction)).then_some((whole, fraction))
     }
 
-    /// A number as the column writes it. Any other text stays as it is.
+    /// Converts a number to the column's notation. Any other text stays unchanged.
     pub fn format(&self, value: String) -> String {
         let given = webfill_values::trim(&value);
         let is_plain = matches!(Kind::from_text(given), Kind::Integer | Kind::Number);
@@ -132,7 +133,7 @@ mod tests {
         let english = ["1,234.50", "12.00", "999.99"];
         let whole = ["1,234", "567", "1,234,567"];
         let spaced = ["12\u{a0}345", "678", "1\u{a0}234\u{a0}567"];
-        // A column, a value, and the value as the column writes it.
+        // Each entry has the known values of a column, a value, and the value in the column's notation.
         let table = [
             (&german, "98022.18", "98022,18"),
             (&german, "12.5", "12,50"),
@@ -160,7 +161,7 @@ mod tests {
             );
         }
         let others: [&[&str]; 7] = [
-            // A thousand and more, or one and a bit.
+            // These may be more than a thousand, or 1 and a fraction.
             &["1,234", "5,678", "9,012"],
             &["1,2,3", "4,5", "6"],
             &["12,5", "7,1"],

@@ -130,8 +130,8 @@ pub struct FillWebOptions {
 }
 
 impl FillWebOptions {
-    /// The options of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing:
-    /// pages are read by mappings that are learned from them.
+    /// The options of a crawl that fetches the URLs of a file and keeps the pages. The crawl follows no links and
+    /// extracts nothing. Mappings are learned from the pages later, and read them then.
     pub fn crawl_options(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
         let options = parse_options(["--keep-bodies", "--follow", "none"]);
         let mut crawl: CrawlOptions = options.map_err(Fault::error)?;
@@ -160,7 +160,7 @@ impl FillWebOptions {
     }
 }
 
-/// Parses the name of a report, which must not be the name of a table.
+/// Parses the name of a report file. Its ending distinguishes it from a table.
 fn parse_report_name(text: &str) -> Result<PathBuf, String> {
     match text.ends_with(".html") {
         true => Ok(PathBuf::from(text)),

@@ -1,5 +1,5 @@
-//! The progress of the work on a table: `overview.json` in the project folder, for the dashboard, and lines of progress
-//! for programs. Both are written during the work, and contain what is known by then.
+//! The progress of the work on a table: `overview.json` in the project folder for the dashboard, and lines of progress
+//! for programs. Both are written during the work, with the results known at that time.
 
 use serde_json::{Value, json};
 use webfill_service::Fault;
@@ -15,7 +15,7 @@ use crate::feeding::now_ms;
 use crate::mapping_command::writing::write_atomically;
 use crate::progress::lines;
 
-/// The most sites that are listed: those with the most gaps.
+/// The most sites that are listed. Those with the most gaps are taken.
 const SITES: usize = 1_000;
 
 /// The stage of a run.
@@ -59,7 +59,7 @@ pub struct Overview<'o> {
 }
 
 impl Overview<'_> {
-    /// Prints the step that begins. `tallies` are given once the first pages were judged.
+    /// Prints which step begins. `tallies` exist once the first pages were judged.
     pub fn print_step(&self, step: Step, tallies: Option<&Tallies>) {
         lines::print(&json!({
             "kind": "fill",
@@ -71,7 +71,7 @@ impl Overview<'_> {
         }));
     }
 
-    /// Writes the overview. `tallies` are given once the first pages were judged, `doubts` at the end.
+    /// Writes the overview. `tallies` exist once the first pages were judged, and `doubts` at the end.
     pub fn write(
         &self,
         project: &Project,

@@ -1,4 +1,5 @@
-//! The pages of a table: fetched by a crawl on this machine or by a fleet, with their bodies kept, and read from there.
+//! The pages of a table. A crawl on this machine or a fleet fetches them and keeps their bodies; this module reads them
+//! from the store.
 
 mod stored;
 mod targets;
@@ -39,31 +40,33 @@ const MOST_HOPS: usize = 5;
 /// How fetching ended.
 enum FetchEnd {
     Done,
-    /// Sites that do not answer were not waited for any longer.
+    /// The wait ended because the remaining sites do not answer.
     OutOfPatience,
     CutShort(ExitStatus),
 }
 
-/// The pages of a table, and how further ones are fetched.
+/// The stored pages of a table, and the means to fetch further pages.
 pub struct Pages<'o> {
     options: &'o FillWebOptions,
     project: Project,
-    /// The fleet, if it fetches instead of this machine.
+    /// The fleet that fetches pages; `None` if this machine does.
     fleet: Option<FleetFetcher>,
     runtime: Runtime,
     stored: StoredPages,
-    /// Pages as they were before they were refreshed. They are used where the refresh failed.
+    /// Copies of pages from before their refresh. They are used if the refresh failed.
     former: FormerPages,
-    /// URLs for whose pages the fleet was not waited for any longer, because their sites do not answer.
+    /// URLs whose pages the fleet has not fetched in time, because their sites do not answer.
     unanswered: BTreeSet<String>,
-    /// For links without a scheme, which got `https`, the same with `http`: older sites answer nothing else.
+    /// The same URL with `http`, for each link without a scheme. Such links get `https` first, but older sites answer
+    /// only `http`.
     http_instead: BTreeMap<String, String>,
-    /// How the last crawl ended, if not by finishing.
+    /// How the last crawl ended if it did not finish.
     pub cut_short: Option<ExitStatus>,
     pub requested: usize,
-    /// URLs that this run has requested; each is requested once.
+    /// The URLs that this run has requested. Each is requested only once.
     asked: BTreeSet<String>,
-    /// When this run began. The age of pages is taken at this time, so that each is refreshed at most once.
+    /// The time when this run began, in milliseconds since 1970. The age of pages is measured at this time, so that
+    /// each page is refreshed at most once.
     began_ms: i64,
 }
 
@@ -87,12 +90,12 @@ impl<'o> Pages<'o> {
         Ok(pages)
     }
 
-    /// Allows `http` for the links of a table that have no scheme, where `https` is not answered.
+    /// Allows `http` for links without a scheme whose site does not answer `https`.
     pub fn allow_http(&mut self, table: &Table) {
         self.http_instead = table.links.with_http().collect();
     }
 
-    /// The `http` URL to request instead of this one, if this one was not answered.
+    /// The `http` URL to request instead of this one; `None` if this one was answered, or had a scheme in the table.
     fn http_fallback(&self, url: &str) -> Option<&str> {
         let instead = self.http_instead.get(url)?;
         let is_answered = |url: &str| {
@@ -109,7 +112,7 @@ impl<'o> Pages<'o> {
         self.stored.pages.get(url)
     }
 
-    /// The URL and the page at the end of redirects.
+    /// The final URL and its page, after following redirects from this URL.
     pub fn target<'u>(&'u self, url: &'u str) -> Option<(&'u str, &'u StoredPage)> {
         let mut at = url;
         if let Some(instead) = self
@@ -135,28 +138,28 @@ impl<'o> Pages<'o> {
         target.map_or_else(|| link.site.to_string(), |target| site(&target))
     }
 
-    /// How many pages are stored.
+    /// The number of stored pages.
     pub fn len(&self) -> usize {
         self.stored.pages.len()
     }
 
-    /// How many URLs failed for reasons that may pass.
+    /// The number of URLs that failed for reasons that may be temporary.
     pub fn count_failing(&self) -> usize {
         self.stored.failing.union(&self.unanswered).count()
     }
 
-    /// Whether the fleet was not waited for any longer at this URL, because its site does not answer.
+    /// Whether the fleet has not fetched this URL in time, because its site does not answer.
     pub fn is_unanswered(&self, url: &str) -> bool {
         self.unanswered.contains(url)
     }
 
-    /// Whether nothing is to be requested for a URL, because its page is stored or was requested already.
+    /// Whether a URL needs no request, because its page is stored or was already requested in this run.
     pub fn is_settled(&self, url: &str) -> bool {
         self.url_to_request(url).is_none()
     }
 
-    /// The URL to request for a page that is not stored yet, is old, or failed for a reason that may have passed;
-    /// `None` if this run has requested it already.
+    /// The URL to request for a page that is missing, is old, or failed for a temporary reason. `None` if the page is
+    /// there, or was already requested in this run.
     fn url_to_request<'u>(&'u self, url: &'u str) -> Option<&'u str> {
         let instead = self
             .http_fallback(url)
@@ -174,7 +177,7 @@ impl<'o> Pages<'o> {
         (!self.asked.contains(asked)).then_some(asked)
     }
 
-    /// Fetches these URLs, as far as is needed. Nothing is requested if all their pages are there.
+    /// Fetches those of these URLs that need a request. If none does, nothing is requested.
     pub fn fetch(&mut self, urls: &[String]) -> Result<(), Fault> {
         self.fetch_wanted(urls)?;
         let instead = urls.iter().filter_map(|url| self.http_fallback(url));
@@ -211,7 +214,7 @@ impl<'o> Pages<'o> {
             && fleet.duplicates > 0
             && !unanswered.is_empty()
         {
-            // The fleet has fetched them before, and its store has dropped them since.
+            // The fleet has fetched these URLs before, but its store has dropped the pages since. Fetch them again.
             ended = fetch_end_from(fleet.fetch_and_wait(&FetchOrder {
                 old: unanswered.clone(),
                 is_in_newest: true,
@@ -249,7 +252,7 @@ impl<'o> Pages<'o> {
         let mut options = self.options.crawl_options(&self.project, &seeds)?;
         if wanted.iter().any(|url| self.stored.failing.contains(url)) {
             options.retry = transient_ends::ends()?;
-            // The crawl requests all failed pages again.
+            // A crawl with `--retry` requests all its failed pages again.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.keep_former_pages(wanted)?;
@@ -271,7 +274,7 @@ impl<'o> Pages<'o> {
         fleet: &mut FleetFetcher,
         wanted: &BTreeSet<String>,
     ) -> Result<FetchEnd, Fault> {
-        // A store that is not there is an error before anything is fetched.
+        // Check the store first, so that a missing store is an error before anything is fetched.
         let uri = fleet.store.clone();
         let opened = self.runtime.block_on(open_existing_with_bodies(&uri));
         drop(opened.map_err(Fault::error)?);
@@ -289,14 +292,14 @@ impl<'o> Pages<'o> {
             }
         }
         if !orders.failed.is_empty() {
-            // Each crawl requests all its failed pages again.
+            // A crawl in which failed pages are queued again requests all of its failed pages.
             self.asked.extend(self.stored.failing.iter().cloned());
         }
         self.asked.extend(wanted.iter().cloned());
         Ok(fetch_end_from(fleet.fetch_and_wait(&orders)?))
     }
 
-    /// Keeps the pages that are requested again, until their new versions are stored.
+    /// Makes copies of the pages that are about to be requested again, for the case that the refresh fails.
     fn keep_former_pages(&mut self, wanted: &BTreeSet<String>) -> Result<(), Fault> {
         let is_again = |url: &str| wanted.contains(url) && !self.stored.failing.contains(url);
         if !self.stored.pages.keys().any(|url| is_again(url)) {
@@ -326,7 +329,7 @@ impl<'o> Pages<'o> {
         at + (after.as_millis() as i64) < self.began_ms
     }
 
-    /// The crawls that fetch the pages, the oldest first.
+    /// The crawls that fetch the pages of the table, with the oldest first.
     fn crawls(&self) -> Vec<CrawlId> {
         match &self.fleet {
             Some(fleet) => fleet.crawls(),
@@ -342,7 +345,7 @@ impl<'o> Pages<'o> {
         open_existing_with_bodies(&uri).await.map_err(Fault::error)
     }
 
-    /// Reads what is stored of all pages.
+    /// Reads all stored pages without their bodies.
     fn load_stored_pages(&mut self) -> Result<(), Fault> {
         if self.fleet.is_none() && !self.project.store_file().exists() {
             return Ok(());
@@ -377,7 +380,7 @@ impl<'o> Pages<'o> {
         Ok(())
     }
 
-    /// Passes each kept page to `take` if its canonical URL is wanted.
+    /// Passes each kept page to `take` if `is_wanted` returns true for its canonical URL.
     pub fn for_each_page(
         &self,
         is_wanted: &dyn Fn(&str) -> bool,

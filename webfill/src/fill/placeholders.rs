@@ -1,5 +1,7 @@
-//! Texts that pages have instead of a value, such as `Please log in`. In a column whose known values are nearly all
-//! different, a text that stands on several pages is no value if only pages of rows without a known value have it.
+//! Placeholders: texts that pages have instead of a value, such as `Please log in`.
+//!
+//! In a column whose known values are nearly all different, a text on several pages is a placeholder if only rows
+//! without a known value have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +10,31 @@ use webfill_learn::common_form;
 use super::deciding::{Cell, State};
 use super::table::Table;
 
-/// How many rows must have the text, and how many other rows a known value.
+/// A placeholder is on the pages of at least this many rows, and the column has at least this many known values.
 const ROWS: usize = 3;
 const KNOWN: usize = 8;
 
-/// The share of known values that must be different.
+/// The least share of known values that must be different from each other.
 const DIFFERENT: f64 = 0.9;
 
-/// The highest probability that only rows without a known value have the text by chance.
+/// A text is a placeholder only if the probability is lower than this that it has missed all rows with known values by
+/// chance.
 const BY_CHANCE: f64 = 0.01;
 
-/// How likely a text in place of a value is right: it is not filled, however little precision is wanted.
+/// The confidence in a placeholder. It is so low that the text is never filled in.
 const CONFIDENCE: f64 = 0.3;
 
 /// The values of a field on the pages of a site.
 #[derive(Default)]
 struct Values {
-    /// Of rows with a known value: these values, and those of the pages that differ.
+    /// The known values of rows. `instead` counts the differing values on the pages of these rows.
     known: Vec<String>,
     instead: BTreeMap<String, usize>,
-    /// By value, the places of cells that it was to fill.
+    /// For each value, the positions of the cells that it was to fill.
     filling: BTreeMap<String, Vec<usize>>,
 }
 
-/// Withdraws such texts from the cells that they were to fill.
+/// Withdraws placeholders from the cells that they were to fill.
 pub fn withdraw_placeholders(table: &Table, cells: &mut [Cell]) {
     let mut columns: BTreeMap<(usize, String), Values> = BTreeMap::new();
     for (at, cell) in cells.iter().enumerate() {
@@ -93,7 +96,7 @@ impl Values {
     }
 }
 
-/// How likely it is that so many rows, drawn from all, are all among those with gaps.
+/// The probability that this many rows, chosen at random, all have gaps.
 fn chance_probability(drawn: usize, gaps: usize, known: usize) -> f64 {
     let each = (0..drawn).map(|one| (gaps - one) as f64 / (gaps + known - one) as f64);
     each.product()
@@ -128,7 +131,7 @@ mod tests {
         let filling = [("log in", 6), ("k", 1), ("l", 1)];
         let found = values(&names, &[], &filling).find_placeholders();
         assert_eq!(found, [0, 1, 2, 3, 4, 5]);
-        // Too few show it, unless one stands in place of a known value.
+        // Too few rows have the text, unless a page also has it in place of a known value.
         let few = [("log in", 3), ("k", 1), ("l", 1), ("m", 5)];
         assert!(!values(&names, &[], &few).find_placeholders().contains(&0));
         assert_eq!(
@@ -136,7 +139,8 @@ mod tests {
             [0, 1, 2]
         );
         assert_eq!(values(&names, &["k"], &few[..3]).find_placeholders(), [3]);
-        // A column of few values, too few known ones, and a known value.
+        // No text is a placeholder in a column with few different values or too few known ones, or if it is a known
+        // value.
         let kinds = ["a", "a", "b", "b", "c", "c", "a", "b", "c", "a"];
         assert!(values(&kinds, &[], &filling).find_placeholders().is_empty());
         assert!(

@@ -9,14 +9,14 @@ use super::sample;
 use super::table::Table;
 use crate::demand::table::table as for_people;
 
-/// The most sites that are named: those with the most pages to fetch.
+/// The most sites that are named. Those with the most pages to fetch are taken.
 const SHOWN_SITES: usize = 20;
 
 #[derive(Debug)]
 pub struct Plan {
     sites: Vec<PlannedSite>,
     gaps: usize,
-    /// Whether the time is known: a fleet has delays of its own.
+    /// Whether the required time is known. A fleet has its own delays, so then it is not.
     is_timed: bool,
 }
 
@@ -94,7 +94,7 @@ impl Plan {
             text += &format!("\nand {more} more {}", noun(more, "site"));
         }
         let pages: usize = self.sites.iter().map(|site| site.pages).sum();
-        // Sites are fetched in parallel.
+        // Sites are fetched in parallel, so the slowest one determines the time.
         let longest = self.sites.iter().map(|site| site.time).max();
         text += &format!(
             "\nplan: {}, {}, ",

@@ -1,4 +1,5 @@
-//! The folder of a table's work, `books.webfill` beside `books.csv`, and the files that are written beside the table.
+//! The project folder of a table, `books.webfill` for `books.csv`, and the paths of the files that are written beside
+//! the table.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -11,7 +12,7 @@ use webfill_service::state::StateFolder;
 
 use crate::mapping_command::writing::write_atomically;
 
-/// Much longer than a check of the lock takes.
+/// How long to wait for a dashboard to release the lock. It only checks the lock, which takes much less time.
 const LOCK_CHECK: Duration = Duration::from_millis(50);
 
 /// The paths of a table and of its project folder.
@@ -19,7 +20,7 @@ const LOCK_CHECK: Duration = Duration::from_millis(50);
 pub struct Project {
     table: PathBuf,
     folder: PathBuf,
-    /// Whether the table is a collection; `table` is then the name that its file would have.
+    /// Whether the table is a MongoDB collection. Then `table` is the name that its file would have.
     is_collection: bool,
 }
 
@@ -36,7 +37,7 @@ impl Project {
         }
     }
 
-    /// The project of a collection of documents, in the working folder.
+    /// The project of a collection of documents. Its folder is in the working folder.
     pub fn for_collection(file: &Path) -> Project {
         Project {
             is_collection: true,
@@ -44,26 +45,26 @@ impl Project {
         }
     }
 
-    /// The documents of a collection as lines of JSON.
+    /// The file with the copied documents of a collection, as JSON lines.
     pub fn copy_file(&self) -> PathBuf {
         self.folder.join(&self.table)
     }
 
-    /// The values that were written back to a collection.
+    /// The log of values that were written back to a collection.
     pub fn written_values_file(&self) -> PathBuf {
         self.folder.join("written.jsonl")
     }
 
-    /// Makes the folder, and locks it for as long as the result lives.
+    /// Creates the folder, and locks it until the result is dropped.
     pub fn open(&self) -> Result<StateFolder, Fault> {
-        // A person may have made the folder above, to put mappings there.
-        // A dashboard that checks whether the command runs holds the lock for a moment.
+        // The project folder may exist already, because a person has put mappings there. A dashboard may hold the lock
+        // for a moment while it checks whether the command runs, so try twice.
         let opened = StateFolder::open(&self.state_folder(), "fill").or_else(|_| {
             std::thread::sleep(LOCK_CHECK);
             StateFolder::open(&self.state_folder(), "fill")
         });
         let lock = opened.map_err(|mut fault| {
-            // The state folder follows from the table, so no other one can be chosen.
+            // The table determines the state folder, so remove the advice to choose another one.
             fault.message = fault.message.replace(", or choose another --state", "");
             fault
         })?;
@@ -81,18 +82,18 @@ impl Project {
         Ok(lock)
     }
 
-    /// Whether a process works on the table. Holds the lock for a moment, as [`Project::open`] expects.
+    /// Whether a process works on the table. This check holds the lock for a moment.
     pub fn is_running(&self) -> bool {
         let lock = File::open(self.state_folder().join("fill.lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// The name of the table whose work this is.
+    /// The file with the name of the table to which the folder belongs.
     fn owner_file(&self) -> PathBuf {
         self.folder.join("table.txt")
     }
 
-    /// Refuses a folder that belongs to another table: `books.csv` and `books.jsonl` would share it.
+    /// Refuses a folder that belongs to another table. For example, `books.csv` and `books.jsonl` would share one.
     pub fn require_own_folder(&self) -> Result<(), Fault> {
         let name = self.table.file_name().unwrap_or_default().to_string_lossy();
         match std::fs::read_to_string(self.owner_file()) {
@@ -110,62 +111,62 @@ impl Project {
         name[..name.len() - endings(&self.table).len()].to_owned()
     }
 
-    /// The crawls of a fleet that fetch the pages of the table.
+    /// The file with the ids of the fleet's crawls that fetch the pages of the table.
     pub fn fleet_file(&self) -> PathBuf {
         self.folder.join("fleet.json")
     }
 
-    /// All lines that cannot be used.
+    /// The file that lists all unusable lines of the table.
     pub fn bad_rows_file(&self) -> PathBuf {
         self.folder.join("bad-rows.txt")
     }
 
-    /// Mapping files: those that were learned, and those of a person.
+    /// The folder of mapping files, both learned ones and a person's.
     pub fn mappings_folder(&self) -> PathBuf {
         self.folder.join("mappings")
     }
 
-    /// How each mapping was learned, and from what.
+    /// The folder with the origin of each learned mapping.
     pub fn learned_folder(&self) -> PathBuf {
         self.folder.join("learned")
     }
 
-    /// An empty folder: the crawl itself extracts nothing.
+    /// An empty folder of mappings for the crawl, so that it extracts nothing.
     pub fn no_mappings_folder(&self) -> PathBuf {
         self.folder.join("state").join("no-mappings")
     }
 
-    /// A person's answers to doubts.
+    /// The file with a person's answers to doubts.
     pub fn answers_file(&self) -> PathBuf {
         self.folder.join("answers.json")
     }
 
-    /// The doubts that were listed so far.
+    /// The file with all doubts that were listed so far.
     pub fn listed_doubts_file(&self) -> PathBuf {
         self.folder.join("doubts.json")
     }
 
-    /// The open doubts, for the review in the dashboard.
+    /// The file with the open doubts, for the review in the dashboard.
     pub fn review_file(&self) -> PathBuf {
         self.folder.join("review.json")
     }
 
-    /// The answers of the review.
+    /// The file to which the review in the dashboard appends its answers.
     pub fn review_answers_file(&self) -> PathBuf {
         self.folder.join("review.jsonl")
     }
 
-    /// The columns that a person has named, so that the dashboard understands the table in the same way.
+    /// The file with the columns that the user has named, so that the dashboard understands the table in the same way.
     pub fn wishes_file(&self) -> PathBuf {
         self.folder.join("wishes.json")
     }
 
-    /// The progress of the work.
+    /// The file with the progress of the work.
     pub fn overview_file(&self) -> PathBuf {
         self.folder.join("overview.json")
     }
 
-    /// Pages as they were before they were requested again.
+    /// The folder with copies of pages from before their refresh.
     pub fn former_folder(&self) -> PathBuf {
         self.folder.join("former")
     }
@@ -186,12 +187,12 @@ impl Project {
         format!("sqlite:{}", self.store_file().display())
     }
 
-    /// The URLs that a crawl is to fetch.
+    /// The file with the URLs that a crawl must fetch.
     pub fn seeds_file(&self) -> PathBuf {
         self.folder.join("state").join("urls.txt")
     }
 
-    /// The filled table, with the ending of the table, because it has the same format.
+    /// The path of the filled table. It has the same ending as the table, because it has the same format.
     pub fn filled_table_file(&self) -> PathBuf {
         let table = match self.is_collection {
             true => self.copy_file(),
@@ -210,7 +211,7 @@ impl Project {
     }
 }
 
-/// The endings of a file's name, such as `.csv` or `.jsonl.gz`.
+/// All endings of a file's name, such as `.csv` or `.jsonl.gz`.
 fn endings(table: &Path) -> String {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let last = |name: &str| name.rfind('.').filter(|&at| at > 0);
@@ -221,7 +222,7 @@ fn endings(table: &Path) -> String {
     format!("{ending}{packed}")
 }
 
-/// A file or folder beside the table, named after it without its endings.
+/// The path of a file or folder beside the table. Its name is that of the table, with another ending.
 fn path_beside(table: &Path, ending: &str) -> PathBuf {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     let stem = &name[..name.len() - endings(table).len()];
@@ -230,7 +231,7 @@ fn path_beside(table: &Path, ending: &str) -> PathBuf {
     table.with_file_name(name)
 }
 
-/// Writes a file that gets its name once it is complete.
+/// Writes a file under a temporary name, and renames it when it is complete.
 pub fn write_file_atomically(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,

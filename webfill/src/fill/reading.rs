@@ -1,4 +1,4 @@
-//! Reading the kept pages with the mappings.
+//! Reads the kept pages with the mappings.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,21 +14,23 @@ use super::mappings::Mappings;
 use super::pages::{Pages, rows_of_targets};
 use super::table::Table;
 
-/// The longest that one page may take.
+/// The time limit for reading one page.
 const PAGE_TIME: Duration = Duration::from_secs(10);
 
-/// The shortest known value that says something by standing on a page, in characters.
+/// A known value shorter than this many characters may be on a page by chance.
 const LEAST_CHARS: usize = 3;
 
-/// On a page where the known value of its row was not read, other known values of the column are searched for: all if
-/// at most `DIFFERENT` are different, else those of at most `OTHERS` rows.
+/// If a page does not yield the known value of its row, other known values of the column are searched for on it. If the
+/// column has at most `DIFFERENT` different values, all are searched for, otherwise the values of at most `OTHERS`
+/// rows.
 const DIFFERENT: usize = 48;
 const OTHERS: usize = 24;
-/// The most bytes of such a value, because searching for longer ones is slow; and the most rows that are considered.
+/// The most bytes of a value that is searched for, because searching for longer ones is slow; and the most rows whose
+/// values are considered.
 const LONGEST_OF_OTHERS: usize = 1_000;
 const ROWS_OF_OTHERS: usize = 2_000;
 
-/// The values read on a page.
+/// The values that a mapping reads on a page.
 #[derive(Debug)]
 pub struct Reading {
     /// The index of the mapping in the current set.
@@ -37,7 +39,7 @@ pub struct Reading {
     pub version: String,
     content_hash: Option<String>,
     pub fields: Vec<FieldReading>,
-    /// Links behind which more values stand, in canonical form.
+    /// Links to pages with further values of the row, in canonical form.
     pub links: Vec<String>,
 }
 
@@ -45,15 +47,16 @@ pub struct Reading {
 pub struct FieldReading {
     /// The index of the field in the table.
     pub field: usize,
-    /// 0: the first chain of the field.
+    /// The number of the chain; 0 is the first chain of the field.
     pub chain: usize,
     pub values: Vec<String>,
-    /// How many different values the chain has there, and how many in all; a field with one value takes the first.
+    /// How many different values the chain yields on the page, and how many values in all. A field with a single value
+    /// takes the first.
     pub different: usize,
     pub count: usize,
-    /// The words around the value.
+    /// The text around the value.
     pub excerpt: Option<String>,
-    /// Values that the row has and that were not read. Empty on pages behind links, which are not searched.
+    /// Known values of the row that were not read. It is empty on pages behind links, which are not searched.
     pub unread: Vec<UnreadValue>,
 }
 
@@ -61,46 +64,47 @@ pub struct FieldReading {
 #[derive(Debug)]
 pub struct UnreadValue {
     pub value: String,
-    /// Whether the value stands on the page; `None` if it may stand there by chance, because it is short or a word of a
+    /// Whether the page contains the value. `None` if it may be there by chance, because it is short or a word within a
     /// sentence.
     pub stands: Option<bool>,
-    /// How likely a wrong value of the column stands there: the share of other rows' values that do.
+    /// The probability that the page contains a wrong value of the column: the share of other rows' values that it
+    /// contains.
     pub chance: f32,
 }
 
-/// Known values of a column.
+/// Some known values of a column.
 struct Column {
     values: Vec<OtherValue>,
-    /// The share of the rows from which these values are taken.
+    /// The share of the rows from which the values were taken.
     taken: f32,
 }
 
-/// A value of a column.
+/// A known value of a column.
 struct OtherValue {
     value: String,
     form: String,
-    /// How many rows have it.
+    /// The number of rows with this value.
     rows: f32,
 }
 
-/// The readings, by the URL of the page.
+/// The readings of pages, by URL.
 pub type Readings = BTreeMap<String, Reading>;
 
-/// Reads all pages that were not read by the same mapping before. Readings by former mappings, and of pages that have
-/// changed or are no longer stored, are dropped.
+/// Reads all pages that their current mapping has not read yet. Earlier readings are dropped if the mapping or the page
+/// has changed, or if the page is no longer stored.
 pub fn read_pages(
     table: &Table,
     pages: &Pages<'_>,
     mappings: &Mappings,
     readings: &mut Readings,
 ) -> Result<(), Fault> {
-    // If fields had one value each, readings would not show that a page has several.
+    // Read all values of each field. Otherwise, readings would not show that a page has several values.
     let engine = Engine::new(Arc::new(mappings.with_all_values()?), Limits::default());
     let rows = rows_of_targets(table, pages);
     let columns: Vec<Column> = (0..table.fields.len())
         .map(|field| Column::from_field(table, field))
         .collect();
-    // The indexes of mappings change when others are learned.
+    // A mapping may have another index after others were learned.
     readings.retain(|url, reading| {
         let Some(index) = mappings.set.find(url) else {
             return false;
@@ -130,7 +134,7 @@ pub fn read_pages(
             ..RequestedParts::default()
         };
         let name = mappings.set.name(index);
-        // A page that takes too long counts as one without values.
+        // A page that exceeds the time limit counts as a page without values.
         let Ok(extraction) =
             engine.extract_with_mapping(engine.set().find_by_name(name), input, wants)
         else {
@@ -148,7 +152,7 @@ pub fn read_pages(
             if takes_first {
                 values.truncate(1);
             }
-            // `n/a` on a page means what it means in the table.
+            // A text such as `n/a` on the page means a gap if it means one in the table.
             values.retain(|value| !field.means_gap(value));
             // A list that ends in `more ...` is incomplete.
             if !takes_first && field.lacks_cut_off() && values.iter().any(|value| is_cut_off(value))
@@ -214,7 +218,7 @@ impl Column {
         }
     }
 
-    /// `known` holds the values of one row in `step`.
+    /// `known` has the values of every `step`-th row.
     fn from_sample<'v>(known: impl Iterator<Item = &'v String>, step: usize) -> Column {
         let mut values: Vec<OtherValue> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -231,7 +235,7 @@ impl Column {
         Column { values, taken }
     }
 
-    /// Compares known values that were not read with the page, as those of other rows are.
+    /// Searches the page for known values that were not read, and for the values of other rows.
     fn compare_unread(
         &self,
         unread: Vec<String>,
@@ -257,8 +261,8 @@ impl Column {
             let own = form(&value);
             let (mut all, mut standing) = (0.0, 0.0);
             for (other, stands) in &others {
-                // The same value of another row counts. Without it, a column of few values would seem to stand on fewer
-                // pages whenever this one does.
+                // The same value in other rows counts, too. Otherwise, in a column with few different values, the
+                // chance would seem lower whenever the page contains this value.
                 let rows = match other.form == own {
                     true => (other.rows - self.taken).max(0.0),
                     false => other.rows,
@@ -276,7 +280,7 @@ impl Column {
     }
 }
 
-/// Whether what was read is what is known, perhaps in another spelling.
+/// Whether the values that were read are the known ones, perhaps in another spelling.
 pub fn agrees(known: &[String], read: &[String]) -> bool {
     known.len() == read.len() && known.iter().all(|value| contains_value(value, read))
 }
@@ -286,7 +290,7 @@ pub fn contains_value(value: &str, read: &[String]) -> bool {
         .any(|read| webfill_learn::is_same_value(value, read))
 }
 
-/// Whether what was read is what is known, except for typing errors.
+/// Whether the values that were read are the known ones, except for typing errors.
 pub fn is_misspelt(known: &[String], read: &[String]) -> bool {
     let is_read = |value: &String| {
         read.iter().any(|read| {

@@ -22,7 +22,7 @@ use crate::mapping_command::writing::write_atomically;
 
 const STYLE: &str = include_str!("report/style.css");
 
-/// The most that is listed, so that a browser shows the page of a large table as well.
+/// The most entries in each list, so that a browser can show the report of a large table.
 const DOUBTS: usize = 300;
 const OPEN_DOUBTS: usize = 10;
 const SITES: usize = 40;
@@ -35,7 +35,7 @@ pub struct Report<'r> {
     pub project: &'r Project,
     pub verdict: &'r Verdict,
     pub tallies: &'r Tallies,
-    /// The doubts, the surest first.
+    /// The doubts, with the most certain one first.
     pub doubtful: &'r [&'r Cell],
     /// The required precision.
     pub precision: f64,
@@ -69,7 +69,7 @@ impl Report<'_> {
         )
     }
 
-    /// The figures at the top.
+    /// The most important numbers, which are shown at the top.
     fn tiles(&self) -> String {
         let (tallies, rows) = (self.tallies, self.sources.table.rows.len());
         let all = &tallies.all;
@@ -177,7 +177,7 @@ impl Report<'_> {
         text + "</ol>\n"
     }
 
-    /// The row and the column of a cell.
+    /// The name of a cell's row and column.
     fn row_and_column(&self, cell: &Cell, more: &str) -> String {
         let table = self.sources.table;
         format!(
@@ -187,7 +187,7 @@ impl Report<'_> {
         )
     }
 
-    /// The words around the value, and the page.
+    /// The evidence for a value: the text around it, and its page.
     fn proof(&self, cell: &Cell) -> String {
         let line = self.sources.lines(cell).into_iter().next();
         let around = line.as_ref().and_then(|line| line["excerpt"].as_str());
@@ -258,7 +258,7 @@ impl Report<'_> {
         format!("<section>\n<h2>Not filled, and why</h2>\n{list}</section>\n")
     }
 
-    /// Some gaps that stay for one reason, and how they spread over the columns.
+    /// Examples of gaps that stay for one reason, and the number of such gaps in each column.
     fn gaps_by_reason(&self, state: State) -> String {
         let table = self.sources.table;
         let mut by_field: BTreeMap<usize, usize> = BTreeMap::new();
@@ -345,7 +345,7 @@ impl Report<'_> {
     }
 }
 
-/// The first half of the examples are the least sure; the others are spread over the rest.
+/// Chooses examples: one half are the least certain cells, the other half are spread over the rest.
 fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     let least = EXAMPLES_OF_FIELD / 2;
     if cells.len() <= EXAMPLES_OF_FIELD {
@@ -357,7 +357,7 @@ fn choose_examples<'c>(cells: &[&'c Cell]) -> Vec<&'c Cell> {
     cells[..least].iter().copied().chain(spread).collect()
 }
 
-/// The meaning of a reason.
+/// The meaning of the reason for which a gap stays.
 fn meaning_of_state(state: State) -> &'static str {
     match state {
         State::Conflicting => "several values were read, and none is sure enough",

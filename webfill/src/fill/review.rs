@@ -1,8 +1,8 @@
-//! The review of doubts in the dashboard. Doubts are listed for it in the project folder, `review.json`, and its answers
-//! come back in `review.jsonl`, a line for each, durable when a person sees the next doubt.
+//! The review of doubts in the dashboard. Open doubts are listed in `review.json` in the project folder. The dashboard
+//! appends each answer as a line to `review.jsonl`. It is durable before a person sees the next doubt.
 //!
-//! Only the dashboard writes the answers, and only this command writes the list: so both may run at the same time. How
-//! far the answers were read is noted beside those that the project keeps.
+//! Only the dashboard writes the answers, and only this command writes the list, so both may run at the same time. The
+//! project's own file of answers notes how many bytes of `review.jsonl` were read.
 
 use std::io::ErrorKind;
 
@@ -14,13 +14,14 @@ use super::doubts::ListedDoubt;
 use super::project::Project;
 use crate::mapping_command::writing::write_atomically;
 
-/// The maximum number of listed doubts; the surest are kept. The dashboard reads all of them for each page.
+/// The most doubts in the list. The most certain ones are kept, because the dashboard reads the whole list for each
+/// page.
 const MOST_LISTED: usize = 5_000;
 
-/// The maximum size of their list.
+/// The largest size of the list, in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A doubt, as a person is to see it.
+/// A doubt in the form in which a person sees it.
 #[derive(Debug, Serialize)]
 pub struct ShownDoubt {
     pub row: u64,
@@ -31,16 +32,16 @@ pub struct ShownDoubt {
     pub confidence: f64,
     pub url: Option<String>,
     pub excerpt: Option<String>,
-    /// Comes back with the answer.
+    /// The doubt for the command. The dashboard stores it with the answer.
     pub doubt: ListedDoubt,
 }
 
-/// A line of the answers.
+/// An answer, as a line of the file.
 #[derive(Debug, Deserialize)]
 pub struct ReviewAnswer {
     pub doubt: ListedDoubt,
     pub answer: Decision,
-    /// When it was given, in milliseconds since 1970.
+    /// The time of the answer, in milliseconds since 1970.
     #[serde(default)]
     pub at: i64,
 }
@@ -50,11 +51,11 @@ pub struct ReviewAnswer {
 pub enum Decision {
     Accept,
     Reject,
-    /// Takes back the former answer.
+    /// Withdraws the former answer.
     Undo,
 }
 
-/// Lists open doubts, each under a key that no other one has.
+/// Writes the list of open doubts, each with a unique key.
 pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> {
     let mut keys = std::collections::BTreeSet::new();
     let mut listed = Vec::new();
@@ -76,7 +77,7 @@ pub fn write_list(project: &Project, shown: &[ShownDoubt]) -> Result<(), Fault> 
     write_atomically(&project.review_file(), list.to_string().as_bytes())
 }
 
-/// The answers after this byte of the file, and the position after the last complete line.
+/// Reads the answers after this byte of the file. Also returns the position after the last complete line.
 pub fn answers_after(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>, u64), Fault> {
     let file = project.review_answers_file();
     let unread = |error: String| Fault::error(format!("cannot read {}: {error}", file.display()));
@@ -85,10 +86,10 @@ pub fn answers_after(project: &Project, read: u64) -> Result<(Vec<ReviewAnswer>,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), 0)),
         Err(error) => return Err(unread(error.to_string())),
     };
-    // A line without its end was never confirmed to anybody.
+    // A line without a line end was never confirmed, so it is not read.
     let end = text.iter().rposition(|byte| *byte == b'\n');
     let end = end.map_or(0, |at| at + 1);
-    // A file that is shorter than before was created anew, and is read from its beginning.
+    // If the file is shorter than before, it was created anew, so it is read from its beginning.
     let begin = usize::try_from(read).unwrap_or(usize::MAX);
     let begin = if begin > end { 0 } else { begin };
     let lines = text[begin..end].split(|byte| *byte == b'\n');

@@ -1,6 +1,7 @@
-//! The pages to learn from: those of each site and kind of URL whose rows know most.
+//! Chooses the pages to learn from. For each site and kind of URL, they are those whose rows have the most known
+//! values.
 //!
-//! Only pages show layouts. Before any page is fetched, the shapes of URLs stand for layouts.
+//! A layout is visible only on a page. Before any page is fetched, the shape of a URL is taken for its layout.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +10,12 @@ use webfill_urls::Url;
 use super::options::RowsToCheck;
 use super::table::Table;
 
-/// The most shapes of one site that are sampled separately, the commonest first; all other URLs are sampled together.
+/// The most shapes of URLs of a site that are sampled separately. The most frequent ones are taken; all other URLs form
+/// one group.
 const MOST_SHAPES: usize = 8;
 
-/// A first segment is part of the shape if at least this many URLs share it; of more than 250 links, a fiftieth of them.
+/// The first part of a path belongs to the shape if at least this many URLs share it. If a site has more than 250
+/// links, it is a fiftieth of them.
 const SHARED: usize = 5;
 
 /// Chooses the links to learn from, site by site. Returns their indexes.
@@ -35,8 +38,8 @@ pub fn sites_with_known_values(table: &Table) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Links whose pages are fetched to compare known values with them, even if there is no gap to fill: those of some
-/// complete rows, or all.
+/// The links whose pages are fetched only to compare known values with them: those of some complete rows, or of all
+/// rows.
 pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSet<u32> {
     let of_site = |links: Vec<u32>| {
         let is_complete = |link: &u32| {
@@ -63,7 +66,7 @@ pub fn links_to_check(table: &Table, check: RowsToCheck, most: usize) -> BTreeSe
         .collect()
 }
 
-/// The links whose rows have the most known values; among equals, links that are spread over the table.
+/// The links whose rows have the most known values. Among equals, links from all parts of the table are taken.
 pub fn choose_best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
     let knows = |link: &u32| {
         let rows = table.links.rows_of(*link).iter();
@@ -77,7 +80,7 @@ pub fn choose_best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec
     links
 }
 
-/// A sort key without a pattern, which is the same in each run.
+/// A sort key that looks random, but is the same in each run.
 fn scattered_sort_key(link: u32) -> u32 {
     link.wrapping_mul(0x9E37_79B1).rotate_left(16)
 }

@@ -1,5 +1,7 @@
-//! Pages that show the first few values of a list, and the others only behind a button. You can tell from known lists:
-//! the longer ones all lose their end at the same length, and no longer list is ever read.
+//! Finds pages that show only the first values of a list, with the others behind a button.
+//!
+//! Known lists reveal such pages. The known lists that are longer are all cut off at the same length, and no page
+//! yields more values than that.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +9,23 @@ use super::deciding::{Cell, State};
 use super::reading::contains_value;
 use super::table::Table;
 
-/// The number of known lists that must be cut off at that length.
+/// At least this many known lists must be cut off at that length.
 const SHOWN_BY: usize = 2;
 
-/// How likely a list of the longest length is whole: it is not filled, however little precision is wanted.
+/// The confidence in a list that is probably cut off. It is so low that the list is never filled in.
 const CONFIDENCE: f64 = 0.3;
 
 /// The lists of a column that are read on the pages of a site.
 #[derive(Default)]
 struct Lists {
     longest: usize,
-    /// The lengths of those whose known lists are longer.
+    /// The lengths read for lists whose known list is longer.
     shortened: Vec<usize>,
-    /// Those that are to be filled: the places of their cells.
+    /// The positions of the cells that are to be filled.
     filling: Vec<usize>,
 }
 
-/// Withdraws lists of the longest length, where known ones of that length are shortened.
+/// Withdraws lists of the longest length, if known lists are cut off at that length.
 pub fn withdraw_shortened_lists(table: &Table, cells: &mut [Cell]) {
     let mut columns: BTreeMap<(usize, String), Lists> = BTreeMap::new();
     for (at, cell) in cells.iter().enumerate() {

@@ -15,7 +15,7 @@ use crate::mapping_command::learn::gathered::GatheredPage;
 pub struct StoredPage {
     pub outcome: Outcome,
     pub status: Option<u64>,
-    /// Where it leads to, if it is a redirect.
+    /// The target, if the page is a redirect.
     pub redirect: Option<String>,
     pub content_type: Option<String>,
     pub content_hash: Option<String>,
@@ -24,7 +24,7 @@ pub struct StoredPage {
 }
 
 impl StoredPage {
-    /// The page as an export has it; `None` if that lacks a member.
+    /// Reads a page from an export's document. `None` if a required member is missing.
     pub fn read(page: &Value) -> Option<StoredPage> {
         let text = |name: &str| page[name].as_str().map(str::to_owned);
         let url = text("url")?;
@@ -38,12 +38,12 @@ impl StoredPage {
         })
     }
 
-    /// The page with its body.
+    /// Decodes the body of the page. `None` if it is not a page that can be read.
     pub fn decode_page(&self, url: Url, body: &Body) -> Result<Option<GatheredPage>, Fault> {
         let length = usize::try_from(body.bytes).map_err(Fault::error)?;
         let content = zstd::bulk::decompress(&body.body, length)
             .map_err(|error| Fault::error(format!("{url}: its kept body is damaged: {error}")))?;
-        // A page that was rendered by a browser is UTF-8, whatever the server has declared.
+        // A page that a browser has rendered is UTF-8, whatever the server declared.
         let content_type = match body.is_rendered {
             true => Some("text/html; charset=utf-8"),
             false => self.content_type.as_deref(),
@@ -51,7 +51,7 @@ impl StoredPage {
         Ok(GatheredPage::decode(url, content_type, &content))
     }
 
-    /// How the fetch ended: the status if that is an error, otherwise the outcome.
+    /// The end of the fetch: the HTTP status if it is an error, otherwise the outcome.
     pub fn fetch_end(&self) -> String {
         match (self.outcome, self.status) {
             (Outcome::HttpError, Some(status)) => status.to_string(),
@@ -59,8 +59,8 @@ impl StoredPage {
         }
     }
 
-    /// Whether the page may be there the next time. One that was not requested, because its site answered others with
-    /// errors for too long, has no status.
+    /// Whether a later request may get the page. A page that was not requested, because its site had answered other
+    /// requests with errors for too long, has no status.
     pub fn may_succeed_later(&self) -> bool {
         let is_unasked = self.outcome == Outcome::HttpError && self.status.is_none();
         is_unasked || transient_ends::ENDS.contains(&self.fetch_end().as_str())

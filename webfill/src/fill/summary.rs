@@ -10,7 +10,7 @@ use super::table::Table;
 use super::tally::{Tallies, Tally};
 use crate::demand::table::without_control_characters;
 
-/// The most sites, and the most fields, that are named.
+/// The most sites and the most fields that are named.
 const SHOWN: usize = 12;
 
 pub struct Summary<'s> {
@@ -19,12 +19,12 @@ pub struct Summary<'s> {
     pub pages: &'s Pages<'s>,
     pub tallies: &'s Tallies,
     pub report: Option<&'s Path>,
-    /// The filled table, or what was written to a collection.
+    /// The path of the filled table, or a description of what was written to a collection.
     pub written: String,
     pub doubts: usize,
-    /// How many proposed values a person is asked about.
+    /// The number of proposed values that a person should judge.
     pub questions: usize,
-    /// How many answers are about values that the table does not have.
+    /// The number of answers about values that the table does not have at present.
     pub idle_answers: usize,
 }
 
@@ -143,7 +143,7 @@ impl Summary<'_> {
     }
 }
 
-/// The mean confidence of filled values, with the interval of what was measured by known values.
+/// The mean confidence of the filled values, with the precision measured on held-out known values.
 fn precision_line(all: &Tally) -> String {
     let Some(expected) = all.mean_confidence() else {
         return String::from("precision: nothing was filled");

@@ -1,4 +1,4 @@
-//! The table: which columns it has, what its rows know and lack, and the same table with its gaps filled.
+//! The table: its columns, the known values and gaps of its rows, and the writing of the filled table.
 
 mod field;
 mod filled;
@@ -30,7 +30,7 @@ use super::options::{FillOptions, RowsToCheck};
 /// The most faults that are reported.
 const MOST_FAULTS_SHOWN: usize = 20;
 
-/// A table, as far as filling needs it.
+/// The table, with the parts that `fill` needs.
 #[derive(Debug)]
 pub struct Table {
     pub path: PathBuf,
@@ -38,7 +38,7 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The links of all rows.
     pub links: Links,
-    /// The format and the columns of the file, as they were understood.
+    /// The format and the columns of the file, as inferred from its content.
     pub understanding: Understanding,
     /// Lines that cannot be used, with the reason.
     pub faults: Vec<String>,
@@ -60,7 +60,8 @@ impl Table {
         let understanding =
             webfill_table::infer_structure(&sample, &wishes).map_err(Fault::usage)?;
         let mut names = BTreeSet::new();
-        // A column without gaps shows which page belongs to which row, and may be wrong as well.
+        // A column without gaps is compared, too. It shows which page belongs to which row, and its own values may be
+        // wrong.
         let is_complete = |(_, reason): &&(usize, String)| reason == "no gaps";
         let complete = understanding.reasons.kept.iter().filter(is_complete);
         let complete = complete.filter(|_| options.check != RowsToCheck::None);
@@ -110,7 +111,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Refuses columns that the user names as those of links if they hold something else.
+    /// Refuses a column that the user has named as a column of links, if it has no links.
     fn require_links_where_wished(
         &self,
         sample: &Sample,
@@ -129,7 +130,7 @@ impl Table {
         }
     }
 
-    /// Refuses a file that was changed since it was read, because its lines may be other rows.
+    /// Refuses to continue if the file has changed since it was read, because its lines may belong to other rows.
     fn require_unchanged(&self) -> Result<(), Fault> {
         match file_checksum(&self.path)? == self.sum {
             true => Ok(()),
@@ -192,7 +193,7 @@ impl Table {
         });
     }
 
-    /// Lists lines that cannot be used, so that nothing is lost silently. `all` is where all of them are listed.
+    /// Reports unusable lines, so that none is lost silently. `all` is the file that lists them all.
     pub fn report_faults(&self, all: &str) {
         for fault in self.faults.iter().take(MOST_FAULTS_SHOWN) {
             webfill_service::say!("webfill: {}: {fault}", self.path.display());
@@ -212,7 +213,7 @@ impl Table {
     }
 }
 
-/// A sum of all bytes of a file.
+/// A checksum of all bytes of a file.
 fn file_checksum(path: &Path) -> Result<u64, Fault> {
     let sum = || -> io::Result<u64> {
         let (mut file, mut sum) = (File::open(path)?, DefaultHasher::new());

@@ -9,13 +9,13 @@ use super::deciding::{Cell, State};
 use super::judgement::Verdict;
 use super::table::Table;
 
-/// Filled cells, gaps, and the sum of the confidences of the filled ones.
+/// The numbers of filled cells and of gaps, and the sum of the confidences of filled cells.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub filled: usize,
     pub gaps: usize,
     sure: f64,
-    /// How many known values were held out, and how many of them were read correctly.
+    /// The number of known values that were held out, and the number of those that were read correctly.
     measured: f64,
     right: f64,
 }
@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// The mean confidence of the filled ones, if there are any.
+    /// The mean confidence of filled cells; `None` if there are none.
     pub fn mean_confidence(&self) -> Option<f64> {
         (self.filled > 0).then(|| self.sure / self.filled as f64)
     }
@@ -52,10 +52,10 @@ impl Tally {
 pub struct Tallies {
     pub all: Tally,
     pub by_field: BTreeMap<usize, Tally>,
-    /// The site with most gaps first.
+    /// The tally of each site. The site with the most gaps comes first.
     pub by_site: Vec<(String, Tally)>,
     pub why_not: BTreeMap<State, usize>,
-    /// Gaps of the table; more than were judged if rows have no link.
+    /// All gaps of the table. They are more than those judged if rows have no link.
     pub gaps: usize,
 }
 
@@ -104,7 +104,7 @@ impl Tallies {
     }
 }
 
-/// The site of the page that a cell was read from, or would have been.
+/// The site of the page that a cell's value was read from or was expected on.
 fn site_of(cell: &Cell) -> String {
     let url = cell.url.as_deref().and_then(|url| Url::parse(url).ok());
     url.map_or_else(|| String::from("no site"), |url| site(&url))

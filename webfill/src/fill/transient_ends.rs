@@ -1,10 +1,10 @@
-//! Ways in which a fetch ends that may be different the next time.
+//! The ends of a fetch that may be temporary, so that a later fetch may succeed.
 
 use webfill_service::Fault;
 
 use crate::crawl::RetryEnd;
 
-/// How pages end for reasons that may pass, as `--retry` of a crawl has them.
+/// The outcomes and statuses that may be temporary, as values of the flag `--retry` of a crawl.
 pub const ENDS: [&str; 9] = [
     "robots_unreachable",
     "dns_error",

@@ -1,7 +1,7 @@
-//! Fields without a known value on one site, while other sites of the table have some. The other sites propose values,
-//! each with a confidence, and chains are learned from proposed values as from known ones.
+//! Fields that have no known value on one site, but some on other sites of the table. The other sites are the teachers:
+//! they propose values with a confidence, and chains are learned from these as from known values.
 //!
-//! Proposed values are evidence for nothing else: no site is measured by them, and no vote counts them.
+//! Proposed values are used for nothing else. They measure no site, and do not count as votes for other values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,30 +17,31 @@ use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
 
-/// The most sites that teach: first those that know a wanted field, then those with the most pages with known values.
+/// The most teachers. Sites with known values of a requested field come first, then those with the most pages with
+/// known values.
 const MOST_TEACHERS: usize = 6;
 
-/// The most pages of a site that teach, or that get proposals.
+/// The most pages that are used of a teacher, and the most pages of a site that get proposals.
 const MOST_PAGES: usize = 30;
 
-/// The lowest confidence of a proposal that people are asked about.
+/// The lowest confidence of a proposal that a person is asked about.
 const LEAST_ASKED: f64 = 0.5;
 
-/// The most questions about a field of a site. An answer to any of them decides the field.
+/// The most questions about one field of a site. One answer decides about the field.
 const QUESTIONS: usize = 3;
 
-/// The fields of each site, as indexes into the fields of the table.
+/// The fields of each site, as positions in the fields of the table.
 pub type Fields = BTreeMap<String, BTreeSet<usize>>;
 
-/// By site: the fields with a known value in rows that link to it, and the fields with gaps.
+/// For each site, the fields with a known value in a row that links to it, and the fields with gaps.
 pub struct KnownFields {
     known: Fields,
     gaps: Fields,
-    /// Fields with a known value on any site.
+    /// The fields with a known value on any site.
     anywhere: BTreeSet<usize>,
-    /// Pages of rows with known values, by site.
+    /// The pages of rows with known values, by site.
     pages: BTreeMap<String, BTreeSet<String>>,
-    /// All pages that belong to one row, by site.
+    /// All pages that belong to exactly one row, by site.
     all: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -68,7 +69,7 @@ impl KnownFields {
             let Some((target, page)) = pages.target(&link.url) else {
                 continue;
             };
-            // Nobody knows which of its rows a page of several rows shows.
+            // If several rows link to a page, it is unknown which of them it shows.
             if page.content_hash.is_some() && rows.len() == 1 {
                 let of_site = known.all.entry(site.clone()).or_default();
                 of_site.insert(target.to_owned());
@@ -85,7 +86,7 @@ impl KnownFields {
         known
     }
 
-    /// Fields with gaps that have no known value on this site, and some on another.
+    /// The fields with gaps that have no known value on this site, but on another site.
     fn wanted_fields(&self, site: &str) -> BTreeSet<usize> {
         let none = BTreeSet::new();
         let own = self.known.get(site).unwrap_or(&none);
@@ -95,15 +96,15 @@ impl KnownFields {
     }
 }
 
-/// Sites and fields that were tried in this run, with the mappings that the site had.
+/// The sites and fields that were tried in this run, each with the versions of the site's mappings at that time.
 pub type TriedFields = BTreeSet<(String, usize, String)>;
 
-/// A site without known values can get proposals if another site has some.
+/// Whether a site without known values can get proposals: another site must have known values.
 pub fn is_worth_a_sample(knowing: &BTreeSet<&str>, site: &str) -> bool {
     knowing.iter().any(|other| *other != site)
 }
 
-/// Proposed fields that a person has rejected: a question of one row decides them for the site.
+/// The proposed fields that a person has rejected. An answer about one row decides for the whole site.
 pub fn rejected_fields(answers: &Answers) -> Fields {
     let mut withdrawn = Fields::new();
     for (url, field) in &answers.withdrawn {
@@ -115,7 +116,7 @@ pub fn rejected_fields(answers: &Answers) -> Fields {
     withdrawn
 }
 
-/// Sites with proposed fields that have known values by now, or that a person has rejected. These sites are learned
+/// The sites with proposed fields that now have known values, or that a person has rejected. These sites are learned
 /// again.
 pub fn outdated_sites(
     table: &Table,
@@ -147,7 +148,7 @@ fn proposed_fields<'m>(
     mappings.proposed_fields().filter_map(fields)
 }
 
-/// The proposed fields that are sure enough to be filled: their pages are worth fetching.
+/// The proposed fields that are certain enough to be filled, so that fetching their pages is worthwhile.
 pub fn fields_worth_fetching(
     table: &Table,
     mappings: &Mappings,
@@ -158,8 +159,8 @@ pub fn fields_worth_fetching(
     sure.map(|(site, field, _)| (site, field)).collect()
 }
 
-/// Proposes the fields that no mapping of a site reads and that were not tried with these mappings. Returns whether
-/// there are new mappings.
+/// Proposes values of fields that no mapping of a site reads, and learns chains from them. Fields that were tried with
+/// the same mappings before are left out. Returns whether there are new mappings.
 pub fn propose_fields(
     table: &Table,
     project: &Project,
@@ -184,7 +185,7 @@ pub fn propose_fields(
         let of_site = known.wanted_fields(site);
         let mut fields: BTreeSet<usize> = of_site.iter().copied().filter(is_new).collect();
         if !fields.is_empty() {
-            // New mappings replace the former ones, so what was proposed before is proposed again.
+            // New mappings replace the former ones, so fields that were proposed before are proposed again.
             let former = mappings.proposed_fields_of(site);
             let is_former = |field: &usize| former.contains(table.fields[*field].name.as_str());
             fields.extend(of_site.into_iter().filter(is_former));
@@ -223,7 +224,7 @@ pub fn propose_fields(
         let others = taught.iter().filter(|(other, _)| other != site);
         others.map(|(_, pages)| pages.iter().collect()).collect()
     };
-    // Most sites are taught by all teachers, which are prepared once.
+    // For most sites, the teachers are the same, so these are prepared once.
     let by_all = Teachers::new(&of_taught(""), &fields);
     let mut has_new = false;
     for (site, fields_wanted) in wanted {
@@ -264,7 +265,7 @@ pub fn propose_fields(
         let learned = learning::learn_pages(table, pages, &site, &joined)?;
         let fields = learned.mappings.iter().flat_map(|one| &one.fields);
         let read: BTreeSet<&str> = fields.map(|field| field.field.as_str()).collect();
-        // A proposal must not lose fields that were read before, for example on pages behind links.
+        // New mappings for proposed fields must still read all other fields, for example those on pages behind links.
         let keeps_all = mappings
             .learned_fields_of(&site)
             .all(|name| read.contains(name));
@@ -276,7 +277,7 @@ pub fn propose_fields(
     Ok(has_new)
 }
 
-/// The cells to ask a person about: a few of each proposed field of a site.
+/// The proposed cells that a person is asked about: a few for each proposed field of a site.
 pub fn questions<'v>(table: &Table, verdict: &'v Verdict, answers: &Answers) -> Vec<&'v Cell> {
     let mut asked: BTreeMap<(String, usize), usize> = BTreeMap::new();
     let is_open = |cell: &&Cell| {

@@ -1,6 +1,6 @@
 //! `webfill health --pages DIR`: writes pages from before and after a change as files.
 //!
-//! They are `DIR/MAPPING/before-01.html` and so on, each as webfill has decoded it, in UTF-8. `pages.jsonl` beside them
+//! The files are `DIR/MAPPING/before-01.html` and so on. They have the decoded text in UTF-8. `pages.jsonl` beside them
 //! has for each page its URL, the time of its fetch, and the fields that were found.
 
 use std::fmt::Display;
@@ -51,7 +51,7 @@ pub(super) async fn write_pages(
     fs::write(folder.join("pages.jsonl"), listed).map_err(|error| failed(&error))
 }
 
-/// The file's name, made from a sample's id such as `.../before/00`.
+/// The file name for a sample, made from its id such as `.../before/00`.
 fn page_file_name(sample: &Sample) -> Option<String> {
     let mut parts = sample.id.rsplit('/');
     let number: u32 = parts.next()?.parse().ok()?;
@@ -59,7 +59,7 @@ fn page_file_name(sample: &Sample) -> Option<String> {
     Some(format!("{when}-{:02}.html", number + 1))
 }
 
-/// The name of a mapping as a folder name.
+/// Converts the name of a mapping to a folder name.
 fn folder_name(mapping: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = mapping

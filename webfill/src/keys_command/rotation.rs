@@ -79,8 +79,8 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     print(public)
 }
 
-/// Checks that the next secret key belongs to the public key. If the secret key was already replaced, the present one
-/// must.
+/// Checks that the public key of the next pair belongs to its secret key. An interrupted rotation may have moved the
+/// secret key already; then the present one is compared.
 fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     let is_begun = !folder.secret_file(NEXT).exists();
     let owner = if is_begun { DISPATCHER } else { NEXT };
@@ -94,13 +94,13 @@ fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     )))
 }
 
-/// Checks that both secret keys have the same owner: the dispatcher's user can read the present one, and must be able
-/// to read the next one.
+/// Checks that the present and the next secret key have the same owner, because the dispatcher's user must be able to
+/// read both.
 fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     let (present, next) = (folder.secret_file(DISPATCHER), folder.secret_file(NEXT));
     let owner = |path: &Path| fs::symlink_metadata(path).map(|file| file.uid());
     let (Ok(of_present), Ok(of_next)) = (owner(&present), owner(&next)) else {
-        // A missing file is reported by the code that reads it.
+        // The code that reads a missing file reports it.
         return Ok(());
     };
     if of_present == of_next {
@@ -115,11 +115,11 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     )))
 }
 
-/// The replacement of one file.
+/// The replacement of one key file by its next version.
 struct Step {
     present: PathBuf,
     next: PathBuf,
-    /// Where the present file is kept, if it is kept.
+    /// The path to which the present file is moved; `None` if it is not kept.
     former: Option<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl Step {
         }
     }
 
-    /// Refuses a link: it would take the place of the present file, and its target may change.
+    /// Refuses a symbolic link as the next file. It would replace the present file, and its target could change.
     fn check_next(&self) -> Result<(), Fault> {
         match fs::symlink_metadata(&self.next) {
             Ok(next) if !next.is_file() => Err(Fault::usage(format!(
@@ -143,8 +143,8 @@ impl Step {
         }
     }
 
-    /// Refuses a former key that is left from an earlier rotation. One that this rotation kept before an interruption
-    /// is fine.
+    /// Refuses a former key from an earlier rotation. A former key that this rotation has stored before an interruption
+    /// is allowed.
     fn check_former(&self) -> Result<(), Fault> {
         let Some(former) = self.former.as_ref().filter(|former| former.exists()) else {
             return Ok(());

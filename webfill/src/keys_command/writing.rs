@@ -63,8 +63,8 @@ pub(super) fn append_to_audit_log(folder: &KeyFolder, audited: &Value) -> Result
 }
 
 /// Opens the audit log. The folder may belong to another user, who must not make root write elsewhere. So if that user
-/// has replaced the log by a link, the link is not followed. An existing log is opened without O_CREAT; with it, the
-/// kernel refuses root another user's file in a sticky folder (`fs.protected_regular`).
+/// has replaced the log by a link, the link is not followed. An existing log is opened without O_CREAT. With it, the
+/// kernel would refuse root another user's file in a sticky folder (`fs.protected_regular`).
 fn open_audit(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options

@@ -53,7 +53,7 @@ const GUIDES: [(&str, &str); 29] = [
     ),
 ];
 
-/// The page for the whole command line, which must be built.
+/// Generates the page for the whole command line. `webfill` must have been built (`Command::build`).
 pub fn page(webfill: &Command) -> String {
     let mut page = HEAD.to_owned();
     let commands = runnable_commands(webfill);
@@ -157,7 +157,7 @@ fn values_of(argument: &Arg) -> String {
     let possible = argument.get_possible_values();
     if !possible.is_empty() && !argument.is_hide_possible_values_set() {
         let names: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
-        // A longer list does not fit beside the name, so it is given with the meaning.
+        // A longer list does not fit into the column, so it is part of the meaning.
         if names.concat().len() < 40 {
             return names.join("|");
         }
@@ -171,7 +171,7 @@ fn values_of(argument: &Arg) -> String {
     format!("{}{}", names.join(" "), if many { "..." } else { "" })
 }
 
-/// The help of an argument as a table cell, and the default that the help names.
+/// The help text of an argument for a table cell, and the default value that the text mentions.
 fn meaning_and_default(argument: &Arg) -> (String, String) {
     let help = argument.get_long_help().or(argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();

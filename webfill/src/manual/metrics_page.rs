@@ -1,11 +1,11 @@
-//! Generates `metrics.md`: its tables come from pages of metrics as the roles serve them, the rest from
+//! Generates `metrics.md`. Its tables are made from the metrics that each role serves; all other text comes from
 //! `metrics_page.txt`.
 
 use std::fmt::Write;
 
 const TEXT: &str = include_str!("metrics_page.txt");
 
-/// The series of one name.
+/// All time series with the same name.
 struct Family<'p> {
     name: &'p str,
     help: &'p str,
@@ -21,14 +21,14 @@ pub fn page() -> String {
     let has = |families: &[Family<'_>], name: &str| families.iter().any(|one| one.name == name);
     let only_dispatcher = dispatcher.iter().filter(|one| !has(&supervisor, one.name));
     let only_supervisor = supervisor.iter().filter(|one| !has(&dispatcher, one.name));
-    // A supervisor's series have all labels: those of a dispatcher lack the worker.
+    // Show the supervisor's series, because they have all labels; the dispatcher's have no label for the worker.
     let both = supervisor.iter().filter(|one| has(&dispatcher, one.name));
     TEXT.replace("{both}\n", &table(both))
         .replace("{supervisor}\n", &table(only_supervisor))
         .replace("{dispatcher}\n", &table(only_dispatcher))
 }
 
-/// Reads the families of a page of metrics, in its order.
+/// Parses a page of metrics into families, in the order of the page.
 fn parse_families(page: &str) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in page.lines() {
@@ -49,7 +49,7 @@ fn parse_families(page: &str) -> Vec<Family<'_>> {
         } else if family.labels.is_empty()
             && let Some((_, labels)) = line.split_once('{')
         {
-            // No label of a sample has a comma or an equals sign in its value.
+            // The sample values of labels contain no comma and no equals sign, so splitting at these is enough.
             let names = labels
                 .split(',')
                 .filter_map(|label| label.split('=').next());

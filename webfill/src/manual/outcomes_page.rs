@@ -1,5 +1,5 @@
-//! Generates `outcomes.md` from the closed lists of outcomes and reasons. A new name does not compile until it has its
-//! sentence here.
+//! Generates `outcomes.md` from the closed lists of outcomes and reasons. The program does not compile if a new name
+//! has no sentence here.
 
 use std::fmt::Write;
 

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A schema, its files and its page.
+/// A schema, with the data for its files.
 struct Described {
     /// The name of both files: `NAME.schema.json` and `NAME.md`.
     name: &'static str,
     title: &'static str,
-    /// Where `make reference` puts the schema, as a link of the page.
+    /// The path of the schema file that `make reference` writes, for a link on the page.
     link: &'static str,
     /// The guide that explains the use of the format.
     guide: &'static str,
@@ -82,7 +82,7 @@ impl Described {
              [JSON Schema]({link}). This page and the schema are written by `make reference`.\n"
         );
         let definitions = schema["$defs"].as_object().into_iter().flatten();
-        // The processors have a page of their own, with examples.
+        // Processors are left out, because they have their own page with examples.
         for (name, definition) in definitions.filter(|(name, _)| *name != "processor") {
             add_section(&mut page, name, definition, schema);
         }
@@ -100,7 +100,8 @@ impl Described {
     }
 }
 
-/// Adds the fields of an object. `whole` is the schema with the definitions that others refer to.
+/// Adds a section with the fields of an object. `whole` is the complete schema, with the definitions that fields refer
+/// to.
 fn add_section(page: &mut String, heading: &str, object: &Value, whole: &Value) {
     let _ = write!(page, "\n## {heading}\n\n");
     if heading != "Fields" && !object["description"].is_null() {
@@ -114,7 +115,7 @@ fn add_section(page: &mut String, heading: &str, object: &Value, whole: &Value) 
     add_rows(page, "", object, whole);
 }
 
-/// Adds a row for each property of an object, and for those of the objects within it.
+/// Adds a row for each property of an object, and for each property of nested objects.
 fn add_rows(page: &mut String, within: &str, object: &Value, whole: &Value) {
     let required = object["required"].as_array();
     for (name, property) in object["properties"].as_object().into_iter().flatten() {

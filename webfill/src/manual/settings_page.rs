@@ -110,7 +110,7 @@ fn default_of<'t>(setting: &Setting, defaults: &'t Table) -> Option<&'t Value> {
     }
 }
 
-/// Writes a text as comment lines, with links as plain file names.
+/// Writes a text as comment lines. Links become the names of files.
 fn write_comment(markdown: &str, file: &mut String) {
     let text = without_links(markdown);
     let mut line = String::from("#");

@@ -55,7 +55,8 @@ struct CaseRun<'o> {
     set: Arc<MappingSet>,
     engine: Engine,
     fetching: PageProvider<'o>,
-    /// Differing cases, each as an object with `case`, and `expected`, `found` and perhaps `rows`, or `error`.
+    /// The cases that differ. Each is an object with `case`, and either `error` or `expected`, `found` and perhaps
+    /// `rows`.
     differing: Vec<Value>,
 }
 
@@ -106,8 +107,8 @@ impl CaseRun<'_> {
     }
 }
 
-/// The result without its rows, which are compared one by one. Otherwise a missing value in one row would make all
-/// others differ.
+/// The result without its rows, which are compared one by one. Otherwise one missing value in a row would make all rows
+/// appear different.
 fn without_rows(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(members) = result.as_object_mut() {

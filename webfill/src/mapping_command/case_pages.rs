@@ -11,10 +11,10 @@ use super::page::Page;
 use super::save::golden_folder;
 use crate::cli::PageFetchOptions;
 
-/// The most cases that are read, so that a check stays quick.
+/// The most golden cases that are read, so that a check takes little time.
 const MOST_CASES: usize = 200;
 
-/// The pages of the cases of a file or folder of mappings, each with its mapping.
+/// The pages of golden cases that belong to a mapping file or folder, each with its mapping.
 pub fn read(path: &Path, set: &MappingSet) -> Result<Vec<(MappingIndex, Page)>, Fault> {
     let cases = cases_of(&golden_folder(path), set.names())?;
     if cases.is_empty() {

@@ -45,8 +45,8 @@ impl ChosenMappings {
         })
     }
 
-    /// The mapping to try: the named one, or else the one that a crawl would use for the URL, if there is one. Without
-    /// a URL, the only mapping of the file.
+    /// The mapping to try: the one named on the command line, or else the one that a crawl would use for the URL.
+    /// Without a URL, it is the only mapping of the file.
     pub fn mapping_for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
         let file = self.file.display();
         if self.named.is_some() {
@@ -70,8 +70,8 @@ impl ChosenMappings {
         indexes.any(|index| !self.set.rows_of(index).is_empty())
     }
 
-    /// The mapping to try if there is only one page. The page must have a mapping, with at least one of the requested
-    /// fields.
+    /// The mapping to try if there is only one page. An error if no mapping applies to it, or if the mapping has none
+    /// of the requested fields.
     pub fn mapping_for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
         let file = self.file.display();
         let Some(index) = self.mapping_for_page(url)? else {

@@ -22,7 +22,7 @@ use super::save::golden_folder;
 use super::sources::{Source, SourcePlace};
 use crate::cli::PageFetchOptions;
 
-/// Implements [`Host`].
+/// The services that the dashboard's mapping editor needs ([`Host`]).
 #[derive(Debug)]
 pub struct DashboardHost {
     options: PageFetchOptions,
@@ -31,7 +31,7 @@ pub struct DashboardHost {
 }
 
 impl DashboardHost {
-    /// `config` is the settings file, which has the settings for fetching pages.
+    /// `config` is the settings file. Fetches follow its settings.
     pub fn new(config: Option<&Path>) -> DashboardHost {
         DashboardHost {
             options: PageFetchOptions {
@@ -65,7 +65,8 @@ impl Host for DashboardHost {
 }
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
-    // With the URL as a source, the provider reads the index of kept pages, and so knows the last request to the site.
+    // The provider reads the index of kept pages only if a source is a URL. From the index it knows the time of the
+    // last request to the site.
     let asked = Source::from_url(url);
     let mut fetching = PageProvider::open(options, mappings, &[asked])?;
     let source = fetching.find_or_fetch(url)?;
@@ -130,14 +131,14 @@ fn listing(read: &Value) -> Listing {
     }
 }
 
-/// Does one job of the mapping editor: `webfill dashboard-job`.
+/// Runs one job of the mapping editor: `webfill dashboard-job`.
 pub fn run_dashboard_job() -> Result<ExitStatus, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!("a job of the dashboard cannot be done: {error}"))
     };
     // If memory runs out, the kernel should kill this process first. If this setting fails, nothing else breaks.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    // The thread that reads pages confines its own access and the system calls of both threads. The other thread only
+    // The thread that reads pages restricts its own access, and the system calls of this thread, too. This thread only
     // waits for it.
     let working = std::thread::Builder::new()
         .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
@@ -151,11 +152,11 @@ pub fn run_dashboard_job() -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The most bytes of a document's text, as in crawls.
+/// The longest text of a document, in bytes. It is the same as in crawls.
 const DOCUMENT_TEXT_BYTES: u64 = 10 << 20;
 
-/// Decodes a page by its content type, file ending or content, in this order. Documents are read in this process,
-/// because it is as confined as their readers are.
+/// Decodes a page. Its kind is decided by the content type, else by the file's ending, else by the content. Documents
+/// are read in this process, because it is confined like a reader of documents.
 fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String> {
     if is_document(content_type, body)
         && let Ok(report) = webfill_reader::process::read(body.to_vec(), &limits())

@@ -1,4 +1,4 @@
-//! The differences between two texts, for people.
+//! Shows the differences between two texts to people.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -7,8 +7,8 @@ use crate::demand::table::without_control_characters;
 /// The number of unchanged lines shown around each change.
 const CONTEXT: usize = 2;
 
-/// The lines that differ, with some context: `-` marks old lines, `+` new ones. Control characters of pages are not
-/// printed.
+/// The lines that differ, with some unchanged lines around them: `-` marks old lines, `+` new ones. Control characters
+/// are not printed, because the texts come from pages.
 pub fn lines_that_differ(old: &str, new: &str) -> String {
     let difference = TextDiff::from_lines(old, new);
     let groups = difference.grouped_ops(CONTEXT);

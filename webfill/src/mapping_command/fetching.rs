@@ -1,5 +1,5 @@
-//! Provides pages named by their URLs: from the folder of kept pages, or by fetching them once, politely, and keeping
-//! them there.
+//! Provides pages by their URLs. A page comes from the folder of kept pages, or is fetched once, politely, and then
+//! kept there.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,8 +33,8 @@ struct Web {
 }
 
 impl<'o> PageProvider<'o> {
-    /// Opens the folder of kept pages: that of `--keep`, or else one beside the mapping file or folder. If a page is
-    /// not kept yet, refuses settings that do not allow fetching.
+    /// Opens the folder of kept pages: the one given by `--keep`, or else one beside the mapping file or folder. If any
+    /// page must be fetched, the settings are checked first.
     pub fn open(
         options: &'o PageFetchOptions,
         mapping: &Path,
@@ -61,7 +61,7 @@ impl<'o> PageProvider<'o> {
         Ok(fetching)
     }
 
-    /// The kept page of a URL. It is fetched now if there is none, or if it is to be fetched again.
+    /// The kept page of a URL. If none is kept, or `--again` was given, it is fetched now.
     pub fn find_or_fetch(&mut self, url: &Url) -> Result<Source, PageUnavailable> {
         let Some((source, ago)) = self.kept_source(url) else {
             return self.fetch(url);
@@ -120,9 +120,9 @@ impl<'o> PageProvider<'o> {
 
 /// Why a page is unavailable.
 pub enum PageUnavailable {
-    /// The fetch failed; other pages may still be available.
+    /// The fetch failed. Other pages may still be available.
     OnTheWeb(String),
-    /// The fault is local, so other pages are unavailable, too.
+    /// The fault is on this machine, so other pages are unavailable, too.
     Here(Fault),
 }
 

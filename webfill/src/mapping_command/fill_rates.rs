@@ -1,4 +1,4 @@
-//! Counts how often mappings fill their fields on several pages, and lists the pages where they do not. Results of
+//! Counts how often mappings fill their fields on several pages, and lists the pages with empty fields. Results of
 //! `writeln!` are ignored, because writing to a string cannot fail.
 
 use std::collections::BTreeMap;
@@ -250,7 +250,7 @@ fn format_page_count(count: usize) -> String {
     }
 }
 
-/// The first few names, and the number of the others.
+/// The first few names, and the number of further ones.
 fn first_names(names: &[String]) -> String {
     let shown = names.iter().take(PAGES_IN_TEXT);
     let shown: Vec<String> = shown.map(|name| without_control_characters(name)).collect();

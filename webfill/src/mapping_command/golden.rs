@@ -24,9 +24,9 @@ const COMPARED: [&str; 4] = ["mapping", "fields", "rows", "links"];
 /// The longest name that a case gets from its URL.
 const MOST_NAME_CHARS: usize = 80;
 
-/// A kept case.
+/// A golden case in the folder.
 pub struct Case {
-    /// The path of its JSON.
+    /// The path of the JSON file.
     pub path: PathBuf,
     pub url: Url,
     content_type: Option<String>,
@@ -97,11 +97,11 @@ impl Case {
     }
 }
 
-/// A difference between the expected and the actual result.
+/// The difference between the expected and the actual result of a case.
 pub struct Difference {
     pub expected: Value,
     pub found: Value,
-    /// The rows and fields that differ, as lines for people.
+    /// The rows and fields that differ, as one line each for people.
     pub rows: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn result_json(extraction: &Extraction) -> Value {
     result
 }
 
-/// All cases of the named mappings below the folder of golden cases.
+/// All golden cases of the named mappings. `folder` is the folder of all golden cases.
 pub fn cases_of<'n>(
     folder: &Path,
     mappings: impl Iterator<Item = &'n str>,
@@ -149,13 +149,13 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(files)
 }
 
-/// A case to keep.
+/// A new golden case.
 pub struct NewCase<'c> {
     /// The folder of all golden cases.
     pub folder: &'c Path,
     /// The name of the case; `None` makes one from the URL.
     pub name: Option<&'c str>,
-    /// Whether to append a number if another page has the name.
+    /// Whether to append a number to the name if another page already has it.
     pub is_numbered: bool,
     pub url: &'c Url,
     pub content_type: Option<&'c str>,
@@ -182,7 +182,7 @@ impl NewCase<'_> {
                 kept[name] = value.take();
             }
         }
-        // With the ending `json`, a page would have the file name of its case.
+        // A page with the ending `json` would overwrite the JSON file of its case.
         let ending = match self.ending {
             "json" | "" => "txt",
             other => other,
@@ -198,7 +198,7 @@ impl NewCase<'_> {
         Ok(case)
     }
 
-    /// The path for the case: the first free one, or that of an existing case of this URL.
+    /// Chooses the path of the case: that of an existing case with this URL, or else the first free one.
     fn choose_path(&self, folder: &Path) -> Result<PathBuf, Fault> {
         let name = match self.name {
             Some(name) if is_file_name(name) => name.to_owned(),
@@ -289,7 +289,7 @@ mod tests {
         };
         let place = folder.join("people");
         keep("html").unwrap();
-        // A page cannot be written over a folder.
+        // A folder has the name of the page's file, so the page cannot be written.
         fs::create_dir(place.join("ada.xml")).unwrap();
         keep("xml").unwrap_err();
         assert!(place.join("ada.html").is_file());

@@ -1,6 +1,5 @@
-//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its index has a line for
-//! each request. A page is kept with its URL and the time of its fetch. A page is written before its line, so every
-//! page in the index exists.
+//! The pages that were fetched to try mappings on. They are kept in a folder, so that each is fetched only once. The
+//! folder's index has a line for each request. A page is written before its line, so every page in the index exists.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -19,7 +18,7 @@ use super::sources::{Source, SourcePlace};
 
 /// The name of the index.
 pub const INDEX: &str = "pages.jsonl";
-/// The number of hash digits in a file name: enough that two pages of a host do not share a file.
+/// The number of hash digits in a file name. They are enough to give each page of a host its own file.
 const HASH_DIGITS: usize = 12;
 
 /// A folder of kept pages.
@@ -34,7 +33,7 @@ struct RequestLine {
     /// The requested URL.
     url: String,
     asked_at_ms: i64,
-    /// The page; `None` if the request returned none.
+    /// The page that was kept; `None` if the request returned none.
     page: Option<KeptPage>,
 }
 
@@ -52,7 +51,7 @@ impl PageFolder {
         folder.join(INDEX).is_file()
     }
 
-    /// A folder without an index.
+    /// Makes a folder of kept pages without an index.
     pub fn without_index(folder: &Path) -> PageFolder {
         PageFolder {
             folder: folder.to_owned(),
@@ -90,7 +89,7 @@ impl PageFolder {
         })
     }
 
-    /// The latest page for this URL, and how long ago it was fetched.
+    /// The latest kept page for this URL, and the time since it was fetched.
     pub fn page(&self, url: &Url) -> Option<(Source, Duration)> {
         let mut lines = self
             .lines
@@ -102,7 +101,7 @@ impl PageFolder {
         source.is_existing_file().then(|| (source, line.age()))
     }
 
-    /// All pages, each by its latest fetch, in the order of their first fetches.
+    /// The latest version of each kept page, in the order of their first fetches.
     pub fn pages(&self) -> Vec<Source> {
         let mut pages: Vec<&KeptPage> = Vec::new();
         for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
@@ -114,7 +113,7 @@ impl PageFolder {
         pages.into_iter().map(|page| self.source(page)).collect()
     }
 
-    /// How long ago a page of the URL's site was requested.
+    /// The time since the last request to the URL's site; `None` if there was none.
     pub fn last_request_ago(&self, url: &Url) -> Option<Duration> {
         let asked = site(url);
         let is_same = |url: &str| Url::parse(url).is_ok_and(|url| site(&url) == asked);

@@ -1,7 +1,8 @@
 //! `webfill mapping learn`: learns a mapping from pages and the records that link to them.
 //!
-//! It collects first the URLs of the pages, then the records that link to them, and then reads the pages with known
-//! values. With `--fetch`, or if only examples are given, the records or the examples decide which pages are fetched.
+//! It first collects the URLs of the pages, then the records that link to these URLs, and then reads the pages with
+//! known values. With `--fetch`, or if only examples are given, the order is reversed: records or examples decide which
+//! pages are fetched.
 
 pub mod archive;
 pub mod folder;
@@ -103,7 +104,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         .enumerate()
         .filter(|(at, _)| !listed.lists_records(*at));
     let single: Vec<GatheredPage> = single.map(|(_, page)| page.clone()).collect();
-    // Pages that do not list records are used if records link to them.
+    // A page that is not a list is used if a record links to it.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
         let mut joined = join::join(&single, &records, &said)?;
         if options.fields.is_empty() {
@@ -237,7 +238,7 @@ fn gather_known_first(
     Ok(gathering.into())
 }
 
-/// The name given by `--name`, or else the name of the first page's site.
+/// The name of the learned mapping: `--name`, or else the site of the first page.
 fn mapping_name(options: &MappingLearnOptions, pages: &[GatheredPage]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
@@ -251,14 +252,14 @@ fn name_of_site(url: &Url) -> String {
     site(url).replace(|c| !is_plain(c), "_")
 }
 
-/// Gives each mapping this name; from the second one on, with a number.
+/// Gives all mappings this name. The second and later ones get a number at its end.
 fn number_mappings(learned: &mut Learned, name: &str) {
     for (at, mapping) in learned.mappings.iter_mut().enumerate().skip(1) {
         mapping.mapping["name"] = format!("{name}{}", at + 1).into();
     }
 }
 
-/// Names each mapping after its site; from the second one of a site on, with a number.
+/// Names each mapping after its site. The second and later mappings of a site get a number at the end.
 fn name_after_sites(learned: &mut Learned) {
     let mut of_site: HashMap<String, usize> = HashMap::new();
     for mapping in &mut learned.mappings {

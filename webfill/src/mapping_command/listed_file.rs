@@ -1,9 +1,9 @@
-//! Finds files that a list of pages names. Such lists come with folders from elsewhere, so they must not name files
-//! outside their folder.
+//! Finds files that a list of pages names. Lists may come from strangers together with their folder, so they must not
+//! name files outside that folder.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The path of this file in the folder. The error says why the file does not belong to the folder.
+/// The path of a file that a list names. The error says why the file does not belong to the folder.
 pub fn path_in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let outside = || format!("`{name}` is outside of the folder {}", folder.display());
@@ -11,7 +11,7 @@ pub fn path_in_folder(folder: &Path, name: &str) -> Result<PathBuf, String> {
         return Err(outside());
     }
     let file = folder.join(name);
-    // If the file is missing, the code that reads it reports that.
+    // The code that reads the file reports it if it is missing.
     let real = file.canonicalize().ok().zip(folder.canonicalize().ok());
     match real {
         Some((real, folder)) if !real.starts_with(&folder) => Err(outside()),

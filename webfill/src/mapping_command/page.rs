@@ -18,15 +18,15 @@ use webfill_worker::{ReadDocument, is_document, read_document};
 use super::fetching::PageProvider;
 use super::sources::{Source, SourcePlace};
 
-/// The time limit of one page.
+/// The time limit for one page.
 pub const PAGE_TIME: Duration = Duration::from_secs(30);
 
-/// The base of links on a page whose URL is unknown.
+/// The base URL for links on a page whose own URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";
 
 /// A decoded page.
 pub struct Page {
-    /// The name by which the user gave the page.
+    /// The name of the page as the user has written it.
     pub name: String,
     pub url: Option<Url>,
     base: Url,
@@ -80,12 +80,12 @@ impl Page {
         Ok(page)
     }
 
-    /// Whether the content is neither a page nor a document.
+    /// Whether the content is neither a page nor a document that can be read.
     pub fn is_binary(&self) -> bool {
         self.kind == Kind::Unsupported
     }
 
-    /// Uses the text of a document, to which a crawl with `--documents` would apply a mapping.
+    /// Takes the text of a document. With `--documents`, a crawl applies mappings to it.
     fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
         let stored = |name: &str| document.stored.get(name).and_then(Value::as_str);
         let kind = stored("type").unwrap_or_default();
@@ -152,7 +152,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(body)
 }
 
-/// The kind of a page, decided by its content type, its file name or its content, in this order.
+/// The kind of a page. It is decided by the content type, else by the file name, else by the content.
 fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {
@@ -165,7 +165,7 @@ fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     }
 }
 
-/// The kind of a saved page and its text; `None` for documents and for other content.
+/// The kind of a saved page and its text; `None` if it is a document or has unreadable content.
 pub fn kind_and_text(
     path: &Path,
     content_type: Option<&str>,

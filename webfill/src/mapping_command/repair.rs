@@ -137,8 +137,8 @@ impl BrokenMapping {
         })
     }
 
-    /// The broken fields: on most pages that had a value, they now have none, or one that is certainly wrong. For
-    /// fields named by the alert, a smaller part of these pages is enough, and any differing value counts as wrong.
+    /// The broken fields: on most pages that had a value, they now have none, or one that is certainly wrong. If the
+    /// alert names the field, fewer such pages are enough, and every other value counts as wrong.
     fn broken_fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
@@ -171,7 +171,7 @@ impl BrokenMapping {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages where a field is not read as before; those that say most come first.
+    /// The pages on which the mapping does not read a field as before. Pages that are better evidence come first.
     fn pages_to_relearn(
         &self,
         evidence: &Evidence,
@@ -206,9 +206,9 @@ impl BrokenMapping {
         order_by_evidence(pages)
     }
 
-    /// Gives the learned fields their new chains, combined with the former ones in the order that reads most pages
-    /// correctly. Refuses chains that read no more pages correctly than the former ones. All fields are tried together,
-    /// so each page is read once for each order.
+    /// Adds the new chains to the fields, combined with the former chains in the best order. New chains that read no
+    /// more pages correctly than the former ones are refused. All fields are tried together, so each page is read only
+    /// once for each order.
     fn replace_chains(
         &self,
         evidence: &Evidence,
@@ -262,8 +262,8 @@ impl BrokenMapping {
     }
 }
 
-/// Only the first pages are learned from, so a page that had no value comes after every three with a known one. Pages of
-/// which nothing is known come last.
+/// Sorts pages for learning, which uses only the first ones. After every three pages with known values comes a page
+/// that had no value. Pages about which nothing is known come last.
 fn order_by_evidence(pages: Vec<Page>) -> Vec<Page> {
     let (unknown, known): (Vec<Page>, Vec<Page>) =
         pages.into_iter().partition(|page| page.known.is_empty());

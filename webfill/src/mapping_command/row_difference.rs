@@ -8,7 +8,7 @@ use webfill_mapping::Listing;
 const LINES_SHOWN: usize = 20;
 const VALUE_CHARS: usize = 80;
 
-/// The differences, one per line; `expected` is the `rows` of a case.
+/// The differences, one per line. `expected` is the member `rows` of a golden case.
 pub fn difference_lines(expected: &Value, found: &[Listing]) -> Vec<String> {
     let mut lines = Vec::new();
     let expected: Vec<&Value> = expected.as_array().into_iter().flatten().collect();

@@ -10,8 +10,8 @@ use crate::demand::table::{cell, table, without_control_characters};
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
 const TABLE_CHARS: usize = 120;
-/// The heading of the column with the row numbers. The second one is used if the rows have a field with the first name;
-/// no field is named `#`.
+/// The heading of the column with the row numbers. `#` is used if the rows have a field named `row`, because no field
+/// is named `#`.
 const POSITION: &str = "row";
 const OTHER_POSITION: &str = "#";
 /// The width of the gap between two columns.
@@ -68,7 +68,7 @@ pub fn text(listing: &Listing) -> String {
     output
 }
 
-/// Describes where the rows link to, and which fields are wanted from there.
+/// Describes the links of the rows, and the fields that are wanted from the linked pages.
 fn describe_links(listing: &Listing) -> String {
     if listing.want.is_empty() {
         return String::new();
@@ -86,7 +86,7 @@ fn describe_links(listing: &Listing) -> String {
     )
 }
 
-/// The columns that fit on a screen, and the others.
+/// The columns that fit on a screen, and the columns that do not.
 fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
     let mut room = TABLE_CHARS - POSITION.len();

@@ -1,6 +1,6 @@
-//! Warnings of `webfill mapping check` about rows. It finds lists side by side that should be rows. With the pages of
-//! golden cases it also finds rows without a unique key, rules that find nothing, and lists that should mark missing
-//! rows as gone but cannot.
+//! Warnings of `webfill mapping check` about rows. It finds lists that belong together and should be rows. With the
+//! pages of golden cases it also finds rows without a unique key, rules that find nothing, and lists that should mark
+//! missing rows as gone but cannot.
 
 mod side_by_side;
 
@@ -13,7 +13,7 @@ use super::page::Page;
 use super::save::compared_parts;
 use side_by_side::{AdjacentLists, find_adjacent_lists};
 
-/// A warning, and the mapping to write instead.
+/// A warning, with the mapping that should be written instead.
 pub struct Warning {
     pub text: String,
     pub rewrite: Option<Value>,
@@ -123,7 +123,7 @@ fn incomplete_warning(mapping: &str, dataset: &str) -> Warning {
 /// Whether lists that mark missing rows as gone can be followed to their next page, over all pages.
 #[derive(Default)]
 struct ContinuationCheck {
-    /// The number of pages with links, and of those whose next page the mapping itself reads.
+    /// The number of pages with links, and the number of pages whose link to the next page the mapping reads.
     with_links: usize,
     with_next: usize,
     without_count: usize,
@@ -165,7 +165,7 @@ struct RowFlaws {
     rows: usize,
     /// For each field of the key, the number of rows that lack it.
     missing: BTreeMap<String, usize>,
-    /// The number of rows that share their key with another row of the page, and one such key.
+    /// The number of rows whose key occurs more than once on their page, and an example of such a key.
     again: usize,
     example: Option<String>,
 }
@@ -213,7 +213,7 @@ impl RowFlaws {
     fn add(&mut self, listing: &Listing) {
         self.dataset.clone_from(&listing.dataset);
         self.rows += listing.rows.len();
-        // Key fields from the record are the same for all rows of the page.
+        // Key fields that come from the record are left out, because they are the same for all rows of a page.
         let own = listing.key.iter();
         let own: Vec<&String> = own
             .filter(|name| !listing.from_record.contains_key(*name))

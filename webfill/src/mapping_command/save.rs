@@ -122,7 +122,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
     Ok(source)
 }
 
-/// The page as described by the index in its folder, if there is one.
+/// Finds the page in the index of its folder, which describes it; `None` without an index.
 fn find_kept_page(path: &Path) -> Result<Option<Source>, Fault> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if !PageFolder::has_pages(folder) {

@@ -12,7 +12,7 @@ use crate::cli::MappingTestOptions;
 
 /// A page to read.
 pub struct Source {
-    /// The name shown to people.
+    /// The name by which messages mention the page.
     pub name: String,
     pub place: SourcePlace,
     pub url: Option<Url>,
@@ -121,8 +121,8 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
         .map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }
 
-/// The pages of a folder, sorted by name: all its files except hidden ones. A `.json` beside a page of the same name
-/// has the expected result of that page, so it is left out.
+/// The pages of a folder, sorted by name: all files that are not hidden. A `.json` file beside a page with the same
+/// name is left out, because it has the expected result of that page.
 fn from_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));

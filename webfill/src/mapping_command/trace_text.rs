@@ -1,5 +1,5 @@
-//! Formats a trace for people: each field with its steps, and the input and output of each step. Results of `writeln!`
-//! are ignored, because writing to a string cannot fail.
+//! Formats a trace for people: for each field its steps, with their input and output. Results of `writeln!` are
+//! ignored, because writing to a string cannot fail.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
-//! Warnings of `webfill mapping check` about texts of golden cases that `number` and `date` leave out: texts that can
-//! be read in two ways while no notation is set, and texts with several numbers. A crawl reads each page by itself, so
-//! that its values do not depend on earlier pages. Here all pages are considered together, and the notation that they
-//! show is suggested for the mapping.
+//! Warnings of `webfill mapping check` about texts of golden cases that the processors `number` and `date` skip. Such
+//! texts can be read in two ways while no notation is set, or contain several numbers.
+//!
+//! A crawl reads each page by itself, so that its values do not depend on earlier pages. Here all pages are considered
+//! together, and the notation that they show is suggested for the mapping.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use webfill_values::{
 
 use super::page::Page;
 
-/// A step: its mapping, its field, its processor, and whether no setting decides how the processor reads.
+/// A step of a chain: its mapping, its field, its processor, and whether it has no setting for the notation.
 type Step = (String, String, &'static str, bool);
 
 /// Warns about mappings, using the pages of their golden cases.
@@ -54,7 +55,7 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> 
         .collect()
 }
 
-/// Whether a processor has no setting that decides how it reads.
+/// Whether the processor has no setting that decides between notations.
 fn has_no_setting(processor: &str, parameters: &Map<String, Value>) -> bool {
     match processor {
         "number" => !parameters.contains_key("decimal") && !parameters.contains_key("group"),
@@ -121,8 +122,8 @@ fn warn_of_several_numbers(
     ))
 }
 
-/// For each text, whether it is undecided: without a setting (`setting` 0), or with the first or the second possible
-/// one.
+/// For each text, whether its reading is undecided. `setting` is 0 for no notation, 1 or 2 for the first or the second
+/// possible notation.
 fn find_undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
     if processor == "number" {
         let notation = NumberNotation {

@@ -1,4 +1,4 @@
-//! Writes files atomically, and keeps former versions of mapping files.
+//! Writes files atomically, and keeps earlier versions of mapping files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use webfill_service::Fault;
 use webfill_service::whole_file::write_whole;
 
-/// Writes a file atomically. Creates its folder.
+/// Writes a file atomically, and creates its folder if it is missing.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let made = folder.map_or(Ok(()), fs::create_dir_all);
@@ -21,8 +21,8 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
         })
 }
 
-/// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2` and so on. No folder of mappings reads these
-/// names.
+/// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2` and so on. Files with such names are not read
+/// as mappings.
 pub fn make_numbered_copy(path: &Path) -> Result<PathBuf, Fault> {
     let former = (1_u32..)
         .map(|number| PathBuf::from(format!("{}.{number}", path.display())))

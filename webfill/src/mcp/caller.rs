@@ -1,4 +1,4 @@
-//! The agent that waits for an answer. It is notified of progress if it has requested that.
+//! The agent that waits for an answer. If it has requested progress, it is notified of it.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ const LONGEST_WAIT: u64 = 600;
 pub struct Caller {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
-    /// How many notifications were sent. The protocol requires a progress number that grows, and the real progress may
-    /// fall as links are found.
+    /// The number of notifications that were sent. It serves as the progress number, because the protocol requires a
+    /// number that grows, and the real progress may decrease when links are found.
     sent: u32,
     last: Option<Instant>,
     closing: watch::Receiver<bool>,
@@ -44,7 +44,7 @@ impl Caller {
         self.last = Some(Instant::now());
         let progress = ProgressNotificationParam::new(token.clone(), f64::from(self.sent))
             .with_message(progress);
-        // An error means that the client has gone and needs no notification.
+        // An error means that the client has gone, so it needs no notification.
         let _ = self.peer.notify_progress(progress).await;
     }
 

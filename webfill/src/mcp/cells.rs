@@ -15,10 +15,10 @@ use crate::fill::{Project, open_doubts};
 /// The most entries in an answer.
 const MOST_ROWS: u32 = 100;
 
-/// The most entries that one call reads, wanted or not.
+/// The most entries that one call reads, including those that the filter rejects.
 const MOST_READ: u64 = 100_000;
 
-/// An entry of one of the files, or the reason why it cannot be read.
+/// An entry of a file, or the reason why it cannot be read.
 type Entry = Result<Value, Fault>;
 
 pub fn read_results(project: &Project, given: &ResultsArguments) -> Result<Answer, Fault> {
@@ -56,13 +56,15 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// When a file was last changed. In another version of the file, entries have other positions.
+/// The time when a file was last changed. A cursor is valid only for this version, because entries have other positions
+/// in another version.
 fn changed_ms(file: &File) -> io::Result<u128> {
     let changed = file.metadata()?.modified()?.duration_since(UNIX_EPOCH);
     Ok(changed.map(|since| since.as_millis()).unwrap_or_default())
 }
 
-/// The number of entries before the position that a cursor names.
+/// The number of entries to skip, from a cursor. The error says that the file has changed or that the cursor is
+/// invalid.
 fn parse_cursor(cursor: &str, changed: u128) -> Result<u64, Fault> {
     let parts = cursor.split_once('.');
     let parts =
@@ -78,7 +80,8 @@ fn parse_cursor(cursor: &str, changed: u128) -> Result<u64, Fault> {
     }
 }
 
-/// The wanted entries that fit into an answer. If there may be more, also how many entries were read.
+/// The entries that match and fit into an answer. The second value is the number of entries read so far, if there may
+/// be more.
 fn read_part(
     mut entries: impl Iterator<Item = Entry>,
     limit: usize,
@@ -94,7 +97,7 @@ fn read_part(
             continue;
         }
         bytes += json_size(&entry) + 1;
-        // An entry that is too large even alone is shortened.
+        // If even one entry is too large, it is taken and shortened later.
         if rows.len() == limit || (bytes > MOST_ROW_BYTES && !rows.is_empty()) {
             return Ok((rows, Some(read)));
         }

@@ -20,7 +20,7 @@ const WHOLE: &str = "the files beside the table have the whole";
 
 const STOPPED: &str = "stopped; `fill` resumes it";
 
-/// The state of a table that another process completes.
+/// The state of a table that another process is completing.
 const ELSEWHERE: &str = "running, not started by this server: `fill_stop` does not stop it";
 
 /// How often to check for the end of a run that another process has started.
@@ -28,7 +28,7 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 
 pub struct Tables {
     folder: Folder,
-    /// The flags that the user has set for all tables.
+    /// The flags that the user has set for all runs.
     fixed: Vec<String>,
     fills: Fills,
 }
@@ -109,7 +109,7 @@ impl Tables {
     ) -> Result<Answer, Fault> {
         let given = given?;
         let table = self.table_path(&given.table).await?;
-        // An ended run of this server does not count if another process has started one since.
+        // An ended run of this server does not count if another process has started a newer one.
         let fill = match self.fills.get(&table) {
             Some(fill) if fill.is_running() || !is_running(&table).await? => Some(fill),
             _ => None,
@@ -163,7 +163,7 @@ impl Tables {
         let summary = run_blocking(move || read_summary(&overview)).await?;
         let state = match (&end, fill) {
             _ if is_elsewhere => ELSEWHERE,
-            // Until the run has read its table, a signal ends it without an exit code.
+            // A signal before the run has read its table ends it without an exit code.
             (Some(End { code: None, .. }), Some(fill)) if fill.was_asked_to_stop() => STOPPED,
             (Some(end), fill) => match state_of(&name, end)? {
                 "complete" if fill.is_some_and(|fill| fill.is_dry) => "planned",
@@ -188,7 +188,7 @@ impl Tables {
     }
 }
 
-/// Does work that reads files, so that other calls are answered meanwhile.
+/// Runs a function that reads files in a blocking thread, so that other calls are answered meanwhile.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
@@ -196,7 +196,7 @@ async fn run_blocking<T: Send + 'static>(
     done.map_err(Fault::error)
 }
 
-/// Whether any process completes the table.
+/// Whether any process is completing the table.
 async fn is_running(table: &Path) -> Result<bool, Fault> {
     let project = Project::new(table);
     run_blocking(move || project.is_running()).await
@@ -262,7 +262,7 @@ async fn wait_for_run(fill: &Fill, seconds: u64, caller: &mut Caller) {
     }
 }
 
-/// Describes the state of a run: `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`
+/// Describes the state of a run, such as `fetch: 12 of 80 URLs done, 1 failed; 40 of 115 gaps filled`.
 fn sentence(state: &FillState) -> String {
     let count = |kind: &str, key: &str| state.progress.get(kind)?[key].as_u64();
     let step = state
@@ -280,7 +280,7 @@ fn sentence(state: &FillState) -> String {
     sentence
 }
 
-/// The names of columns in the form that the command takes.
+/// Joins the names of columns into the value of a flag. A name that contains a comma is refused.
 fn join_columns(argument: &str, names: &[String]) -> Result<Option<String>, Fault> {
     if let Some(name) = names.iter().find(|name| name.contains(',')) {
         return Err(Fault::usage(format!(

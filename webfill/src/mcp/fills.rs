@@ -1,5 +1,5 @@
-//! Runs of `webfill fill` as child processes. Each leads a process group of its own, so that only this process sends it
-//! signals, and drains if this process is killed.
+//! Runs of `webfill fill` as child processes. Each leads its own process group, so it gets signals only from this
+//! process. It drains if this process is killed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -19,12 +19,13 @@ use super::input::Signals;
 /// The most ended runs that are remembered. The results of older ones are in the files beside their tables.
 const MOST_ENDED: usize = 64;
 
-/// The most bytes of a run's output that are kept, and the most of its last lines on standard error.
+/// The most bytes kept of a run's output, the most of its last lines on standard error, and the longest such line in
+/// bytes.
 const MOST_PRINTED: u64 = 64 << 10;
 const MOST_LINES: usize = 20;
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// How long runs may drain when the server ends, and how long they may then take to stop.
+/// When the server ends: how long runs may drain, and how long they may take to stop after that.
 const DRAINS_FOR: Duration = Duration::from_secs(10);
 const STOPS_FOR: Duration = Duration::from_secs(5);
 
@@ -34,8 +35,8 @@ const POLL_EVERY: Duration = Duration::from_millis(10);
 /// The prefix of the program's own messages.
 const PREFIX: &str = "webfill: ";
 
-/// The runs. One goes at a time: each has a dispatcher of its own, so that two would request from a site at twice the
-/// pace.
+/// All runs of this server. Only one runs at a time. Each run has its own dispatcher, so two runs together would
+/// request pages of a site at twice the allowed rate.
 #[derive(Debug, Default)]
 pub struct Fills(Mutex<Runs>);
 
@@ -59,7 +60,7 @@ pub struct Fill {
 
 #[derive(Debug, Clone, Default)]
 pub struct FillState {
-    /// The last line of progress, by its kind.
+    /// The last line of progress of each kind.
     pub progress: Map<String, Value>,
     pub end: Option<End>,
 }
@@ -110,14 +111,15 @@ impl Fills {
         lock(&self.0).by_table.get(table).cloned()
     }
 
-    /// Drains all runs and waits for their ends. A signal, or a drain that takes too long, stops them immediately.
+    /// Drains all runs and waits for their ends. After a signal, or if draining takes too long, they are stopped
+    /// immediately.
     pub async fn end_all(&self, signals: &mut Signals) {
         let fills: Vec<Arc<Fill>> = {
             let mut runs = lock(&self.0);
             runs.is_ending = true;
             runs.by_table.values().cloned().collect()
         };
-        // A run that is already draining would stop immediately.
+        // Skip runs that are draining already, because a second request would stop them immediately.
         let undrained = fills.iter().filter(|fill| !fill.was_asked_to_stop());
         undrained.for_each(|fill| fill.stop());
         for (patience, is_last) in [(DRAINS_FOR, false), (STOPS_FOR, true)] {
@@ -147,7 +149,7 @@ impl Fill {
             .arg("--progress=json")
             .arg(format!("--parent-process={}", std::process::id()))
             .args(arguments)
-            // The variable would name a collection to complete instead of the table.
+            // With this variable, the command would complete a collection instead of the table.
             .env_remove("WEBFILL_RECORDS")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -190,7 +192,7 @@ impl Fill {
     pub fn stop(&self) {
         self.was_asked_to_stop.store(true, Ordering::Relaxed);
         let mut child = lock(&self.child);
-        // The child was not waited for, so the id is still its own.
+        // The child was not waited for yet, so no other process can have its id.
         if let Ok(None) = child.try_wait() {
             child::request_drain(&child);
         }
@@ -253,7 +255,7 @@ fn follow_run(
     });
 }
 
-/// Reads the output to its end, and returns its beginning.
+/// Reads the output to its end, but returns only its beginning.
 fn read_beginning(mut output: impl Read) -> String {
     let mut start = Vec::new();
     let _ = output.by_ref().take(MOST_PRINTED).read_to_end(&mut start);
@@ -288,7 +290,7 @@ fn parse_event(line: &str) -> Option<(String, Value)> {
     Some((kind, event))
 }
 
-/// The last message of the program, which may have several lines.
+/// The last message that the program has printed. It may have several lines.
 fn last_message(said: &[String]) -> String {
     let start = said.iter().rposition(|line| line.starts_with(PREFIX));
     let said = said[start.unwrap_or(0)..].join("\n");

@@ -1,5 +1,5 @@
-//! The tools for a fleet. Each sends one action as public JSON, and the dispatcher decides by the key whether to allow
-//! it.
+//! The tools for a fleet. Each sends one action as public JSON. The dispatcher decides by the key's rights whether the
+//! action is allowed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const MOST_REQUESTS: usize = 1_000;
 /// The most requests to the dispatcher at a time. Each has its own thread and connection.
 const AT_A_TIME: usize = 8;
 
-/// How often to check a crawl that a call waits for.
+/// How often to check the state of a crawl, if a call waits for its end.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 const WHOLE: &str = "`webfill info`, `why` and `status` with --json print the whole";
@@ -31,7 +31,7 @@ pub struct Fleet {
 
 impl Fleet {
     pub fn new(connection: ConnectionOptions) -> Result<Fleet, Fault> {
-        // A faulty address or key is reported when the command starts.
+        // Check the address and the keys now, so that a fault is reported when the command starts.
         connection.resolve()?;
         Ok(Fleet {
             connection,
@@ -119,7 +119,8 @@ impl Fleet {
         let permit = permits.acquire_owned().await.map_err(Fault::error)?;
         let connection = self.connection.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            // A cancelled call leaves its connection open until the dispatcher answers, and it counts until then.
+            // If the call is cancelled, its connection stays open until the dispatcher answers. The permit is held
+            // until then.
             let _permit = permit;
             ask(&connection)
         });

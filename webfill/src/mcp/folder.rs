@@ -1,4 +1,4 @@
-//! The folder that agents may use. No path leads out of it, not even through links.
+//! The folder that agents may use. No path leads out of it, even through symbolic links.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Folder {
         }
     }
 
-    /// A file, by its path in the folder. A refusal does not reveal whether a file exists outside.
+    /// The path of a file in the folder. A refusal does not reveal whether a file outside of the folder exists.
     pub fn file_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let found = self.0.join(name).canonicalize().ok();
         let found = found.filter(|path| path.starts_with(&self.0) && path.is_file());
@@ -33,8 +33,8 @@ impl Folder {
         })
     }
 
-    /// A table, by its path in the folder. Its outputs are created beside it, so these must be files, folders, or links
-    /// to files in the folder.
+    /// The path of a table in the folder. The outputs are created beside the table. So existing outputs must be files,
+    /// folders, or links to files in the folder.
     pub fn table_path(&self, name: &str) -> Result<PathBuf, Fault> {
         let table = self.file_path(name)?;
         let outputs = format!("{}.", Project::new(&table).name());
@@ -48,7 +48,7 @@ impl Folder {
         Ok(table)
     }
 
-    /// The path of a file as agents see it.
+    /// The path of a file relative to the folder, as agents know it.
     pub fn name_of(&self, path: &Path) -> String {
         let name = path.strip_prefix(&self.0).unwrap_or(path);
         name.display().to_string()
@@ -80,7 +80,8 @@ impl Folder {
             return false;
         };
         let beside = link.with_file_name(&target);
-        // The free name must be in the link's own folder, because a further link on the way could lead anywhere.
+        // The free name must be in the link's own folder. In another folder, a further link in the path could lead
+        // anywhere.
         beside.parent() == link.parent()
             && beside.file_name() == Some(target.as_os_str())
             && beside.symlink_metadata().is_err()

@@ -9,8 +9,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use webfill_service::Fault;
 
-/// Standard input that reports its end immediately. The protocol's library would first wait for the answers in
-/// progress.
+/// Standard input that reports its end immediately, because the protocol's library would first wait for unfinished
+/// answers.
 pub struct Input<R> {
     inner: R,
     ended: watch::Sender<bool>,
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
     }
 }
 
-/// SIGINT and SIGTERM.
+/// Listens for SIGINT and SIGTERM.
 pub struct Signals([Signal; 2]);
 
 impl Signals {

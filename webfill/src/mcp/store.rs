@@ -40,7 +40,8 @@ impl StoredData {
         })
     }
 
-    /// The store, opened when it is first used: a fleet may create it later, and a server may become reachable again.
+    /// Opens the store when it is first used. A fleet may create it later, and an unreachable server may become
+    /// reachable again.
     async fn browse_handles(&self) -> Result<BrowseHandles, Fault> {
         let mut opened = self.opened.lock().await;
         if let Some(opened) = &*opened {
@@ -135,7 +136,8 @@ impl StoredData {
     }
 }
 
-/// One part of a list. If the rows are too large for an answer, fewer are read, so that the cursor leads to the others.
+/// Reads one part of a list. If the rows are too large for an answer, fewer rows are read, and the cursor leads to the
+/// next ones.
 async fn read_rows<T>(
     cursor: Option<String>,
     limit: u32,
@@ -172,7 +174,7 @@ fn record_row(row: &RecordRow) -> Value {
         "id": row.id,
         "missing": row.missing,
         "resolved_at": row.resolved_at_ms.map(iso_time),
-        // Null if the fields are long; `read_record` returns them.
+        // The fields are null here if they are long. `read_record` returns them.
         "fields": row.fields,
     })
 }

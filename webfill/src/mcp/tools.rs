@@ -1,4 +1,4 @@
-//! The tools, as they are described to agents.
+//! The descriptions of the tools for agents.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ fn read_annotations() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(true)
 }
 
-/// Annotations of a tool that changes something. No tool destroys anything.
+/// Annotations of a tool that changes something. No tool is marked as destructive, because none destroys anything.
 fn change_annotations() -> ToolAnnotations {
     ToolAnnotations::new()
         .read_only(false)

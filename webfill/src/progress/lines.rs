@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 const SECOND: Duration = Duration::from_secs(1);
 const MOST_A_SECOND: usize = 10;
 
-/// The interval of counts, which leaves room for other lines.
+/// The least time between two lines of counts. It leaves room for other lines.
 const COUNTS_EVERY: Duration = Duration::from_millis(200);
 
-/// When the last lines of this process were printed.
+/// The times when the last lines of this process were printed.
 static PRINTED: Mutex<VecDeque<Instant>> = Mutex::new(VecDeque::new());
 
 /// Prints counts that change continually.
@@ -24,7 +24,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Prints a line if it has changed and the last one is old enough.
+    /// Prints the counts if they have changed and the previous line is old enough.
     pub fn show(&mut self, line: Value) {
         let is_due = |(at, _): &(Instant, Value)| at.elapsed() >= COUNTS_EVERY;
         if self.printed.as_ref().is_none_or(is_due) {
@@ -32,7 +32,7 @@ impl Counts {
         }
     }
 
-    /// Prints a line if it has changed, however recent the previous line is. For the last counts.
+    /// Prints the last counts if they have changed, even if the previous line is recent.
     pub fn show_last(&mut self, line: Value) {
         if self.printed.as_ref().is_none_or(|(_, last)| *last != line) {
             print(&line);
@@ -46,7 +46,7 @@ pub fn print_message(text: &str) {
     print(&json!({"kind": "message", "text": text}));
 }
 
-/// Prints a line. It waits if too many were printed within a second.
+/// Prints a line. If too many lines were printed within the last second, it waits.
 pub fn print(line: &Value) {
     let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
     if printed.len() == MOST_A_SECOND

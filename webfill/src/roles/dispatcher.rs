@@ -115,7 +115,7 @@ fn dispatcher_setup(
         ends_alone: !options.local,
         restoring: restoring_of(&settings, options.restored, options.local),
         endpoints,
-        // `webfill crawl` uses Unix sockets in a folder instead.
+        // `webfill crawl` uses Unix sockets in a folder, so HTTP and metrics have no address.
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
         starts: count_start_unless_local(state, "dispatcher", options.local),
@@ -160,7 +160,8 @@ fn journal_setup(
     }))
 }
 
-/// The name of a dispatcher among those of its fleet: where it listens. An address of all interfaces names no machine.
+/// The dispatcher's name within its fleet: the address where it listens. An address of all interfaces is refused,
+/// because it identifies no machine.
 fn dispatcher_name(config: &DispatcherConfig) -> Result<String, Fault> {
     let is_any = ["0.0.0.0", "::", "[::]", "*"].contains(&config.listen.as_str());
     let host = match is_any {
@@ -207,8 +208,8 @@ fn dashboard_setup(
     })
 }
 
-/// The setup for feeders of watches: their socket, which is beside the dispatcher's, and the settings in force,
-/// including flags.
+/// The setup of feeders, which feed the runs of watches: a socket beside the dispatcher's own, and the settings in
+/// force, including flags.
 fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup, Fault> {
     let config_file = state.path().join("feeders.toml");
     let mut settings = settings.clone();
@@ -235,8 +236,8 @@ pub fn to_distributed_mappings(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// How the dispatcher treats a restored state folder. A dispatcher of `webfill crawl` is not started by hand, so it
-/// cannot get the flag.
+/// How the dispatcher treats a restored state folder. Nobody starts the dispatcher of `webfill crawl` by hand, so it
+/// never has the flag `--restored`.
 fn restoring_of(settings: &Settings, is_declared: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {

@@ -1,4 +1,4 @@
-//! What the processes of all roles do alike: they load settings and keys, handle signals, and log how they end.
+//! Shared by the processes of all roles: they load settings and keys, handle signals, and log how they end.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use webfill_service::{ExitStatus, Fault, signals};
 use crate::keys::KeyFolder;
 use crate::settings::Settings;
 
-/// Counts this start. Processes of `webfill crawl` have no metrics, so theirs are not counted.
+/// Counts this start for the metrics. Processes of `webfill crawl` have no metrics, so their starts are not counted.
 pub(super) fn count_start_unless_local(state: &StateFolder, role: &str, is_local: bool) -> u64 {
     match is_local {
         true => 0,
@@ -38,8 +38,8 @@ pub(super) fn load_settings(file: Option<&Path>, local: bool) -> Result<Settings
     }
 }
 
-/// How signals are handled: a process of `webfill crawl` leaves them to its parent, a process of a
-/// fleet drains.
+/// Installs the handling of signals. A process of a fleet drains at an interrupt. A process of `webfill crawl` ignores
+/// interrupts, because its parent handles them.
 pub(super) fn install_signal_handlers(local: bool) {
     signals::install_handlers();
     if local {

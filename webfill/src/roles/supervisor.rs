@@ -17,7 +17,7 @@ use crate::endpoints::endpoints_of_list;
 use crate::keys::check_reach;
 use crate::settings::Settings;
 
-/// The supervisor's name in a crawl with only one.
+/// The name of the only supervisor of a `webfill crawl`.
 const LOCAL_SUPERVISOR: &str = "local";
 
 /// The checked settings of a supervisor.
@@ -86,7 +86,7 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let probes = probes.map_err(Fault::usage)?;
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
-        // In `webfill crawl` there is only one supervisor, because the state folder is locked.
+        // `webfill crawl` has only one supervisor, because its state folder is locked, so the number can be fixed.
         instance: if is_local { 0 } else { state.instance()? },
         is_local,
         claim: is_local.then(|| ClaimFile::in_folder(&settings.state)),
@@ -107,7 +107,8 @@ pub fn run_supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         sockets,
         config_file,
     }));
-    // Workers recover the archive of killed predecessors, but the last ones have no successors.
+    // A worker recovers the archive files of a killed predecessor. The last workers have no successor, so recover their
+    // files here.
     if let Some(folder) = &settings.archive.warc {
         webfill_worker::recover_archive(folder);
     }

@@ -17,14 +17,14 @@ pub struct DocumentRules {
     pub writes_back: bool,
     /// Whether values are written to the documents that are read, not to another collection.
     pub writes_to_source: bool,
-    /// The database and collection that are read, with a dot between them.
+    /// The database and the collection that are read, as `database.collection`.
     pub collection: String,
-    /// The fields that mappings extract. With `refresh`, only these are wanted again: no page could
-    /// fill the others.
+    /// The fields that mappings extract. With `refresh`, only these are wanted again, because no page could fill other
+    /// fields.
     pub extracted: BTreeSet<String>,
 }
 
-/// Reads document number `number` of the input. Returns its seed, and the faults of its URLs.
+/// Reads a document as a seed. `number` is its position in the input. Also returns the faults of its URLs.
 pub fn read_document(
     document: DatasetDocument,
     number: u64,
@@ -98,13 +98,14 @@ fn parse_members(
         urls,
         fields,
         want: wanted,
-        // Documents keep their list from crawl to crawl, so fields with a value are wanted only with a refresh.
+        // A document's `want` stays in the dataset after it was filled. So its fields with a value are wanted again
+        // only with `refresh`.
         lists_want: false,
         request: None,
     })
 }
 
-/// Adds the links of a document. They are a text, a list, or a list of lists, which projections may create. Empty ones
+/// Adds the links of a document. They are a text, a list, or a list of lists, which projections may create. Empty texts
 /// are ignored.
 fn add_links(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
     match links {

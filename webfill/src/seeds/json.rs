@@ -13,7 +13,7 @@ const RECORD_KEYS: [&str; 5] = ["id", "url", "urls", "fields", "want"];
 /// The keys that only records have. Any of them makes an object a record.
 const ONLY_OF_RECORDS: [&str; 4] = ["id", "urls", "fields", "want"];
 
-/// For an unknown key, the fault suggests a known one at most this many edits away.
+/// The error about an unknown key suggests a known key that is at most this many edits away.
 const NEAR: usize = 2;
 
 /// Reads a line.
@@ -47,8 +47,8 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<LineC
     })
 }
 
-/// The fault of an object that would be a record if a key were spelt correctly, because an unknown key is closer to a
-/// key of records than to any key of crawl requests. An object that names an application or a crawl is not a record.
+/// The error for an object that seems to be a record with a misspelt key. An unknown key is then more similar to a
+/// record's key than to any key of crawl requests. An object that names an application or a crawl is not a record.
 fn misspelling_fault(object: &Map<String, Value>) -> Option<String> {
     if object.contains_key("appid") || object.contains_key("crawlid") {
         return None;
@@ -83,7 +83,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<LineContent, String> {
         Some(Value::String(id)) if id.is_empty() => return Err(String::from("`id` is empty")),
         Some(Value::String(id)) => Some(id),
         Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Some(id.to_string()),
-        // The number was read as a float, so it may have lost digits and could match other records' ids.
+        // The number was parsed as a float. It may have lost digits, so it could match the id of another record.
         Some(Value::Number(_)) => {
             return Err(String::from(
                 "`id` is a number that would lose digits: write it as a text",
@@ -117,7 +117,7 @@ fn take_urls(object: &mut Map<String, Value>) -> Result<Vec<String>, String> {
     Ok(urls)
 }
 
-/// A list of texts, or one text for a list of one.
+/// Converts a list of texts. A single text counts as a list of one.
 pub(super) fn texts(key: &str, value: Value) -> Result<Vec<String>, String> {
     let texts = match value {
         Value::String(text) => return Ok(vec![text]),

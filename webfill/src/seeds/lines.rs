@@ -1,4 +1,4 @@
-//! The lines of an input: numbered, of limited length, decompressed if necessary.
+//! The lines of an input. They are numbered, limited in length, and decompressed if necessary.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,17 +14,17 @@ pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How far an input was read, with a hash of its content.
+/// A position in an input, with a hash of everything before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The number of lines that were read, or of documents if the input is a dataset.
     pub line: u64,
-    /// A hash of these lines or documents.
+    /// A hash of the lines or documents before this position.
     pub hash: u64,
 }
 
 impl Mark {
-    /// The mark after the next line or document.
+    /// The mark after the next line or document, whose text is `content`.
     pub fn after_line(self, content: &[u8]) -> Mark {
         Mark {
             line: self.line + 1,
@@ -44,7 +44,7 @@ pub(crate) struct Line {
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// The line is too long, or reading failed within it. After a failure it is the last line.
+    /// The line is too long, or the input failed while it was read. After a failure, no line follows.
     Broken {
         reason: String,
         beginning: Vec<u8>,
@@ -54,11 +54,11 @@ pub(crate) enum LineText {
 /// The lines of an input.
 pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
-    /// Lines that were read and put back.
+    /// Lines that were put back, to be returned again.
     unread: VecDeque<Line>,
-    /// The mark after the last line read from the input.
+    /// The mark after the last line that was read from the input.
     read: Mark,
-    /// The mark after the last line taken.
+    /// The mark after the last line that was returned.
     taken: Mark,
     has_failed: bool,
 }
@@ -112,7 +112,7 @@ impl Lines {
         })
     }
 
-    /// The mark after the line that was taken last.
+    /// The mark after the last line that was returned.
     pub(crate) fn mark(&self) -> Mark {
         self.taken
     }
@@ -123,7 +123,7 @@ impl Lines {
         (self.read.line == line).then_some(self.read)
     }
 
-    /// Puts lines back, which are then read in this order.
+    /// Puts lines back. They are returned again in this order.
     pub(crate) fn put_back(&mut self, lines: Vec<Line>) {
         for line in lines.into_iter().rev() {
             self.unread.push_front(line);
@@ -173,7 +173,7 @@ impl Lines {
         })
     }
 
-    /// Reads to the end of a line, and keeps at most [`MAX_LINE_BYTES`] of it. Returns the length of the line including
+    /// Reads the rest of a line, and keeps at most [`MAX_LINE_BYTES`] of it. Returns the line's full length including
     /// its end, or 0 at the end of the input.
     fn read_line(&mut self, text: &mut Vec<u8>) -> io::Result<usize> {
         let mut bytes = 0;
@@ -195,7 +195,7 @@ impl Lines {
     }
 }
 
-/// The first three bytes of an input, and the whole input.
+/// Reads the first three bytes of an input. Also returns the whole input, which still includes them.
 fn peek_beginning(mut input: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
     let mut beginning = Vec::with_capacity(3);
     input.by_ref().take(3).read_to_end(&mut beginning)?;

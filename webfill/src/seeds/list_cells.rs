@@ -1,8 +1,7 @@
 //! Lists in a cell of a table: entries with a separator between them (`--list-separator`).
 //!
-//! Within an entry, a backslash makes the separator after it a part of the entry, and `\\` is one backslash. The
-//! mappings decide which cells are lists: those of fields with several values. All other cells are texts, whatever
-//! characters they contain.
+//! Within an entry, a separator after a backslash is a part of the entry, and `\\` is one backslash. A cell is a list
+//! if mappings yield several values for its field. All other cells are texts, whatever characters they contain.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -81,7 +80,7 @@ impl ListSeparator {
         trimmed.filter(|entry| !entry.is_empty()).collect()
     }
 
-    /// Writes a list of texts as a cell; `None` if the cell would not be read as the same list.
+    /// Joins a list of texts to a cell. `None` if the cell would not be read as the same list again.
     pub fn join(&self, list: &Value) -> Option<String> {
         let texts: Vec<&str> = list
             .as_array()?
@@ -114,7 +113,7 @@ impl ListCells {
         self.fields.contains(field)
     }
 
-    /// The value of a cell that is not blank. A list written as JSON is a list as well.
+    /// The value of a cell that is not blank. In a cell for lists, JSON is recognised, too.
     pub fn value_of(&self, field: &str, cell: String) -> Value {
         if !self.has_field(field) {
             return Value::String(cell);
@@ -169,7 +168,7 @@ mod tests {
         let pieces = [
             "a", "", " ", ";", "; ", "|", "\\", "\\;", "\"", "[", "]", "{", ",", "\n", "ü", "null",
         ];
-        // Tries every list of up to two entries of up to two pieces.
+        // Try every list of one or two entries, each made of one or two pieces.
         let mut entries: Vec<String> = Vec::new();
         for one in pieces {
             entries.extend(pieces.iter().map(|other| format!("{one}{other}")));

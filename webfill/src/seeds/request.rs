@@ -8,9 +8,9 @@ use webfill_api::{Refusal, RequestParser, Spider};
 /// A valid crawl request. It belongs to the crawl that it names, not to the command's own crawl.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedRequest {
-    /// The request in the form in which the dispatcher gets it.
+    /// The request in the form that the dispatcher receives.
     pub json: Value,
-    /// The length of its line in bytes.
+    /// The length of the request's line in bytes.
     pub bytes: usize,
     /// Whether the request wants the lane `browser`.
     pub needs_browser: bool,

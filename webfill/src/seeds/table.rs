@@ -1,8 +1,8 @@
 //! Seeds as CSV (RFC 4180): a header, then one record per row.
 //!
-//! A row may span several lines, in quoted cells. A quote that is never closed would swallow the rest of the file. So
-//! if a row of several lines looks like several rows, or cannot be used, only its first line is reported as broken, and
-//! the other lines are read again as rows of their own.
+//! A row may span several lines, in quoted cells. A quote that is never closed would turn the rest of the file into one
+//! cell. So if a row of several lines looks like several rows, or cannot be used, only its first line is reported as
+//! broken. The other lines are then read again as separate rows.
 
 use serde_json::Value;
 use webfill_values::{is_blank, trim};
@@ -15,10 +15,10 @@ const MAX_ROW_LINES: usize = 1_000;
 
 const UNCLOSED: &str = "unclosed quote";
 
-/// The header of a table: what the columns mean.
+/// The header of a table: the meaning of each column.
 pub(super) struct Header {
     columns: Vec<Column>,
-    /// Which cells are lists. `None` if every cell is a text.
+    /// Which cells are lists. `None` if all cells are texts.
     lists: Option<ListCells>,
 }
 
@@ -28,11 +28,11 @@ pub(super) enum Column {
     Urls,
     /// One URL, which may contain spaces. If a cell has several URLs, each begins at its scheme.
     Url,
-    /// A field, missing if the cell is empty or blank.
+    /// A field. If the cell is empty or blank, the record lacks the field.
     Field(String),
-    /// In an export, a field that the record has if the cell is not empty.
+    /// A field in an export. The record has it if the cell is not empty.
     Value(String),
-    /// In an export, the missing fields of the record, as JSON.
+    /// In an export, the list of the record's missing fields, as JSON.
     Missing,
     Ignored,
 }
@@ -108,8 +108,7 @@ impl Header {
         self.columns.iter().any(is_field)
     }
 
-    /// Reads the row that begins with the line `first`. After a fault, the lines after the first are
-    /// put back, to be read again.
+    /// Reads the row that begins with the line `first`. If the row is broken, the lines after the first are put back.
     pub(super) fn read_row(
         &self,
         first: Vec<u8>,
@@ -170,7 +169,7 @@ impl Header {
 }
 
 impl Header {
-    /// The value of a cell. `otherwise` converts cells that are not lists.
+    /// The value of a cell. `otherwise` converts a cell that is not a list.
     fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
@@ -185,7 +184,7 @@ fn parse_missing(cell: &str) -> Result<Vec<String>, String> {
         .map_err(|_| String::from("`missing`: expected a JSON list of fields"))
 }
 
-/// The URLs in a cell of the column `url`. Parts without a scheme belong to the URL before them.
+/// The URLs in a cell of the column `url`. A part without a scheme belongs to the URL before it.
 fn urls_of_cell(cell: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     let mut blanks = "";
@@ -222,7 +221,7 @@ struct Row {
 }
 
 impl Row {
-    /// Gathers the lines of a row: further ones are added as long as a quote is open.
+    /// Collects the lines of a row. Lines are added as long as a quote is open.
     fn gather(first: Vec<u8>, lines: &mut Lines) -> Result<Row, SeedFault> {
         let mut quotes = Quotes::default();
         quotes.read_line(&first);
@@ -254,8 +253,8 @@ impl Row {
         Ok(row)
     }
 
-    /// Splits the row into cells. Text after a closing quote is accepted within one line. Across several lines it means
-    /// that a quote which seems to close a cell was meant to open another row's cell.
+    /// Splits the row into cells. Text after a closing quote is allowed if the row has one line. In a row of several
+    /// lines it is an error, because the quote was probably meant to open a cell of another row.
     fn cells(&self) -> Result<Vec<String>, String> {
         if self.is_askew && !self.rest.is_empty() {
             return Err(String::from(UNCLOSED));
@@ -274,7 +273,7 @@ impl Row {
         SeedFault::new(0, UNCLOSED, &self.text[..first_bytes])
     }
 
-    /// The number of bytes in the lines after the first one, including the line ends before them.
+    /// The total number of bytes in the lines after the first one, including the line ends before them.
     fn rest_bytes(&self) -> usize {
         let bytes = |line: &Line| match &line.text {
             LineText::Whole(text) => text.len() + 1,
@@ -284,7 +283,7 @@ impl Row {
     }
 }
 
-/// Tracks quotes over the lines of a row. A quote opens only at the beginning of a cell.
+/// Follows the quotes through the lines of a row. A quote opens a quoted cell only at the beginning of the cell.
 #[derive(Default)]
 struct Quotes {
     state: QuoteState,
@@ -298,7 +297,7 @@ enum QuoteState {
     CellBegins,
     Bare,
     Quoted,
-    /// After a quote in a quoted cell. It ends the cell, or is the first half of an escaped quote.
+    /// The last byte was a quote in a quoted cell. It ends the cell, or is the first half of an escaped quote.
     QuoteInQuoted,
 }
 

@@ -36,7 +36,7 @@ fn read_single_seed(name: &str, content: &str) -> Seed {
     seeds.remove(0).unwrap()
 }
 
-/// Reads a text, and returns the reason of its only fault.
+/// Reads a text, and returns the reason of its only broken line.
 fn read_single_reason(name: &str, content: &str) -> String {
     let mut seeds = read_seeds(name, content.as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");
@@ -159,7 +159,7 @@ fn a_crawl_request_is_kept_as_the_dispatcher_gets_it() {
     assert_eq!((seed.id, seed.fields), (None, None));
 }
 
-/// Reads a line, and returns the path and the reason of its only fault.
+/// Reads a line, and returns the JSON path and the reason of its only error.
 fn read_refused_line(line: &Value) -> (String, String) {
     let mut seeds = read_seeds("seeds", line.to_string().as_bytes());
     assert_eq!(seeds.len(), 1, "{seeds:?}");

@@ -7,7 +7,7 @@ use webfill_service::Fault;
 
 use super::Settings;
 
-/// A settings file as it was read.
+/// A settings file with its text, as it was read.
 pub(super) struct SettingsFile<'a> {
     path: &'a Path,
     text: String,
@@ -22,20 +22,20 @@ impl SettingsFile<'_> {
 
     pub(super) fn table(&self) -> Result<Table, Fault> {
         self.text.parse().map_err(|error| {
-            // The error's `Display` repeats the line, which may contain a password.
+            // The `Display` of the error would repeat the line, which may contain a password.
             let place = self.place_of(&error);
             let reason = error.message().lines().collect::<Vec<_>>().join(" ");
             Fault::usage(format!("{place}: {reason}"))
         })
     }
 
-    /// The line of a fault that was found in the table. The table has no line numbers and includes the environment, so
-    /// the file's text is parsed once more.
+    /// The line of a fault that was found in the table of settings. This table includes the environment and has no line
+    /// numbers, so the file's text is parsed again.
     pub(super) fn place_of_fault(&self, fault: &toml::de::Error) -> String {
         match toml::from_str::<Settings>(&self.text) {
             Ok(_) => "the environment".into(),
             Err(error) if error.message() == fault.message() => self.place_of(&error),
-            // The file has several faults, so no line is named.
+            // Parsing stops at another fault first, so the line of this one is not known.
             Err(_) => self.path.display().to_string(),
         }
     }

@@ -10,7 +10,7 @@ use super::table::{Kind, SETTINGS};
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
 
-/// The longest contact, because servers truncate or refuse long user agents.
+/// The longest contact, in bytes. Servers truncate or refuse long user agents.
 const MAX_CONTACT_BYTES: usize = 200;
 
 pub fn check(settings: &Settings) -> Result<(), Fault> {
@@ -41,7 +41,7 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     }
 }
 
-/// Checks that each entry is a site in the form that tasks have, because the two are compared.
+/// Checks that each entry is a site in the form that tasks use. Otherwise it would never match.
 fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
     for named in sites {
         let url = webfill_urls::canonical_url(&format!("http://{named}/"), None).ok();
@@ -117,7 +117,7 @@ pub fn check_contact(text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The message with which these settings are refused.
+    /// The message with which settings with this text are refused.
     fn refusal(text: &str) -> String {
         let settings: Settings = toml::from_str(text).unwrap();
         check(&settings).unwrap_err().message

@@ -10,7 +10,7 @@ use super::table::{Kind, SETTINGS};
 
 pub(super) const PREFIX: &str = "WEBFILL_";
 
-/// For an unknown name, the fault suggests a known one at most this many edits away.
+/// The error about an unknown name suggests a known name that is at most this many edits away.
 const MAX_SLIPS: usize = 3;
 
 /// Environment variables that belong to a flag, not to a setting.
@@ -46,7 +46,7 @@ pub(super) fn overlay(
     Ok(())
 }
 
-/// The suggestion for a misspelt key of the file, if that is the fault and a known key is similar.
+/// A suggestion, if the fault is an unknown key and a known key is similar.
 pub(super) fn suggest_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
     let unknown = fault.message().strip_prefix("unknown field `")?;
     let unknown = unknown.split('`').next()?;
@@ -80,7 +80,7 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// The most similar known name, unless the name itself is known. A longer name may have more slips.
+/// The most similar known name. `None` if the name itself is known. The longer the name, the more edits are allowed.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let slips = (last_part(name).len() / 3).clamp(1, MAX_SLIPS);
     nearest_known_name(name, known, slips).filter(|nearest| *nearest != name)

@@ -11,7 +11,8 @@ pub struct Setting {
     pub kind: Kind,
     /// The meaning of the setting, as Markdown with links relative to `docs/reference/`.
     pub meaning: &'static str,
-    /// For a setting without a default: an example value in TOML, and what applies if it is unset.
+    /// Only for a setting without a default: an example value in TOML, and a description of what applies if it is
+    /// unset.
     pub unset: Option<(&'static str, &'static str)>,
 }
 
@@ -20,16 +21,16 @@ pub struct Setting {
 pub enum Kind {
     Text,
     Whole(u64, u64),
-    /// Without bounds here: the `check` of its struct judges it.
+    /// A number without bounds in this table. The `check` function of its struct checks it.
     Number,
     /// A number of seconds from 0 to a year.
     Wait,
     /// A number of seconds greater than 0, at most a day.
     Timeout,
     Switch,
-    /// A list of texts, separated by commas in a variable.
+    /// A list of texts. In an environment variable, commas separate them.
     List,
-    /// A list of texts that may contain commas; in a variable there is one per line.
+    /// A list of texts that may contain commas. In an environment variable, each is on its own line.
     Lines,
     /// A list of seconds: the wait before each further attempt.
     Waits,
@@ -197,7 +198,7 @@ pub const SETTINGS: &[Setting] = &[
         Text,
         "Host name or address to listen on. Anything but loopback needs keys.",
     ),
-    // The dispatcher uses the next three ports as well.
+    // The highest allowed port leaves room for three more, because the dispatcher uses the next three ports, too.
     setting(
         "dispatcher.port",
         Whole(1, 65_532),
@@ -416,7 +417,7 @@ pub const SETTINGS: &[Setting] = &[
         Whole(0, u32::MAX as u64),
         "Maximum number of tasks held, plus up to 512 for each worker that wait for a name server. 0: four for each possible concurrent fetch or browser tab.",
     ),
-    // With a lower limit, a long URL could never be sent.
+    // The lower bound must leave room for the longest URL, which could otherwise never be sent.
     setting(
         "supervisor.queue_url_bytes",
         Whole(MAX_URL_BYTES as u64, 1 << 40),
@@ -427,7 +428,7 @@ pub const SETTINGS: &[Setting] = &[
         Whole(1, 10_000),
         "Concurrent fetches per worker.",
     ),
-    // With a lower limit, many real pages would be truncated.
+    // With a smaller value, many real pages would be truncated.
     setting(
         "worker.memory_mib",
         Whole(32, 1 << 20),
@@ -582,7 +583,7 @@ pub const SETTINGS: &[Setting] = &[
         Timeout,
         "CPU time for one document; three times as much by the clock.",
     ),
-    // With a lower limit, many real documents would be too large.
+    // With a smaller value, many real documents would be too large.
     setting(
         "documents.memory_mib",
         Whole(64, 1 << 20),

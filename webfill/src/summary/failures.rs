@@ -1,4 +1,4 @@
-//! The part of the summary about URLs that have failed for good, and the values of `--retry` for those that may
+//! The part of the summary about URLs that have finally failed. It also suggests values of `--retry` for URLs that may
 //! recover. Results of `writeln!` are ignored, because writing to a string cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ impl Failure {
         }
     }
 
-    /// The name of the failure for `--retry`, if it may be temporary. A missing page mostly stays missing, so it has
-    /// none.
+    /// The value of `--retry` for this failure, if it may be temporary. A missing page has none, because it mostly
+    /// stays missing.
     fn retry_name(&self) -> Option<String> {
         match self.status_code {
             Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),
@@ -37,7 +37,7 @@ impl Failure {
     }
 }
 
-/// Formats the failure as `--retry` names it.
+/// Formats the failure in the same way as `--retry` expects it.
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status_code {
@@ -50,7 +50,7 @@ impl fmt::Display for Failure {
 /// The final failures of a crawl.
 #[derive(Debug, Clone, Default)]
 pub struct Failures {
-    /// The number of URLs, by the way they failed.
+    /// The number of failed URLs, by the way in which they failed.
     pub by_kind: BTreeMap<Failure, u64>,
     /// The number of records without a reachable URL.
     pub dead_records: u64,
@@ -60,7 +60,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Keeps the number of sites, and the sites with the most failed URLs.
+    /// Counts the sites, and keeps those with the most failed URLs.
     pub fn count_sites(&mut self, urls: BTreeMap<(String, Failure), u64>) {
         let names: BTreeSet<&str> = urls.keys().map(|(site, _)| site.as_str()).collect();
         self.sites = names.len() as u64;
@@ -73,7 +73,7 @@ impl Failures {
             .collect();
     }
 
-    /// The values of `--retry` that retry URLs which may recover.
+    /// The values of `--retry` for URLs that may recover.
     pub fn retry_values(&self) -> Vec<String> {
         self.by_kind
             .keys()

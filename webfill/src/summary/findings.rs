@@ -17,8 +17,8 @@ mod rows;
 /// The names of the fields that each mapping extracts, by the mapping's name.
 pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
 
-/// Limits of the text: the most mappings, of which those with the most pages come first, and the most fields of each.
-/// JSON has all.
+/// The most mappings in the text, and the most fields of each. Mappings with the most pages come first. The JSON has
+/// all.
 const MAPPINGS_SHOWN: usize = 10;
 const FIELDS_SHOWN: usize = 30;
 
@@ -29,13 +29,14 @@ pub struct Findings {
     /// The id of the application's previous crawl, and its counts.
     pub before: Option<(String, FieldCounts)>,
     pub fields: FieldsByMapping,
-    /// Standing alerts of mappings that have read pages of the crawl.
+    /// The current alerts of mappings that have read pages of the crawl.
     pub alerts: Vec<Alert>,
-    /// Fields of these mappings that an alternative fills because the first chain no longer yields anything.
+    /// The fields of these mappings that are filled only by an alternative chain, because the first chain no longer
+    /// yields anything.
     pub warnings: Vec<Warning>,
     /// The number of changed pages and new documents, if the crawl compared pages.
     pub of_run: Option<RunResults>,
-    /// Counts of lists, if some lists mark missing rows as gone.
+    /// The counts of lists. Only if some lists mark missing rows as gone.
     pub lists: Option<ListCounts>,
 }
 
@@ -60,19 +61,20 @@ fn explain_doubt(why: &str) -> &str {
     }
 }
 
-/// How many pages have a value for a field of a mapping, and how many have none.
+/// The number of pages with and without a value for a field of a mapping.
 struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
-    /// On how many of the pages without a value the text was ambiguous.
+    /// Of the pages without a value, the number whose text was ambiguous.
     undecided: u64,
-    /// In the previous crawl, the share of pages with a value; `None` if the mapping read no page there.
+    /// The share of pages with a value in the previous crawl; `None` if the mapping read no page in that crawl.
     share_before: Option<f64>,
 }
 
 impl Findings {
-    /// The fields of a mapping that has read pages. They include fields that only an earlier version of it has filled.
+    /// The fields of a mapping that has read pages, including fields that only an earlier version of the mapping has
+    /// filled.
     fn fields<'a>(&'a self, mapping: &str, counts: &'a MappingCounts) -> Vec<Field<'a>> {
         let extracted = self.fields.get(mapping).into_iter().flatten();
         let names: BTreeSet<&String> = extracted.chain(counts.filled.keys()).collect();
@@ -92,7 +94,7 @@ impl Findings {
         names.into_iter().map(field).collect()
     }
 
-    /// A field that a mapping found on none of its pages or in none of its rows, if there is one.
+    /// A field for which a mapping has found a value on no page or in no row; `None` if there is no such field.
     pub fn empty_field(&self) -> Option<String> {
         self.counts.mappings.iter().find_map(|(mapping, counts)| {
             let mut fields = self.fields(mapping, counts).into_iter();
@@ -379,7 +381,7 @@ mod tests {
         let reason = "the mapping people has found `born` on none of its pages";
         assert_eq!(findings(None).empty_field().as_deref(), Some(reason));
         let mut all = findings(None);
-        // A field that is no longer extracted cannot be empty.
+        // A field that the mapping no longer extracts does not count as empty.
         all.fields.clear();
         assert_eq!(all.empty_field(), None);
     }

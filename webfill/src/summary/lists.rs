@@ -1,4 +1,4 @@
-//! The part of the summary about lists: how many were read to their end, and which rows are gone.
+//! The part of the summary about lists: how many were read completely, and how many of their rows are gone.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use webfill_store::{CheckedRows, Doubt, ListPass, ListState};
 
 use super::printing::escape_and_shorten;
 
-/// The most doubtful lists that are named.
+/// The most doubtful lists that the summary names. A list is doubtful if it has lost too many rows at once.
 const MOST_DOUBTED: usize = 5;
 
 /// The number of lists, by how far they were read, and the number of their rows that are gone.
@@ -16,7 +16,7 @@ pub struct ListCounts {
     complete: u64,
     open: u64,
     broken_off: u64,
-    /// How many rows are gone, and how many of these were found missing when their list was last read.
+    /// The number of rows that are gone, and the number of those that the last reading found missing.
     gone: u64,
     newly_gone: u64,
     doubted: u64,
@@ -41,7 +41,7 @@ impl ListCounts {
         }
     }
 
-    /// Whether some lists lost so many rows that their loss is doubted.
+    /// Whether any list has lost so many rows that the loss is doubtful.
     pub fn has_doubts(&self) -> bool {
         self.doubted > 0
     }

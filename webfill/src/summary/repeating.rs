@@ -1,4 +1,4 @@
-//! The part of the summary about sites whose pages only repeat others.
+//! The part of the summary about sites whose pages only repeat other pages.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::printing::printable_text;
 
-/// The number of sites with repeating pages, and the first few of them.
+/// The number of sites whose pages repeat others, and the first few of these sites.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Repeating {
     pub sites: u64,
@@ -17,9 +17,9 @@ pub struct Repeating {
 #[derive(Debug, Clone, Deserialize)]
 pub struct RepeatingSite {
     pub site: String,
-    /// The URL of one of these pages that was fetched.
+    /// The URL of one of the repeating pages that was fetched.
     pub url: String,
-    /// How many links to such pages were skipped.
+    /// The number of skipped links to repeating pages.
     pub skipped: u64,
 }
 

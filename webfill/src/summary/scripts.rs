@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::printing::printable_text;
 
-/// The findings of the crawl about scripts.
+/// The crawl's findings about pages that need scripts.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Scripts {
-    /// Sites whose pages are empty without their scripts, if there was no browser.
+    /// Sites whose pages are empty without their scripts. Only if the crawl had no browser.
     #[serde(default)]
     pub wanted: ScriptedSites,
-    /// Sites with pages that run scripts and from which their mapping reads nothing, if there was no browser.
+    /// Sites whose pages run scripts, and from which their mapping reads nothing. Only if the crawl had no browser.
     #[serde(default)]
     pub perhaps: ScriptedSites,
     /// Sites whose pages were filled by scripts.
@@ -21,7 +21,7 @@ pub struct Scripts {
     pub filled: ScriptedSites,
 }
 
-/// The number of sites, and the first few of them.
+/// A number of sites, and the first few of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ScriptedSites {
     pub sites: u64,

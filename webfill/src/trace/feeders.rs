@@ -1,5 +1,5 @@
 //! Finds who fed the crawls in a history, from the dispatcher's audit log among the logs. The audit log exists at every
-//! log level, but names crawls, not URLs. A log line about the URL itself has more detail.
+//! log level, but names crawls, not URLs. A log line about the URL itself has more details.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ struct FeederRequests {
     lines: u64,
 }
 
-/// The feeders of the crawls in a history.
+/// Finds the feeders of the crawls in a history.
 #[derive(Debug, Default)]
 pub(super) struct Feeders {
     /// The crawls, by application and id.
@@ -35,7 +35,7 @@ impl Feeders {
         }
     }
 
-    /// Notes the crawl that a line about the URL names.
+    /// Notes the crawl that a log line about the URL mentions.
     pub(super) fn note_crawl(&mut self, line: &Value) {
         let text = |key: &str| line[key].as_str().map(str::to_owned);
         self.crawls.extend(text("app_id").zip(text("crawl_id")));
@@ -69,7 +69,7 @@ impl Feeders {
                 lines: 0,
             });
             fed.lines += 1;
-            // ISO 8601 sorts as text. Times are compared because files may be read in any order.
+            // Times in ISO 8601 sort as text. They must be compared, because files may be read in any order.
             if text(at) < text(&fed.first) {
                 fed.first = at.clone();
             }
@@ -79,7 +79,7 @@ impl Feeders {
         }
     }
 
-    /// One step for each feeder, at the time of its first feed.
+    /// One step of the history for each feeder, at the time of its first feed.
     pub(super) fn steps(self, place: usize) -> Vec<Step> {
         let each = self.found.into_iter().enumerate();
         let step = |(index, ([_, crawl_id, who, by, address], fed)): (

@@ -1,5 +1,5 @@
 //! Finds the lines of log files that belong to the history of a URL. Files are read line by line, so their length does
-//! not matter. Links lead to other files in the folder, so they are skipped.
+//! not matter. Symbolic links are skipped, because they lead to other files of the folder.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,13 +14,13 @@ use super::steps::Step;
 /// The most lines of a history that are kept.
 const MOST_LINES: usize = 10_000;
 
-/// The longest line that is read, in bytes. Longer ones are skipped.
+/// The longest line that is read, in bytes. Longer lines are skipped.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// The most levels of folders that are read.
 const MOST_DEEP: usize = 8;
 
-/// A task, by its number and the id of its crawl, because numbers alone are unique only within one dispatcher.
+/// A task, by its number and the id of its crawl. The number alone is unique only within one dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TaskName {
     task: u64,
@@ -28,7 +28,7 @@ pub(super) struct TaskName {
 }
 
 impl TaskName {
-    /// The task of a crawl in the answer of `webfill why`.
+    /// The name of the task in an entry of the answer to `webfill why`.
     pub(super) fn from_crawl(crawl: &Value) -> Option<TaskName> {
         Some(TaskName {
             task: crawl["task"].as_u64()?,
@@ -36,7 +36,7 @@ impl TaskName {
         })
     }
 
-    /// The task that a line is about.
+    /// The name of the task that a log line is about.
     fn from_line(line: &Value) -> Option<TaskName> {
         let of = |key: &str| match &line[key] {
             Value::Null => &line["span"][key],
@@ -49,7 +49,7 @@ impl TaskName {
     }
 }
 
-/// Selects crawls of a history; `None` selects any.
+/// Which crawls belong to the history. `None` means any application or any crawl.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CrawlFilter<'a> {
     pub(super) app: Option<&'a str>,
@@ -57,7 +57,7 @@ pub(super) struct CrawlFilter<'a> {
 }
 
 impl CrawlFilter<'_> {
-    /// Whether a line may be about a selected crawl. This includes lines that name no application.
+    /// Whether a line may be about a selected crawl. A line that names no application counts as well.
     fn may_match(self, line: &Value) -> bool {
         let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
         let is_of_app = match (self.app, of("app_id").or(of("appid"))) {
@@ -71,7 +71,7 @@ impl CrawlFilter<'_> {
     }
 }
 
-/// The lines found in a folder of logs, and notes on what could not be read or is left out.
+/// The lines found in a folder of logs, with notes about unreadable or omitted ones.
 #[derive(Debug, Default)]
 pub(super) struct FoundLines {
     pub(super) steps: Vec<Step>,
@@ -85,8 +85,8 @@ impl FoundLines {
     }
 }
 
-/// Finds the history's lines in a folder of logs. Tasks that are named by lines about the URL belong to the history,
-/// too. Unreadable files are reported, and the rest is read.
+/// Finds the lines of the history in a folder of logs. Lines about the URL name tasks, and other lines about these
+/// tasks belong to the history, too. Unreadable files are reported and skipped.
 pub(super) fn read_logs(
     folder: &Path,
     url: &str,
@@ -126,7 +126,7 @@ pub(super) fn read_logs(
                 Some(task) => tasks.contains(&task),
                 None => line["url"] == url,
             };
-            // A file may have been collected twice, so equal lines of a process count once.
+            // The same file may have been collected twice, so equal lines of a process count once.
             let mut is_new = || seen.insert((process_of(file), text.to_owned()));
             if !belongs || !wanted.may_match(&line) || !is_new() {
                 return;
@@ -152,12 +152,12 @@ pub(super) fn read_logs(
     found
 }
 
-/// Parses a line, if it may be wanted.
+/// Parses a line if `may_be_wanted` is true.
 fn parse_if_wanted(text: &str, may_be_wanted: bool) -> Option<Value> {
     may_be_wanted.then(|| serde_json::from_str(text).ok())?
 }
 
-/// Collects log files from this folder and those below it.
+/// Collects the log files of this folder and of all folders in it.
 fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &mut FoundLines) {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -187,7 +187,7 @@ fn process_of(file: &Path) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The process that wrote a file, after the folder of the file: `vm-1/worker-0`.
+/// The folder of a file and the process that wrote it: `vm-1/worker-0`.
 fn place_of(folder: &Path, file: &Path) -> String {
     let below = file
         .parent()
@@ -196,8 +196,8 @@ fn place_of(folder: &Path, file: &Path) -> String {
     place.display().to_string()
 }
 
-/// Passes each line to `each`. Invalid UTF-8 is replaced; such a line is not part of the history. Neither is one that
-/// is too long.
+/// Passes each line to `each`. Lines that are too long are left out. In lines with invalid UTF-8, characters are
+/// replaced; no line of a history is affected.
 fn for_each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();

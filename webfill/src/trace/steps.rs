@@ -5,7 +5,7 @@ use webfill_store::parse_iso_time;
 
 use crate::demand::table::{table, without_control_characters};
 
-/// Members of a line that are shown elsewhere or do not interest people.
+/// Members of a line that are shown elsewhere, or are useless for people.
 const SHOWN_ELSEWHERE: [&str; 10] = [
     "timestamp",
     "level",
@@ -32,9 +32,9 @@ pub(super) struct Step {
     /// The number of the task's delivery.
     pub(super) delivery: Option<u64>,
     pub(super) message: String,
-    /// Further facts about the event.
+    /// All further members of the line.
     pub(super) more: Map<String, Value>,
-    /// The position of the line among all lines that were found.
+    /// The position of the line among all lines that were found, for a stable order.
     place: usize,
 }
 
@@ -47,7 +47,7 @@ impl Step {
         let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
         let members = line.as_object().into_iter().flatten();
         let own = members.filter(|(key, _)| !SHOWN_ELSEWHERE.contains(&key.as_str()));
-        // All lines of a feed name the feeder, which is shown only once.
+        // All lines of a feed name the feeder. Show it only once.
         let of_feed = line["span"]
             .as_object()
             .filter(|span| span.get("name").is_some_and(|name| name == "feed"));
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-/// The digits of a time beyond its milliseconds: 456 of `10:00:01.123456Z`.
+/// The digits of a time after its milliseconds: 456 for `10:00:01.123456Z`.
 fn microseconds(at: &str) -> i64 {
     let digits = at
         .split_once('.')
@@ -145,7 +145,7 @@ fn microseconds(at: &str) -> i64 {
         .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
-/// The history as a table, after the present state of the URL.
+/// Renders the history as a table, preceded by the present state of the URL.
 pub(super) fn render(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
     let mut parts = vec![without_control_characters(url)];
     for crawl in crawls {

@@ -1,9 +1,9 @@
 //! `webfill watch run FILE`: runs a watch on one machine, without a fleet. Each run is `webfill crawl` with the
 //! settings of the watch, in a process of its own.
 //!
-//! Due times follow from the records of earlier runs in the state folder. If runs were missed while no process was
-//! waiting, one run makes up for all of them. A killed run is resumed. Notifications that a run could not deliver are
-//! retried until the next run.
+//! The times of runs are computed from the records of earlier runs in the state folder. If runs were missed while no
+//! process was waiting, one run makes up for all of them. A killed run is resumed. Notifications that a run could not
+//! deliver are retried until the next run.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -55,13 +55,14 @@ fn read_watch(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     Ok((watch, file))
 }
 
-/// Makes a path absolute, while the folder that it is relative to is still the working folder.
+/// Makes a path absolute. Call this before the working folder changes, because the path is relative to it.
 fn make_absolute(path: &Path) -> Result<PathBuf, Fault> {
     let found = path.canonicalize();
     found.map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
-/// Makes the folder of a watch the working folder, because its relative paths begin there, wherever cron starts it.
+/// Makes the folder of the watch's file the working folder, because relative paths in the file begin there. It does not
+/// matter where cron starts the command.
 fn enter_folder(file: &Path) -> Result<(), Fault> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     std::env::set_current_dir(folder)
@@ -94,10 +95,10 @@ struct WatchRunner {
     arguments: Vec<String>,
     prints: bool,
     since_ms: i64,
-    /// No run begins before this time. Set after a run that could not begin.
+    /// No run begins before this time. It is set after a run that could not begin.
     not_before_ms: i64,
     left: RemainingNotifications,
-    /// Held so that only one process at a time waits for a watch.
+    /// A lock, so that only one process waits for runs of a watch.
     _lock: StateFolder,
 }
 
@@ -195,7 +196,8 @@ impl WatchRunner {
         Ok(status)
     }
 
-    /// Starts a run as a child process. It is killed with this process, and then resumed by the next one.
+    /// Starts a run as a child process. If this process is killed, the child is killed, too, and the next process
+    /// resumes the run.
     fn start_run(&self, due_ms: i64) -> Result<Child, Fault> {
         let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
         let mut command = child::own_program();
@@ -205,7 +207,7 @@ impl WatchRunner {
             .arg("--")
             .arg(&self.file)
             .stdin(Stdio::null())
-            // So a Ctrl-C in the terminal reaches only this process, which passes it on.
+            // In its own process group, the child gets no Ctrl-C from the terminal. This process passes it on instead.
             .process_group(0);
         child::kill_with_parent(&mut command);
         command.spawn().map_err(cannot)
@@ -222,7 +224,7 @@ impl WatchRunner {
 struct RemainingNotifications {
     notifications: Option<RunNotifications>,
     failures: u32,
-    /// When to try again; `None` if nothing is left.
+    /// When to try the delivery again; `None` if all notifications are delivered.
     try_at: Option<Instant>,
 }
 
@@ -240,7 +242,7 @@ impl RemainingNotifications {
         self.try_at = Some(Instant::now());
     }
 
-    /// Delivers what is left, if it is time to. The wait grows after each failure.
+    /// Tries to deliver the remaining notifications if the wait is over. After each failure, the next wait is longer.
     fn retry_if_due(&mut self, is_due: impl Fn() -> bool) {
         let (Some(notifications), Some(try_at)) = (&self.notifications, self.try_at) else {
             return;
@@ -256,13 +258,13 @@ impl RemainingNotifications {
     }
 }
 
-/// The value as it is typed on the command line.
+/// The value in the form in which it is written on the command line.
 fn name_of(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Waits for the end of a run, and passes on signals to this process.
+/// Waits for the end of a run. Signals to this process are passed on to the run.
 fn wait(run: &mut Child) -> ExitStatus {
     let mut passed_on = SignalRequest::Nothing;
     loop {
@@ -284,7 +286,8 @@ fn wait(run: &mut Child) -> ExitStatus {
 }
 
 fn status_of(status: std::process::ExitStatus, passed_on: SignalRequest) -> ExitStatus {
-    // A run that is asked to drain before it listens to signals dies of the first. It had not begun.
+    // A run that receives a signal before it handles signals is killed by it. Such a run had not begun, so it counts as
+    // interrupted.
     if passed_on > SignalRequest::Nothing && status.signal() == Some(libc::SIGTERM) {
         return ExitStatus::Interrupted;
     }

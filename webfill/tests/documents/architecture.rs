@@ -16,7 +16,7 @@ fn read_manifest(folder: &str) -> Table {
     text.parse().expect("TOML")
 }
 
-/// The crates by their folders. Each has those of our crates that its code uses; tests do not count.
+/// The crates by their folders. Each has the set of our own crates that its code uses. Test dependencies do not count.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let workspace = read_manifest("");
     let folder_of = |package: &String| {
@@ -37,12 +37,12 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The name of a crate is that of its folder. For libraries, `crates/` is left out.
+/// The name of a crate: its folder, without `crates/`.
 fn name_of(folder: &str) -> String {
     folder.strip_prefix("crates/").unwrap_or(folder).to_owned()
 }
 
-/// The limits of the document: as much as a newcomer can read in one sitting and remember.
+/// The limits of the document, so that a newcomer can read it in one sitting.
 const MOST_BYTES: usize = 25_000;
 const MOST_TERMS: usize = 40;
 

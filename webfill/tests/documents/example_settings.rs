@@ -1,4 +1,4 @@
-//! Tests that `deploy/webfill.toml` changes nothing as it is, and works with every key uncommented.
+//! Tests that `deploy/webfill.toml` changes nothing as shipped, and that it is valid with every key uncommented.
 //!
 //! A `#` directly before a word comments out a key or a section; `# ` begins an explanation.
 
@@ -41,7 +41,7 @@ fn with_every_key_in_force_the_program_accepts_it() {
         std::fs::write(folder.path().join(name), text).expect("it is writable");
     };
     write("webfill.toml", &with_all_keys(&read_example()));
-    // Creates the files and folders that the example names.
+    // Create the files and folders that the example mentions.
     write("top-sites.csv", "1,excluded.example\n");
     std::fs::create_dir(folder.path().join("etl-mappings")).expect("it is writable");
     let make = Path::new(ROOT).join("certs/make.sh");
@@ -51,7 +51,7 @@ fn with_every_key_in_force_the_program_accepts_it() {
         .output();
     let made = made.expect("certs/make.sh starts");
     assert!(made.status.success(), "{}", text(&made.stderr));
-    // A loopback address is refused without a request, so this crawl contacts nothing.
+    // A request to a loopback address is refused, so this crawl contacts nothing.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

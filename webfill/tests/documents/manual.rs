@@ -1,4 +1,4 @@
-//! Tests the pages of `webfill manual`: there is one for each command, and each shows how its command ends.
+//! Tests the pages of `webfill manual`: each command has one, and each page lists the command's exit codes.
 
 use std::collections::BTreeMap;
 

@@ -12,11 +12,11 @@ pub struct Document {
     pub text: String,
 }
 
-/// A piece of a document, and the line on which it begins.
+/// A piece of a document, with the number of the line on which it begins.
 pub struct Piece<'d> {
     pub line: usize,
     pub text: &'d str,
-    /// The position of the piece in the prose, including its marks.
+    /// The byte range of the piece in the prose, including its marks.
     pub place: Range<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Document {
         &body[..body.find("\n#").unwrap_or(body.len())]
     }
 
-    /// The rows of the tables in a section, without the headings. Cells have no back-ticks.
+    /// The rows of the tables in a section, without the headings. Backticks are removed from cells.
     pub fn rows(&self, heading: &str) -> Vec<Vec<String>> {
         let lines = self.section(heading).lines();
         let mut rows: Vec<Vec<String>> = lines
@@ -88,7 +88,7 @@ impl Document {
         prose
     }
 
-    /// The anchors of the headings, as GitHub makes them.
+    /// The anchors of the headings, in the form that GitHub generates.
     pub fn anchors(&self) -> Vec<String> {
         let prose = self.prose();
         let headings = prose.lines().filter(|line| line.starts_with('#'));

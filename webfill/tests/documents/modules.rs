@@ -1,5 +1,5 @@
-//! The modules of each crate, and which of them use each other: by `use`, and by paths in the code. A name that a module
-//! only passes on (`pub use`) is looked up where it is defined. Tests do not count.
+//! The modules of each crate, and which of them use each other: by `use`, and by paths in the code. If a module only
+//! re-exports a name (`pub use`), the name counts for the module that defines it. Tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,15 +15,16 @@ struct Module {
     code: String,
     /// The names that the module declares.
     items: HashSet<String>,
-    /// The names that the module imports or passes on, with their paths and whether it passes them on.
+    /// The names that the module imports or re-exports, each with its path and whether it is re-exported.
     imports: HashMap<String, (Path, bool)>,
-    /// The modules of which everything is imported.
+    /// The modules from which everything is imported (`use module::*`).
     globs: Vec<Path>,
-    /// The modules below that only tests have.
+    /// The submodules that exist only for tests.
     test_modules: Vec<String>,
 }
 
-/// The libraries and programs among the sources. Each consists of the files below its `lib.rs` or `main.rs`.
+/// Finds the libraries and programs among the sources. Each has a `lib.rs` or `main.rs`, and consists of the files
+/// below it.
 pub fn read_crates(sources: Vec<(String, String)>) -> Vec<Modules> {
     let roots = sources.iter().filter_map(|(file, _)| {
         let (folder, name) = file.rsplit_once('/')?;
@@ -113,7 +114,7 @@ impl Module {
     }
 }
 
-/// The modules that a source declares for tests.
+/// The submodules that a source declares for tests only.
 fn test_modules(text: &str) -> Vec<String> {
     let declared = text.split("#[cfg(test)]\n").skip(1);
     let declarations = declared.filter_map(|rest| rest.lines().next()?.strip_suffix(';'));
@@ -121,7 +122,8 @@ fn test_modules(text: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The text before the next `use` of a module, the statement without its end, and the text behind it.
+/// Splits a text at its next `use` statement: the text before it, the statement without its semicolon, and the text
+/// after it.
 fn next_use(text: &str) -> Option<(&str, &str, &str)> {
     let is_use = |line: &str| {
         let line = match line
@@ -144,7 +146,7 @@ fn next_use(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// Adds the paths of a tree such as `a::{b, c::{self, d as e}}`, each with its alias.
+/// Adds the paths of a `use` tree such as `a::{b, c::{self, d as e}}`, each with its alias.
 fn flatten(prefix: &[String], tree: &str, paths: &mut Vec<(Path, Option<String>)>) {
     let tree = tree.trim();
     let (head, group) = match tree.split_once('{') {
@@ -209,7 +211,7 @@ impl Modules {
             .retain(|path, _| !tests.iter().any(|test| path.starts_with(test)));
     }
 
-    /// Which files use which others.
+    /// For each file, the other files that it uses.
     pub fn uses(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let files = self.0.iter().map(|(path, module)| {
             let used = self.used_by(path, module).into_iter();
@@ -227,7 +229,7 @@ impl Modules {
             let Some(target) = self.absolute_path(path, import) else {
                 continue;
             };
-            // An imported module itself does not count; the paths into it that the code names are resolved below.
+            // An import of a module alone does not count. The paths through it that the code uses are resolved below.
             let is_used = !is_passed_on || own.contains(name.as_str());
             if is_used && !self.0.contains_key(&target) {
                 used.extend(self.find(&target, 0));
@@ -251,7 +253,7 @@ impl Modules {
         used
     }
 
-    /// A path from the top of the crate; `None` if it leads into another one.
+    /// The absolute path within the crate; `None` if the path leads into another crate.
     fn absolute_path(&self, module: &Path, path: &[String]) -> Option<Path> {
         let mut base = module.clone();
         let mut rest = path;
@@ -277,7 +279,7 @@ impl Modules {
         Some(base)
     }
 
-    /// The module that defines what is at a path.
+    /// The module that defines the item at a path.
     fn find(&self, path: &[String], depth: usize) -> Option<Path> {
         let deepest = (0..=path.len())
             .rev()
@@ -303,7 +305,7 @@ impl Modules {
     }
 }
 
-/// The paths of at least two names in a code.
+/// All paths with at least two names in a piece of code.
 fn named_paths(code: &str) -> Vec<Path> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     let paths = code

@@ -39,7 +39,7 @@ const NOT_OURS: &[&str] = &[
     "seen/",
 ];
 
-/// The faulty names in a document, one per line.
+/// The wrong names in a document, one message each.
 fn faults(document: &Document, repository: &Repository, documents: &[Document]) -> Vec<String> {
     let prose = document.prose();
     let spans = code_spans(&prose);
@@ -93,7 +93,7 @@ fn link_fault(
     }
 }
 
-/// The file that a name is said to be in, by ``in `PATH` `` or `in [text](PATH)` directly after it.
+/// The file in which a name is said to be, by ``in `PATH` `` or `in [text](PATH)` directly after the name.
 fn stated_file<'p>(prose: &'p str, span: &Piece<'_>) -> Option<&'p str> {
     let behind = prose[span.place.end..].trim_start();
     let behind = behind.strip_prefix("in")?;
@@ -237,7 +237,7 @@ fn what_does_not_exist_is_found_with_its_line() {
         "`worker/src/no_such_folder/`",
         "`no_such_function` in `worker/src/journey.rs`",
         "`no_such_function` in\n[the journey](../worker/src/journey.rs)",
-        // This function exists, but in another file.
+        // The function exists, but in another file than stated.
         "`run_site` in `worker/src/fetch.rs`",
         "`RobotsRules::no_such_member`",
         "`NoSuchType::parse`",

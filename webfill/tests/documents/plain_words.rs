@@ -1,6 +1,7 @@
 //! Tests that the documents, the help of the commands (a page of the reference) and the dashboard's templates read as
-//! if they had been written in English: phrases that mark a translation are no more frequent than in a well-kept
-//! project of this kind. Rates are per 10,000 words of all of them together, without code, headings and the changelog.
+//! if they had been written in English: phrases that are typical of translations are no more frequent than in a
+//! well-kept project of this kind. Rates are per 10,000 words of all these texts together, without code, headings and
+//! the changelog.
 
 use std::fs;
 use std::path::Path;
@@ -8,17 +9,17 @@ use std::path::Path;
 use crate::markdown::code_spans;
 use crate::repository::Repository;
 
-/// A sentence with more words than this is hard to understand at first reading.
+/// Longer sentences, in words, are hard to understand at first reading.
 const LONG_SENTENCE: usize = 35;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     words: usize,
-    /// How often `tell`, `tells`, `told` or `telling` occurs.
+    /// The number of occurrences of `tell`, `tells`, `told` or `telling`.
     tell: usize,
-    /// How often `what` occurs in the middle of a sentence.
+    /// The number of occurrences of `what` in the middle of a sentence.
     what: usize,
-    /// How often `of which` and the like occur.
+    /// The number of occurrences of `of which` and similar phrases.
     of_which: usize,
     go_on: usize,
     sentences: usize,
@@ -113,7 +114,7 @@ fn words(sentence: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with(|first: char| first.is_alphabetic()))
 }
 
-/// The text of a page's template, without its tags, expressions and statements.
+/// The text of a template, without its tags, expressions and statements.
 fn template_prose(template: &str) -> String {
     let mut prose = String::with_capacity(template.len());
     let mut rest = template;
@@ -127,7 +128,8 @@ fn template_prose(template: &str) -> String {
             Some((_, close)) => rest.find(close).map_or(rest.len(), |at| at + close.len()),
             None => 1,
         };
-        // An element's text is a sentence of its own, unless the element stands within one.
+        // The text of an inline element is a part of its sentence. The text of any other element is a separate
+        // sentence.
         let is_inline = [
             "<b>", "</b>", "<a ", "</a>", "<code", "</code>", "<em>", "</em>",
         ]

@@ -40,11 +40,11 @@ pub fn defaults() -> Table {
     settings_of_a_crawl(folder.path(), &[])
 }
 
-/// The settings that a crawl gives its processes. Left out are the contact, which a crawl needs, and the absolute path
-/// of the state folder.
+/// The settings that a crawl gives its processes. The contact is left out because every crawl needs one, and the state
+/// folder because its path is absolute.
 pub fn settings_of_a_crawl(folder: &Path, flags: &[&str]) -> Table {
     let contact = ["--contact", "https://example.org/crawler"];
-    // A loopback address is refused without a request, so this crawl contacts nothing.
+    // A request to a loopback address is refused, so this crawl contacts nothing.
     let crawl = [
         "crawl",
         "http://127.0.0.1/",

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::program::ROOT;
 use crate::repository::Repository;
 
-/// Changed files, each with the filter of the tests that must run.
+/// Pairs of a changed file and the filter that selects the tests to run.
 const CHANGES: &[(&str, &str)] = &[
     ("dispatcher/src/new.rs", "package(=webfill-dispatcher)"),
     ("crates/wire/src/new/part.rs", "package(=webfill-wire)"),
@@ -47,7 +47,7 @@ fn changes_run_the_tests_nearest_to_them() {
     }
 }
 
-/// A repository with the manifests of this one, and a fake cargo that records its arguments.
+/// A copy of this repository's manifests, with a fake cargo that records its arguments.
 struct RepositoryCopy {
     folder: tempfile::TempDir,
 }
@@ -85,7 +85,7 @@ impl RepositoryCopy {
         assert!(output.status.success(), "{script}: {output:?}");
     }
 
-    /// The filter that nextest gets if this file has changed.
+    /// The filter that `make quick` passes to nextest if this file has changed.
     fn chosen_filter(&self, file: &str) -> String {
         self.append(file, b"# changed\n");
         self.run("rm -f asked && PATH=$PWD/bin:$PATH bash tests/quick.sh");

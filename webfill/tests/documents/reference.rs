@@ -1,4 +1,4 @@
-//! Tests that the reference pages are those that the program generates.
+//! Tests that the pages in `docs/reference/` equal those that the program generates.
 
 use webfill_service::ExitStatus;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::markdown::Document;
 use crate::program::ROOT;
 
-/// Folders that contain nothing of ours, or that tools fill. Paths in them are not checked.
+/// Folders without files of ours, and folders that tools fill. Paths into them are not checked.
 pub const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "node_modules"];
 
-/// The folder of these tests, which mention names that do not exist.
+/// The folder of these tests, which is skipped because it mentions names that do not exist.
 const OWN_FOLDER: &str = "webfill/tests/documents";
 
 const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js", "yml"];
@@ -103,7 +103,7 @@ impl Repository {
         }
     }
 
-    /// Whether a file declares a type, or implements something for it.
+    /// Whether a file declares a type, or has an `impl` block for it.
     fn knows_type(&self, file: &str, name: &str) -> bool {
         if self.is_declared(name, |declares| declares == file) {
             return true;
@@ -131,7 +131,7 @@ pub fn join_path(folder: &str, name: &str) -> String {
     }
 }
 
-/// A path without `.`, `..` and a final slash; `None` if it leads out of the repository.
+/// Removes `.`, `..` and a final slash from a path. `None` if the path leads out of the repository.
 pub fn normalise_path(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

@@ -20,8 +20,8 @@ fn the_mapping_of_the_how_to_on_listings_works_as_shown() {
     run_mapping_tests(&Document::read("docs/how-to/listings.md"), 2);
 }
 
-/// Runs every `webfill mapping test` of a document, in a folder that contains the document's mapping under the name
-/// that its commands use.
+/// Runs every `webfill mapping test` in a document. The folder contains the document's mapping under the file name that
+/// its commands use.
 fn run_mapping_tests(document: &Document, commands: usize) {
     let mapping = document
         .blocks("json")
@@ -30,7 +30,7 @@ fn run_mapping_tests(document: &Document, commands: usize) {
         .unwrap_or_else(|| panic!("{} shows no mapping", document.path));
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(folder.path().join("mine")).expect("it is writable");
-    // The commands are written for the top of the repository.
+    // The commands expect to run at the top of the repository.
     let golden = Path::new(ROOT).join("etl-mappings");
     std::os::unix::fs::symlink(golden, folder.path().join("etl-mappings")).expect("it is writable");
     let mut shown = 0;

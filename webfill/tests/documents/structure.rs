@@ -1,5 +1,6 @@
-//! Tests that types and circles of files stay small enough to keep in mind. A type that outgrows the limits consists of
-//! parts with a state of their own; files that use each other in a circle share types that belong in a file below.
+//! Tests that types and circles of files stay small enough to keep in mind. A type that exceeds the limits should be
+//! divided into parts, each with its own state. Files that use each other in a circle share types that should move into
+//! a further file.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -7,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::modules::read_crates;
 use crate::repository::{sources, words};
 
-/// The most methods of a type, without those of traits, and the most files with such methods.
+/// The most methods of a type, not counting those of traits, and the most files that contain such methods.
 const MOST_METHODS: usize = 60;
 const MOST_FILES: usize = 6;
 
@@ -23,7 +24,7 @@ fn no_type_has_too_many_methods_or_files() {
             defined.entry(name).or_default().push(path);
         }
     }
-    // For each type, by its defining file and its name, the number of its methods in each file.
+    // For each type, identified by its defining file and its name: the number of its methods in each file.
     let mut types: BTreeMap<(&str, &str), BTreeMap<&str, usize>> = BTreeMap::new();
     for (path, text) in &sources {
         for (name, methods) in inherent_methods(text) {
@@ -96,7 +97,7 @@ fn defined_type(line: &str) -> Option<&str> {
     words.nth(1)
 }
 
-/// The inherent implementations in a source, as its formatter writes them: the type, and how many methods.
+/// The inherent implementations in a formatted source: the type of each, and its number of methods.
 fn inherent_methods(text: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -115,7 +116,7 @@ fn inherent_methods(text: &str) -> Vec<(&str, usize)> {
     found
 }
 
-/// The type in the head of an implementation, unless that is of a trait.
+/// The type of an inherent `impl` line; `None` if the line implements a trait.
 fn inherent_type(head: &str) -> Option<&str> {
     let mut head = head.strip_prefix("impl")?;
     if head.starts_with('<') {

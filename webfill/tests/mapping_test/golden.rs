@@ -79,7 +79,7 @@ fn differences_are_reported_and_end_in_1() {
     let first = &answer["differing"][0];
     assert_eq!(first["expected"]["fields"]["born"], "1815");
     assert_eq!(first["found"]["fields"], json!({"name": "Ada"}));
-    // The current values replace the expected ones, in the same files.
+    // Saving again replaces the expected values in the same files.
     save(&work, "saved/ada.html", &format!("--url {ADA}"));
     save(&work, "saved/bob.html", "--url https://people.example/bob");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests several pages: how often fields are filled, and where they are empty.
+//! Tests trials on several pages: how often fields are filled, and on which pages they are empty.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn lines(ran: &Ran) -> Vec<Value> {
     lines.collect::<Result<_, _>>().unwrap()
 }
 
-/// Creates three pages, and files that are not pages. One page has no name, and all lack the year.
+/// Creates three pages, and other files that are not pages. One page lacks the name, and all lack the year.
 fn work_with_pages() -> Work {
     let work = Work::new();
     work.write("pages/ada.html", ADA);

@@ -1,4 +1,4 @@
-//! Tests traces, both for people and as JSON.
+//! Tests traces, as text and as JSON.
 
 use crate::work::{ADA, Work};
 

@@ -9,7 +9,7 @@ fn values_get_the_form_of_their_column_or_are_refused() {
         (Kind::Integer, "1\u{a0}234", Some("1234")),
         (Kind::Integer, "\u{2212}1,234", Some("-1234")),
         (Kind::Integer, "1.234.567", Some("1234567")),
-        // One and a bit, or a thousand and more.
+        // This may mean 1 and a fraction, or more than a thousand.
         (Kind::Integer, "1.234", None),
         (Kind::Integer, "12,34", None),
         (Kind::Integer, "1,23,456", None),
@@ -184,7 +184,7 @@ fn commas_between_words_are_written_as_their_column_has_them() {
 
 #[test]
 fn commas_within_words_and_numbers_stay_as_they_are() {
-    // A value, and the same in columns with and without spaces behind their commas.
+    // Each entry has a value, then its form in a column with spaces after commas, then its form in a column without.
     let table = [
         ("Smith,John", "Smith, John", "Smith,John"),
         ("Smith, John", "Smith, John", "Smith,John"),
@@ -209,7 +209,7 @@ fn commas_within_words_and_numbers_stay_as_they_are() {
             "Main Course, Soup, Tea",
             "Main Course,Soup,Tea",
         ),
-        // A comma with a space on the page is between words.
+        // On the page, a space follows the comma, so the comma separates words.
         ("Anna, Mary-Ann", "Anna, Mary-Ann", "Anna,Mary-Ann"),
     ];
     for (value, spaced, tight) in table {
@@ -244,7 +244,7 @@ fn commas_within_words_and_numbers_stay_as_they_are() {
         "H2O,NaCl",
         "C:\\a,b",
         "Anna,Mary-Ann",
-        // One of them is not certain.
+        // The first comma may be within a word, so no comma is changed.
         "N,N-Dimethylaniline, Acetone",
     ];
     for value in same {
@@ -252,7 +252,7 @@ fn commas_within_words_and_numbers_stay_as_they_are() {
             assert_eq!(with_commas(value.to_owned(), Some(comma)), value);
         }
     }
-    // They do not show how the column writes the others.
+    // Commas that may be within words do not show the style of the column.
     let of = |values: &[&str]| comma(|| values.iter().map(|value| (*value).to_owned()));
     assert_eq!(
         of(&["N,N-Dimethyl", "O,O-Diethyl", "S,S-Ethyl", "Ethanol"]),

@@ -1,4 +1,4 @@
-//! What a mapping was learned from, which is kept beside its file.
+//! The origin of a learned mapping: what it was learned from. It is stored in a file of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use crate::fill::reading::FieldReading;
 /// How a mapping was learned.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// The site of its pages.
+    /// The site of the pages that the mapping is for.
     pub site: String,
-    /// The version of the mapping as it was written. A mapping of another version was edited by a person since.
+    /// The version of the mapping when it was written. If the file now has another version, a person has edited it.
     pub version: String,
     /// URLs of the pages that it was learned from.
     pub pages: Vec<String>,
@@ -23,40 +23,40 @@ pub struct Origin {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FieldOrigin {
-    /// The kind of anchor that the first chain holds on to.
+    /// The kind of anchor by which the first chain finds its values.
     pub anchor: String,
     pub confidence: f64,
     pub why: String,
-    /// Pages whose known value the first chain reads, and pages whose known value it does not read.
+    /// The number of pages whose known value the first chain reads, and of those whose known value it does not read.
     #[serde(default)]
     pub reads: u32,
     #[serde(default)]
     pub misses: u32,
-    /// The share of pages on which a chain by another kind of anchor reads the same.
+    /// The share of pages on which another chain, with another kind of anchor, reads the same.
     #[serde(default)]
     pub agreement: f64,
-    /// How likely this is the field at all, if no value of it is known on the site.
+    /// If the site has no known value of the field, the probability that the chain reads this field at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed: Option<f64>,
-    /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
+    /// For each page with a known value, by URL: whether a chain that was learned without this page reads the value.
     pub without_page: BTreeMap<String, bool>,
-    /// URLs of pages on which something speaks against what the first chain reads.
+    /// URLs of pages on which something contradicts the reading of the first chain.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub disputed: BTreeSet<String>,
-    /// How many values the first chain reads on each page by which it was chosen, if it is the same number.
+    /// The number of values that the first chain reads on each page by which it was chosen; `None` if it varies.
     #[serde(default)]
     pub expected: Option<usize>,
-    /// How many it reads there at least, if it takes the first of several different ones.
+    /// The least number of values that the chain reads on a page, if it takes the first of several different ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<usize>,
 }
 
 impl FieldOrigin {
-    /// Whether something on the page speaks against what is read there. Alternatives are only chosen if they read one
-    /// value everywhere.
+    /// Whether something on the page contradicts this reading. For an alternative chain, several different values are
+    /// enough, because alternatives are chosen only if they read one value everywhere.
     pub fn is_disputed(&self, url: &str, read: &FieldReading) -> bool {
         let is_first_of_several = read.values.len() == 1 && read.different > 1;
-        // A list may have a value twice.
+        // A list may have the same value twice.
         let most = read.different.max(read.values.len());
         match (read.chain, self.expected) {
             (_, Some(count)) if most < count => true,
@@ -68,8 +68,8 @@ impl FieldOrigin {
         }
     }
 
-    /// The origin of a field that was learned from proposed values, which do not show how well the chain reads. The
-    /// less certain the chain is, the less likely it reads the proposed field.
+    /// The origin of a field that was learned from proposed values. Such values do not show how well the chain reads.
+    /// The confidence in the field is lower the less certain the chain is.
     pub(super) fn from_proposal(field: &FieldReport, confidence: f64) -> FieldOrigin {
         FieldOrigin {
             anchor: field.anchor.clone().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The pages of a store, of one crawl after another.
+//! The pages of a table that its crawls have stored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,22 +7,22 @@ use webfill_store::{CrawlId, page_id};
 
 use crate::fill::stored_page::StoredPage;
 
-/// The stored pages of one crawl after another.
+/// The stored pages of all crawls. They are added crawl by crawl, the oldest first.
 #[derive(Default)]
 pub(super) struct StoredPages {
-    /// By canonical URL.
+    /// The pages by canonical URL.
     pub(super) pages: BTreeMap<String, StoredPage>,
-    /// URLs whose last request failed for a reason that may pass.
+    /// URLs whose last request failed for a reason that may be temporary.
     pub(super) failing: BTreeSet<String>,
     /// URLs by the keys of their pages.
     pub(super) urls: HashMap<String, String>,
-    /// The index of the crawl that fetched a URL last, if it was not the first one.
+    /// The index of the crawl that last fetched a URL; missing if that was the first crawl.
     pub(super) fetched_in: HashMap<String, usize>,
 }
 
 impl StoredPages {
-    /// Adds a page. It replaces the page of an earlier crawl, unless its own fetch failed for a reason that may pass
-    /// and the earlier one did not.
+    /// Adds a page of a crawl. It replaces the page of an earlier crawl, except if its own fetch failed for a temporary
+    /// reason and the earlier one did not.
     pub(super) fn add_unless_failed(&mut self, page: &Value, earlier: &[CrawlId]) {
         let (Some(url), Some(key), Some(found)) = (
             page["url"].as_str(),

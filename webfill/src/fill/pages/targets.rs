@@ -1,15 +1,15 @@
-//! The pages that links lead to.
+//! Finds the pages that the links of a table lead to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Pages;
 use crate::fill::table::Table;
 
-/// If this many rows have the same page under different URLs, the site answers them with an error, a block or a login.
+/// If at least this many rows have the same page under different URLs, that page is an error, a block or a login.
 const ROWS_OF_SAME_CONTENT: usize = 3;
 
-/// The rows that link to each page, by the URL of the page after redirects. Pages of the same bytes are one page, if
-/// many rows have them.
+/// The rows that link to each page, by the page's URL after redirects. If many rows have pages of identical content,
+/// these count as one page.
 pub fn rows_of_targets<'t>(
     table: &'t Table,
     pages: &'t Pages<'_>,

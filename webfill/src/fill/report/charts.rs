@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::html::shorten;
 use crate::fill::tally::Tally;
 
-/// Coverage and precision, a row for each column or site.
+/// A chart of coverage and precision, with a row for each column or site.
 pub struct Bars<'b> {
     pub heading: &'static str,
     pub rows: Vec<(&'b str, &'b Tally)>,
@@ -44,7 +44,7 @@ impl Bars<'_> {
         text
     }
 
-    /// Where the scale of precision begins.
+    /// The lowest value on the scale of precision.
     fn precision_scale_start(&self) -> f64 {
         let lows = self
             .rows
@@ -61,7 +61,7 @@ impl Bars<'_> {
             );
         };
         let at = |share: f64| ((share - least) / (1.0 - least) * 100.0).clamp(0.0, 100.0);
-        // Kept from the edges, where half of the line would be cut off.
+        // Keep a distance from the edges, where half of the line would be cut off.
         let mean = at(share.estimate).clamp(0.7, 99.3);
         let (wish, from, to) = (at(self.precision), at(share.low), at(share.high));
         let (estimate, low, high) = (share.estimate, share.low, share.high);

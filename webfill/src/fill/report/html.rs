@@ -1,10 +1,10 @@
-//! Foreign texts as HTML: escaped, shortened, and kept from affecting the text beside them.
+//! Converts foreign texts to HTML. They are escaped, shortened, and isolated, so that they cannot affect the text
+//! beside them.
 
 /// The most characters of a value or an excerpt that are shown.
 const MOST: usize = 400;
 
-/// Text as it is, without anything that a browser would take for a tag, an attribute or an entity. Control characters
-/// become visible.
+/// Escapes a text: nothing in it can be a tag, an attribute or an entity, and control characters become visible.
 pub fn escape(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for c in text.chars() {
@@ -29,13 +29,13 @@ fn truncate_with_mark(text: &str) -> (&str, &str) {
     }
 }
 
-/// A value, cut off if it is long. Its writing direction does not affect the text around it.
+/// A value, shortened if it is long. Its writing direction does not affect the text around it.
 pub fn shorten(text: &str) -> String {
     let (text, more) = truncate_with_mark(text);
     format!("<bdi>{}{more}</bdi>", escape(text))
 }
 
-/// The words around a value, which is marked.
+/// The text around a value, with the value highlighted.
 pub fn excerpt(around: &str, value: &str) -> String {
     let (around, more) = truncate_with_mark(around);
     let value = webfill_values::collapse_white_space(value);
@@ -51,7 +51,7 @@ pub fn excerpt(around: &str, value: &str) -> String {
     format!("<bdi>{marked}{more}</bdi>")
 }
 
-/// A link, if it leads to the web.
+/// A link if the URL leads to the web, otherwise plain text.
 pub fn link(url: &str) -> String {
     let is_of_web = url.starts_with("https://") || url.starts_with("http://");
     match is_of_web {

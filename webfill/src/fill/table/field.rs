@@ -12,15 +12,15 @@ pub struct Field {
     pub column: usize,
     /// The name of the column in the table.
     pub title: String,
-    /// The name of the field in mappings.
+    /// The name of the field in the mappings.
     pub name: String,
     /// The separator between the values of a cell, if it is a list.
     pub separator: Option<String>,
     /// Whether cells are lists without a separator, as in JSON.
     pub(super) is_list: bool,
-    /// Whether the column has gaps and is filled. One without gaps is only compared.
+    /// Whether the column has gaps to fill. A column without gaps is only compared.
     pub has_gaps: bool,
-    /// Some known list has a value twice.
+    /// Whether any known list has a value twice.
     pub(super) has_repetitions: bool,
     pub(super) style: Style,
 }
@@ -31,7 +31,8 @@ impl Field {
         values.join(self.separator.as_deref().unwrap_or("; "))
     }
 
-    /// The values of a list once each, unless known lists repeat them: pages often show a value twice.
+    /// Removes repeated values from a list, because pages often show a value twice. If known lists have repetitions,
+    /// they stay.
     pub fn distinct(&self, values: &[String]) -> Vec<String> {
         let mut distinct: Vec<String> = Vec::new();
         for value in values {
@@ -48,7 +49,7 @@ impl Field {
         self.is_list || self.separator.is_some()
     }
 
-    /// Values for a cell, as `webfill_table` takes them.
+    /// Joins values to the text of a cell, in the form that `webfill_table` expects.
     pub(super) fn format_cell(&self, values: &[String]) -> String {
         match self.has_several() {
             true => serde_json::json!(values).to_string(),
@@ -56,7 +57,7 @@ impl Field {
         }
     }
 
-    /// The values of a cell.
+    /// Splits the text of a cell into its values.
     pub fn split_cell(&self, cell: &str) -> Vec<String> {
         let parts: Vec<&str> = match &self.separator {
             Some(separator) => cell.split(separator.as_str()).collect(),
@@ -69,7 +70,7 @@ impl Field {
             .collect()
     }
 
-    /// The values of a change in the form of the known ones, or why they cannot be converted.
+    /// Converts the values of a change to the form of the column. The error is the reason why that is impossible.
     pub(super) fn fit_values(
         &self,
         values: &[String],
@@ -81,7 +82,8 @@ impl Field {
         fitted.collect()
     }
 
-    /// Refuses values that a spreadsheet would run as formulas, unless known values are such texts. Pages are foreign.
+    /// Refuses values that a spreadsheet would run as formulas, because pages are foreign. They are allowed if known
+    /// values look like formulas, too.
     pub(super) fn refuse_formulas(&self, values: Vec<String>) -> Result<Vec<String>, String> {
         match self.style.is_foreign_formula(&self.join_values(&values)) {
             true => Err(String::from(
@@ -91,7 +93,7 @@ impl Field {
         }
     }
 
-    /// Whether no known value is cut off.
+    /// Whether no known value is incomplete.
     pub fn lacks_cut_off(&self) -> bool {
         self.style.lacks_cut_off()
     }
@@ -101,7 +103,7 @@ impl Field {
         self.style.means_gap(text)
     }
 
-    /// The values of a cell that is no gap.
+    /// The values of a cell that is not a gap.
     pub(super) fn values(&self, cell: &Cell) -> Vec<String> {
         match cell {
             Cell::List(cells) => cells
@@ -116,7 +118,7 @@ impl Field {
     }
 }
 
-/// A name that a mapping can have: `ISBN-13` becomes `isbn_13`.
+/// A field name that mappings allow: `ISBN-13` becomes `isbn_13`.
 pub(super) fn name_of_field(title: &str, taken: &mut BTreeSet<String>) -> String {
     let lower = title.to_lowercase();
     let plain: String = lower

@@ -1,4 +1,4 @@
-//! The same table with other values in some cells.
+//! Writes the table with new values in some cells.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,13 +9,13 @@ use webfill_table::{Cell, Format};
 use super::field::Field;
 use super::{MOST_FAULTS_SHOWN, Table};
 
-/// Other values for a cell.
+/// New values for a cell.
 #[derive(Debug, Clone)]
 pub struct Change {
     pub values: Vec<String>,
     /// The values that the cell must have before the change; empty for a gap.
     pub old: Vec<String>,
-    /// Whether a person has accepted the values. They are then refused only if the column cannot hold them.
+    /// Whether a person has accepted the values. Then they are refused only if the column cannot hold them.
     pub is_accepted: bool,
 }
 
@@ -23,8 +23,8 @@ pub struct Change {
 pub type Refused = HashMap<(u64, usize), String>;
 
 impl Table {
-    /// Writes the same table with other values in some cells. Those that do not fit their column are reported, left out
-    /// and returned.
+    /// Writes the table with new values in some cells. Values that do not fit their column are not written; they are
+    /// reported and returned.
     pub fn write_filled(
         &self,
         output: &Path,
@@ -75,7 +75,7 @@ impl Table {
         );
         let written = written.map_err(Fault::error)?;
         if let Err(fault) = self.require_unchanged() {
-            // The output may have values in the wrong rows.
+            // The output is removed, because it may have values in the wrong rows.
             let _ = std::fs::remove_file(output);
             return Err(fault);
         }

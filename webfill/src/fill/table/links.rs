@@ -1,4 +1,4 @@
-//! The links of a table, each once, and the rows that have them.
+//! The distinct links of a table, and the rows that have them.
 
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{BTreeMap, HashMap};
@@ -17,14 +17,14 @@ pub struct Link {
     pub is_without_scheme: bool,
 }
 
-/// The links of all rows, canonical, and the site of each.
+/// The distinct links of all rows, in canonical form, with their sites.
 #[derive(Debug, Default)]
 pub struct Links {
     all: Vec<Link>,
     by_url: LinkIndex,
-    /// The names of the sites so far, each in memory once.
+    /// The names of the sites found so far, so that each is in memory once. Empty after all links were added.
     sites: HashMap<String, Arc<str>>,
-    /// The rows that link to each link, one link after another, and where those of each link begin.
+    /// For each link, the rows that have it, in one list; and where each link's part of that list begins.
     linking: Vec<u32>,
     linking_at: Vec<u32>,
 }
@@ -38,7 +38,7 @@ impl Deref for Links {
 }
 
 impl Links {
-    /// The place of a link, which is added if it is new.
+    /// The position of a link. A new link is added.
     pub(super) fn intern(&mut self, url: &Url, is_without_scheme: bool) -> u32 {
         if let Some(place) = self.by_url.link_position(url.as_str(), &self.all) {
             return place;
@@ -55,7 +55,7 @@ impl Links {
         place
     }
 
-    /// Finds the rows of each link, once all are added. `rows` has the links of each row.
+    /// Finds the rows of each link, after all links were added. `rows` has the links of each row.
     pub(super) fn index_rows<'r>(&mut self, rows: impl Iterator<Item = &'r [u32]> + Clone) {
         self.sites = HashMap::new();
         self.all.shrink_to_fit();
@@ -78,7 +78,7 @@ impl Links {
         self.linking_at = at;
     }
 
-    /// The rows that link to a link, in the order of the table.
+    /// The rows that have this link, in the order of the table.
     pub fn rows_of(&self, link: u32) -> &[u32] {
         let link = link as usize;
         &self.linking[self.linking_at[link] as usize..self.linking_at[link + 1] as usize]
@@ -89,13 +89,13 @@ impl Links {
         self.by_url.link_position(url, &self.all).is_some()
     }
 
-    /// The URLs of links, by their places.
+    /// The URLs of the links at these positions.
     pub fn urls(&self, places: &[u32]) -> Vec<String> {
         let links = places.iter().map(|&link| &self.all[link as usize]);
         links.map(|link| link.url.clone()).collect()
     }
 
-    /// The links without a scheme, which got `https`, each with the same URL with `http`.
+    /// For each link without a scheme: its URL, which got `https`, and the same URL with `http`.
     pub fn with_http(&self) -> impl Iterator<Item = (String, String)> {
         let without_scheme = self.all.iter().filter(|link| link.is_without_scheme);
         without_scheme.filter_map(|link| {
@@ -114,11 +114,11 @@ impl Links {
     }
 }
 
-/// The indexes of links, by the hash of their URL. The URLs themselves are in the links.
+/// The positions of links by the hash of their URL. The URLs themselves are only in the links.
 #[derive(Debug, Default)]
 struct LinkIndex {
     places: HashMap<u64, u32>,
-    /// The indexes of URLs whose hash belongs to another URL.
+    /// The positions of links whose hash another URL has already.
     others: HashMap<String, u32>,
     hashes: RandomState,
 }

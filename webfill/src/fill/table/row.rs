@@ -1,10 +1,10 @@
-//! A row: its links, and what it knows and lacks.
+//! A row: its links, its known values, and its gaps.
 
 use crate::fill::known::KnownValues;
 
 #[derive(Debug)]
 pub struct Row {
-    /// The number of the row in the file, as a person counts.
+    /// The number of the row in the file, counted from 1.
     pub number: u64,
     /// The id, if the table has a column of ids and the row has one.
     pub id: Option<String>,
@@ -14,7 +14,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The id, or the number of the row where there is none.
+    /// The name of the row: its id, or its number if it has none.
     pub fn name(&self) -> String {
         self.id.clone().unwrap_or_else(|| self.number.to_string())
     }

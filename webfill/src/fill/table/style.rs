@@ -1,4 +1,4 @@
-//! What the known values of a column have in common: the form that values from pages must have as well.
+//! The style of a column: what its known values have in common. Values from pages must have the same style.
 
 use webfill_table::{GapWords, Kind};
 
@@ -8,7 +8,7 @@ use crate::fill::clock_style::ClockStyle;
 use crate::fill::form;
 use crate::fill::number_style::{NumberStyle, number_style};
 
-/// The most known values that show which words mean a gap in their column.
+/// The most known values that are used to learn which words mean a gap in their column.
 const MOST_FOR_GAP_WORDS: usize = 10_000;
 
 /// The style of a column.
@@ -16,29 +16,29 @@ const MOST_FOR_GAP_WORDS: usize = 10_000;
 pub(super) struct Style {
     /// The kind of nearly all known values.
     form: Kind,
-    /// The digits after the point that nearly all known numbers have.
+    /// The number of decimals that nearly all known numbers have.
     decimals: Option<usize>,
-    /// How nearly all known texts write numbers, if they are nothing else.
+    /// The notation of numbers, if nearly all known texts are numbers.
     numbers: Option<NumberStyle>,
-    /// Nearly all known points in time are in UTC.
+    /// Whether nearly all known points in time are in UTC.
     is_in_utc: bool,
     /// The years of the first and the last known day.
     years: Option<(i32, i32)>,
-    /// The words that mean a gap among the known values.
+    /// The words that mean a gap in this column.
     gap_words: GapWords,
-    /// How nearly all known texts write commas between words.
+    /// The style of commas between words in nearly all known texts.
     comma: Option<&'static str>,
-    /// How all known texts write letters.
+    /// The casing of all known texts.
     casing: Option<Casing>,
-    /// How nearly all known texts write times of day.
+    /// The format of times of day in nearly all known texts.
     clock: Option<ClockStyle>,
-    /// Nearly all known texts are one number with a sign.
+    /// Whether nearly all known texts are amounts: one number with a sign.
     has_amounts: bool,
-    /// What nearly all of these have between the number and its sign.
+    /// The space between the number and the sign in nearly all known amounts.
     amount_space: Option<String>,
-    /// Whether any known value is cut off.
+    /// Whether any known value is incomplete.
     has_cut_off: bool,
-    /// All known texts have letters.
+    /// Whether all known texts have letters.
     has_letters: bool,
     /// Whether any known value begins like a formula.
     has_formulas: bool,
@@ -78,8 +78,8 @@ impl Style {
         }
     }
 
-    /// The same value in this style, or why it has none. If a person has accepted it, only what the column cannot hold
-    /// is refused.
+    /// Converts a value to this style. The error is the reason why that is impossible. A value that a person has
+    /// accepted is refused only if the column cannot hold it.
     pub(super) fn fit_value(&self, value: &str, is_accepted: bool) -> Result<String, String> {
         let value = form::fit_to_kind(value, self.form)?;
         let value = match self.is_in_utc {
@@ -106,7 +106,7 @@ impl Style {
         Ok(form::with_comma_style(value, self.comma))
     }
 
-    /// Refuses a value that is unlike the known ones, or incomplete.
+    /// Refuses a value that is incomplete or unlike the known values.
     fn require_likeness(&self, value: &str) -> Result<(), String> {
         let years = self.years;
         let refusal = if value.contains(char::REPLACEMENT_CHARACTER) {
@@ -125,12 +125,13 @@ impl Style {
         Err(refusal.to_owned())
     }
 
-    /// Whether a spreadsheet would run this text, and no known value is such a text: pages are foreign.
+    /// Whether a spreadsheet would run this text as a formula, although no known value is one. Such texts are refused,
+    /// because pages are foreign.
     pub(super) fn is_foreign_formula(&self, text: &str) -> bool {
         !self.has_formulas && is_like_a_formula(text)
     }
 
-    /// Whether no known value ends as texts do that are cut off.
+    /// Whether no known value has an ending that shows it is incomplete.
     pub(super) fn lacks_cut_off(&self) -> bool {
         !self.has_cut_off
     }

@@ -1,4 +1,4 @@
-//! Gathers pages from WARC files. They are read twice: first for their URLs, then for the wanted pages.
+//! Gathers pages from WARC files. The files are read twice: first to find the URLs, then to read the requested pages.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::gathered::{GatheredPage, PageGatherer, Redirects};
 
-/// The most pages whose body is in another record; further ones are left out.
+/// The most pages whose body is in another WARC record. Further pages are left out.
 const MOST_ELSEWHERE: usize = 200_000;
 
 pub struct Archive {
     files: Vec<PathBuf>,
     max_body_bytes: usize,
     redirects: Redirects,
-    /// Pages whose bodies are in other records, by the digests of these bodies.
+    /// The URLs of pages whose body is in another WARC record, by the digest of that body.
     elsewhere: HashMap<String, BTreeSet<Url>>,
 }
 
@@ -61,7 +61,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Gathers the wanted pages. [`Archive::for_each_url`] must have been called before.
+    /// Gathers the requested pages. Call [`Archive::for_each_url`] before.
     pub fn gather(&self, gathering: &mut PageGatherer<'_>) -> Result<(), Fault> {
         let leading = self.redirects.by_target();
         let take = |url: Url, answer: ArchivedAnswer| {
@@ -89,7 +89,8 @@ impl Archive {
         self.for_each_answer(false, take)
     }
 
-    /// Passes all answers to `each`. A torn file is read up to the tear, which is reported only in the first pass.
+    /// Passes all HTTP answers to `each`. A truncated file is read up to its end, and is reported only in the first
+    /// pass.
     fn for_each_answer(
         &self,
         is_first: bool,

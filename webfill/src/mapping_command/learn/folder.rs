@@ -1,8 +1,8 @@
 //! Gathers pages from a folder: from its list `pages.jsonl`, or from golden cases.
 //!
-//! There are two kinds of lines in a list. `webfill health --pages` writes lines with `file` and `url` of a page, and
-//! `content_type` and `final_url` (after redirects) if they are known. `webfill mapping test` writes lines with `file`,
-//! `url` (after redirects) and `content_type` within `page`.
+//! The lines of a list have two possible formats. `webfill health --pages` writes lines with `file` and `url` of a
+//! page, and `content_type` and `final_url` (after redirects) if they are known. `webfill mapping test` writes lines
+//! with `file`, `url` (after redirects) and `content_type` within `page`.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Folder {
         }
     }
 
-    /// All URLs of its pages.
+    /// All URLs of the folder's pages, before and after redirects.
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         let pages = self.0.iter();
         pages.flat_map(|page| [page.url.as_str(), page.asked.as_str()])
@@ -94,7 +94,7 @@ fn read_list(index: &Path, folder: &Path) -> Result<Vec<FolderPage>, Fault> {
         let is_kept = line["page"].is_object();
         let page = if is_kept { &line["page"] } else { &line };
         let Some(file) = page["file"].as_str() else {
-            // This request returned no page.
+            // The line is about a request that returned no page.
             continue;
         };
         let parsed = |value: &Value| {
@@ -121,7 +121,7 @@ fn read_list(index: &Path, folder: &Path) -> Result<Vec<FolderPage>, Fault> {
     Ok(listed)
 }
 
-/// The golden cases in a folder, which has those of one mapping or of several mappings in their own folders.
+/// The golden cases in a folder. It contains the cases of one mapping, or one folder for each mapping.
 fn read_cases(folder: &Path) -> Result<Vec<FolderPage>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));
@@ -134,7 +134,7 @@ fn read_cases(folder: &Path) -> Result<Vec<FolderPage>, Fault> {
     }
     let mut listed = Vec::new();
     for path in cases_of(folder, names.iter().map(String::as_str))? {
-        // A folder may have other files as well.
+        // The folder may contain files that are not golden cases.
         let Ok(case) = Case::read(path) else {
             continue;
         };

@@ -9,8 +9,8 @@ use webfill_worker::is_document;
 
 use crate::mapping_command::page::page_kind;
 
-/// Limits for each site: pages with known values, other pages, and bytes of both, so that a large site does not
-/// starve the others. The learner uses fewer pages of each template.
+/// For each site, the most pages with known values, the most other pages, and the most bytes of all its pages. So a
+/// large site leaves space for the others. The learner uses fewer pages of each template.
 const MOST_KNOWN: usize = 400;
 const MOST_OTHERS: usize = 100;
 const MOST_BYTES_OF_SITE: usize = 64 << 20;
@@ -18,10 +18,10 @@ const MOST_BYTES_OF_SITE: usize = 64 << 20;
 /// The most bytes of all sites together.
 const MOST_BYTES: usize = 512 << 20;
 
-/// The most URLs of pages of other kinds that are kept. They show what URL patterns should not match.
+/// The most URLs of pages of other kinds that are kept. Learned URL patterns should not match them.
 const MOST_OF_OTHER_KINDS: usize = 5_000;
 
-/// The most redirects in a chain that are followed.
+/// The most redirects that are followed in a row.
 const MOST_HOPS: usize = 5;
 
 /// A page that was fetched before.
@@ -74,7 +74,7 @@ impl Redirects {
         }
     }
 
-    /// For each URL at the end of a chain of redirects, the URLs that lead to it, in order.
+    /// For each final URL, the URLs that redirect to it, directly or in several steps, in order.
     pub fn by_target(&self) -> HashMap<&str, Vec<&str>> {
         let mut leading: HashMap<&str, Vec<&str>> = HashMap::new();
         for from in self.0.keys() {
@@ -87,16 +87,16 @@ impl Redirects {
             }
             leading.entry(to).or_default().push(from);
         }
-        // Sorted, because the order of the map differs from run to run.
+        // Sort the URLs, because the order of the map differs from run to run.
         leading.values_mut().for_each(|urls| urls.sort_unstable());
         leading
     }
 }
 
-/// The gathered pages.
+/// The result of gathering.
 pub struct Pages {
     pub pages: Vec<GatheredPage>,
-    /// URLs of the same sites with content of another kind.
+    /// URLs of the same sites whose content is of another kind, so that URL patterns should not match them.
     pub of_other_kinds: Vec<Url>,
 }
 
@@ -127,21 +127,21 @@ impl SiteAmount {
     }
 }
 
-/// Gathers pages until there are enough.
+/// Gathers pages until the limits are reached.
 pub struct PageGatherer<'g> {
     is_known: &'g dyn Fn(&str) -> bool,
     pub pages: Vec<GatheredPage>,
     places: HashMap<String, usize>,
     sites: HashMap<String, SiteAmount>,
     bytes: usize,
-    /// URLs of files and of pages with another layout.
+    /// URLs of files, and of pages with another layout.
     pub of_other_kinds: Vec<Url>,
-    /// How many pages were left out because of the limits.
+    /// The number of pages that were left out because of the limits.
     pub passed_over: usize,
 }
 
 impl<'g> PageGatherer<'g> {
-    /// `is_known` returns whether values of the page at a URL are known.
+    /// `is_known` returns whether any values of the page at a URL are known.
     pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> PageGatherer<'g> {
         PageGatherer {
             is_known,
@@ -154,8 +154,8 @@ impl<'g> PageGatherer<'g> {
         }
     }
 
-    /// Whether there is space for a page with these URLs. The last one is the URL after redirects. Pages without space
-    /// are counted.
+    /// Whether the limits allow a page with these URLs; the last one is the final URL after redirects. A page that is
+    /// not allowed is counted as left out.
     pub fn has_room_or_count<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
         let (mut is_known, mut of) = (false, String::new());
         for url in urls {
@@ -173,14 +173,14 @@ impl<'g> PageGatherer<'g> {
         (self.is_known)(url)
     }
 
-    /// Notes a URL with content of another kind.
+    /// Notes a URL whose content is of another kind.
     pub fn note_of_other_kind(&mut self, url: &Url) {
         if self.of_other_kinds.len() < MOST_OF_OTHER_KINDS {
             self.of_other_kinds.push(url.clone());
         }
     }
 
-    /// Takes a page. It replaces an earlier page with the same URL.
+    /// Adds a page. It replaces an earlier page with the same URL.
     pub fn add(&mut self, page: GatheredPage) {
         if let Some(&place) = self.places.get(page.url.as_str()) {
             let former = std::mem::replace(&mut self.pages[place], page);

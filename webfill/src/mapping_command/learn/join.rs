@@ -53,12 +53,12 @@ fn is_usable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
 }
 
-/// Like [`leave_out_unusable_names`], but for records that are rows.
+/// Removes unusable fields from records that are rows, and reports them. See [`leave_out_unusable_names`].
 pub fn leave_out_unusable_rows(listed: &mut ListedRecords) {
     report_unusable(listed.leave_out_unusable_names(is_usable));
 }
 
-/// Leaves out fields whose names mappings cannot have, and reports them.
+/// Removes fields whose names are not allowed in mappings, and reports them.
 pub fn leave_out_unusable_names(pages: &mut [Page]) {
     let mut left_out = BTreeSet::new();
     for page in pages {

@@ -1,14 +1,15 @@
-//! The stored layouts of a crawl's pages. They show which pages are of other kinds, without reading their bodies.
+//! The layouts that a crawl has stored for its pages. By them, pages of other kinds are recognised without reading
+//! bodies.
 
 use webfill_health::is_similar;
 use webfill_urls::Url;
 
 use super::gathered::PageGatherer;
 
-/// The most pages whose layouts are kept.
+/// The most pages whose layout is kept.
 const MOST: usize = 20_000;
 
-/// URLs with the sketches of their pages.
+/// The URLs of pages, each with the sketch of the page's layout.
 #[derive(Default)]
 pub struct Layouts(Vec<(String, String)>);
 

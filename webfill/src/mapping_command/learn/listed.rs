@@ -1,4 +1,4 @@
-//! Finds records that are rows of a page: several of them link to the same page, or (with `--rows`) their values are on
+//! Finds records that are rows of a page: several records link to the same page, or (with `--rows`) their values are on
 //! it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +10,15 @@ use webfill_urls::Url;
 use super::gathered::GatheredPage;
 use super::records::{KnownRecord, KnownRecords};
 
-/// The fewest records that make a page a list of records.
+/// A page counts as a list of records if it has at least this many.
 const SEVERAL: usize = 2;
 
-/// The records on each page; empty for pages with one record or none.
+/// The records on each page. For a page with fewer than two records, the list is empty.
 pub struct ListedRecords(Vec<Vec<KnownRow>>);
 
 impl ListedRecords {
-    /// Finds the records on each page. With `by_values`, also records that do not link to the page.
+    /// Finds the records on each page. With `by_values`, records that do not link to the page are searched for by their
+    /// values.
     pub fn new(pages: &[GatheredPage], records: &KnownRecords, by_values: bool) -> ListedRecords {
         let known: Vec<KnownRow> = match by_values {
             true => records.records.iter().map(row).collect(),
@@ -48,7 +49,7 @@ impl ListedRecords {
         !self.0[page].is_empty()
     }
 
-    /// Leaves out fields that no mapping can have.
+    /// Removes fields whose names are not allowed in mappings.
     pub fn leave_out_unusable_names(
         &mut self,
         is_usable: impl Fn(&str) -> bool,

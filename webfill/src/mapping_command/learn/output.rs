@@ -9,7 +9,7 @@ use webfill_service::Fault;
 use crate::cli::MappingOutputOptions;
 use crate::mapping_command::writing::write_atomically;
 
-/// Refuses an output file that exists, before any work is done.
+/// Refuses an existing output file before any work is done.
 pub fn refuse_existing(options: &MappingOutputOptions) -> Result<(), Fault> {
     match &options.output {
         Some(file) if file.exists() && !options.force => Err(Fault::usage(format!(
@@ -35,7 +35,7 @@ pub fn format_mappings(mut mappings: Vec<Value>) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Loads the text to be written as a crawl would load it.
+/// Loads a mapping file's text in the same way as a crawl does, to check it.
 pub fn load_checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
     let source = Source {
         name: name.to_owned(),

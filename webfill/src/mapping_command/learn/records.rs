@@ -18,7 +18,7 @@ use crate::seeds::{DocumentRules, Seed, SeedFault, SeedReader, read_document};
 const MOST_RECORDS: usize = 5_000;
 const MOST_NAMES: usize = 1_000;
 
-/// The most links that are kept from other records, per site and in total. URL patterns must match these links.
+/// The most links kept from other records, per site and in total. Learned URL patterns must match these links.
 const MOST_LINKS_OF_SITE: usize = 1_000;
 const MOST_LINKS: usize = 200_000;
 
@@ -37,19 +37,19 @@ pub struct KnownRecord {
 pub struct KnownRecords {
     pub records: Vec<KnownRecord>,
     by_link: HashMap<String, Vec<usize>>,
-    /// Links of all records, by site.
+    /// The links of all records, by site.
     links: HashMap<String, Vec<Url>>,
     links_kept: usize,
     /// The names of all fields, including those without a value in any record.
     names: BTreeSet<String>,
-    /// How many records were read, and how many wanted ones exceeded the limit.
+    /// The number of records that were read, and the number that were left out because of the limit.
     pub read: u64,
     pub passed_over: u64,
     faults: u64,
 }
 
 impl KnownRecords {
-    /// Reads records and keeps the wanted ones, until `is_enough` returns true.
+    /// Reads records until `is_enough` returns true. Those that `is_wanted` selects are kept.
     pub fn read(
         options: &KnownRecordsOptions,
         runtime: &tokio::runtime::Runtime,
@@ -137,7 +137,7 @@ impl KnownRecords {
         }
     }
 
-    /// Links of records to the sites of these pages, whether or not the linked page is among them.
+    /// All links of records to the sites of these pages, including links to other pages of these sites.
     pub fn links_to_sites_of<'u>(&self, pages: impl Iterator<Item = &'u Url>) -> Vec<Url> {
         let sites: BTreeSet<String> = pages.map(site).collect();
         let links = sites.iter().filter_map(|site| self.links.get(site));

@@ -23,7 +23,7 @@ const HEADS: [&str; 6] = [
     "runner-up",
 ];
 
-/// The most pages of a kind that the report names.
+/// The most pages that the report names of each kind.
 const MOST_PAGES: usize = 3;
 
 /// The most characters of a chain that are printed.

@@ -1,4 +1,4 @@
-//! What a person has stated about pages: `--example`, `--correct` and `--reject`, each with a URL and `field=value`.
+//! A person's statements about pages: `--example`, `--correct` and `--reject`, each with a URL and `field=value`.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub fn read_statements(options: &MappingLearnOptions) -> Result<PageStatements, 
     Ok(said)
 }
 
-/// Splits the words of a flag into URL, field and value. A URL applies to all values up to the next URL.
+/// Splits the arguments of a flag into URL, field and value. A URL applies to all values up to the next URL.
 fn parse_triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
     let mut triples = Vec::new();
     let mut url: Option<(String, bool)> = None;

@@ -1,4 +1,4 @@
-//! Gathers pages from a crawl that has kept bodies.
+//! Gathers pages from a crawl that was run with `--keep-bodies`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::gathered::{GatheredPage, PageGatherer, Redirects};
 use super::layouts::Layouts;
 use crate::extract::retry_while_busy;
 
-/// The members of a page that are looked up.
+/// The members of a stored page that are read.
 const PARTS: [&str; 10] = [
     "_id",
     "url",
@@ -82,8 +82,8 @@ impl StoredCrawl {
         read.await.map(drop).map_err(Fault::error)
     }
 
-    /// Gathers the pages for which `take` returns true, as long as there is room. [`StoredCrawl::for_each_url`] must
-    /// have been called before.
+    /// Gathers the pages for which `take` returns true, until the limits are reached. Call
+    /// [`StoredCrawl::for_each_url`] before.
     pub async fn gather(
         &self,
         gathering: &mut PageGatherer<'_>,
@@ -161,7 +161,7 @@ pub async fn load_pages(
     retry_while_busy(find).await?.map_err(Fault::error)
 }
 
-/// Decodes the body of a page; `None` if the body is from another fetch, or is not a page to learn from.
+/// Decodes the body of a page. `None` if the body belongs to another fetch, or cannot be used for learning.
 fn read_body(
     page: &Map<String, Value>,
     url: &str,

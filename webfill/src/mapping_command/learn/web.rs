@@ -1,4 +1,4 @@
-//! Fetches pages for learning: politely and once, and keeps them, as `webfill mapping test` does.
+//! Fetches pages for learning. As by `webfill mapping test`, each is fetched politely and only once, and then kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn fetch(
         let is_said = record.links.iter().any(|link| said.contains_key(link));
         is_said || (most > 0 && knows(record))
     };
-    // Records are read until the limit is reached, so that the best known ones of each site are among them.
+    // Read more records than can be fetched, so that each site's records with the most known values are among them.
     let is_enough = |records: &KnownRecords| most > 0 && records.passed_over > 0;
     let records = KnownRecords::read(&options.records, runtime, &is_wanted, &is_enough)?;
     let mut urls: Vec<String> = said.keys().cloned().collect();
@@ -46,8 +46,8 @@ pub fn fetch(
     Ok((pages, records))
 }
 
-/// The links to fetch. Sites take turns, so that none is left out because another one comes first. Within a site,
-/// records with values for more of these fields come first (of all fields, if none are named).
+/// Chooses the links to fetch. Sites take turns, so that all sites are included. Within a site, records with values for
+/// the most of these fields come first; without named fields, all fields count.
 fn choose_links(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
     let knows = |record: &KnownRecord| match fields {
         [] => record.known.len(),

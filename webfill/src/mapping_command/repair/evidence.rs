@@ -18,10 +18,11 @@ use crate::mapping_command::learn::records::{KnownRecords, known_values};
 use crate::mapping_command::learn::stored::{StoredCrawl, load_pages};
 use crate::settings::Settings;
 
-/// The largest size of a kept text, in bytes.
+/// The longest text of a kept page, in bytes.
 const MOST_TEXT: usize = 2 << 20;
 
-/// Values of this length or more may have been shortened by an alert, so they are not used.
+/// Alerts shorten values to this number of characters. A value of at least this length may be incomplete, so it is not
+/// used.
 const SHORTENED_CHARS: usize = 200;
 
 /// Known values by field.
@@ -31,20 +32,19 @@ pub type Values = BTreeMap<String, Vec<String>>;
 pub struct Evidence {
     /// The fields that the alert names.
     pub fallen: BTreeSet<String>,
-    /// The names of rows in the alert. Rows are not repaired.
+    /// The names of rules for rows in the alert. Such rules are not repaired.
     pub rows: Vec<String>,
-    /// Kept pages from before the change.
+    /// Kept pages from before the site's change.
     pub before: Vec<GatheredPage>,
-    /// Current pages. Some may not have changed.
+    /// Current pages. Some of them may not have changed.
     pub now: Vec<GatheredPage>,
     /// The values known before the change, by URL.
     pub known: BTreeMap<String, Values>,
-    /// The URLs and fields whose values are known from the user's records. Any other value there is wrong, whatever was
-    /// read before.
+    /// The URLs and fields whose values come from the user's own records. There, every other value is wrong.
     of_user: BTreeSet<(String, String)>,
     /// The URLs of the pages that the mapping read before the change.
     read_before: BTreeSet<String>,
-    /// For each key of a record that pages were fetched for, the URLs of these pages.
+    /// For each record, by its key: the URLs of the pages that were fetched for it.
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alert has kept.
     keys: Vec<String>,
@@ -67,7 +67,7 @@ impl Evidence {
         let is_of_files = options.pages.is_some() || options.warc.is_some();
         if is_of_files {
             evidence.add_pages_of_files(options, settings.fetch.max_body_bytes)?;
-            // Everything in the store counts as read before the change.
+            // With pages from files, everything in the store counts as read before the change.
             evidence.note_change(&iso_time(now_ms()));
             if options.store.is_none() {
                 evidence.add_values_of_user(options, runtime)?;
@@ -121,7 +121,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Adds the pages that the standing alert has kept.
+    /// Adds the pages that the mapping's current alert keeps.
     async fn add_pages_of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
         let health = crate::health::load_health(store)
             .await
@@ -159,7 +159,7 @@ impl Evidence {
             let Ok(url) = canonical_url(&sample.url, None) else {
                 continue;
             };
-            // The text was decoded when it was kept, so it is in UTF-8.
+            // The text was already decoded when it was stored, so it is UTF-8.
             let Some(page) = GatheredPage::decode(url, Some("text/html; charset=utf-8"), &text)
             else {
                 continue;
@@ -187,7 +187,7 @@ impl Evidence {
         }
     }
 
-    /// Notes a time of the change. The earliest one counts.
+    /// Notes a possible time of the change. Of several times, the earliest one counts.
     fn note_change(&mut self, at: &str) {
         if self.changed_at.as_deref().is_none_or(|known| at < known) {
             self.changed_at = Some(at.to_owned());
@@ -231,8 +231,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Adds the values that the records of these pages had before the change, whether they came from users or from
-    /// pages.
+    /// Adds the values that the records of these pages had before the change. They may come from users or from pages.
     async fn add_values_of_records(
         &mut self,
         store: &dyn Store,
@@ -293,7 +292,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Adds the values of the user's records, which take precedence.
+    /// Adds the values of the user's own records. They replace other values.
     fn add_values_of_user(
         &mut self,
         options: &MappingRepairOptions,
@@ -321,7 +320,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Adds known values of a page. Values that are already known stay.
+    /// Adds values of a page. Fields that already have a known value keep it.
     fn add_known(&mut self, url: &str, values: Values) {
         let known = self.known.entry(url.to_owned()).or_default();
         for (field, values) in values {
@@ -340,9 +339,9 @@ impl Evidence {
         all
     }
 
-    /// Whether the mapping found nothing for a field on this page before the change, although it did on other pages.
+    /// Whether the mapping read nothing for a field on this page before the change, but did on other pages.
     pub fn was_empty(&self, page: &GatheredPage, field: &str) -> bool {
-        /// On how many other pages.
+        /// At least this many other pages must have a value.
         const OTHERS: usize = 2;
         let has_value = |url: &&String| {
             let known = self.known.get(*url);
@@ -360,14 +359,14 @@ impl Evidence {
                 .is_some()
     }
 
-    /// Whether any other value than the known one is wrong, because the known one is the user's or is on the page.
+    /// Whether every other value is certainly wrong, because the known value is the user's or is on the page.
     pub fn is_sure(&self, page: &GatheredPage, field: &str, known: &[String]) -> bool {
         let mut names = page.urls();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
-    /// For each current page, the known values of a field.
+    /// For each current page, the known values of the field; `None` if they are unknown.
     pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
         let pages = self.now.iter();
         pages.map(move |page| self.known_values_of(page).remove(field))
@@ -394,13 +393,13 @@ fn unknown_change_time(mapping: &str) -> Fault {
     ))
 }
 
-/// The fields of a record as they were before a time. Values from pages since then are left out; for values replaced
-/// since then, the last earlier one is used.
+/// The fields of a record at an earlier time. Values that pages have given since then are replaced by the last value
+/// from before; without one, the field is left out.
 fn fields_before(record: &Value, time: &str) -> Map<String, Value> {
     let is_before = |at: &Value| at.as_str().is_none_or(|at| at < time);
     let mut fields = Map::new();
     for (name, value) in record["fields"].as_object().into_iter().flatten() {
-        // A value without a source comes from a user.
+        // A value without a source comes from a user, so it counts as older.
         if is_before(&record["sources"][name]["at"]) {
             fields.insert(name.clone(), value.clone());
             continue;

@@ -1,4 +1,4 @@
-//! Composes the repaired mapping: the former one with new chains for the relearned fields.
+//! Makes the repaired mapping: the former mapping, with new chains for the repaired fields.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub fn set_chains(mapping: &mut Value, field: &str, chains: Vec<Value>) {
     }
 }
 
-/// The mapping of this name in a file, which has one mapping or a list.
+/// Finds a mapping in the content of a file, which is one mapping or a list.
 pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> {
     match file {
         Value::Array(mappings) => mappings.iter_mut().find(|mapping| mapping["name"] == name),
@@ -40,7 +40,7 @@ pub fn mapping_of<'f>(file: &'f mut Value, name: &str) -> Option<&'f mut Value> 
     }
 }
 
-/// Joins two lists of chains, without duplicates.
+/// Concatenates two lists of chains, without duplicates.
 pub fn join_chains(first: &[Value], then: &[Value]) -> Vec<Value> {
     let mut chains: Vec<Value> = Vec::new();
     for chain in first.iter().chain(then) {

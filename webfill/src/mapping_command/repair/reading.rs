@@ -24,7 +24,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// `file` is the text of a mapping file; `shown` names it in errors.
+    /// `file` is the text of a mapping file, and `name` selects one of its mappings. `shown` names the file in errors.
     pub fn new(shown: &str, file: &str, name: &str) -> Result<Reader, Fault> {
         let set = Arc::new(load_checked(shown, file)?);
         Ok(Reader {
@@ -63,7 +63,7 @@ impl Reader {
         Some(known_values(&extraction.fields))
     }
 
-    /// Reads each page once.
+    /// Reads all pages of the evidence, each once.
     pub fn read_all(&self, evidence: &Evidence) -> Readings {
         let read =
             |pages: &[GatheredPage]| pages.iter().map(|page| self.read_values(page)).collect();
@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// The values that a mapping reads from the pages of before and now, as returned by [`Reader::values`].
+/// The values that a mapping reads on the pages from before the change and on the current pages.
 pub struct Readings {
     pub before: Vec<Option<Values>>,
     pub now: Vec<Option<Values>>,

@@ -7,8 +7,8 @@ use webfill_learn::{Limits, Page};
 
 use super::reading::fold_values;
 
-/// The fewest different values that count as evidence. One value on all pages, such as `In stock`, may be found by
-/// chance.
+/// A field is learned only if its pages have at least this many different values. A single value, such as `In stock`,
+/// may be found anywhere by chance.
 const LEAST_VALUES: usize = 2;
 
 /// The new chains of a field.
@@ -18,8 +18,8 @@ pub struct NewChains {
     pub confidence: f64,
 }
 
-/// Learns a field from pages where the mapping does not read it as before. The error is the reason, for people, why the
-/// field is not repaired.
+/// Learns new chains for a field from pages on which the mapping no longer reads the known values. The error is the
+/// reason, for people, why the field is not repaired.
 pub fn relearn_field(mapping: &Value, field: &str, pages: &[Page]) -> Result<NewChains, String> {
     let knows_nothing = |page: &Page| page.known.values().all(Vec::is_empty);
     if pages.iter().all(knows_nothing) {

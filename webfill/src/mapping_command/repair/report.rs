@@ -19,7 +19,7 @@ use crate::mapping_command::save::golden_folder;
 use crate::mapping_command::writing::make_numbered_copy;
 use crate::stdout::print;
 
-/// The most pages from before and from after the change that become golden cases; also the most values shown for a
+/// The most pages from before the change, and from after it, that become golden cases. Also the most values shown for a
 /// field.
 const MOST_CASES: usize = 3;
 
@@ -29,7 +29,7 @@ pub struct Repair {
     pub accepted: Vec<NewChains>,
     /// The fields that stay as they are, with the reason.
     pub refused: Vec<(String, String)>,
-    /// The repaired mapping file.
+    /// The content of the repaired mapping file.
     pub file: Value,
 }
 
@@ -76,7 +76,7 @@ impl Repair {
         })
     }
 
-    /// For each repaired field, the former, the new and the known value on some pages.
+    /// For each repaired field, the former, the new and the known value on some of the pages.
     fn values(&self, broken: &BrokenMapping, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut rows = Vec::new();
         for NewChains { field, .. } in &self.accepted {
@@ -159,7 +159,7 @@ impl Repair {
     }
 }
 
-/// Keeps as golden cases pages from before and after the change that the repaired mapping reads correctly.
+/// Stores golden cases: pages from before and after the change that the repaired mapping reads correctly.
 fn keep_cases(
     folder: &Path,
     broken: &BrokenMapping,
@@ -197,7 +197,7 @@ fn keep_cases(
             name: Some(&format!("{}-{when}", name_of(&page.url))),
             is_numbered: true,
             url: &page.url,
-            // The text is in UTF-8, whatever the page declares.
+            // The stored text is UTF-8, whatever the page declares.
             content_type: Some("text/html; charset=utf-8"),
             body: page.text.as_bytes(),
             ending: "html",

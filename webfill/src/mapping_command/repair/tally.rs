@@ -1,5 +1,5 @@
-//! Compares new chains of a field with its former ones. The score is the number of pages that they read correctly,
-//! minus those that they read wrongly.
+//! Compares the new chains of a field with its former chains. The score of chains is the number of pages that they read
+//! correctly, minus the number that they read wrongly.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::evidence::{Evidence, Values};
 use super::merge::join_chains;
 use super::reading::{Readings, are_same};
 
-/// A way to combine new and former chains.
+/// An order in which new and former chains are tried. The result is the list of all chains of the field.
 pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
 /// All orders to try. If several are equally good, the earliest one is chosen.
@@ -17,7 +17,7 @@ pub const ORDERS: [Order; 3] = [
     |new, _| new.to_vec(),
 ];
 
-/// The position in [`ORDERS`] of the order without the former chains.
+/// The position in [`ORDERS`] of the order that drops the former chains.
 const WITHOUT_FORMER: usize = 2;
 
 /// The values read on all pages by the former mapping, and by the repaired mapping in each of [`ORDERS`].
@@ -26,8 +26,8 @@ pub struct Trials {
     pub orders: Vec<Readings>,
 }
 
-/// How many pages give the known value of a field, and how many give another one. Pages without a value count as
-/// neither.
+/// The number of pages on which the known value of a field is read, and the number on which another value is read.
+/// Pages without a value count as neither.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     right: usize,
@@ -49,25 +49,26 @@ impl Tally {
     }
 }
 
-/// The tallies on the current pages, or on those from before, that every mapping has read completely.
+/// The tallies of the former mapping and of each order. Pages that any of them could not read completely do not count.
 struct Tallies {
     former: Tally,
     orders: Vec<Tally>,
 }
 
 impl Trials {
-    /// The order that is right most often. If it reads no more current pages correctly than the former chains, the
-    /// error is the reason why the field is not repaired.
+    /// The order with the best score. If it does not read more current pages correctly than the former chains, the
+    /// error says why the field is not repaired.
     pub fn best_order(&self, field: &str, evidence: &Evidence) -> Result<Order, String> {
         let now = self.tallies(evidence.labels(field), field, |readings| &readings.now);
-        // On pages from before the change, the former readings are right.
+        // For pages from before the change, the readings of the former mapping are taken as right.
         let were = self.former.before.iter();
         let were = were.map(|read| read.as_ref().and_then(|read| read.get(field)).cloned());
         let before = self.tallies(were, field, |readings| &readings.before);
         let balance = |order: usize| now.orders[order].balance() + before.orders[order].balance();
         let preferred = match now.former.wrong {
             0 => [0, 1, WITHOUT_FORMER],
-            // The former chains would read wrong values where the new chains read nothing.
+            // Former chains read wrong values, and would do so wherever the new chains read nothing. So prefer the
+            // order without them.
             _ => [WITHOUT_FORMER, 0, 1],
         };
         let mut best = preferred[0];
@@ -124,7 +125,7 @@ mod tests {
 
     const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
 
-    /// Evidence with current pages whose known values are `KNOWN`.
+    /// Test evidence: current pages with the known values `KNOWN`.
     fn evidence() -> Evidence {
         let mut evidence = Evidence::default();
         for value in KNOWN {
@@ -141,7 +142,8 @@ mod tests {
         evidence
     }
 
-    /// Makes readings from letters: `-` is no value, `?` a page that could not be read completely.
+    /// Makes the readings of current pages, one for each character: `-` is a page without a value, `?` a page that
+    /// could not be read completely.
     fn readings_from(values: &str) -> Readings {
         let page = |value: char| match value {
             '?' => None,
@@ -157,7 +159,7 @@ mod tests {
         }
     }
 
-    /// The position in [`ORDERS`] of the chosen order.
+    /// The position in [`ORDERS`] of the order that is chosen for these readings.
     fn chosen_order(former: &str, orders: [&str; 3]) -> Result<usize, String> {
         let trials = Trials {
             former: readings_from(former),
@@ -183,7 +185,7 @@ mod tests {
             why.contains("on 2 pages and wrongly on 2, the former ones on 2 and 0"),
             "{why}"
         );
-        // One more page is right now, but two are wrong.
+        // The new chains read one more page correctly, but two wrongly.
         chosen_order("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
         chosen_order("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
     }

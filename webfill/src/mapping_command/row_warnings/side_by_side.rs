@@ -1,5 +1,5 @@
-//! Finds lists that are side by side on the pages of golden cases: their nodes are in the same entries, or their
-//! lengths are always equal.
+//! Finds fields whose lists belong together on the pages of golden cases. The values of such lists are in the same
+//! elements of the page, or the lists always have equal lengths.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,7 +15,7 @@ const LONG: usize = 10;
 
 #[derive(Default)]
 pub struct AdjacentLists {
-    /// The XPath of the entries, and the fields that read a part of each.
+    /// The XPath of the elements that contain the entries, with the fields that read a part of each.
     pub rows: Vec<(String, Vec<String>)>,
     /// Fields whose lists have the same lengths.
     pub alike: Vec<Vec<String>>,
@@ -24,7 +24,7 @@ pub struct AdjacentLists {
 /// The values of a field on one page.
 struct List {
     length: usize,
-    /// The paths of the first nodes.
+    /// The paths of the nodes that the last chain selects.
     paths: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ fn list(field: &FieldTrace) -> List {
     }
 }
 
-/// Fields whose nodes are in the same entries, with one node in each entry.
+/// Fields whose nodes are in the same elements, with one node of each field in each element.
 fn fields_in_same_entries(
     names: &[&str],
     lists: &BTreeMap<&str, Vec<List>>,
@@ -90,7 +90,7 @@ fn fields_in_same_entries(
     rows.collect()
 }
 
-/// The XPath of the entries in which both have nodes, if there are at least two.
+/// The XPath of the elements in which both lists have nodes; `None` if there are fewer than two such elements.
 fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     let (one, other) = (entries(one)?, entries(other)?);
     let common = one.intersection(&other).count();
@@ -100,7 +100,8 @@ fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     (common >= 2 && is_last).then(|| path[..end].to_owned())
 }
 
-/// The entries of these nodes: the elements where their paths begin to differ. `None` if two nodes are in one entry.
+/// The elements that contain one node each: where the paths of the nodes begin to differ. `None` if two nodes are in
+/// the same element.
 fn entries(paths: &[String]) -> Option<BTreeSet<String>> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     let first = parts.first().filter(|_| parts.len() > 1)?;

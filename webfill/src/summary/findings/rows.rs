@@ -1,5 +1,5 @@
-//! The part of the summary about rows: how many became records, and which values they have. Results of `writeln!` are
-//! ignored, because writing to a string cannot fail.
+//! The part of the summary about rows: how many of them became records, and how often each field has a value. Results
+//! of `writeln!` are ignored, because writing to a string cannot fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -75,7 +75,7 @@ impl Findings {
     }
 }
 
-/// Describes what became of the rows.
+/// Describes how many rows were stored, and why others were not.
 fn describe_results(totals: &RowTotals) -> String {
     let mut parts = vec![format!("{} stored", totals.stored)];
     if totals.without_key > 0 {
@@ -125,7 +125,7 @@ fn share_before(before: Option<&RowTotals>, field: &str) -> Option<f64> {
     (before.rows > 0).then(|| share(before.filled, before.rows))
 }
 
-/// Describes a field that no row has, or rows that no page has, if there are any.
+/// Describes a field that no row has, or a rule that found no rows; `None` if there is neither.
 pub(super) fn unfilled_field(counts: &MappingCounts) -> Option<String> {
     counts.rows.iter().find_map(|(dataset, totals)| {
         if totals.pages > 0 && totals.rows == 0 {
