@@ -1,4 +1,4 @@
-//! [`Alert`] and [`Event`]: what people and programs learn about the health of a mapping.
+//! [`Alert`] and [`Event`]: reports to people and programs about the health of a mapping.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::kept::KeptPage;
 use crate::rows::split_rows_name;
 
-/// The sign by which a fall was noticed.
+/// How the fall of a field was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
-    /// The field has a value on far fewer pages.
+    /// The field has a value on far fewer pages than before.
     Empty,
     /// The field differs from values that records already had.
     WrongValues,
@@ -28,19 +28,20 @@ impl Sign {
     }
 }
 
-/// A field that has fallen.
+/// A field that has fallen: its pages yield its values much less often, or wrong ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FallenField {
     pub field: String,
     pub sign: Sign,
-    /// The template of the pages on which the field fell. `None` if they are of any template, or of a new one.
+    /// The template (sketch of the layout) of the pages on which the field fell. `None` if they have several templates,
+    /// or a new one.
     pub template: Option<String>,
     /// For rows ([`split_rows_name`]): the number of rows, or the share of rows with a value, from which a page counts
-    /// as normal. `None` if any number will do.
+    /// as normal. `None` if any number is normal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The share before the fall: of pages with a value, of known values that were found again, or of the commonest
-    /// value.
+    /// The share before the fall. Depending on `sign`, it is the share of pages with a value, of known values found
+    /// again, or of the commonest value.
     pub before: f64,
     pub after: f64,
     pub at: String,
@@ -51,22 +52,22 @@ pub struct FallenField {
 pub struct Alert {
     pub mapping: String,
     pub mapping_version: Option<String>,
-    /// When the page that raised the alert was fetched.
+    /// When the page that raised the alert was fetched, in ISO 8601.
     pub raised_at: String,
     pub fields: Vec<FallenField>,
     /// Pages from before the change, and from after it: at most 20 each.
     pub before: Vec<KeptPage>,
     pub after: Vec<KeptPage>,
     pub cleared_at: Option<String>,
-    /// Why the alert was cleared: `recovered`; `new_mapping`; `not_seen`: no page gives evidence of it any more;
-    /// `blocked`: the sites of its pages blocked.
+    /// Why the alert was cleared: `recovered`, `new_mapping`, `not_seen` (pages gave no evidence of it for a long time)
+    /// or `blocked` (the sites of its pages block the crawler).
     pub cleared_by: Option<String>,
     /// The last URLs from before and after the change, kept once the alert is cleared and its pages are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_before: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls_after: Vec<String>,
-    /// Whether the alert is not reported yet, because its pages may turn out not to be good ones.
+    /// Whether the alert is not reported yet, because its pages may come from sites that block the crawler.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) is_held: bool,
 }
@@ -101,7 +102,7 @@ impl Alert {
         }
     }
 
-    /// The names of the fields, each once.
+    /// The names of the fallen fields, each once.
     pub fn field_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for fallen in &self.fields {
@@ -112,14 +113,14 @@ impl Alert {
         names
     }
 
-    /// The names of fallen fields of pages, without those of rows.
+    /// The names of the fallen fields of whole pages, without names that concern rows.
     pub fn page_field_names(&self) -> Vec<&str> {
         let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_none());
         names
     }
 
-    /// The fallen names that concern rows: `DATASET[]`, and `DATASET[].FIELD`.
+    /// The names of fallen numbers of rows, `DATASET[]`, and of fallen fields of rows, `DATASET[].FIELD`.
     pub fn row_field_names(&self) -> Vec<&str> {
         let mut names = self.field_names();
         names.retain(|name| split_rows_name(name).is_some());
@@ -144,7 +145,7 @@ impl Alert {
         })
     }
 
-    /// The alert as a row of a table, while it stands.
+    /// The alert as a row of the table of standing alerts.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -183,7 +184,7 @@ impl Alert {
     }
 }
 
-/// Describes how many rows, or filled values of a field, make a page normal.
+/// Describes the number of rows, or the share of rows with a value, from which a page is normal.
 fn describe_share(least: Option<f64>, is_field: bool) -> String {
     match (least, is_field) {
         (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
@@ -211,7 +212,7 @@ pub enum WarningKind {
     /// Many URLs returned the same page.
     #[serde(rename = "one_content")]
     OneContent,
-    /// The first chain of a field yields nothing any more, and an alternative serves.
+    /// The first chain of a field yields nothing any more, but an alternative chain does.
     #[serde(rename = "alternative_serves")]
     AlternativeServes,
 }
@@ -228,7 +229,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// The warning as a row of a table, while an alternative serves.
+    /// The warning as a row of the table of fields that an alternative chain fills.
     pub fn row(&self) -> Value {
         json!({
             "mapping": self.mapping,
@@ -253,11 +254,11 @@ impl Warning {
 /// The effect of a page on the alert and warnings of its mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The mapping's alert is raised: see [`MappingHealth::alert`](crate::MappingHealth::alert).
+    /// A new alert of the mapping is raised; [`MappingHealth::alert`](crate::MappingHealth::alert) returns it.
     LayoutChanged,
     /// The standing alert now covers more fields, or a field on pages of more templates.
     MoreFell,
-    /// The standing alert was cleared; this is the alert.
+    /// This alert, which was standing, is cleared.
     Cleared(Box<Alert>),
     Warned(Warning),
 }

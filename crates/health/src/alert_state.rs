@@ -1,8 +1,8 @@
 //! The alert of a mapping: raised, extended by later falls, cleared, or withdrawn.
 //!
-//! A mapping has one alert at a time. It ends when all fallen fields have recovered. A fall without further evidence,
-//! such as that of a field in an abandoned layout, ends after [`UNJUDGED`] pages. The caller may hold an alert back
-//! at first, until it is sure that its pages are good ones.
+//! A mapping has one alert at a time. It ends when all fallen fields have recovered. A fall without new evidence, such
+//! as in an abandoned layout, ends after [`UNJUDGED`] pages. The caller may hold a new alert back until it is sure that
+//! the sites do not block the crawler.
 
 use serde_json::{Map, Value};
 
@@ -16,16 +16,16 @@ use crate::series::Series;
 /// The most cleared alerts remembered.
 const MOST_PAST: usize = 10;
 
-/// The most falls that an alert names: a field of several templates falls once for each.
+/// The most falls that an alert has. A field that falls in several templates counts once for each.
 const MOST_FALLEN: usize = 500;
 
-/// Falls are forgiven if this many pages of the mapping gave no evidence about them.
+/// A fall is forgotten if the last pages of the mapping, this many, gave no evidence about it.
 const UNJUDGED: u64 = 1_000;
 
-/// How many pages are judged between two searches for falls to forgive.
+/// How many pages are judged between two searches for falls to forget.
 const FORGIVE_EVERY: u64 = 50;
 
-/// Whether a page with these fields is evidence for an alert about `fallen`.
+/// Whether a page with these field values is evidence for an alert about the fields `fallen`.
 fn is_evidence(fallen: &[FallenField], fields: &Map<String, Value>) -> bool {
     fallen
         .iter()
@@ -102,7 +102,7 @@ impl MappingHealth {
         }
     }
 
-    /// Forgets falls that had no evidence for a long time. Returns whether there were any.
+    /// Forgets falls without evidence in the last [`UNJUDGED`] pages. Returns whether any were forgotten.
     fn forget_unconfirmed_falls(&mut self) -> bool {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
@@ -151,8 +151,8 @@ impl MappingHealth {
         events.push(Event::Cleared(Box::new(alert)));
     }
 
-    /// Forgets the alert and its evidence, because the sites of its pages blocked. Returns the event, unless the
-    /// alert was held back.
+    /// Forgets the alert and its evidence, because the sites of its pages block the crawler. Returns the event; `None`
+    /// if the alert was held back.
     pub fn withdraw_alert(&mut self) -> Option<Event> {
         for field in std::mem::take(&mut self.one_value).into_keys() {
             if let Some(profile) = self.profiles.get_mut(&field) {
@@ -174,7 +174,7 @@ impl MappingHealth {
         }
     }
 
-    /// Releases the alert. Returns whether there was one that was held back.
+    /// Releases an alert that was held back, so that it is reported. Returns whether there was one.
     pub fn release_alert(&mut self) -> bool {
         let held = self.alert.as_mut().filter(|alert| alert.is_held);
         held.map(|alert| alert.is_held = false).is_some()
@@ -189,14 +189,14 @@ impl MappingHealth {
         self.alert.as_ref().map_or(&[], |alert| &alert.after)
     }
 
-    /// Drops evidence from pages of blocked sites.
+    /// Drops those pages of the alert's evidence for which `is_blocked` returns true.
     pub fn drop_evidence(&mut self, is_blocked: impl Fn(&KeptPage) -> bool) {
         if let Some(alert) = &mut self.alert {
             alert.after.retain(|page| !is_blocked(page));
         }
     }
 
-    /// The standing alert, unless it is held back.
+    /// The standing alert; `None` if there is none or it is held back.
     pub fn alert(&self) -> Option<&Alert> {
         self.alert.as_ref().filter(|alert| !alert.is_held)
     }

@@ -1,8 +1,8 @@
-//! Fields whose first chain yields nothing any more, while an alternative does. Nothing is lost yet, but the layout has
-//! changed, and the alternative may be the last.
+//! Warns of fields whose first chain yields nothing any more, while an alternative chain does. No values are lost yet,
+//! but the layout has changed, and no other alternative may be left.
 //!
-//! First chains are judged like the filling of a field, among the pages of each template and among all pages, but only
-//! on pages with a value. A field that no alternative has ever served has no series for this.
+//! Whether the first chain yields the value is judged like whether a field has a value: for each template and for all
+//! pages. Only pages with a value count. A field has no series for this until an alternative yields its value.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,16 @@ use crate::mapping_health::MappingHealth;
 use crate::scope::Scope;
 use crate::series::{Series, Witness};
 
-/// After a field is reported, it is not reported again for this many pages. The same change makes it fall in one
-/// template after the other, and among all pages.
+/// After a field is reported, it is not reported again for this many pages. One change makes its first chain fall in
+/// one template after another, and among all pages.
 const REPORTED_FOR: u64 = 1_000;
 
 /// The most crawls remembered as evidence for a field.
 const MOST_CRAWLS: usize = 20;
 
 impl MappingHealth {
-    /// Judges which chains served the page. `witness` is the evidence for all pages.
+    /// Judges which chains yielded the values of the page. `witness` is the page's evidence for the series of all
+    /// pages.
     pub(crate) fn judge_chains(
         &mut self,
         index: usize,
@@ -41,7 +42,7 @@ impl MappingHealth {
             .iter()
             .filter_map(|(name, field)| Some((name.as_str(), field.first.as_ref()?.share())))
             .collect();
-        // A known layout that an alternative has always served gives no evidence.
+        // A page of a known layout gives no evidence if alternatives have always yielded the field's value there.
         let is_judged = |name: &str, first: &Series| {
             let share = shares.get(name).copied().unwrap_or(1.0);
             let is_usual = |usual| share >= usual / 2.0;
@@ -59,7 +60,7 @@ impl MappingHealth {
         self.note_crawl(page);
     }
 
-    /// Records the crawls whose pages show that an alternative serves, as long as it does.
+    /// Records, for each field that an alternative yields now, the crawls whose pages show that.
     fn note_crawl(&mut self, page: &GoodPage<'_>) {
         if self.served_crawls.is_empty() && page.alternatives.is_empty() {
             return;
@@ -90,7 +91,7 @@ impl MappingHealth {
         has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
 
-    /// The last warning for each field that an alternative serves now.
+    /// The last warning for each field whose value an alternative yields now.
     pub fn alternative_warnings(&self) -> Vec<&Warning> {
         let mut by_field: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
@@ -103,7 +104,7 @@ impl MappingHealth {
         by_field.into_values().collect()
     }
 
-    /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative serves a field.
+    /// The first crawls, as `APPID/CRAWLID`, whose pages show that an alternative yields the field's value.
     pub fn crawls_served_by_alternative(&self, field: &str) -> impl Iterator<Item = &str> {
         let crawls = self.served_crawls.get(field).into_iter().flatten();
         crawls.map(String::as_str)

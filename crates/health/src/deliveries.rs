@@ -1,10 +1,10 @@
 //! [`Deliveries`]: the pages of all mappings that were counted, so that a repeated page counts once.
 //!
-//! A task is delivered again when its lease expires, thousands of pages later, and a store may pass one page twice. A
-//! later run of a watch, or a refresh, checks a page again. Its task is delivered again, too, but later, and then the
-//! page counts. [`Deliveries`] is in memory only. After a restart, the position in the store decides which pages are
-//! new, together with the few pages that each mapping's state remembers. When the states are read again, pages noted
-//! since they were last stored are forgotten first, because those pages come again.
+//! A task is delivered again when its lease expires, thousands of pages later, and a store may return a page twice.
+//! Such a repetition does not count. A later run of a watch, or a refresh, delivers the task again as well, but then
+//! the page counts. [`Deliveries`] is in memory only. After a restart, new pages are recognised by the position in the
+//! store, and by the few pages that each mapping's state remembers. Before states are read again, pages recorded since
+//! states were last stored are forgotten, because these pages come again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,11 +16,11 @@ use crate::hash;
 /// The number of remembered pages of all mappings: some minutes of a fast fleet, about 6 MB.
 const PAGES: usize = 50_000;
 
-/// If a page comes again within this time after a fetch, it may be the same task, delivered again: leases take minutes.
-/// Later it is a new check.
+/// A page that comes again within this time may be the same task, delivered again after its lease of some minutes.
+/// Later, it is a new check.
 const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
-/// A page, and one fetch of it.
+/// Hashes that identify a page and one fetch of it, and the time of the fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeliveryKeys {
     page: u64,
@@ -39,14 +39,14 @@ impl DeliveryKeys {
         }
     }
 
-    /// Whether this fetch of `page` repeats the other one.
+    /// Whether this fetch of `page` is the fetch `other`, or a new delivery of the same task.
     pub(crate) fn repeats(&self, other: &DeliveryKeys, page: &GoodPage<'_>) -> bool {
         self.fetch == other.fetch
             || self.page == other.page && is_delivered_again(page, other.at_ms)
     }
 }
 
-/// Whether the page may belong to the task whose page was fetched at this time.
+/// Whether the page may come from a new delivery of the task whose page was fetched at `at_ms`.
 fn is_delivered_again(page: &GoodPage<'_>, at_ms: i64) -> bool {
     page.attempts > 1 && page.at_ms.abs_diff(at_ms) < DELIVERED_AGAIN_WITHIN_MS
 }
@@ -58,13 +58,13 @@ struct KnownKey {
     at_ms: i64,
 }
 
-/// The counted pages, described in the module's documentation.
+/// The pages of all mappings that were counted lately, to recognise repetitions.
 #[derive(Debug, Default)]
 pub struct Deliveries {
     ring: VecDeque<DeliveryKeys>,
     /// The keys of pages and fetches in the ring.
     known: HashMap<u64, KnownKey>,
-    /// How many pages at the end of the ring are not stored.
+    /// How many pages at the end of the ring were counted since the states were last stored.
     unsaved: usize,
 }
 
@@ -92,12 +92,12 @@ impl Deliveries {
         true
     }
 
-    /// Marks everything recorded as stored.
+    /// Marks all recorded pages as part of the stored states.
     pub fn mark_saved(&mut self) {
         self.unsaved = 0;
     }
 
-    /// Forgets the pages that are not stored.
+    /// Forgets the pages recorded since the states were last stored.
     pub fn discard_unsaved(&mut self) {
         for _ in 0..std::mem::take(&mut self.unsaved) {
             if let Some(last) = self.ring.pop_back() {

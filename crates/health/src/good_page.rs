@@ -1,4 +1,4 @@
-//! A page whose extraction is judged.
+//! A page that is evidence for the health of its mapping.
 
 use serde_json::{Map, Value};
 
@@ -17,9 +17,9 @@ pub struct GoodPage<'a> {
     /// When the page was fetched, in milliseconds since the epoch.
     pub at_ms: i64,
     pub mapping_version: Option<&'a str>,
-    /// The sketch of the page's layout, see [`crate::is_similar`].
+    /// The sketch of the page's layout; see [`crate::is_similar`].
     pub template: Option<&'a str>,
-    /// The source that led to it: its record, the page with the link, or itself as a seed.
+    /// The source that led to the page: its record, the page with the link, or itself as a seed.
     pub source: &'a str,
     pub content_hash: Option<&'a str>,
     /// How often the page's task was delivered.
@@ -27,9 +27,8 @@ pub struct GoodPage<'a> {
     pub fields: &'a Map<String, Value>,
     /// The rows of each dataset on the page, including datasets without rows.
     pub rows: &'a [RowsOfPage],
-    /// Fields whose value does not come from their first chain, with the number of the alternative that served; the
-    /// first alternative is 1.
+    /// Fields whose value comes from an alternative chain, with the number of the alternative, from 1.
     pub alternatives: &'a Map<String, Value>,
-    /// Fields that a record of the page already had, and whether the page gives the same value.
+    /// Fields that a record of the page already had, and whether the page has the same value.
     pub known_values: &'a [(String, bool)],
 }

@@ -9,23 +9,24 @@ use crate::good_page::GoodPage;
 use crate::has_value;
 use crate::recent::push_bounded;
 
-/// The number of pages kept from before a fall, and of those from after it.
+/// How many pages are kept from before a fall, and how many from after it.
 pub(crate) const KEPT: usize = 20;
 
-/// Once enough complete pages are kept, only one in this many replaces another.
+/// Once enough complete pages are kept, only one in this many replaces an older one, so that they cover a longer time.
 const ONE_IN: u64 = 10;
 
-/// Limits of a kept page: a value is cut to this many characters, and only the values of the first fields are kept.
+/// The most characters of a value in a kept page, and the most fields whose values are kept.
 const MOST_CHARS: usize = 200;
 const MOST_FIELDS: usize = 50;
 
-/// The approximate limit of a kept page in bytes. Beyond half of it values are omitted, and at the limit whole fields.
+/// The approximate limit of a kept page in bytes. Beyond half of it, values are replaced by a placeholder; beyond the
+/// limit, fields are omitted.
 const MOST_BYTES: usize = 16 << 10;
 
 /// The most bytes of a kept page's key and of its URL: as long as a URL may be.
 const MOST_TEXT: usize = 4 << 10;
 
-/// Stands for an omitted value.
+/// The placeholder for an omitted value: an ellipsis.
 const LEFT_OUT: &str = "\u{2026}";
 
 /// A page with its extracted values.
@@ -90,7 +91,7 @@ fn truncate_value(value: &Value) -> Value {
     }
 }
 
-/// The last pages with all usual fields (`whole`), and the last pages without (`lacking`).
+/// The last pages with all usual fields (`whole`), and the last pages that lack one of them (`lacking`).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastPages {
     whole_seen: u64,

@@ -1,12 +1,12 @@
 //! The health of extractions: detects when the pages of a mapping no longer yield what they used to.
 //!
-//! Each mapping has a [`MappingHealth`]: a [`Series`] for each field, of all pages and of those of each template, one
-//! for values that are known already, and a [`Profile`] of each field's values. Only good pages are judged, in the
-//! order in which they were saved. All of it is plain state that the caller stores. This crate does no I/O, reads no
-//! clock and starts no threads. Each part is bounded, whatever the pages contain.
+//! Each mapping has a [`MappingHealth`] with a [`Series`] for each field: for all pages, for each template, and for
+//! values that records already had. It also has a [`Profile`] of each field's values. Only good pages are judged, in
+//! the order in which they were saved. All of it is plain state that the caller stores. This crate does no I/O, reads
+//! no clock and starts no threads. Each part is bounded, whatever the pages contain.
 //!
-//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates how
-//! often alerts are false, and how soon they come. `docs/explanation/health.md` has the results.
+//! Fields that fall together make one [`Alert`]: the layout changed. `crates/health/tests/simulation.rs` simulates the
+//! rate of false alerts and their delay; `docs/explanation/health.md` has the results.
 
 mod alert;
 mod alert_state;

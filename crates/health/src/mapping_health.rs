@@ -1,8 +1,8 @@
 //! [`MappingHealth`]: everything known about the extractions of one mapping, and its alert.
 //!
-//! Each page is judged twice: among the pages of its template, and among all. A change inside a page shows in its
-//! template. A redesign founds a new template, and shows among all pages. Among all pages, those of a known template
-//! that never had the field give no evidence. While pages of known templates keep coming, a new template only causes a
+//! Each page is judged twice: among the pages of its template, and among all pages. A change inside pages is seen in
+//! their template. A redesign makes a new template, and is seen among all pages. There, pages of a known template that
+//! never had the field give no evidence. As long as pages of known templates are found, a new template only causes a
 //! warning. `alert_state.rs` handles falls.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,10 +28,11 @@ const MOST_WARNINGS: usize = 20;
 /// The most fields with a profile, and the most with known values.
 const MOST_PROFILES: usize = 200;
 
-/// After this many consecutive pages of the previous version, that version is considered in force again.
+/// After this many consecutive pages of the previous version of the mapping, that version counts as the current one
+/// again.
 const BACK_AFTER: u32 = 20;
 
-/// A field is usual if at least this share of pages has it.
+/// A field is usual if at least this share of pages has a value for it.
 const USUAL: f64 = 0.5;
 
 /// The health of one mapping, described in the module's documentation.
@@ -39,7 +40,7 @@ const USUAL: f64 = 0.5;
 pub struct MappingHealth {
     pub(crate) mapping: String,
     pub(crate) version: Option<String>,
-    /// The previous version, and how many of the last pages in a row were of it.
+    /// The previous version of the mapping, and how many of the last pages in a row were read by it.
     former: Option<String>,
     former_in_row: u32,
     /// How many good pages of the current version were judged.
@@ -49,12 +50,12 @@ pub struct MappingHealth {
     pub(crate) templates: Vec<Template>,
     pub(crate) known_values: BTreeMap<String, Series>,
     pub(crate) profiles: BTreeMap<String, Profile>,
-    /// Fields that have the same value on most pages, and the number of the last page that had a value.
+    /// Fields that have the same value on most pages, each with the number of the last page with a value.
     pub(crate) one_value: BTreeMap<String, u64>,
-    /// For each field, the number of the page at which its alternative was last reported.
+    /// For each field, the number of the page at which the use of an alternative was last reported.
     #[serde(default)]
     pub(crate) alternatives_reported: BTreeMap<String, u64>,
-    /// For each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
+    /// For each field whose value an alternative yields now, the crawls whose pages show that: `APPID/CRAWLID`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
     pub(crate) alert: Option<Alert>,
@@ -103,8 +104,8 @@ impl MappingHealth {
         events
     }
 
-    /// Whether the page is of the current version. A page of a new version resets the state and belongs to that
-    /// version.
+    /// Whether the page was read by the current version of the mapping. A page read by a new version makes that version
+    /// current and resets the state.
     fn enter_version(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let version = page.mapping_version;
         if self.pages == 0 && self.version.is_none() {
@@ -135,7 +136,7 @@ impl MappingHealth {
         true
     }
 
-    /// Whether the page gives new evidence.
+    /// Whether the page gives new evidence: it is no repetition and no copy of a counted page.
     fn note_novelty(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) -> bool {
         let novelty = self.recent.note_page(page);
         if let Novelty::OneContent { urls, of } = novelty {
@@ -148,8 +149,8 @@ impl MappingHealth {
         novelty == Novelty::New
     }
 
-    /// Whether the page lacks a field that is usual among all pages. Fields that pages of its template often lack do
-    /// not count, unless the template is new.
+    /// Whether the page lacks a field that is usual among all pages. Fields that pages of its template often lack count
+    /// only if the template is new.
     fn lacks_usual_field(&self, template: usize, said: &PageEvidence) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {
@@ -223,7 +224,7 @@ impl MappingHealth {
         );
     }
 
-    /// Raises an alert for the fields that have fallen, and for those that are about to fall.
+    /// Raises an alert for the fields that have fallen, and for fields with much evidence of a fall.
     fn raise_alert_for_fallen(
         &mut self,
         mut names: Vec<String>,
@@ -255,7 +256,7 @@ impl MappingHealth {
         self.raise_alert(fallen, since, page, events);
     }
 
-    /// Raises an alert for fields that pages have lost since earlier checks.
+    /// Raises an alert for fields that repeatedly checked pages have lost since earlier checks.
     fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
         let said = PageEvidence::from_fields_and_rows(page.fields, page.rows);
         let losses = self
@@ -392,7 +393,8 @@ impl MappingHealth {
                 .retain(|one| !can_stand(one) || one.field != field);
         }
         if self.warnings.len() >= MOST_WARNINGS {
-            // Warnings about alternatives are reported as long as they stand, so others are dropped first.
+            // Warnings about alternatives are reported until the first chain yields values again, so other warnings are
+            // dropped first.
             let oldest = self.warnings.iter().position(|one| !can_stand(one));
             self.warnings.remove(oldest.unwrap_or(0));
         }

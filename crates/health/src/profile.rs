@@ -2,44 +2,44 @@
 //!
 //! Values are sorted into bins of length, of the kinds of characters in them, and, if they are numbers, of size. Every
 //! 100 values are compared with the earlier ones by the population stability index (PSI), and by the share of the
-//! commonest value. The index is noisy if there are few values. So there are few bins, at least 300 earlier values are
-//! required, and two consecutive windows must agree.
+//! commonest value. With few values, the index is noisy. So there are few bins, at least 300 earlier values are
+//! required, and two consecutive windows must differ in the same property.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash;
 
-/// The size of a window: so many values are compared with the earlier ones at a time.
+/// The size of a window: how many values are compared with the earlier values at a time.
 const WINDOW: u32 = 100;
 
 /// The fewest earlier values to compare with.
 const REFERENCE: u32 = 300;
 
-/// Counts of earlier values are halved at this many values.
+/// At this many earlier values, all their counts are halved, so that old values count less.
 const REMEMBERED: u32 = 2_000;
 
 /// An index above this means that the values have changed.
 const PSI: f64 = 0.25;
 
-/// A value is reported as that of most pages if more than [`EVERYWHERE`] values of the window equal it, and no value
-/// had a share of [`RARE`] or more before.
+/// A value is reported as the value of most pages if more than [`EVERYWHERE`] values of a window equal it. Before, no
+/// value may have had a share of [`RARE`] or more.
 const EVERYWHERE: u32 = WINDOW / 2;
 const RARE: f64 = 0.1;
 
 const BINS: usize = 5;
 
-/// The number of counters for the commonest values (Misra and Gries). They catch every value with a share above one
+/// The number of counters for the commonest values (Misra and Gries). They find every value with a share above one
 /// seventeenth.
 const COUNTERS: usize = 16;
 
 /// A change in the values of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// The values look different: `what` is the property that differs, and `index` its PSI.
+    /// The values look different: `what` is the property that differs, and `index` its population stability index.
     Changed { what: &'static str, index: f64 },
     /// Most pages have the same value. `before` is an upper bound of the share of any value before, `now` a lower bound
-    /// of that value's share.
+    /// of the share of this value.
     OneValue { before: f64, now: f64 },
     /// After [`Finding::OneValue`], the values differ again.
     ManyValues,
@@ -62,12 +62,12 @@ pub struct Profile {
     window: Counts,
     /// The commonest values of the window: their hashes and counts.
     commonest: Vec<(u64, u32)>,
-    /// An upper bound of the greatest share that one value has had in any window so far.
+    /// An upper bound of the greatest share that any value has had in a window so far.
     top: f64,
-    /// The upper bounds of the bins of numbers, and of lengths: quantiles of the first values.
+    /// The upper bounds of the bins of numbers and of the bins of lengths. They are quantiles of the first values.
     size_edges: Vec<f64>,
     length_edges: Vec<f64>,
-    /// The numbers and lengths of the first values, until there are edges.
+    /// The numbers and lengths of the first values, until the bounds of bins are computed from them.
     first_sizes: Vec<f64>,
     first_lengths: Vec<f64>,
     /// The properties that looked different in the previous window.
@@ -76,7 +76,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Counts a value.
+    /// Counts a value. Returns a change if this value completes a window that shows one.
     pub fn note_value(&mut self, value: &Value) -> Option<Finding> {
         let text = text_of(value);
         let number = number_of(&text);
@@ -111,7 +111,8 @@ impl Profile {
         }
     }
 
-    /// Compares the window with the earlier values, and adds it to them if it resembles them.
+    /// Compares the window with the earlier values. If it resembles them, its values become a part of the earlier
+    /// values.
     fn close_window(&mut self) -> Option<Finding> {
         let window = std::mem::take(&mut self.window);
         let commonest = std::mem::take(&mut self.commonest);
@@ -127,7 +128,7 @@ impl Profile {
         }
         if least > EVERYWHERE && self.top < RARE {
             let now = f64::from(least) / f64::from(WINDOW);
-            // The window is not added to the earlier values, so that another one like it would show the same.
+            // The window is not added to the earlier values, so that the next similar window still differs from them.
             let is_known = std::mem::replace(&mut self.is_one_value, true);
             let before = self.top;
             return (!is_known).then_some(Finding::OneValue { before, now });
@@ -143,7 +144,7 @@ impl Profile {
             .find(|(what, _)| before.iter().any(|one| one == what));
         self.top = self.top.max(most);
         if let Some((what, index)) = again {
-            // Reported once: from now on these values are normal.
+            // The change is reported only once: the profile starts anew, so these values become the normal ones.
             *self = Profile::default();
             return Some(Finding::Changed { what, index });
         }
@@ -153,7 +154,7 @@ impl Profile {
         None
     }
 
-    /// Forgets that one value is everywhere, so that it will be reported again.
+    /// Forgets that most pages have the same value, so that this is reported again.
     pub(crate) fn forget_common_value(&mut self) {
         self.is_one_value = false;
     }
@@ -209,7 +210,7 @@ fn psi(before: &Bins, now: &Bins) -> f64 {
         .sum()
 }
 
-/// The upper bounds of all bins but the last, which are quantiles of the values.
+/// The upper bounds of all bins but the last. They are quantiles of the values.
 fn bin_edges(mut values: Vec<f64>) -> Vec<f64> {
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);

@@ -1,8 +1,8 @@
-//! The last pages of a mapping. They are remembered so that no page counts twice, and content served for many URLs
-//! counts once.
+//! The last pages of a mapping. They are remembered so that a page counts only once, and so does content that many URLs
+//! return.
 //!
-//! This is stored with the mapping's state, so it is short. A page that comes again much later, after its lease has
-//! expired, is known to [`Deliveries`](crate::Deliveries).
+//! The list is short, because it is stored with the mapping's state. [`Deliveries`](crate::Deliveries) recognises pages
+//! that come again much later, after their lease has expired.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,20 +12,20 @@ use crate::deliveries::DeliveryKeys;
 use crate::good_page::GoodPage;
 use crate::hash;
 
-/// The number of remembered pages. A repetition usually follows soon.
+/// The number of remembered pages. Most repetitions come within so many pages.
 const PAGES: usize = 256;
 
 /// The number of remembered contents. Different URLs with the same content usually follow one another.
 const CONTENTS: usize = 64;
 
-/// Content is reported once more than this many URLs of a site have it.
+/// Content is reported when more than this many URLs of a site return it.
 const COPIES: usize = 20;
 
 /// Whether a page is new evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Novelty {
     New,
-    /// The page was counted already, or is a copy of a counted page.
+    /// The page was counted before, or another URL returned the same content.
     Old,
     /// Like [`Novelty::Old`]; in addition, `urls` of the last `of` URLs had this content, all of them of one site.
     OneContent {
@@ -37,14 +37,14 @@ pub(crate) enum Novelty {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct RecentPages {
     pages: VecDeque<DeliveryKeys>,
-    /// Hashes of content, URL and site.
+    /// Hashes of the content, the URL and the site of each of the last pages.
     contents: VecDeque<(u64, u64, u64)>,
-    /// Contents that were reported, as long as they are remembered.
+    /// Hashes of contents that were reported and are still in `contents`.
     reported: Vec<u64>,
 }
 
 impl RecentPages {
-    /// Records a page.
+    /// Records a page. Returns whether it is new evidence.
     pub(crate) fn note_page(&mut self, page: &GoodPage<'_>) -> Novelty {
         let keys = DeliveryKeys::from_page("", page);
         if self.pages.iter().any(|one| keys.repeats(one, page)) {
@@ -64,7 +64,7 @@ impl RecentPages {
         }
     }
 
-    /// Reports a content once, as soon as enough URLs of a site have it.
+    /// Reports content that more than [`COPIES`] URLs of a site return, but only once.
     fn note_copy(&mut self, content: u64, site: u64) -> Novelty {
         let RecentPages {
             contents, reported, ..

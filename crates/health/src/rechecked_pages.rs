@@ -1,11 +1,11 @@
-//! [`RecheckedPages`]: detects fields that pages have lost between two checks, for pages that are checked again and again.
+//! [`RecheckedPages`]: detects fields that repeatedly checked pages have lost between two checks.
 //!
 //! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field at the
-//! last check and lacks it now is stronger evidence than another page that lacks it. A cumulative sum weighs such
-//! losses against the pages that have kept the field. It compares two assumptions: half of the pages lose the field, or
-//! one in twenty does ([`LOST`], [`KEPT`]). The field falls at [`LIMIT`]. A page that still lacks a lost field counts
-//! half as much. So the redesign of 20 pages is noticed on the first night, and that of 6 pages one night later at the
-//! latest.
+//! last check and lacks it now is stronger evidence than a page that may never have had it. A cumulative sum weighs
+//! such losses against the pages that have kept the field. It compares two assumptions: half of the pages lose the
+//! field, or one in twenty does ([`LOST`], [`KEPT`]). The field falls at [`LIMIT`]. A page that still lacks a lost
+//! field counts half as much. So a redesign of 20 pages is noticed on the first night, and a redesign of 6 pages one
+//! night later at the latest.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::series::LIMIT;
 /// The most pages remembered. Beyond that, the page that was not seen for the longest time is forgotten.
 const PAGES: usize = 256;
 
-/// The most fields that are judged: a page has one bit for each.
+/// The most fields that are judged: each is one bit of a number.
 const FIELDS: usize = 64;
 
 /// The evidence of a page that has lost the field, ln(.5 / .05), and of a page that has kept it, ln(.5 / .95).
@@ -35,17 +35,17 @@ const ROUNDED: f64 = 1e-9;
 /// A field falls only if at least this many pages have lost it.
 const FEWEST: u32 = 3;
 
-/// The sum is capped at this, so that it can fall again.
+/// The highest value of the sum. Without a limit, it could take too long to decrease again.
 const MOST: f64 = LIMIT * 2.0;
 
-/// A page, and its fields at the last checks.
+/// A page that is checked repeatedly, and its fields at the last checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Page {
     key: u64,
     /// The fields with a value, as bits.
     has: u64,
-    /// The fields that the page had once and lacks now, as bits. `fresh` has those among them that were lost at the
-    /// last check, and at the one before.
+    /// The fields that the page had at an earlier check and lacks now, as bits. `fresh` has the fields that were lost
+    /// at the last check, and at the check before it.
     lost: u64,
     fresh: [u64; 2],
 }
@@ -56,13 +56,13 @@ impl Page {
     }
 }
 
-/// The evidence about one field of these pages.
+/// The evidence about one field of all repeatedly checked pages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Field {
     name: String,
     sum: f64,
-    /// Since the sum was last 0: how many pages have lost the field, how many have kept it, and the number of the first
-    /// of these pages.
+    /// How many pages have lost the field since the sum was last 0, how many have kept it, and the number of the first
+    /// such page.
     lost: u32,
     kept: u32,
     since: u64,
@@ -102,7 +102,7 @@ impl Field {
     }
 }
 
-/// A field that pages have lost.
+/// A field that falls, because pages have lost it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss {
     pub(crate) field: String,
@@ -111,7 +111,7 @@ pub(crate) struct Loss {
     pub(crate) since: u64,
 }
 
-/// The pages that are checked repeatedly, described in the module's documentation.
+/// The pages that are checked repeatedly, and the evidence about their fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct RecheckedPages {
     /// The pages in the order in which they were last seen.
@@ -120,7 +120,8 @@ pub(crate) struct RecheckedPages {
 }
 
 impl RecheckedPages {
-    /// Judges a page, and returns the fields that fall. `number` counts the pages of the mapping.
+    /// Judges a check of the page with the hash `key`, and returns the fields that fall. `number` is the page's number
+    /// in the mapping.
     pub(crate) fn note_page(&mut self, key: u64, said: &PageEvidence, number: u64) -> Vec<Loss> {
         let mut has = self.note_fields(&said.values);
         let silent = self.bits_named(&said.silent);
@@ -190,15 +191,15 @@ impl RecheckedPages {
         bits
     }
 
-    /// Those of the named fields that are known, as bits.
+    /// The fields with these names as bits, without unknown names.
     fn bits_named(&self, names: &BTreeSet<String>) -> u64 {
         let fields = self.fields.iter().enumerate();
         let named = fields.filter(|(_, field)| names.contains(&field.name));
         named.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
-    /// The fields that more than half of the pages have, or had until recently. A field of fewer pages, such as a
-    /// discount, may end on all of them on the same day, which is no sign of a redesign.
+    /// The fields that more than half of the pages have, or had until recently. A rarer field, such as a discount, may
+    /// disappear from all pages on the same day without a redesign.
     fn usual_fields(&self, page: &Page) -> u64 {
         let mut usual = 0;
         for at in 0..self.fields.len() {
@@ -218,7 +219,7 @@ impl RecheckedPages {
         self.fields.iter().any(|field| field.is_fallen)
     }
 
-    /// Forgets falls whose last evidence is from page `before` or earlier. Returns whether there were any.
+    /// Forgets falls whose last evidence is from page number `before` or earlier. Returns whether any were forgotten.
     pub(crate) fn forget_unconfirmed_falls(&mut self, before: u64) -> bool {
         let mut has_forgiven = false;
         for field in &mut self.fields {

@@ -7,7 +7,7 @@ use crate::scope::Scope;
 use crate::series::Series;
 
 impl MappingHealth {
-    /// The report for programs. Shares are rounded to a thousandth.
+    /// The report on a mapping's health as JSON. Shares are rounded to a thousandth.
     pub fn report(&self) -> Value {
         let templates = self.templates.iter().map(|template| {
             json!({"template": template.sketch, "pages": template.scope.pages, "fields": self.field_reports(&template.scope)})

@@ -1,14 +1,14 @@
 //! [`Rows`]: how many rows pages list, and how often the fields of rows are filled. Both are judged like fields of
 //! pages.
 //!
-//! A page gives two kinds of evidence about each dataset. `DATASET[]`: it lists at least half as many rows as usual.
-//! `DATASET[].FIELD`: at least half the usual share of its rows has a value. These are series like those of fields, so
-//! a listing that has lost its rows, or a part of them, falls like a field. A page without rows gives no evidence about
-//! their fields.
+//! A page gives two kinds of evidence about each dataset. `DATASET[]` is normal if the page lists at least half as many
+//! rows as usual. `DATASET[].FIELD` is normal if at least half the usual share of rows has a value. Both have series
+//! like fields, so a listing that has lost rows falls like a field. A page without rows gives no evidence about the
+//! fields of rows.
 //!
 //! The usual numbers are the medians of the first [`LEARNED_OF`] pages. They stay the same until the version of the
-//! mapping changes: if they followed the pages, they would follow a decline. Until they are known, rows are not judged.
-//! Afterwards the pages from which they were learned count like all others.
+//! mapping changes, because otherwise they would adapt to a slow decline. Until they are known, rows are not judged.
+//! Then the pages from which they were learned are counted as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ use serde_json::{Map, Value};
 use crate::series::{Series, Witness};
 use crate::template::Template;
 
-/// The number of pages from which the usual numbers are learned; as many as make a provisional baseline.
+/// The number of pages from which the usual numbers are learned: the same as for a provisional baseline.
 const LEARNED_OF: usize = 20;
 
 /// The most datasets of a mapping that are judged, and the most fields of each.
 const MOST_DATASETS: usize = 20;
 const MOST_FIELDS: usize = 50;
 
-/// The part of the usual number from which a page counts as normal.
+/// The factor by which the usual number is multiplied to get the lowest normal number.
 const ENOUGH: f64 = 0.5;
 
 /// The rows of one dataset on a page.
@@ -33,7 +33,7 @@ const ENOUGH: f64 = 0.5;
 pub struct RowsOfPage {
     pub dataset: String,
     pub rows: u64,
-    /// For each field, how many rows have a value, and how many rows could have one.
+    /// For each field, the number of rows with a value, and the number of rows that could have one.
     pub filled: BTreeMap<String, (u64, u64)>,
 }
 
@@ -50,15 +50,15 @@ struct LearningPage {
 /// The usual numbers of one dataset's rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct DatasetNorms {
-    /// Empty once the usual numbers are known.
+    /// The first pages; emptied once the usual numbers are known.
     learned: Vec<LearningPage>,
-    /// The fewest rows of a normal page; `None` if not known yet.
+    /// The fewest rows of a normal page; `None` if it is not known yet.
     least: Option<f64>,
-    /// For each field, the lowest normal share of rows with a value. A field is absent while no row has had a value.
+    /// For each field, the lowest normal share of rows with a value. A field is included once any row has had a value.
     least_shares: BTreeMap<String, f64>,
 }
 
-/// The usual numbers of all datasets, described in the module's documentation.
+/// The usual numbers of rows, and of their filled fields, for each dataset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Rows {
     datasets: BTreeMap<String, DatasetNorms>,
@@ -66,9 +66,10 @@ pub(crate) struct Rows {
 
 /// The evidence of a page, about its fields and its rows.
 pub(crate) struct PageEvidence {
-    /// The values of fields, and a value for each measure of rows that is normal on this page.
+    /// The values of fields. A measure of rows (`DATASET[]`, `DATASET[].FIELD`) has a value only if it is normal on
+    /// this page.
     pub(crate) values: Map<String, Value>,
-    /// The names of measures about which this page gives no evidence.
+    /// The names of fields and measures of rows about which this page gives no evidence.
     pub(crate) silent: BTreeSet<String>,
 }
 
@@ -80,7 +81,7 @@ impl PageEvidence {
         }
     }
 
-    /// Like [`PageEvidence::from_fields`], plus a value for each measure of rows that is above 0, normal or not.
+    /// Like [`PageEvidence::from_fields`], with an additional value for each measure of rows above 0, normal or not.
     /// Repeated checks of a page are compared by these values.
     pub(crate) fn from_fields_and_rows(
         fields: &Map<String, Value>,
@@ -106,7 +107,7 @@ impl PageEvidence {
     }
 }
 
-/// The name for the number of a dataset's rows. No field of a page has brackets in its name.
+/// The name of the series for a dataset's number of rows. The brackets distinguish it from names of fields.
 fn row_count_name(dataset: &str) -> String {
     format!("{dataset}[]")
 }
@@ -132,7 +133,7 @@ impl Rows {
                 continue;
             };
             let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
-                // The page was read by a rule for another dataset, so it gives no evidence about this one.
+                // The page has no rule for this dataset, so it gives no evidence about the dataset's rows.
                 said.silent.insert(row_count_name(dataset));
                 let fields = known.least_shares.keys();
                 said.silent
@@ -158,8 +159,8 @@ impl Rows {
         }
     }
 
-    /// Learns the usual numbers. Once they are known, the pages they were learned from count as if they had been
-    /// judged.
+    /// Learns the usual numbers. Once they are known, the pages from which they were learned are counted like judged
+    /// pages.
     pub(crate) fn learn_norms(
         &mut self,
         of_page: &[RowsOfPage],
@@ -200,7 +201,8 @@ impl Rows {
         }
     }
 
-    /// The lowest normal number of rows, or the lowest normal share of rows with a value.
+    /// The lowest normal number of rows for `DATASET[]`, or the lowest normal share of rows with a value for
+    /// `DATASET[].FIELD`.
     pub(crate) fn lowest_normal(&self, name: &str) -> Option<f64> {
         let (dataset, field) = split_rows_name(name)?;
         let known = self.datasets.get(dataset)?;
@@ -212,7 +214,8 @@ impl Rows {
 }
 
 impl DatasetNorms {
-    /// Adds fields that no row had while the usual numbers were learned. Any value of such a field is normal.
+    /// Adds fields that had no value in any row while the usual numbers were learned. For them, any share above 0 is
+    /// normal.
     fn note_new_fields(&mut self, page: &RowsOfPage) {
         for (field, (filled, _)) in &page.filled {
             let is_new = *filled > 0 && !self.least_shares.contains_key(field);
@@ -229,7 +232,7 @@ impl DatasetNorms {
         for (field, share) in self.learned.iter().flat_map(|page| &page.shares) {
             shares.entry(field).or_default().push(*share);
         }
-        // A field that no row has cannot fall, so it is left out.
+        // A field without a value in any row cannot fall, so it is omitted.
         let filled = shares
             .into_iter()
             .filter(|(_, shares)| shares.iter().any(|share| *share > 0.0));
@@ -237,8 +240,8 @@ impl DatasetNorms {
         self.least_shares = least.collect();
     }
 
-    /// Begins the series of a scope with the pages from which the usual numbers were learned: all of them, or those of
-    /// one template.
+    /// Begins the series of a scope (all pages, or one template) with those of its pages from which the usual numbers
+    /// were learned.
     fn seed_scope(
         &self,
         dataset: &str,
@@ -267,8 +270,8 @@ impl DatasetNorms {
     }
 }
 
-/// Begins the series called `name` with these pages, if one of them is normal. `is_full` returns whether a page is
-/// normal, or `None` if it gives no evidence.
+/// Begins the series called `name` with these pages, if at least one of them is normal. `is_full` returns whether a
+/// page is normal, or `None` if it gives no evidence.
 fn seed_series(
     scope: &mut crate::Scope,
     name: String,

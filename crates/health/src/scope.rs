@@ -16,7 +16,8 @@ const MOST_FIELDS: usize = 200;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FieldHealth {
     pub fill: Series,
-    /// Whether the field's first chain yields the value; `None` while no other chain has served.
+    /// Whether the field's first chain yields the value. `None` until an alternative chain yields it for the first
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Series>,
 }
@@ -60,15 +61,15 @@ impl Scope {
         steps
     }
 
-    /// Begins a series that already contains earlier pages.
+    /// Adds a series that was made from earlier pages.
     pub(crate) fn add_series(&mut self, name: String, fill: Series) {
         if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
             self.fields.insert(name, FieldHealth { fill, first: None });
         }
     }
 
-    /// Judges which chains served a page, after [`note_page`](Self::note_page). Fields are left out if `is_judged` returns
-    /// false. Returns the fields whose first chain no longer serves.
+    /// Judges which chains yielded the values of a page, after [`note_page`](Self::note_page). Only fields for which
+    /// `is_judged` returns true are judged. Returns the fields whose first chain yields nothing any more.
     pub(crate) fn note_chains(
         &mut self,
         page: &GoodPage<'_>,
@@ -92,8 +93,8 @@ impl Scope {
         fell
     }
 
-    /// Notes that falls persist. A page of a layout founded during a fall is evidence that the fall persists, even if
-    /// the page is not judged itself.
+    /// Renews the evidence of falls. A page whose layout first appeared during a fall is evidence that the fall
+    /// persists, even if the page itself is not judged.
     pub(crate) fn note_lasting_falls(&mut self, founded: u64, number: u64) {
         for field in self.fields.values_mut() {
             let fall = field.fill.current_fall();
@@ -103,7 +104,8 @@ impl Scope {
         }
     }
 
-    /// Makes fields fall that are about to. Returns their names.
+    /// Makes fields fall if half of the evidence for a fall is there, because another field has fallen. Returns their
+    /// names.
     pub(crate) fn complete_imminent_falls(&mut self) -> Vec<String> {
         let fields = self.fields.iter_mut();
         fields

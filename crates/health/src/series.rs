@@ -1,69 +1,70 @@
 //! [`Series`]: whether a field has a value, page after page, and whether it has one at most half as often as before.
 //!
 //! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages. It is provisional after 20 pages and
-//!   computed again after every 100. It is frozen while the series is suspicious.
-//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
-//!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
-//! - Real pages come in clumps of similar pages, such as the pages of one list. So a page counts less the more pages
-//!   the same source has led to ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are
-//!   evidence against the series, the evidence must be [`ONE_SOURCE`] times as strong.
-//! - The same sum in reverse shows that a fallen series has *recovered*.
+//! computed again after every 100. It is frozen while the series is suspicious. - A cumulative sum (Page's CUSUM) adds
+//! for each page the log likelihood ratio of "half the baseline" against "the baseline". It is never below 0, and at 0
+//! earlier pages are forgotten. At [`LIMIT`] the series has *fallen*. - Real pages come in clumps of similar pages,
+//! such as the pages of one list. So a page counts less the more pages the same source has led to
+//! ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence against the
+//! series, the evidence must be [`ONE_SOURCE`] times as strong. - The same sum in reverse shows that a fallen series
+//! has *recovered*.
 
 use serde::{Deserialize, Serialize};
 
 /// ln 10^6: about one false alert in a million pages that match the baseline.
 pub(crate) const LIMIT: f64 = 13.815_510_557_964_274;
 
-/// A fall needs pages without a value from at least this many sources (records, seeds or linking pages), unless the
-/// evidence is stronger.
+/// The number of sources (records, seeds or linking pages) of pages without a value that a fall needs. With fewer
+/// sources, the evidence must be stronger.
 const SOURCES: usize = 3;
 
-/// With fewer sources, the evidence must be this many times as strong.
+/// With fewer than [`SOURCES`] sources, the evidence must be this many times as strong.
 const ONE_SOURCE: f64 = 2.0;
 
 /// The lowest weight of a page.
 const LEAST_WEIGHT: f64 = 0.2;
 
-/// The weight of the n-th page of its source, counted from 1.
+/// The weight of the n-th page to which one source has led, counted from 1.
 pub fn weight_of_nth_page(nth: u32) -> f64 {
     (1.0 / f64::from(nth.max(1))).max(LEAST_WEIGHT)
 }
 
-/// The sum is capped at this, so that it can fall again.
+/// The highest value of the sum. Without a limit, it could take too long to decrease again.
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
 /// From this many pages on, there is a provisional baseline.
 const PROVISIONAL: f64 = 20.0;
 
-/// After this many pages the baseline is no longer provisional, and after as many again it is computed anew.
+/// After this many pages, the baseline is no longer provisional. It is computed anew after each further such number of
+/// pages.
 const PAGES: f64 = 100.0;
 
-/// The fewest pages from which the confidence of a loss is computed.
+/// The fewest judged pages before the confidence of a loss is computed.
 const LEAST_PAGES: u64 = 20;
 
 /// Counts are halved at this many pages, so that old pages count less.
 const REMEMBERED: f64 = 1_000.0;
 
-/// Fields with a lower baseline are not judged: it would take thousands of pages to see a fall.
+/// The lowest baseline of a field that is judged. With a lower one, it would take thousands of pages to notice a fall.
 const RAREST: f64 = 0.01;
 
 /// The one-sided 99 % quantile of the normal distribution.
 const Z: f64 = 2.326_347_874;
 
-/// The recent share covers about this many pages.
+/// About how many of the last pages the recent share covers.
 const NOW: f64 = 50.0;
 
-/// The evidence of a page, besides whether the field has a value.
+/// The properties of a page that determine how strongly it counts as evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct Witness {
     /// The source that led to the page: its record, the page with the link, or itself as a seed.
     pub source: u64,
     /// The number of the page among those of the mapping.
     pub number: u64,
-    /// The weight of the page, see [`weight_of_nth_page`].
+    /// The weight of the page; see [`weight_of_nth_page`].
     pub weight: f64,
-    /// Whether the page's layout was judged before. If at least a quarter of the pages are of known layouts, the layout
-    /// cannot have changed.
+    /// Whether enough pages of the layout were judged before. If at least a quarter of the pages have known layouts,
+    /// the site was not redesigned.
     pub is_known_layout: bool,
 }
 
@@ -75,7 +76,7 @@ pub enum Step {
     Recovered,
 }
 
-/// A fall: the shares before and after it, and the number of its first page.
+/// A fall: the shares of filled pages before and after it, and the number of its first page.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
     pub before: f64,
@@ -83,7 +84,7 @@ pub struct Fall {
     pub since: u64,
 }
 
-/// The pages since the sum was last 0.
+/// Counts of the pages since the cumulative sum was last 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Excursion {
     /// The number of the first of these pages.
@@ -105,7 +106,8 @@ pub struct Series {
     since_baseline: f64,
     /// How many pages were judged.
     total: u64,
-    /// How many of these pages had a value, and how many of the last ones had none. Here each page has one vote.
+    /// How many judged pages had a value, and how many of the last pages in a row had none. All pages count equally
+    /// here.
     #[serde(default)]
     with_value: u64,
     #[serde(default)]
@@ -130,7 +132,7 @@ fn lower_bound(filled: f64, pages: f64) -> f64 {
 }
 
 impl Series {
-    /// A series of a field that none of the earlier pages had.
+    /// The series of a field that had no value on any of the earlier pages.
     pub(crate) fn from_empty_pages(pages: u64) -> Series {
         let mut series = Series {
             total: pages,
@@ -144,8 +146,8 @@ impl Series {
         series
     }
 
-    /// A series with earlier pages: for each its weight, and whether the field was filled. `number` is that of the last
-    /// page.
+    /// A series of earlier pages. For each page, `said` has its weight and whether the field had a value. `number` is
+    /// the number of the last page.
     pub(crate) fn from_earlier_pages(said: &[(f64, bool)], number: u64) -> Series {
         let filled = said.iter().filter(|(_, is_filled)| *is_filled);
         let filled: f64 = filled.map(|(weight, _)| weight).sum();
@@ -164,7 +166,7 @@ impl Series {
         }
     }
 
-    /// A series in which every page is filled, made from the pages that filled `fill`, except for the last one.
+    /// A series of only filled pages: those that had a value in the series `fill`, except for the last page.
     pub(crate) fn from_full_pages(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);
         Series {
@@ -196,7 +198,7 @@ impl Series {
         step
     }
 
-    /// Notes that a page has given evidence.
+    /// Records that the page with this number has given evidence.
     pub(crate) fn note_evidence(&mut self, number: u64) {
         self.judged_at = number;
     }
@@ -206,7 +208,8 @@ impl Series {
         self.judged_at
     }
 
-    /// The log likelihood ratio of half the baseline against the baseline, for a filled or an unfilled page.
+    /// The log likelihood ratio of a page with or without a value: half the baseline against the baseline. `None` if
+    /// the field is not judged.
     fn log_likelihood_ratio(&self, is_filled: bool) -> Option<f64> {
         let baseline = self.baseline.filter(|baseline| *baseline >= RAREST)?;
         Some(match is_filled {
@@ -252,7 +255,7 @@ impl Series {
             since,
             ..
         } = self.excursion;
-        // The pages of the fall are not counted as pages from before it.
+        // The pages since the fall began are removed from the counts of pages before it.
         self.pages = (self.pages - pages).max(0.0);
         self.filled = (self.filled - filled).clamp(0.0, self.pages);
         let after = (filled / pages.max(LEAST_WEIGHT)).min(1.0);
@@ -265,8 +268,8 @@ impl Series {
         self.recovery = 0.0;
     }
 
-    /// Makes the series fall together with another one, if there is much evidence against it already. Returns whether
-    /// it falls.
+    /// Makes the series fall if it has half of the evidence for a fall, because another series has fallen. Returns
+    /// whether it falls.
     pub(crate) fn complete_imminent_fall(&mut self) -> bool {
         let falls = self.fallen.is_none() && self.sum >= LIMIT / 2.0;
         let falls = falls && self.excursion.required_multiple() <= ONE_SOURCE;
@@ -314,20 +317,20 @@ impl Series {
         self.now
     }
 
-    /// The lowest normal share of the field; `None` before there are enough pages.
+    /// The lowest normal share of pages with a value; `None` until there are enough pages.
     pub fn baseline(&self) -> Option<f64> {
         self.baseline
     }
 
-    /// How many of the last pages had no value.
+    /// How many pages in a row, up to the last one, had no value.
     pub fn empty_in_row(&self) -> u64 {
         self.empty_in_row
     }
 
-    /// The confidence that the last pages without a value are no accident. It is one minus the probability of seeing that
-    /// many in a row while the share of pages with a value is still at its former lower bound. Each page has one vote, so
-    /// this confidence rises long before the sums do, and is wrong more often, because pages of one list are alike.
-    /// There is none for fewer than five such pages in a row.
+    /// The confidence that the last pages have no value for a reason other than chance. It is one minus the probability
+    /// of so many empty pages in a row if the share of pages with a value is still at its former lower bound. All pages
+    /// count equally, so it rises long before the sums do. It is wrong more often, because pages of one list are alike.
+    /// `None` for fewer than five such pages.
     pub fn loss_confidence(&self) -> Option<f64> {
         const LEAST_IN_ROW: u64 = 5;
         let before = self.total.saturating_sub(self.empty_in_row);
@@ -339,7 +342,7 @@ impl Series {
         Some(1.0 - (1.0 - least).powi(in_row))
     }
 
-    /// Whether the baseline comes from few pages.
+    /// Whether the baseline comes from fewer than 100 pages.
     pub fn is_provisional(&self) -> bool {
         self.pages < PAGES
     }
@@ -370,7 +373,7 @@ impl Excursion {
         }
     }
 
-    /// The multiple of [`LIMIT`] that the sum must reach for a fall.
+    /// The multiple of [`LIMIT`] that the sum must reach for a fall; infinite if the layout has not changed.
     fn required_multiple(&self) -> f64 {
         if self.of_known_layouts * 4.0 >= self.pages {
             return f64::INFINITY;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most sources remembered. Beyond that, the one that led to no page for the longest time is forgotten.
+/// The most sources remembered. Beyond that, the source that led to no page for the longest time is forgotten.
 const SOURCES: usize = 64;
 
-/// The numbers of pages, by source.
+/// The number of pages to which each of the last sources has led.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sources {
     /// The sources in the order in which they were last seen, each with its number of pages.
@@ -13,7 +13,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Records a page. Returns its number among those of its source, from 1.
+    /// Records a page. Returns its number among the pages of its source, from 1.
     pub fn note_page(&mut self, source: u64) -> u32 {
         let known = self.recent.iter().position(|(one, _)| *one == source);
         let before = known.map_or(0, |at| self.recent.remove(at).1);

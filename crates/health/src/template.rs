@@ -3,7 +3,7 @@
 //! The sketch is a text of digits. For each digit, a different hash function is applied to the page's tag paths, and
 //! the smallest hash gives the digit. So the share of equal digits of two pages estimates how many paths they share. An
 //! optional block, or a list with more entries, changes few digits. A page belongs to the template that it resembles
-//! most. A page that resembles none founds a template.
+//! most. A page that resembles none makes a new template.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub const MOST_TEMPLATES: usize = 32;
 /// The most digits of a sketch.
 const MOST_DIGITS: usize = 64;
 
-/// A template with at least this many pages is known: its pages are judged by what they had so far.
+/// The number of pages from which a template counts as known: fields that it never had are not expected of its pages.
 pub(crate) const KNOWN: u64 = 30;
 
 /// The percentage of equal digits in two sketches.
@@ -35,15 +35,15 @@ pub fn is_similar(one: &str, other: &str) -> bool {
 /// The pages of one layout.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Template {
-    /// The sketch of its first page; empty for pages without a tree, and for those beyond
+    /// The sketch of the template's first page. Empty for pages without a tree, and for pages of templates beyond
     /// [`MOST_TEMPLATES`].
     pub(crate) sketch: String,
-    /// The number of its first page.
+    /// The number of the template's first page.
     pub(crate) founded: u64,
     pub(crate) scope: Scope,
 }
 
-/// The index of a page's template, which is founded if necessary. `number` is that of the page.
+/// The index of a page's template, which is added if necessary. `number` is the number of the page.
 pub(crate) fn find_or_add(
     templates: &mut Vec<Template>,
     sketch: Option<&str>,

@@ -1,4 +1,5 @@
-//! Tests whole mappings: fields that fall together, redesigns, new kinds of pages, recovery, new versions.
+//! Tests the health of whole mappings: fields that fall together, redesigns, new kinds of pages, recovery, new
+//! versions.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, Sign, WarningKind};
@@ -13,9 +14,9 @@ struct Site {
     version: &'static str,
     known: Vec<(String, bool)>,
     template: &'static str,
-    /// The content that all URLs serve; `None` if each has its own.
+    /// The content that all URLs return; `None` if each URL has its own.
     content: Option<&'static str>,
-    /// The fields that an alternative serves, with its number.
+    /// The fields whose value an alternative yields, with the number of the alternative.
     alternatives: Map<String, Value>,
 }
 
@@ -102,7 +103,7 @@ fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
         panic!("{events:?}");
     };
     assert_eq!(warning.kind, WarningKind::OtherLayout);
-    // Then only the new layout for a long time; it never had the field.
+    // Then only pages of the new layout come for a long time; the layout never had the field.
     site.template = NEW;
     assert_eq!(site.serve(500, &["name"]), []);
 }
@@ -123,7 +124,7 @@ fn an_alert_is_cleared_when_the_values_are_back() {
     );
 }
 
-/// A site of two layouts; the pages of the old one have lost their prices.
+/// A site of two layouts; the pages of the old layout have lost their prices.
 fn half_fallen_site() -> Site {
     let mut site = Site::with_known_pages(OLD, 200);
     site.template = NEW;
@@ -227,7 +228,7 @@ fn a_new_version_of_the_mapping_begins_anew() {
     site.version = "v2";
     assert!(matches!(site.serve(1, &["name"])[..], [Event::Cleared(_)]));
     assert_eq!(site.serve(500, &["name"]), []);
-    // A few stragglers of the former version do not count, but a real return to it does.
+    // A few late pages of the former version do not count, but a real return to that version does.
     site.version = "v1";
     assert_eq!(site.serve(10, &[]), []);
     assert_eq!(site.health.report()["mapping_version"], "v2");
@@ -283,7 +284,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alert().is_none());
-        // The old layout returns, and then goes for good, which is reported again.
+        // The old layout returns, and then disappears again. The second disappearance is reported, too.
         site.template = OLD;
         site.alternatives.clear();
         assert_eq!(site.serve(1_000, &["name", "price"]), []);
@@ -297,7 +298,7 @@ fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
     let mut site = Site::new();
     site.number = 10_000;
     for number in 0..3_000_u64 {
-        // A quarter of the pages, in irregular order.
+        // An alternative yields the price on a quarter of the pages, in irregular order.
         let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
         site.alternatives = if is_second {
             price_from_second_chain()
@@ -323,7 +324,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
         site.alternatives.clear();
         assert_eq!(site.serve(1, &["name", "price"]), []);
     }
-    // Then only the second layout for a long time; the first chain never served it.
+    // Then only pages of the second layout come for a long time; the first chain never yielded a value there.
     site.template = NEW;
     site.alternatives = price_from_second_chain();
     assert_eq!(site.serve(300, &["name", "price"]), []);

@@ -1,5 +1,5 @@
-//! Tests with real pages how many alerts are false when nothing has changed. The pages of three manuals come night
-//! after night in another order. One mapping reads each manual, with fields that all, many or few of its pages have.
+//! Tests with real pages how often alerts are false when nothing has changed. The pages of three manuals are checked
+//! each night, in a new order. Each manual has a mapping with fields that all, many or few of its pages have.
 //!
 //! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
 //! `docs/explanation/health.md`. The number is how many pages of each manual are checked in each order.
@@ -15,10 +15,11 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Requested
 use webfill_test_needs::needs;
 use webfill_urls::Url;
 
-/// The number of pages that one list leads to: neighbours in the manual, which are more alike than others.
+/// The number of pages to which one list leads. They are neighbours in the manual, which are more alike than other
+/// pages.
 const CLUMP: usize = 10;
 
-/// After this many nights of a site the health starts over, so that there are many baselines.
+/// After this many nights, the health of a site starts anew, so that the test covers many baselines.
 const NIGHTS: usize = 30;
 
 /// More false alerts than this in a million pages make the test fail.
@@ -45,7 +46,7 @@ struct Manual {
 enum Order {
     /// A new order each night, and every page has a source of its own.
     Random,
-    /// Neighbours come together and share a source; the clumps come in a new order each night.
+    /// Groups of neighbours come together and share a source. The order of the groups is new each night.
     Clumps,
 }
 
@@ -179,7 +180,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
                         let alert = health.alert().expect("it was raised");
                         println!("{}: {}", manual.name, alert.text());
                         reported.alerts += 1;
-                        // The user would have corrected the mapping, so the health starts over.
+                        // A user would have corrected the mapping after the alert, so the health starts anew.
                         health = MappingHealth::new(manual.name);
                         break;
                     }
@@ -194,7 +195,7 @@ fn check_nights(manual: &Manual, order: Order, most: usize) -> Report {
     reported
 }
 
-/// Prints the reports about unchanged pages, and asserts that they are few.
+/// Prints the number of alerts and warnings about unchanged pages, and asserts that there are few.
 fn assert_few_false_alerts(manual: &Manual) {
     let count = manual.pages.len();
     let mut shares: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Tests templates with real sites: a site has few of them, and another layout gets another one.
+//! Tests templates with real sites: a site has few templates, and another layout gets another template.
 
 use std::fs;
 use std::path::Path;
@@ -78,7 +78,7 @@ fn assert_few_templates(folder: &str, begins: &str, most: usize, share: f64) -> 
 #[test]
 fn pages_of_the_python_library_are_of_few_templates() {
     let pages = assert_few_templates("/usr/share/doc/python3-doc/html/library", "", 8, 0.8);
-    // A page with an older design: another frame around the same content.
+    // A page of another design: another frame around similar content.
     let other = "<table><tr><td><div><p>x<dl><dt>y<dd>z</dl></div><td><ul><li>a</ul></table><div><hr></div>";
     let other = Document::parse_html(other, &Limits::default())
         .sketch()

@@ -79,7 +79,7 @@ fn page_with_stars(rng: &mut fastrand::Rng, rows: u64, share: f64) -> Page {
     (rows, stars as u64)
 }
 
-/// A page of a list with thirty rows to a page. A quarter are last pages, with fewer rows.
+/// A page of a list with thirty rows per page. A quarter of the pages are the last of their list, with fewer rows.
 fn page_of_thirty(rng: &mut fastrand::Rng) -> Page {
     let rows = match rng.f64() < 0.25 {
         true => rng.u64(1..30),
@@ -176,7 +176,7 @@ fn a_small_site_that_is_checked_again_needs_no_baseline() {
     assert_eq!(site.fallen_names(), ["ratings[]"]);
 }
 
-/// Tries healthy lists of many kinds.
+/// Tests many kinds of healthy lists.
 #[test]
 fn lists_that_are_well_raise_no_alert() {
     const PAGES: u64 = 40_000;

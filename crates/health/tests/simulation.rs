@@ -1,4 +1,4 @@
-//! Simulates pages: how often an alert is false, and how many pages it takes to notice a loss.
+//! Simulates pages to measure how often an alert is false, and how many pages it takes to notice a loss.
 //!
 //! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints the tables
 //! of `docs/explanation/health.md`. The number is how many pages are simulated for each rate of filling.
@@ -25,12 +25,12 @@ fn page_count() -> u64 {
 struct Web {
     rng: fastrand::Rng,
     rate: f64,
-    /// The probability that a page has or lacks the value as its list does.
+    /// The probability that a page has a value if and only if its list has one. Otherwise, `rate` alone decides.
     alike: f64,
     source: u64,
     of_list: bool,
     sources: Sources,
-    /// Whether all pages come from one list.
+    /// Whether one list leads to all pages.
     one_list: bool,
 }
 
@@ -71,7 +71,7 @@ impl Web {
 /// The number of false alerts in this many pages.
 fn count_false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
     let mut alerts = 0;
-    // Sites of 10,000 pages each, so that there are many baselines.
+    // Each site has only 10,000 pages, so that many baselines are tested.
     for site in 0..pages.div_ceil(10_000) {
         let mut web = Web::new(site * 31 + (rate * 100.0) as u64, rate, alike);
         let mut series = Series::default();

@@ -11,7 +11,7 @@ struct Site {
     pages: usize,
     night: i64,
     template: &'static str,
-    /// Whether all pages are behind one listing; otherwise each is a seed.
+    /// Whether one listing links to all pages; otherwise each page is a seed.
     is_listed: bool,
 }
 
@@ -63,8 +63,8 @@ impl Site {
     }
 }
 
-/// Redesigns: the number of pages, whether they are behind a listing, the number of healthy nights before, whether the
-/// redesign has a new template, and the night of the redesign by which it must be reported.
+/// Redesigns: the number of pages, whether a listing links to them, and the number of healthy nights before. Then
+/// whether the redesign has a new template, and the number of nights until it must be reported.
 const REDESIGNS: &[(usize, bool, usize, bool, usize)] = &[
     (6, false, 1, true, 2),
     (6, true, 1, true, 2),
@@ -117,7 +117,7 @@ fn a_crawl_of_few_pages_reports_what_its_last_half_lacks() {
     assert!(site.check_pages(|number, name| number < 24 || name == "name"));
 }
 
-/// The probability that a check draws again whether a page has a field.
+/// Probabilities that a check draws anew whether a page has a field.
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
