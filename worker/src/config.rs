@@ -50,7 +50,7 @@ pub enum BrowserUse {
 pub struct WorkerSetup {
     /// Tells the workers of one supervisor apart; counts from 0.
     pub worker_index: u16,
-    /// How often this worker's process was started.
+    /// The number of times that this worker's process was started.
     pub incarnation: u32,
     /// The supervisor's name.
     pub supervisor: String,

@@ -158,8 +158,9 @@ pub fn may_be_document(content_type: &str) -> bool {
     of("application/") || of("binary/")
 }
 
-/// Whether a body is a document that needs a reader. A body declared as a page, or without a declared type, must
-/// begin as a document at its first byte. With other types, some bytes may precede it, as readers tolerate them.
+/// Whether a body is a document that needs a reader. A body declared as a page, or without a declared type, must begin
+/// as a document at its first byte. With other declared types, some bytes may precede the document, because readers
+/// tolerate them.
 pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
     let is_page = content_type.is_none_or(|declared| {
         charset::declared_kind(declared).is_some_and(|kind| kind != Kind::Unsupported)
@@ -239,7 +240,7 @@ impl Documents {
         format!(" documents in {deadline} s and {memory_mib} MiB")
     }
 
-    /// Waits until a reader may be started.
+    /// Waits for a permit to start a reader of documents.
     pub async fn take_reader_permit(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.places.acquire().await.ok()

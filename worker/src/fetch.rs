@@ -83,8 +83,7 @@ impl Fetcher {
         }
     }
 
-    /// Sends these headers with requests for pages and their subresources, but not for robots.txt, which is the same
-    /// for all.
+    /// Sends these headers with requests for pages and their subresources. robots.txt is requested without them.
     pub fn with_headers(mut self, headers: SiteHeaders) -> Fetcher {
         self.headers = headers;
         self

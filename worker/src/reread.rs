@@ -35,7 +35,7 @@ pub struct PageRead {
     /// `ok`, or the reason why the page could not be read.
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// Shows whether the page is the stored one.
+    /// The content hash, which shows whether this is the content of the stored page.
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,

@@ -9,8 +9,8 @@
 //! next task requests the file again in its turn.
 //!
 //! Neither [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller passes in the moment and the
-//! answers, and makes the requests that [`RobotsFetch`] names. Nothing here survives the process; the shared cache
-//! does.
+//! answers, and makes the requests that [`RobotsFetch`] names. Nothing in this module survives the process; files in
+//! the shared cache do.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -77,8 +77,7 @@ pub struct Sites {
     sites: HashMap<String, Site>,
     /// Sites whose clocks have moved since they were last written to the shared cache.
     moved: Vec<String>,
-    /// Sites that became idle, each once, by the time when they can be forgotten, unless they are requested again
-    /// before.
+    /// Idle sites, each once, ordered by the time when each can be forgotten if it is not requested again before.
     idle: BinaryHeap<Reverse<(Instant, String)>>,
 }
 
@@ -99,7 +98,7 @@ impl Sites {
         if let Some(last) = last {
             site.clock.note_foreign_request(last);
         }
-        // After tasks of the same priority, before those of a lower one.
+        // The task goes after tasks of the same priority, and before tasks of a lower one.
         let higher = |queued: &Task| queued.priority >= task.priority;
         let place = site.queue.partition_point(higher);
         site.queue.insert(place, task);

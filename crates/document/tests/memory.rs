@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(at, layout) }
     }
 
-    /// Counts both blocks, as both exist while one is copied into the other.
+    /// Counts the old and the new block, because both exist while the one is copied into the other.
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         record_allocation(size, layout.size());
         unsafe { System.realloc(at, layout, size) }

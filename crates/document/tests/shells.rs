@@ -1,4 +1,4 @@
-//! Which pages count as empty shells: pages of both kinds, as the tools of the web write them.
+//! Pages that count as empty shells, and pages that do not, as the tools of the web write them.
 
 use webfill_document::{Document, Limits};
 

@@ -17,7 +17,7 @@ use crate::run::Processor;
 pub(crate) struct Columns {
     reading: Cell<Reading>,
     of_step: RefCell<HashMap<usize, Column>>,
-    /// Whether a value that was read alone depends on the others.
+    /// Whether a value that was read alone depends on other values of its column.
     depends: Cell<bool>,
 }
 
@@ -39,7 +39,8 @@ struct Column {
 }
 
 impl Columns {
-    /// Reads some of the values. Returns whether any of them may be read differently once the others are known.
+    /// Reads some of the values of a column. Returns whether any of them may be read differently once all values are
+    /// known.
     pub(crate) fn gather_evidence<T>(&self, read: impl FnOnce() -> T) -> (T, bool) {
         self.depends.set(false);
         let done = self.with_reading(Reading::Part, read);

@@ -186,7 +186,7 @@ impl<'t> Reader<'t> {
         self.at += mark.unwrap_or(line.len());
     }
 
-    /// Skips what may stand between values: blanks, comments, semicolons and commas.
+    /// Skips blanks, comments, semicolons and commas, which may stand between values.
     fn skip_between(&mut self) {
         self.skip_blanks();
         while self.take(";") || self.take(",") {

@@ -205,7 +205,8 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The message without line and column, which `serde_json` puts at its end. A fault shows these in front.
+/// The message without line and column, which `serde_json` puts at its end. A fault shows line and column at its
+/// beginning.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rfind(" at line ") {

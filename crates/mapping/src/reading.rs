@@ -56,8 +56,8 @@ pub struct FoundMatch {
 }
 
 impl Reading {
-    /// The nodes that an XPath finds, evaluated at each of these nodes. If the XPath is a function, the nodes from
-    /// which its value is computed.
+    /// The nodes that an XPath finds from the nodes in `places`. If the XPath is a function, the nodes from which its
+    /// value is computed.
     pub(crate) fn from_xpath(xpath: &XPath, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();
@@ -82,7 +82,7 @@ impl Reading {
         Reading::from_nodes(&nodes, hint.flatten())
     }
 
-    /// The nodes that a CSS selector finds within each of these nodes.
+    /// The nodes that a CSS selector finds within the nodes in `places`.
     pub(crate) fn from_selector(selector: &Selector, places: &[NodeRef<'_>]) -> Reading {
         if places.is_empty() {
             return Reading::default();

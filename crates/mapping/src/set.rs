@@ -217,7 +217,7 @@ impl MappingSet {
         self.mapping(index).lane
     }
 
-    /// The names of the fields of one mapping, as it lists them.
+    /// The names of the fields of one mapping, in the order of its file.
     pub fn fields_of(&self, index: MappingIndex) -> Vec<&str> {
         let fields = self.mapping(index).fields.iter();
         fields.map(|field| field.name.as_str()).collect()

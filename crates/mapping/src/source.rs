@@ -28,7 +28,7 @@ pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
     }
 }
 
-/// Reads the same files as [`read_dir`]. Returns the readable ones, and the faults of the others.
+/// Reads the same files as [`read_dir`]. Returns the readable files, and a fault for each other file.
 pub(crate) fn read_dir_leniently(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
     let (mut sources, mut faults) = (Vec::new(), Vec::new());
     match paths_of(dir) {

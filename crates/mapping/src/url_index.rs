@@ -3,7 +3,7 @@
 //! - Most patterns require a literal text, such as a host or a path. One pass of an automaton over the URL finds the
 //!   patterns whose text occurs, and only those are tested.
 //! - Plain expressions without such a text are tested together in one `RegexSet`.
-//! - All others are tested one by one.
+//! - All other patterns are tested one by one.
 
 use std::collections::HashMap;
 

@@ -176,7 +176,7 @@ const MEANT: &[Meant] = &[
     },
 ];
 
-/// Lists that are independent of each other.
+/// Lists that are independent of each other, so none is reported as parallel.
 const HONEST: &[(&str, Lists)] = &[
     (
         "tags and authors",

@@ -18,7 +18,7 @@ pub struct RowCounts {
     pub rows: u64,
     /// Rows that have no value for a field of their key, and so do not become records.
     pub without_key: u64,
-    /// Rows that have the key of an earlier row of the page but other values. These are lost.
+    /// Rows that have the key of an earlier row of the page but other values. The values of such rows are lost.
     pub same_key: u64,
     /// Whether further rows of the page were left out because of a limit.
     pub cut: bool,

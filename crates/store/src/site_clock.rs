@@ -13,7 +13,7 @@ pub(crate) fn poll_ms(delay_ms: u64) -> u64 {
     (delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS)
 }
 
-/// What a cache knows about a site, by the cache's own clock.
+/// The times that a cache knows about a site, by the cache's own clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SiteClock {
     /// When the last request started; the epoch if there was none.

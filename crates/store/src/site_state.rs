@@ -15,7 +15,7 @@ pub struct SiteState {
     pub since_ms: i64,
     /// When the backoff ends; `None` for an unreachable site, and for one that backs off until it is resumed manually.
     pub until_ms: Option<i64>,
-    /// The evidence: what was requested, what was answered, and what was found.
+    /// The evidence: the requested URL, the status of the answer, and the finding.
     pub url: String,
     pub status_code: Option<u16>,
     pub sign: String,

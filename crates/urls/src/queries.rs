@@ -31,7 +31,7 @@ fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
         rest = &rest[read..];
         for byte in &bytes[..written] {
             match byte {
-                // The parser drops these anywhere in a URL.
+                // The URL parser drops tabs and line breaks anywhere in a URL.
                 b'\t' | b'\n' | b'\r' => escaped.push(char::from(*byte)),
                 0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
                     // Writing to a string cannot fail.

@@ -13,7 +13,7 @@ use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS
 /// Markers are searched for only up to this position, because every page that is not large is searched for them.
 const MARKER_BYTES: usize = 16 << 10;
 
-/// A response, and what was found on it.
+/// A response, with the features that were computed so far.
 pub struct Inspected<'a> {
     pub response: &'a Response<'a>,
     beginning: &'a str,

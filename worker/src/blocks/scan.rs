@@ -121,9 +121,9 @@ struct Scanner<'a, 'u> {
     /// The page's URL, if features are checked as well.
     url: Option<&'u Url>,
     found: Scan<'a>,
-    /// Whether white space precedes what is shown next.
+    /// Whether white space precedes the next shown text.
     after_space: bool,
-    /// Whether the end of a paragraph precedes what is shown next.
+    /// Whether the end of a paragraph precedes the next shown text.
     after_block: bool,
     marks_blocks: bool,
     in_no_script: bool,

@@ -83,7 +83,7 @@ enum AddressChange<'a> {
 }
 
 impl<'a> AddressChange<'a> {
-    /// Reads what follows `location`.
+    /// Reads the text after `location`; `None` if it does not change the address.
     fn read(after: &'a str) -> Option<AddressChange<'a>> {
         if parse_call(after, ".reload").is_some() {
             return Some(AddressChange::Reload);

@@ -28,7 +28,7 @@ const MAX_TEXT_BYTES: u64 = 10 << 20;
 /// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// How many bytes of a process's standard error are kept: the last ones.
+/// How many of the last bytes of a process's standard error are kept.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
 /// A reader may take this many times its CPU time by the clock, because other processes use the processors as well.

@@ -41,8 +41,8 @@ pub(super) fn read(
 }
 
 /// Takes all entries of a sitemap index. Of any other sitemap, takes all entries or, in crawls that follow mapped links
-/// only, those that a mapping matches. The site chooses the URLs and thereby how long matching takes, so it stops at
-/// the deadline.
+/// only, those that a mapping matches. The site chooses the URLs and thereby how long matching takes, so matching stops
+/// at the deadline.
 fn add_entries(
     mappings: &MappingSet,
     result: &mut TaskResult,

@@ -1,4 +1,4 @@
-//! The result of a task, with what was extracted from its page.
+//! Adds the values, rows and links extracted from a page to the result of its task.
 
 use webfill_mapping::{ExtractError, Extraction};
 use webfill_store::{PageLack, RowCounts, row_counts};

@@ -26,7 +26,7 @@ pub struct Fetched {
     pub error: Option<String>,
     /// This machine has no route to the host; see [`FetchError`](crate::fetch_error::FetchError).
     pub no_route: bool,
-    /// When the answer began, or when the attempt ended without one. The site's delay counts from here.
+    /// When the answer began, or when the attempt ended without one. The site's delay counts from this moment.
     pub answered_at: Instant,
     pub answer: Answer,
     /// The exchange for the archive, if there is one.

@@ -17,7 +17,7 @@ use crate::resolve::{FRESH_FOR, HeldName};
 const MOST_NAMES_KEPT: usize = 4_096;
 
 /// Resolves the task's host. Returns the address that its requests must be counted for, if the dispatcher counted the
-/// task for another one. Must be called before the task's first request, without a fetch permit.
+/// task for another one. Must be called before the task's first request, while no fetch permit is held.
 pub(super) async fn look_up_changed_address(
     turns: &Turns,
     names_given_back: &RefCell<ReturnedTaskNames>,

@@ -22,8 +22,8 @@ use crate::politeness::Answered;
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
-/// How often a task is retried because its answer may be a block. Without this bound, a site that answers differently
-/// each time would cause endless retries.
+/// How many times a task is retried because its answer may be a block. Without this bound, a site that answers
+/// differently each time would cause endless retries.
 const MOST_SUSPICIONS: usize = 3;
 
 impl Journey {

@@ -1,4 +1,4 @@
-//! One visit of a page: what is known before its request, the request, and the reading of its answer.
+//! One visit of a page: the facts known before its request, the request, and the reading of its answer.
 
 use std::time::Duration;
 

@@ -174,8 +174,8 @@ struct Cost {
 
 const LATENCY: Duration = Duration::from_millis(2);
 
-/// How often a closed page is requested, and after how many others a refused page is requested again. Each other page
-/// is requested until it is served.
+/// How many times a closed page is requested. A refused page is requested again after this many other pages. A page
+/// that is not closed is requested until it is served.
 const MOST_TRIES: usize = 20;
 const OTHERS_BETWEEN: usize = 2;
 
@@ -223,7 +223,7 @@ fn simulate_crawl(pages: &Pages) -> Cost {
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));
         }
-        // All pages but the closed ones are served. The closed ones no longer delay others.
+        // End the crawl once all pages but the closed ones are served.
         if queue.iter().all(|(page, _)| pages.closed.contains(page)) {
             break;
         }

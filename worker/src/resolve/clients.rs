@@ -1,9 +1,8 @@
 //! The HTTP clients: one for each port that a `--resolve` value names, and one
 //! for all other ports.
 //!
-//! A client passes its resolver a name without the port. So each of these ports
-//! has a client of its own, with its own connections; otherwise a value for
-//! `example.com:443` would also apply to `example.com:80`.
+//! A client passes its resolver a name without the port. So each port that a value names has a client of its own, with
+//! its own connections. Otherwise a value for `example.com:443` would also apply to `example.com:80`.
 
 use std::collections::HashMap;
 

@@ -8,10 +8,10 @@
 //! Lookups wait in three queues, by the [`LookupClass`] of their name. Each class may take places up to its own
 //! ceiling, and a free place goes to the highest class that may have it. Therefore:
 //!
-//! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can be tried per
-//!   minute;
-//! - names met for the first time leave at least 64 places to names that were found before. If very many of them are
-//!   dead at once, new names wait: 448 unanswered lookups finish per timeout of the system;
+//! - names that failed slowly before leave at least 256 places to all other names, and 1,500 such names can be tried
+//!   per minute;
+//! - names met for the first time leave at least 64 places to names that were found before. If very many new names are
+//!   dead, further new names wait: 448 unanswered lookups finish per timeout of the system;
 //! - a name that was found quickly before waits only if hundreds of such names die at once, and only until their
 //!   first lookups time out; then they count as slow.
 

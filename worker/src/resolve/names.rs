@@ -89,7 +89,7 @@ impl Names {
         }
     }
 
-    /// The held answer, however old, or a new one.
+    /// The addresses of a name: the held answer, however old, or that of a new lookup.
     pub(super) async fn addresses(&self, name: &str) -> Answer {
         self.answer_within_age(name, Duration::MAX).await
     }
@@ -99,7 +99,7 @@ impl Names {
         self.shared.lock().memory.forget_site(site);
     }
 
-    /// The held answer if it is not older than `most_age`, or a new one.
+    /// The held answer if it is not older than `most_age`, or that of a new lookup.
     async fn answer_within_age(&self, name: &str, most_age: Duration) -> Answer {
         let mut progress = match self.join_or_start_lookup(name, most_age) {
             Ok(progress) => progress,

@@ -346,8 +346,8 @@ fn sitemaps_are_those_of_the_whole_file() {
     );
 }
 
-/// Compares with `texting_robots` where that library is right: on files with common rules, spelled so that both read
-/// them alike.
+/// Compares with `texting_robots` where that library is right: on files with common rules, spelled so that both parsers
+/// read them in the same way.
 #[test]
 fn the_answers_are_those_of_texting_robots_on_plain_files() {
     const PIECES: [&str; 12] = [

@@ -153,8 +153,8 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
             most = most.max(sites.sites.len());
         }
     }
-    // MOST_IDLE sites are remembered for a minute. Of the thousand others each second, those of the last seven seconds
-    // are remembered: five seconds of waiting, and up to two until the next check.
+    // MOST_IDLE sites are remembered for a minute. Of all other sites, a thousand a second, those of the last seven
+    // seconds are remembered: five seconds of waiting, and up to two until the next check.
     assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
 }
 

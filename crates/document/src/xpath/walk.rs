@@ -217,7 +217,8 @@ where
         ControlFlow::Continue(())
     }
 
-    /// Visits the following nodes. Those of an attribute are those of its element, as in libxml2 and sxd.
+    /// Visits the nodes on the axis `following`. For an attribute, they are those of its element, as in libxml2 and
+    /// sxd.
     fn walk_following(&mut self, from: &[Item]) -> Flow<E> {
         match from.iter().map(|item| self.tree.end(item.node)).min() {
             Some(first) => self.walk_range(first..self.tree.len()),

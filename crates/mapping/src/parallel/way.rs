@@ -15,7 +15,7 @@ pub(super) enum Language {
     JsonLd,
 }
 
-/// A piece of a path: what is searched for, and how it is reached from the previous piece.
+/// A piece of a path: the element or member searched for, and how it is reached from the previous piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) language: Language,
@@ -29,7 +29,7 @@ pub(super) struct ChainPath {
     pub(super) pieces: Vec<Piece>,
     /// The attribute or text that is read at the end; the element itself if empty.
     end: String,
-    /// The processors that follow.
+    /// The processors of the chain after those that search the page.
     rest: Vec<Value>,
 }
 
@@ -110,7 +110,7 @@ fn add_row(pieces: &mut Vec<Piece>) {
     }
 }
 
-/// The pieces of a search step, and what the step reads at its end.
+/// The pieces of a search step, and the attribute or text that the step reads at its end.
 fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
     let parameter = |name: &str| step.parameters.get(name).and_then(Value::as_str);
     match step.name {

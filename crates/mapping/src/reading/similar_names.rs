@@ -10,7 +10,7 @@ const MOST_NAMES: usize = 3;
 /// A search for names stops after this many nodes.
 const MOST_NODES: usize = 50_000;
 
-/// The names most similar to the written one, without the written one itself.
+/// The names most similar to `written`, without `written` itself.
 pub(super) fn similar_names<'n>(
     written: &str,
     names: impl IntoIterator<Item = &'n str>,

@@ -67,7 +67,7 @@ pub(super) fn parse_paths(expression: &str) -> Vec<WrittenPath> {
         .collect()
 }
 
-/// The selectors of a list.
+/// The selectors of a comma-separated selector list, each cut into pieces.
 pub(super) fn parse_selectors(list: &str) -> Vec<WrittenPath> {
     split_outside(list, ',')
         .into_iter()

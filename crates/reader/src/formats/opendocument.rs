@@ -160,7 +160,7 @@ struct Story {
     in_paragraphs: usize,
     /// How many elements that are not part of the text contain this position.
     in_aside: usize,
-    /// How often the current cells are repeated.
+    /// How many times each cell that contains this position is repeated.
     repeated: Vec<usize>,
     notes: TextWriter,
 }

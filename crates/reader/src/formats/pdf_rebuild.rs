@@ -61,7 +61,7 @@ fn next_place(bytes: &[u8], from: usize) -> Option<Place> {
     }
 }
 
-/// The two numbers at the end of these bytes.
+/// The number and the generation of an object, from the end of the bytes before the word `obj`.
 fn number_before(bytes: &[u8]) -> Option<(u32, u16)> {
     let last_number = |bytes: &[u8]| {
         let bytes = bytes.trim_ascii_end();

@@ -24,7 +24,7 @@ pub(super) async fn put(
     loop {
         match db.run(claim_command(claim, watched)).await {
             Ok(_) => return Ok(None),
-            // The key exists although the query did not match, so another claim is in force.
+            // The claim's key exists although the query did not match, so another claim is in force.
             Err(fault) if fault.is_duplicate_key() => {}
             Err(fault) => return Err(fault),
         }

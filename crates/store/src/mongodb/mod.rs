@@ -8,7 +8,7 @@
 //! there are no transactions, except behind the [`fence`] of a group of dispatchers. So a call that was interrupted, by
 //! a timeout or by the election of a new primary, is repeated.
 //!
-//! BSON is used only in this folder and in what it exports.
+//! BSON is used only in this folder and in the types that it exports.
 
 mod bodies;
 mod browse;

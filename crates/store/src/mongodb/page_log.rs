@@ -133,7 +133,7 @@ pub(super) async fn cut(db: &Db) -> Result<i64, Fault> {
     Ok(number(&header, "cut"))
 }
 
-/// Makes readers that have not read up to this entry fail.
+/// From now on, refuses readers that have not read up to this entry.
 pub(super) async fn set_cut(db: &Db, entry: i64) -> Result<(), Fault> {
     insert_header(db, rawdoc! {"older_pages": false}).await?;
     let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$max": {"cut": entry}}};

@@ -170,7 +170,7 @@ async fn update_pages(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Res
 }
 
 /// The statement that updates a page, unless it has been fetched again meanwhile. The page's links are those of the
-/// former mapping. To get the links of the new one, the page will be fetched in full the next time. Values from
+/// former mapping. To get the links of the new mapping, the page will be fetched in full the next time. Values from
 /// outside are put below `$literal`, where the server does not evaluate them.
 fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
     let fields = document(&reread.fields)?;

@@ -211,7 +211,7 @@ fn written_members(record: &UnwrittenRecord) -> Result<RawDocumentBuf, Fault> {
     Ok(set)
 }
 
-/// Removes the mark from records that have not changed since they were read.
+/// Removes the mark `unwritten` from records that have not changed since they were read.
 pub(super) async fn confirm(
     db: &Db,
     crawl: &CrawlId,

@@ -148,8 +148,8 @@ enum Overlap {
     Nothing,
 }
 
-/// What two different values have in common. They share words if one is the other with additional words, such as a
-/// title or a second name, or if lists share an item.
+/// What two different values have in common. Two values share words if one is the other with additional words, such as
+/// a title or a second name, or if lists share an item.
 fn overlap_of(one: &Value, other: &Value) -> Overlap {
     let (Value::String(one), Value::String(other)) = (one, other) else {
         let has_common = |items: &[Value], others: &[Value]| {

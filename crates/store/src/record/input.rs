@@ -302,7 +302,7 @@ impl StoredRecord {
         fields.iter().filter_map(filled).collect()
     }
 
-    /// Notes values that are about to be written to the dataset. From now on they may be there.
+    /// Notes values that are about to be written to the dataset. From now on the dataset may have these values.
     pub(crate) fn note_writing(&mut self, fields: &[FilledField]) {
         for field in fields.iter().filter(|field| has_value(&field.value)) {
             let mut written = field.others.clone();
@@ -332,13 +332,13 @@ impl StoredRecord {
 enum DatasetValueStatus {
     /// The value is webfill's, or it is unknown.
     Unknown,
-    /// The value is the user's: webfill has only written other values there.
+    /// The value is the user's: webfill has written only other values to the dataset.
     Users,
     /// It is unknown whose value it is: webfill has written it, but may have written another value after it.
     InDoubt,
 }
 
-/// What is known of a value of the input: whether it corrects one from a page, and whether it is the user's.
+/// The facts about a value of the input: whether it corrects a value from a page, and whether it is the user's.
 struct InputValueInfo {
     /// The value has replaced one from a page.
     corrects: bool,

@@ -29,7 +29,7 @@ impl StoredRecord {
         let sources = self.sources.iter();
         let taken = sources.filter(|(_, source)| is_of_fetch(source) || is_of_list(source));
         let taken = taken.map(|(name, _)| name.clone());
-        // What a person has accepted stays.
+        // Values that a person has accepted stay.
         let taken: Vec<String> = taken.filter(|name| !self.doubts.is_final(name)).collect();
         for name in taken {
             if let Some(source) = self.sources.shift_remove(&name) {

@@ -1,4 +1,4 @@
-//! How a row of a page becomes a record, and what later fetches change in it.
+//! How a row of a page becomes a record, and how later fetches change it.
 //!
 //! - A row is identified by its key: it needs no other evidence, and pages about others do not affect it.
 //! - A value of the user stays; the page's value does not become a candidate.
@@ -39,7 +39,7 @@ pub(crate) struct RowValues<'a> {
     pub(crate) started_at_ms: i64,
 }
 
-/// What happens to a row that its list no longer holds.
+/// The effect on a row that its list no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowLoss {
     /// Nothing: the list still holds the row, or it was seen elsewhere meanwhile.
@@ -127,7 +127,7 @@ impl StoredRecord {
         ListHolders::of(self.row.as_ref()).gone
     }
 
-    /// Since when a list holds the row, and when it was last seen there.
+    /// Since when a list holds the row, and when the row was last seen in that list.
     pub(crate) fn list_holder(&self, list: &str) -> Option<ListHolder> {
         let holders = ListHolders::of(self.row.as_ref());
         holders.lists.into_iter().find(|one| one.url == list)
@@ -228,7 +228,7 @@ struct ListHolders {
 pub(crate) struct ListHolder {
     pub(crate) url: String,
     pub(crate) since: String,
-    /// When the row was last seen there.
+    /// When the row was last seen in the list.
     pub(crate) at: String,
 }
 

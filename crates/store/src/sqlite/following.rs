@@ -89,12 +89,12 @@ impl FollowedFile {
         &self.copy
     }
 
-    /// Reads what was committed since the last pass.
+    /// Reads the commits since the last pass.
     pub fn read(&mut self) -> Result<FollowedChange, StoreError> {
         self.try_read().map_err(|fault| self.to_store_error(fault))
     }
 
-    /// Writes what was read to the copy. It is on disk when this returns.
+    /// Writes the changes that were read to the copy. They are on disk when this returns.
     pub fn write(&self, change: FollowedChange) -> Result<(), StoreError> {
         self.try_write(change)
             .map_err(|fault| self.to_store_error(fault))

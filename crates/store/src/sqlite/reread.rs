@@ -21,8 +21,8 @@ use crate::row_counts::rows_of;
 use crate::store::Rereading;
 
 /// The statement that updates a page. The page gets a new position, so that readers of changes see its new fields. Its
-/// links are those of the former mapping. To get the links of the new one, the page will be fetched in full the next
-/// time.
+/// links are those of the former mapping. To get the links of the new mapping, the page will be fetched in full the
+/// next time.
 const UPDATE: &str = "
 UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9, alternatives = ?10,
     rows = ?11, row_counts = ?12,

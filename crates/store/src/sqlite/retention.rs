@@ -59,14 +59,14 @@ fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(DropResul
     Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
 }
 
-/// Drops the pages between two positions that are from before a time. The page at position `last` is one of them.
+/// Drops the pages between two positions whose fetch began before a time. The page at position `last` is one of them.
 fn drop_pages_between(
     conn: &Connection,
     after: i64,
     last: i64,
     before: &str,
 ) -> Result<usize, Fault> {
-    // Before the pages are deleted, readers that have not reached them are made to fail.
+    // Before the pages are deleted, the cut is raised, so that readers that have not reached them fail.
     let cut = "UPDATE changes SET cut = max(cut, ?1)";
     conn.prepare_cached(cut)?.execute([last])?;
     let sql = "DELETE FROM pages WHERE position > ?1 AND position <= ?2 AND started_at < ?3";

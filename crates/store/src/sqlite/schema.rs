@@ -70,7 +70,7 @@ fn try_open(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
     Ok(db)
 }
 
-/// What a file is, according to its `application_id` and `user_version`.
+/// The kind of a file, according to its `application_id` and `user_version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Empty,

@@ -139,7 +139,7 @@ fn change_written_values(
     Ok(())
 }
 
-/// Removes the mark from records that have not changed since they were read.
+/// Removes the mark "unwritten" from records that have not changed since they were read.
 pub(super) fn confirm_written(
     conn: &Connection,
     crawl: &str,

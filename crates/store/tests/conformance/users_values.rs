@@ -50,7 +50,7 @@ struct Dataset {
     /// The user typed the value over one from a page that webfill had certainly written. If a crash leaves open
     /// whether the value was written, a refresh may ask for the field again.
     corrects: bool,
-    /// The last value that webfill has written there.
+    /// The last value that webfill has written to the dataset.
     written: Value,
     /// The values that webfill was about to write when it was killed. They may be taken for written ones.
     intended: Vec<Value>,

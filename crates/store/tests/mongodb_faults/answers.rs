@@ -159,7 +159,7 @@ async fn many_who_create_one_document_at_once_all_succeed() {
     }
 }
 
-/// The command has runtimes that drive neither sockets nor timers, and it drops them before the store.
+/// The program `webfill` uses runtimes that drive neither sockets nor timers, and it drops them before the store.
 #[needs(mongod)]
 #[test]
 fn a_store_works_in_any_runtime_and_outlives_it() {

@@ -9,7 +9,7 @@ use super::words::{FOLDED, is_token};
 /// The shortest part of an address that is removed from a text. Shorter parts may occur in any text.
 const LEAST_PART_BYTES: usize = 3;
 
-/// How often a sequence of path segments must repeat to count as a cycle.
+/// How many times a sequence of path segments must occur in a row to count as a cycle.
 const LEAST_TURNS: usize = 3;
 
 /// This many folders that already occurred in a path show that it goes in circles.

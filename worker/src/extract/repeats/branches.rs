@@ -14,7 +14,8 @@ use super::{Page, hash, words};
 /// After this many pages in a row without anything new, at addresses of one shape, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// How many pages may count as list pages because they link to a branch, until the branch has something new.
+/// How many pages may count as list pages because they link to addresses of one shape, until a page at such an address
+/// has something new.
 const MOST_PROMISES: u32 = 64;
 
 /// A number that has risen this often counts as a counter.

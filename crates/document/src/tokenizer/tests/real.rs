@@ -48,7 +48,7 @@ fn pages_of_the_project_are_read_as_html5ever_reads_them() {
     compare_all(&pages);
 }
 
-/// `tests/bench/extraction/fetch-pages` downloads them.
+/// `tests/bench/extraction/fetch-pages` downloads the pages of this test.
 #[test]
 #[ignore = "needs the pages of the benchmark"]
 fn pages_of_the_benchmark_are_read_as_html5ever_reads_them() {

@@ -21,7 +21,7 @@ pub(super) struct Scanner<'b> {
     at: usize,
 }
 
-/// What follows a backslash.
+/// A control word or symbol, which follows a backslash.
 pub(super) enum Control<'b> {
     /// A control word and its number.
     Word(&'b str, Option<i32>),

@@ -21,7 +21,7 @@ pub(in crate::mongodb) type EntryResult<T = RecordState> = Result<T, String>;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::mongodb) struct RecordDocument {
     pub(in crate::mongodb) record: StoredRecord,
-    /// How often the record was written; `None` if it is new, or was created by another program.
+    /// How many times the record was written; `None` if it is new, or was created by another program.
     pub(in crate::mongodb) version: Option<i64>,
     /// The crawls that the record is in: `[{app_id, crawl_id}]`.
     crawls: Vec<Value>,
