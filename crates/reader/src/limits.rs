@@ -9,7 +9,7 @@ pub struct Limits {
     pub cpu_seconds: u64,
     /// The size of the document in bytes.
     pub input_bytes: u64,
-    /// The size of its text in bytes.
+    /// The size of the text of the document in bytes.
     pub text_bytes: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Signature {
     pub id: String,
     pub grade: Grade,
     when: Conditions,
-    /// Where the facts come from.
+    /// The source of the facts about this block, such as the documentation of a vendor.
     pub source: String,
     /// Why this is a block, and why its healthy counterpart is not.
     pub why: String,

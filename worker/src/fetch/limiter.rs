@@ -278,7 +278,7 @@ mod tests {
             (500, &["retry-after: 5"], refused(5)),
             (502, &["retry-after: 5"], refused(5)),
             (999, &["retry-after: 5"], refused(5)),
-            // There is no such page.
+            // The page does not exist, whatever the headers say.
             (404, &["retry-after: 5"], Answer::Served),
             (410, &["x-ratelimit-remaining: 0"], Answer::Served),
             // The last allowed request has been answered.

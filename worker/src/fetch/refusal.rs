@@ -14,7 +14,7 @@ use crate::charset::{self, Kind};
 /// The longest wait for the beginning.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether a response has a status that sites use to refuse robots, and a body that may show it.
+/// Whether a response has a status that sites use to refuse robots, and a body that may show whether it is a refusal.
 pub fn is_readable(fetched: &Fetched) -> bool {
     let is_html = |declared: &str| charset::declared_kind(declared) == Some(Kind::Html);
     matches!(fetched.status_code, Some(401 | 403 | 405 | 429 | 503))

@@ -58,8 +58,8 @@ const PACKED: [&[u8]; 5] = [
     b"\xfd7zXZ",
 ];
 
-/// Whether a file is text; a few binary bytes in it are tolerated. Any other file, such as one compressed without
-/// saying so, has no meaningful lines.
+/// Whether a file is text; a few binary bytes in it are tolerated. Any other file, such as a compressed one without a
+/// `Content-Encoding`, has no meaningful lines.
 pub fn is_text(bytes: &[u8]) -> bool {
     if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
         return false;

@@ -94,7 +94,7 @@ fn append(
     depth: usize,
 ) -> Result<(), Fault> {
     match value {
-        // Appended directly, because through `RawBson` it would be copied twice.
+        // A text is appended directly, because through `RawBson` it would be copied twice.
         Value::String(text) => document.append(key, text.as_str()),
         other => document.append(key, to_bson_at_depth(other, depth)?),
     }
