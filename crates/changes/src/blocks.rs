@@ -12,17 +12,18 @@ use webfill_values::{is_blank, normal_form};
 
 use crate::{hash, masks};
 
-/// The most text and blocks stored of a page. Everything beyond is stored as a hash and counts as one block.
+/// The most bytes of text and the most blocks that are stored of a page. The rest is stored as a hash and counts as one
+/// block.
 const MOST_TEXT_BYTES: usize = 128 << 10;
 const MOST_BLOCKS: usize = 4_000;
 
 /// How many bytes of a page are searched for times to mask. A longer search would take too long.
 const MOST_MASKED_BYTES: usize = 1 << 20;
 
-/// A block with more bytes is split at the ends of sentences.
+/// The most bytes of a block. Longer text is split at the ends of sentences.
 const LONG_BLOCK_BYTES: usize = 1_000;
 
-/// The longest path of names to a JSON value. It may exceed the limit by one name.
+/// The longest path of names to a JSON value, in bytes. It may exceed the limit by one name.
 const MOST_PATH_BYTES: usize = 200;
 
 /// The deepest level of elements. Deeper ones are read as if they were at this level.
@@ -97,7 +98,7 @@ pub(crate) fn of_json(text: &str) -> Vec<Block> {
     blocks.into_blocks()
 }
 
-/// What the earlier siblings of an element have left.
+/// The state that earlier siblings pass on to an element: ranks in a list, and the current term and definition.
 #[derive(Default)]
 struct Siblings {
     is_ordered: bool,
@@ -118,7 +119,7 @@ struct Blocks {
     rest: Option<u64>,
     /// The text of the current block.
     open: String,
-    /// The number of rows so far, then the row and the rank of the current element.
+    /// The number of rows so far, and (in `within`) the row and the rank of the current element.
     rows: u32,
     within: (u32, u32),
 }
@@ -156,7 +157,7 @@ impl Blocks {
         }
     }
 
-    /// The row and the rank of an element.
+    /// The row and the rank of an element; 0 if it has none.
     fn assign_row(&mut self, tag: &str, siblings: &mut Siblings) -> (u32, u32) {
         let is_new = match tag {
             "tr" => true,
@@ -279,8 +280,8 @@ fn is_hiding(style: &str) -> bool {
     rules.any(|(name, value)| name.trim() == "display" && value.trim().starts_with("none"))
 }
 
-/// The place of an element inside another place. Digits in names are often generated anew for each response, so the
-/// parts with digits do not count.
+/// The place of an element inside another place. Parts of names with digits are ignored, because they are often
+/// generated anew for each response.
 fn place_of(element: NodeRef<'_>, tag: &str, around: u32) -> u32 {
     let mut name = format!("{around}/{tag}");
     for attribute in ["id", "class"] {
@@ -307,7 +308,7 @@ fn without_control_characters(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Passes the sentences of a long block, one by one. A short block is passed as a whole.
+/// Calls `each` with the sentences of a long block, one by one, or with a short block as a whole.
 fn for_each_sentence(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {

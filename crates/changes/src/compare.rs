@@ -1,5 +1,5 @@
-//! Compares two lists of blocks: which are gone, and which are new. Neither the order of the blocks nor their position
-//! on the page matters.
+//! Compares two lists of blocks: finds blocks that are gone and blocks that are new. Neither the order of the blocks
+//! nor their position on the page matters.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ impl Difference<'_> {
 /// If more blocks differ, the page counts as changed without checking its masks, because that would take too long.
 const MOST_DIFFERING: usize = 500;
 
-/// Compares two sides. Parts of the page or of its site that are known to be unsteady are ignored.
+/// Compares two sides. Parts of the page or of its site that are known to change without meaning are ignored.
 pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) -> Difference<'b> {
     let compared = |side: Side<'b>| {
         let is_compared =
@@ -69,8 +69,8 @@ pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) 
         cancel_free_blocks(&mut differing.gone, old.blocks, masks);
         cancel_free_blocks(&mut differing.come, new.blocks, masks);
     }
-    // Fetches have shown that these texts come and go. The other version may have nothing in their place, so no block
-    // cancels them.
+    // Texts that were seen to come and go, such as banners, are ignored even if the other version has nothing in their
+    // place.
     let is_compared = |block: &&Block| {
         let text = mask_relative_times(&block.text);
         let mut masks = unsteady.iter();
@@ -97,7 +97,7 @@ fn sorted_list_items(text: &str) -> Option<String> {
     Some(format!("{label}: {}", items.join(", ")))
 }
 
-/// Removes blocks that only differ in the current date, which both sides show.
+/// Removes blocks that differ only because each side shows the date of its own day.
 fn cancel_current_dates(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
     if differing.is_empty() {
         return;
@@ -109,7 +109,7 @@ fn cancel_current_dates(differing: &mut Difference<'_>, old_day: Date, new_day: 
     });
 }
 
-/// For each position where a block may differ freely, removes one differing block near it.
+/// For each position where any text may appear, such as an advertisement, removes one differing block near it.
 fn cancel_free_blocks(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
     if masks.free_positions().is_empty() || differing.is_empty() {
         return;
@@ -225,11 +225,11 @@ mod tests {
         let unsteady = Unsteady::from_fetches(&one, &other);
         let side = |blocks| Side { blocks, at_ms: 0 };
         let found = compare(side(&one), side(&next), &[&unsteady, &unsteady]);
-        // Without the limits, the test would not end.
+        // Without limits on the work, this comparison would take far too long.
         assert!(!found.is_empty());
     }
 
-    /// The texts that still count as new on `next` after two fetches moments apart.
+    /// The texts that count as new on `next`, if differences between two earlier fetches moments apart are ignored.
     fn new_texts_after_fetches(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
         let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
@@ -242,7 +242,7 @@ mod tests {
     fn only_text_that_differs_at_each_fetch_is_left_out() {
         type Case<'c> = (&'c [&'c str], &'c [&'c str], &'c [&'c str], &'c [&'c str]);
         let cases: [Case<'_>; 9] = [
-            // One paragraph among others rotates.
+            // One paragraph among others differs at each fetch.
             (
                 &["first", "an ad", "second", "third"],
                 &["first", "other words", "second", "third"],
@@ -275,18 +275,18 @@ mod tests {
                 &["Lamp, 8 views", "Chair, 11 views", "Desk, 1 views"],
                 &["Desk, 1 views"],
             ),
-            // The words of a counter change.
+            // The text in place of a counter has other words.
             (
                 &["7 visits", "x"],
                 &["8 visits", "x"],
                 &["no visits", "x"],
                 &["no visits"],
             ),
-            // The whole place rotates.
+            // All texts of the place differ at each fetch.
             (&["a", "b"], &["c", "d", "e"], &["f"], &[]),
-            // Nothing rotates.
+            // Nothing differs between the two fetches.
             (&["a", "b"], &["a", "b"], &["a", "c"], &["c"]),
-            // A ticking clock, and a closing time that changes.
+            // A clock moves, which is ignored; a closing time changes, which is not.
             (
                 &["It is 08:02", "Open until 18:00"],
                 &["It is 08:03", "Open until 18:00"],

@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
-/// The most bytes of a difference. The same limit applies to the blocks reported as gone, and to those reported as
+/// The most bytes of a difference. The same limit applies to all blocks reported as gone, and to all blocks reported as
 /// new.
 const MOST_BYTES: usize = 16 << 10;
 
-/// The longest line, in characters. Longer ones are cut.
+/// The longest line, in characters. Longer lines are truncated.
 const MOST_LINE_CHARS: usize = 1_000;
 
 /// The longest lines, in bytes, that are compared word by word.
@@ -20,7 +20,7 @@ const MOST_LINES: usize = 1_000;
 /// How many characters are shown on each side of a differing word.
 const CONTEXT_CHARS: usize = 60;
 
-/// The texts as reported, up to the limit.
+/// The texts as a JSON list, up to the limit of bytes.
 pub(crate) fn limit_texts(texts: &[&str]) -> Value {
     let mut bytes = 0;
     let fits = |text: &&&str| {
@@ -101,7 +101,7 @@ impl Lines {
         texts.iter().for_each(|text| self.add('+', text));
     }
 
-    /// Adds replaced texts: compared word by word if they have much in common.
+    /// Adds texts that replace others. If two have much in common, one line shows their differing words.
     fn add_replaced(&mut self, old: &[&str], new: &[&str]) {
         if old.len() != new.len() {
             self.add_removed(old);
@@ -141,7 +141,7 @@ impl Lines {
     }
 }
 
-/// A single line for both texts, if at least half of the text is the same.
+/// One line that shows the differing words of both texts; `None` if less than half of the text is the same.
 fn diff_words(old: &str, new: &str) -> Option<String> {
     if old.len().max(new.len()) > MOST_COMPARED_BYTES {
         return None;

@@ -5,7 +5,7 @@ use webfill_values::normal_form;
 
 use crate::hash;
 
-/// The longest value that is kept. Of a longer one, only the beginning and the hash are kept.
+/// The longest value that is kept, in bytes. Of a longer value, only the beginning and the hash are kept.
 const MOST_VALUE_BYTES: usize = 8 << 10;
 
 /// The most bytes kept of all names and values together. Of the rest, only the hash is kept.
@@ -16,12 +16,13 @@ const MOST_FIELDS: usize = 2_000;
 /// How many characters of a long value are kept.
 const BEGINNING: usize = 500;
 
-/// The fields as they are stored.
+/// The fields in the form in which they are stored, limited in size.
 pub(crate) fn bounded_fields(fields: &Map<String, Value>) -> Map<String, Value> {
     limit_fields(fields, "(further fields)")
 }
 
-/// The rows of a page as they are stored. Each row is a field whose name ends with a bracket.
+/// The rows of a page in the form in which they are stored, limited in size. Each row is a field whose name ends with
+/// `]`.
 pub(crate) fn bounded_rows(rows: &Map<String, Value>) -> Map<String, Value> {
     limit_fields(rows, "(further rows)")
 }
@@ -78,7 +79,7 @@ pub(crate) fn differing_fields(
     };
     let mut of_old: Map<String, Value> = without(old, new);
     let mut of_new: Map<String, Value> = without(new, old);
-    // Of a changed row, only the changed fields are reported.
+    // Only the fields that changed are reported of a row.
     for (name, old) in of_old.iter_mut().filter(|(name, _)| name.ends_with(']')) {
         if let Value::Object(old) = old
             && let Some(Value::Object(new)) = of_new.get_mut(name)

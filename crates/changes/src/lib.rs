@@ -1,9 +1,9 @@
 //! Detects changes of pages.
 //!
 //! A check reads the text of a page as [`Block`]s, or the fields that a mapping extracts. [`PageVersions`] keeps the
-//! last versions of the page and judges the check. [`SiteBlocks`] keeps text that comes and goes on all pages of a
-//! site together, which is not a change of a page. Differences between two fetches moments apart are ignored
-//! ([`PageContent::merge_second_fetch`]), and so are times that only show when the page was served.
+//! last versions of the page and judges the check. [`SiteBlocks`] finds text that appears or disappears on all pages of
+//! a site together, which is not a change of a page. Differences between two fetches moments apart are ignored
+//! ([`PageContent::merge_second_fetch`]). So are times that only show when the page was served.
 //!
 //! Everything is plain state that the caller stores: no I/O, no clock, no threads. Each part is limited in size,
 //! whatever the pages contain. The rates of false alerts and of missed changes are measured in

@@ -1,5 +1,5 @@
-//! Masks times that depend on the moment of the fetch: "3 hours ago", today's date. Other dates and all clock times
-//! are content, unless the page itself has shown that they move ([`times`](crate::times)).
+//! Masks times that depend on the moment of the fetch: "3 hours ago", today's date. Other dates and all clock times are
+//! content, until checks of the page show that they move with the clock ([`times`](crate::times)).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -69,12 +69,12 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// The text without times relative to now.
+/// The text with `⟨ago⟩` in place of times relative to now.
 pub(crate) fn mask_relative_times(text: &str) -> Cow<'_, str> {
     replace_matches(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
 }
 
-/// The text without dates of this day; `None` if it has none.
+/// The text with a mark in place of dates that mean `today`; `None` if there are none.
 pub(crate) fn mask_date(text: &str, today: Date) -> Option<String> {
     let masked = replace_matches(&DATE, Cow::Borrowed(text), |found| {
         let is_today = possible_dates(found, today.year()).contains(&Some(today));
@@ -84,7 +84,7 @@ pub(crate) fn mask_date(text: &str, today: Date) -> Option<String> {
     (masked != text).then(|| masked.into_owned())
 }
 
-/// For each time zone, the dates of the two moments, if these are different days.
+/// For each time zone in which the two moments are on different days, these two days.
 pub(crate) fn differing_days_by_zone(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     let day = |ms: i64, zone: i8| {
         let zone = TimeZone::fixed(Offset::constant(zone));
@@ -102,7 +102,7 @@ pub(crate) fn differing_days_by_zone(old_ms: i64, new_ms: i64) -> Vec<(Date, Dat
     days
 }
 
-/// The text without any time, and whether it had a time relative to now.
+/// The text without dates and relative times, and whether it had a time relative to now.
 pub(crate) fn strip_times(text: &str) -> (String, bool) {
     let is_relative = RELATIVE.is_match(text);
     let text = replace_matches(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨time⟩".into()));
@@ -124,7 +124,7 @@ pub(crate) enum Time {
     Day(Date),
     /// Minutes since midnight.
     Clock(i64),
-    /// A span in minutes, and the minutes of its unit.
+    /// A span of time in minutes, and the length of its smallest unit in minutes.
     Span(i64, i64),
 }
 
@@ -170,8 +170,8 @@ fn replace_matches<'t>(
     }
 }
 
-/// How long a clock in the text stands still between two ticks, in milliseconds: a second or a minute. `None` unless
-/// the text has a clock that may show this moment in some time zone.
+/// The milliseconds after which a clock in the text shows another time: a second or a minute. `None` if no clock in the
+/// text may show this moment in any time zone.
 pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const ZONE_STEP: i64 = 15;
     const OFF: i64 = 2;
@@ -189,7 +189,7 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     steps.max()
 }
 
-/// The two possible dates: read with the day first, and with the month first.
+/// The possible dates of a text: one with the day first, and one with the month first.
 fn possible_dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| match found.name(name)?.as_str() {

@@ -1,8 +1,8 @@
 //! [`PageVersions`]: the last versions of a page, and the judgement of a check.
 //!
 //! States: *unknown* (no version), *there*, *missing* (not found at the last check), *gone* (not found at two
-//! consecutive checks). A check is identified by its delivery and time, so that a page that is passed twice is judged
-//! only once.
+//! consecutive checks). A check is identified by its delivery and time, so that a check that is reported twice is
+//! judged only once.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,10 @@ use crate::{difference, fields, rows, times};
 /// The most versions that are kept.
 const MOST_VERSIONS: usize = 5;
 
-/// After how many checks without the page it is gone.
+/// How many consecutive checks must not find the page before it counts as gone.
 const MISSES: u32 = 2;
 
-/// Identifies a check.
+/// Identifies a check, to recognise repetitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckKey {
     pub epoch: u64,
@@ -48,8 +48,8 @@ pub enum Answer {
 #[derive(Debug, Clone)]
 pub struct CheckedPage<'a> {
     pub key: CheckKey,
-    /// When the run of the watch began, if the check may belong to one. A run checks a page only once: a repetition
-    /// after a crash is the same check.
+    /// When the run of the watch began, if the check may belong to a run. A run checks a page only once, so a
+    /// repetition after a crash is the same check.
     pub run_began_ms: Option<i64>,
     pub answer: Answer,
     pub content_hash: Option<&'a str>,
@@ -94,7 +94,7 @@ struct Version {
     fields: Map<String, Value>,
     #[serde(default)]
     blocks: Vec<Block>,
-    /// The version is a document that could not be read. Then it is the only version.
+    /// Whether the version is a document that could not be read. Such a version is dropped when another one is added.
     #[serde(default, rename = "unread", skip_serializing_if = "seen::is_false")]
     is_unread: bool,
 }
@@ -148,7 +148,7 @@ impl Version {
     }
 }
 
-/// Whether no block differs, and the same blocks belong together.
+/// Whether no block differs, and the same blocks form rows.
 fn has_same_content(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
     compare(old, new, masks).is_empty()
         && rows::find_moved(old.blocks, new.blocks, masks)
@@ -163,7 +163,7 @@ pub struct PageVersions {
     versions: VecDeque<Version>,
     #[serde(default)]
     unsteady: Unsteady,
-    /// How many checks in a row have not found the page.
+    /// How many consecutive checks have not found the page.
     #[serde(default)]
     misses: u32,
     /// When the last run that missed the page began.
@@ -173,7 +173,8 @@ pub struct PageVersions {
 }
 
 impl PageVersions {
-    /// Judges a check. `None` if it shows nothing (yet), or was already judged.
+    /// Judges a check. `None` if it was judged before, or if it is no evidence yet, such as a first check that does not
+    /// find the page.
     pub fn compare_check(
         &mut self,
         check: &CheckedPage<'_>,
@@ -185,8 +186,8 @@ impl PageVersions {
         self.last = check.key;
         if check.answer == Answer::Missing {
             let missed_in = std::mem::replace(&mut self.missed_in, check.run_began_ms);
-            // Runs are compared by when they began, not by the time of the check, because the clock of a worker may
-            // differ.
+            // A repeated check is recognised by the start of its run, not by its own time, because the clocks of
+            // workers may differ.
             let is_repeat = check.run_began_ms.is_some() && missed_in == check.run_began_ms;
             if is_repeat && self.misses > 0 {
                 return None;
@@ -222,8 +223,8 @@ impl PageVersions {
         judged
     }
 
-    /// Judges a document that could not be read. It never counts as changed, because it may be damaged for one night
-    /// only.
+    /// Judges a document that could not be read. It never counts as changed, because the file may be damaged only
+    /// temporarily.
     fn compare_unread(&mut self, check: &CheckedPage<'_>) -> Option<CheckOutcome> {
         if self.versions.is_empty() {
             self.add(Version::from_unread(check));
@@ -235,7 +236,7 @@ impl PageVersions {
         is_known.then_some(CheckOutcome::with_verdict(Verdict::Unchanged))
     }
 
-    /// Judges a page that was found. `None` if it was never read in this way before: the differences may come from the
+    /// Judges a page that was found. `None` if no version was read by the same mapping: differences may come from the
     /// mapping.
     fn compare_found(
         &mut self,
@@ -269,7 +270,8 @@ impl PageVersions {
         })
     }
 
-    /// Compares the fields with the last version only: users who name fields want to know that a price is back.
+    /// Compares the fields only with the last version, so that a price that returns to an earlier value is also
+    /// reported.
     fn compare_fields(&mut self, last: usize, new: Version) -> CheckOutcome {
         let (old_fields, new_fields) =
             fields::differing_fields(&self.versions[last].fields, &new.fields);
@@ -286,7 +288,8 @@ impl PageVersions {
         judged
     }
 
-    /// Compares the text with all versions: if a page alternates between two forms, each is reported once.
+    /// Compares the text with all versions, so that a page that alternates between two forms is reported only once for
+    /// each.
     fn compare_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> CheckOutcome {
         let masks = [&self.unsteady, site.unsteady_parts()];
         let is_met = |version: &Version| {
@@ -328,7 +331,8 @@ impl PageVersions {
         judged
     }
 
-    /// Records that a known version was seen again. Its newest form is kept, because ages become dates after a while.
+    /// Records that a known version was seen again. Its newest form is kept, because relative times become dates after
+    /// a while.
     fn note_unchanged(&mut self, version: usize, new: Version) -> CheckOutcome {
         self.versions.remove(version);
         self.versions.push_front(new);
@@ -355,7 +359,7 @@ impl PageVersions {
         !self.versions.iter().any(is_met)
     }
 
-    /// Whether the page was never found. Then it is not worth storing.
+    /// Whether the page was never found. Then its state need not be stored.
     pub fn is_unknown(&self) -> bool {
         self.versions.is_empty()
     }

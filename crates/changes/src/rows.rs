@@ -1,21 +1,20 @@
 //! Blocks that belong together: the cells of a row, a term and its definition, an item of an ordered list and its
 //! rank.
 //!
-//! Blocks are compared without their position. So if two rows swap values, or two items swap ranks, the same blocks
-//! are there as before. This module compares such rows as a whole. It does so only if the blocks show no difference,
-//! and only for rows whose blocks all exist before and after: other differences were found already, or have no
-//! meaning.
+//! Blocks are compared without their position. So if two rows swap values, or two items swap ranks, no block differs.
+//! This module compares rows as a whole. It does so only if the blocks do not differ, and only for rows whose blocks
+//! all exist before and after. Other differences were found before, or have no meaning.
 
 use std::collections::BTreeMap;
 
 use crate::blocks::Block;
 use crate::unsteady::Unsteady;
 
-/// The most blocks and bytes of a row. Larger rows are the frame of a page rather than rows of a table.
+/// The most blocks and bytes of a row. Larger rows belong to the layout of a page rather than to a table.
 const MOST_BLOCKS: usize = 12;
 const MOST_BYTES: usize = 400;
 
-/// Rows that are gone, and rows that are new, each in the order of its page.
+/// Rows that exist only in the old page, and rows that exist only in the new one, in page order.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct MovedRows {
     pub(crate) gone: Vec<String>,
@@ -27,7 +26,8 @@ pub(crate) struct MovedRows {
 /// The blocks of a row.
 type Row<'b> = Vec<&'b Block>;
 
-/// The rows whose blocks belong together differently than before, except at places where that has no meaning.
+/// Finds rows that consist of the same texts as before, but in another combination or with another rank. Places in
+/// `masks`, where that has no meaning, are ignored.
 pub(crate) fn find_moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> MovedRows {
     let is_steady = |row: &Row<'_>| {
         let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.is_unsteady(block));
@@ -63,7 +63,7 @@ pub(crate) fn find_moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> M
     }
 }
 
-/// The texts that have a rank, by place. If they differ, ranks shift, and the texts already show that.
+/// The texts that have a rank, by place. If these texts differ, ranks shift, and the comparison of blocks reports that.
 fn ranked_texts<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     let mut ranked: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for block in rows.iter().flatten().filter(|block| block.rank != 0) {
@@ -73,7 +73,7 @@ fn ranked_texts<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
     ranked
 }
 
-/// The rows that have several blocks or a rank.
+/// Groups blocks into rows. Only rows with several blocks or a rank are returned.
 fn group_rows(blocks: &[Block]) -> Vec<Row<'_>> {
     let mut rows: BTreeMap<u32, Row<'_>> = BTreeMap::new();
     for block in blocks.iter().filter(|block| block.row != 0) {
@@ -87,7 +87,7 @@ fn group_rows(blocks: &[Block]) -> Vec<Row<'_>> {
     rows.into_values().filter(is_row).collect()
 }
 
-/// The row in readable form.
+/// The row as text for people: `rank. text`, or its texts separated by `|`.
 fn row_text(row: &Row<'_>) -> String {
     let texts: Vec<&str> = row.iter().map(|block| &*block.text).collect();
     let text = texts.join(" | ");
@@ -97,7 +97,7 @@ fn row_text(row: &Row<'_>) -> String {
     }
 }
 
-/// The rows that `others` does not contain.
+/// The rows that `others` does not contain, or contains less often.
 fn rows_without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
     let mut left: BTreeMap<String, usize> = BTreeMap::new();
     for row in others {
@@ -166,13 +166,13 @@ mod tests {
                 "<ul><li>Bob<li>Ada<li>Eve</ul>",
                 &[],
             ),
-            // A counter in another row is no evidence, and hides nothing.
+            // A counter in another row, which always differs, does not hide that rows have swapped values.
             (
                 "<table><tr><th>Mo<td>8<tr><th>Tu<td>9<tr><th>Visits<td>77</table>",
                 "<table><tr><th>Mo<td>9<tr><th>Tu<td>8<tr><th>Visits<td>78</table>",
                 &["mo | 9", "tu | 8"],
             ),
-            // The comparison of blocks already reports what was added.
+            // An added item shifts all ranks. The comparison of blocks reports it, so ranks are not reported.
             (
                 "<ol><li>Ada<li>Bob</ol>",
                 "<ol><li>Eve<li>Ada<li>Bob</ol>",

@@ -15,15 +15,15 @@ const MOST_BYTES: usize = 4 << 20;
 
 const LEVEL: i32 = 3;
 
-/// The blocks of a page. There are none if its fields are compared instead, or if it is missing.
+/// The content of a page at one check. It has no blocks if its fields are compared instead, or if the page is missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageContent {
     #[serde(default, rename = "b")]
     pub blocks: Vec<Block>,
-    /// The differences between two consecutive fetches, if it was fetched twice.
+    /// The differences between two consecutive fetches, if the page was fetched twice.
     #[serde(default, rename = "u", skip_serializing_if = "Option::is_none")]
     pub(crate) unsteady: Option<Unsteady>,
-    /// The page is a document that could not be read, or has no text.
+    /// Whether the page is a document that could not be read, or has no text.
     #[serde(default, rename = "n", skip_serializing_if = "is_false")]
     pub(crate) is_unread: bool,
     /// The rows that the mapping has extracted, by `DATASET[KEY]`.
@@ -48,14 +48,13 @@ impl std::fmt::Display for UnpackError {
 impl std::error::Error for UnpackError {}
 
 impl PageContent {
-    /// No content, because the fields of the page are compared, or because it is missing.
+    /// Content without blocks: the fields of the page are compared, or the page is missing.
     pub fn without_content() -> PageContent {
         PageContent::default()
     }
 
     /// The content of a page whose fields and rows are compared. `rows` has the values of each row by `DATASET[KEY]`.
-    /// Rows are compared one by one up to a limit. For all rows beyond it together, it is only known whether they
-    /// differ.
+    /// Rows are compared one by one up to a limit. Of all rows beyond the limit, it is only known whether any differs.
     pub fn from_rows(rows: &Map<String, Value>) -> PageContent {
         PageContent {
             rows: fields::bounded_rows(rows),
@@ -90,7 +89,7 @@ impl PageContent {
         }
     }
 
-    /// Combines two fetches made moments apart. Their differences are ignored from then on.
+    /// Combines two fetches made moments apart. Parts in which they differ are ignored in this and later comparisons.
     pub fn merge_second_fetch(self, second: &PageContent) -> PageContent {
         let unsteady = Unsteady::from_fetches(&self.blocks, &second.blocks);
         PageContent {
@@ -99,8 +98,8 @@ impl PageContent {
         }
     }
 
-    /// How long a clock on the page stands still between two ticks, in milliseconds. Two fetches within one tick
-    /// cannot show that the clock moves. Known clocks of the site are skipped.
+    /// The milliseconds after which a clock on the page shows another time. A second fetch must be later than that to
+    /// show that the clock moves. Known clocks of the site are skipped.
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
@@ -139,7 +138,7 @@ pub(crate) fn pack(state: &impl Serialize) -> Vec<u8> {
     compress(&serialize_json(state))
 }
 
-/// The state in compressed form; `None` if it has too many bytes, or would be too large to be unpacked again.
+/// The state in compressed form. `None` if it has more than `most_bytes`, or if it is too large to be unpacked again.
 pub(crate) fn pack_within(state: &impl Serialize, most_bytes: usize) -> Option<Vec<u8>> {
     let json = serialize_json(state);
     let packed = (json.len() <= MOST_BYTES).then(|| compress(&json))?;

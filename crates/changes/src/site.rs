@@ -1,13 +1,14 @@
 //! [`SiteBlocks`]: text that comes or goes on all pages of a site together, such as the headline of the day.
 //!
-//! Such text is counted night by night. For each block that is new on a page, the site counts the pages checked since
-//! on which the block is new too, and those on which it is not. Blocks that are gone are counted in the same way. A
-//! block that appears or disappears on nearly all pages belongs to the site, not to the page. The first pages that show
-//! it are reported as changed, because it cannot be distinguished from their own text yet. On a site with few pages,
-//! all of them are reported. A place where this happened on several nights is not compared any more.
+//! Such text is counted night by night. For each block that is new on a page, two numbers are counted among the pages
+//! checked from then on: pages on which the block is also new, and pages on which it is not. Blocks that are gone are
+//! counted in the same way. A block that appears or disappears on nearly all pages belongs to the site, not to the
+//! page. The first pages that show such a block are reported as changed, because it cannot be distinguished from their
+//! own text yet. On a site with few pages, all pages are reported. A place whose blocks moved together on several
+//! nights is not compared any more.
 //!
-//! If several pages have shown that something has no meaning, it is not compared on the other pages either: templates
-//! of counters, and times that move with the clock ([`times`](crate::times)).
+//! Counters, and times that move with the clock ([`times`](crate::times)), are ignored on all pages of the site once
+//! several pages have shown them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ use crate::seen::{self, UnpackError};
 use crate::times::TimedText;
 use crate::unsteady::Unsteady;
 
-/// How long a night lasts, in milliseconds.
+/// How long checks belong to the same night after its first check, in milliseconds.
 const NIGHT_MS: i64 = 20 * 3_600_000;
 
 /// The fewest pages of a site on which text may belong to the site. On a smaller site, each page is judged alone.
@@ -29,32 +30,32 @@ const FEWEST_PAGES: u32 = 10;
 /// The fewest pages on which a block must be new or gone to belong to the site.
 const FEWEST: u32 = 5;
 
-/// The same number, for a place that has changed on every page before.
+/// Like [`FEWEST`], but for a place that has changed on all pages before.
 const FEWEST_AGAIN: u32 = 2;
 
-/// For each page on which a block has not moved, there must be this many on which it has.
+/// For each page on which a block has not moved (appeared or disappeared), there must be this many pages on which it
+/// has.
 const ONE_OF: u32 = 10;
 
-/// After how many pages without it a block is forgotten.
+/// The number of pages on which a block has not moved before it is forgotten.
 const FORGOTTEN_AFTER: u32 = 12;
 
 /// The most blocks that are counted of one page.
 const MOST_OF_PAGE: usize = 100;
 
-/// A place is not compared any more after this many nights on which it moved on all pages.
+/// A place is not compared any more after this many nights on which its blocks moved on all pages.
 const MOVING_NIGHTS: u32 = 2;
 
 /// The times of a text are not compared any more after they have moved with the clock this many times.
 const STEPS: u32 = 3;
 
-/// Something has no meaning on any page once two fetches have shown that on this many pages.
+/// On how many pages two fetches must differ in the same part before it is ignored on all pages of the site.
 const SHOWN_BY: u32 = 2;
 
 /// The most entries of each kind that are counted.
 const MOST_COUNTED: usize = 1_000;
 
-/// The number of pages on which a block has moved, which means that it has appeared or disappeared, and the number of
-/// pages on which it has not.
+/// The number of pages on which a block has moved (appeared or disappeared), and the number on which it has not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Tally(u32, u32);
 
@@ -68,25 +69,25 @@ impl Tally {
     }
 }
 
-/// The blocks of a site that come and go; see the module.
+/// The state of a site: which blocks appear or disappear on all its pages together, and which parts are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiteBlocks {
     /// When the current night began.
     began_ms: i64,
-    /// How many pages were checked in this night, and in the one before.
+    /// How many pages were checked in the current night, and in the night before.
     checked: u32,
     checked_before: u32,
     #[serde(default)]
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
     gone: BTreeMap<u64, Tally>,
-    /// The places where blocks have moved on all pages in this night, and for each place the number of such nights
-    /// before.
+    /// The places where blocks have moved on all pages in the current night; `moving` has the number of such earlier
+    /// nights for each place.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     moved: BTreeSet<u32>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     moving: BTreeMap<u32, u32>,
-    /// The parts that are not compared on any page, and the candidates for that.
+    /// The parts that are ignored on all pages. `steps` and `shown` count the evidence for further parts.
     #[serde(default)]
     unsteady: Unsteady,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -118,12 +119,12 @@ impl SiteBlocks {
         self.checked = self.checked.saturating_add(1);
     }
 
-    /// The parts that are not compared on any page.
+    /// The parts that are ignored on all pages of the site.
     pub(crate) fn unsteady_parts(&self) -> &Unsteady {
         &self.unsteady
     }
 
-    /// Counts the new findings of two fetches of a page.
+    /// Counts parts of a page in which two fetches differed, unless they were `known` before.
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));
@@ -145,7 +146,7 @@ impl SiteBlocks {
         }
     }
 
-    /// Counts a page whose two fetches have shown this. Returns whether [`SHOWN_BY`] pages have now shown it.
+    /// Counts a page whose two fetches have shown `what`. Returns whether [`SHOWN_BY`] pages have shown it now.
     fn count_page_showing(&mut self, what: &str) -> bool {
         let key = hash(what);
         if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
@@ -156,8 +157,7 @@ impl SiteBlocks {
         *pages >= SHOWN_BY
     }
 
-    /// Counts times that have moved with the clock. Returns whether some of them are not compared any more from now
-    /// on.
+    /// Counts times that have moved with the clock. Returns whether any of them are ignored from now on.
     pub(crate) fn count_clock_steps(&mut self, moved: Vec<TimedText>) -> bool {
         let mut has_learned = false;
         for timed in moved {
@@ -179,8 +179,8 @@ impl SiteBlocks {
         has_learned
     }
 
-    /// Counts the blocks that have moved on a page, and removes those of the site from its difference. `blocks` are
-    /// all blocks of the page.
+    /// Counts the blocks that have moved on a page, and removes blocks that belong to the site from the page's
+    /// difference. `blocks` are all blocks of the page.
     pub(crate) fn remove_site_blocks(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count_moved(&mut self.come, &differing.come);
         count_moved(&mut self.gone, &differing.gone);
@@ -188,7 +188,7 @@ impl SiteBlocks {
             return;
         }
         let (moved, moving) = (&mut self.moved, &self.moving);
-        // A place that also has texts of the page is not recorded as moving, so those texts are still compared.
+        // A place that also has the page's own texts is not recorded as moving, so that these texts are still compared.
         let is_of_site_only = |place: u32, come: &[&Block]| {
             let count =
                 |blocks: &mut dyn Iterator<Item = u32>| blocks.filter(|at| *at == place).count();
@@ -214,7 +214,7 @@ impl SiteBlocks {
         differing.gone.retain(|block| is_of_page(&self.gone, block));
     }
 
-    /// Whether nothing was ever counted. Then the state is not worth storing.
+    /// Whether nothing was ever counted. Then the state need not be stored.
     pub fn is_empty(&self) -> bool {
         self.checked == 0
     }
@@ -228,7 +228,8 @@ impl SiteBlocks {
     }
 }
 
-/// Counts a page for the blocks that have moved on it, and against all others.
+/// Adds a page to the tally of each known block: the first number if the block has moved on the page, or else the
+/// second.
 fn count_moved(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
     let mut moved: Vec<u64> = blocks.iter().map(|block| hash(&block.text)).collect();
     moved.sort_unstable();
@@ -239,7 +240,8 @@ fn count_moved(tallies: &mut BTreeMap<u64, Tally>, blocks: &[&Block]) {
             Err(_) => tally.1 = tally.1.saturating_add(1),
         }
     }
-    // Blocks of single pages are forgotten after [`FORGOTTEN_AFTER`] pages, which limits the number of tallies.
+    // Blocks that moved only on single pages are forgotten after [`FORGOTTEN_AFTER`] pages, to limit the number of
+    // tallies.
     tallies.retain(|_, tally| !tally.is_of_single_pages());
     for hash in moved.into_iter().take(MOST_OF_PAGE) {
         tallies.entry(hash).or_insert(Tally(1, 0));

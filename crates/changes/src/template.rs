@@ -1,22 +1,20 @@
-//! [`Template`]: the common words of two forms of a block, with holes where they differ, such as `⟨*⟩ visits since
-//! ⟨*⟩`.
+//! [`Template`]: the common words of two forms of a block, with holes where they differ: `⟨*⟩ visits since ⟨*⟩`.
 //!
-//! A template is learned from two forms that are known to mean the same: from two fetches moments apart, or from times
-//! that have moved with the clock. Texts without a common fixed word make no template, because everything would fit
-//! it.
+//! A template is learned from two forms with the same meaning: from two fetches moments apart, or from times that have
+//! moved with the clock. Texts without a common word make no template, because any text would match it.
 
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// How many more tokens a hole may take than when it was learned. A hole of numbers may take one more than other holes,
+/// By how many tokens the text in a hole may exceed the longest text seen there. A hole of numbers may have one more,
 /// for numbers such as `1 234 567`.
 const MORE_TOKENS: usize = 1;
 const MORE_NUMBERS: usize = 2;
 
-/// The most tokens of blocks that are compared token by token. The time grows with their square.
+/// The most tokens of blocks that are compared token by token. The time grows with the square of their number.
 const MOST_TOKENS: usize = 120;
 
-/// A template; see the module.
+/// The fixed words and holes of a block's text, in order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Template(Vec<Part>);
 
@@ -26,7 +24,7 @@ enum Part {
     Fixed(String),
     #[serde(rename = "h")]
     Hole {
-        /// The hole has only held numbers, and marks around them.
+        /// Whether the hole only had numbers, and marks around them.
         #[serde(rename = "n")]
         is_number: bool,
         #[serde(rename = "m")]
@@ -34,7 +32,7 @@ enum Part {
     },
 }
 
-/// The tokens in a hole: in one form, and in the other.
+/// The tokens that fill a hole in the first form, and those that fill it in the second form.
 pub(crate) type HoleTokens<'t> = (Vec<&'t str>, Vec<&'t str>);
 
 impl Template {
@@ -96,7 +94,8 @@ impl Template {
     }
 }
 
-/// Whether a text fits the parts. For each part, records how many tokens the parts up to it may have taken.
+/// Whether a text matches the parts. After each part, `taken` shows how many tokens the parts up to it may have
+/// matched.
 fn parts_fit(parts: &[Part], text: &[&str]) -> bool {
     let mut taken = vec![false; text.len() + 1];
     taken[0] = true;

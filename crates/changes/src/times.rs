@@ -1,8 +1,8 @@
 //! Evidence that the times in a text move as the clock does: a clock that a cache delays, the date of tomorrow's
 //! delivery, a countdown. [`SiteBlocks`](crate::SiteBlocks) counts the evidence and acts on it.
 //!
-//! One movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So if two
-//! checks are about a whole number of hours apart, clock times that are multiples of five minutes give no evidence.
+//! A movement may be a coincidence: `Open until 18:00` may become `19:00` between two checks an hour apart. So clock
+//! times in multiples of five minutes are no evidence if the checks are about a whole number of hours apart.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,10 +14,10 @@ use crate::masks::{Time, differing_days_by_zone, mask_times, parse_times};
 
 const MINUTES_OF_DAY: i64 = 24 * 60;
 
-/// By how many minutes a cache may delay a clock.
+/// By how many minutes a clock may deviate because a cache delays it.
 const CLOCK_OFF: i64 = 15;
 
-/// A text whose times have changed: its place, and the hash of its other words.
+/// A text whose times have changed: its place, and the hash of the text without its times.
 pub(crate) type TimedText = (u32, u64);
 
 /// The times of two checks.
@@ -28,7 +28,7 @@ struct Checks {
     minutes: i64,
 }
 
-/// The texts that differ only in their times, and whose times have moved by the time between the two checks.
+/// Finds texts that differ only in their times, if these have moved by the time between the two checks.
 pub(crate) fn find_moved(differing: &Difference<'_>, old_ms: i64, new_ms: i64) -> Vec<TimedText> {
     let Some((old_day, new_day)) = day_of(old_ms).zip(day_of(new_ms)) else {
         return Vec::new();
@@ -127,7 +127,7 @@ mod tests {
             ("Ends in 3 days", "Ends in 2 days", 1_440, true),
             ("Ends in 3 h 12 min", "Ends in 1 h 5 min", 127, false),
             ("Ends in 5 h", "Ends in 3 h", 127, true),
-            // The change is a coincidence.
+            // These times change for another reason than the clock, so they are content.
             ("Open until 18:00", "Open until 19:00", 60, false),
             ("Open until 18:00", "Open until 19:00", 217, false),
             (

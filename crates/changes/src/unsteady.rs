@@ -1,7 +1,7 @@
 //! Parts of a page that change without meaning, and so are ignored ([`Unsteady`]): two fetches moments apart differ in
-//! them, or they move with the clock.
+//! these parts, or the parts move with the clock.
 //!
-//! They are identified by *place* and by text, never by number, so that a list above them may grow:
+//! Each part is identified by its *place* and its text, never by a number, so that a list above it may grow:
 //!
 //! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
 //! - a *timed* text: a block in which only times move, with the clock;
@@ -20,28 +20,28 @@ use crate::masks::{mask_relative_times, mask_times};
 use crate::rows;
 use crate::template::Template;
 
-/// The most entries of each kind.
+/// The most entries of each kind of unsteady part.
 const MOST: usize = 200;
 
-/// The most templates of one place. Each block of the place may have to be compared with all of them.
+/// The most templates of one place, because each block of the place may have to be compared with all templates.
 const MOST_OF_PLACE: usize = 32;
 
 /// The most pairs of blocks of a page that are compared token by token.
 const MOST_PAIRS: usize = 2_000;
 
-/// The unsteady parts of a page or site; see the module.
+/// The parts of a page or site that change without meaning, by kind; the module's head describes the kinds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unsteady {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     whole: Vec<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     templates: Vec<(u32, Template)>,
-    /// Timed texts: their places, and the hashes of the texts without their times.
+    /// Timed texts (only times in them move): the place, and the hash of the text without times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timed: Vec<(u32, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     free: Vec<BlockPosition>,
-    /// Forms: their places, and the hashes of the texts.
+    /// Forms (texts seen at a place whose texts differ at each fetch): the place, and the hash of the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(u32, u64)>,
     /// Shuffled places: at each fetch, their blocks belong to other blocks, or have another rank.
@@ -49,13 +49,13 @@ pub(crate) struct Unsteady {
     shuffled: Vec<u32>,
 }
 
-/// The position of a free block: its place, and the hashes of the neighbours before and after it there; 0 if there is
-/// no neighbour.
+/// The position of a block that may have any text: its place, and the hashes of its neighbours before and after it at
+/// this place. A hash is 0 if there is no neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BlockPosition(u32, u64, u64);
 
 impl BlockPosition {
-    /// Whether at least one of the two neighbours is the same.
+    /// Whether two positions have the same place, and the same neighbour before or after them.
     pub(crate) fn is_near(self, other: BlockPosition) -> bool {
         let (
             BlockPosition(place, before, behind),
@@ -66,7 +66,7 @@ impl BlockPosition {
 }
 
 impl Unsteady {
-    /// The unsteady parts that two fetches of one page show.
+    /// The parts in which two fetches of one page differ.
     pub(crate) fn from_fetches(first: &[Block], second: &[Block]) -> Unsteady {
         let (one, other) = (group_by_place(first), group_by_place(second));
         let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
@@ -125,8 +125,8 @@ impl Unsteady {
         }
     }
 
-    /// Finds pairs of similar texts, and records a timed text or a template for each. Removes both texts from the
-    /// remaining ones. Returns the number of pairs.
+    /// Finds pairs of similar texts among `gone` and `come`, and records a timed text or a template for each pair.
+    /// Removes paired texts from both lists. Returns the number of pairs.
     fn pair_similar(
         &mut self,
         place: u32,
@@ -203,7 +203,7 @@ impl Unsteady {
         &self.templates
     }
 
-    /// Adds what another pair of fetches has shown.
+    /// Adds the unsteady parts in which another pair of fetches differed.
     pub(crate) fn merge(&mut self, more: &Unsteady) {
         for place in &more.whole {
             if self.whole.len() < MOST && !self.whole.contains(place) {
@@ -246,7 +246,7 @@ impl Unsteady {
         self.shuffled.contains(&place) || self.is_whole(place) || has_free() || is_form()
     }
 
-    /// Whether the text is one that comes and goes at this place without meaning, such as a banner.
+    /// Whether the text was seen to come and go at this place without meaning, such as a banner.
     pub(crate) fn is_form(&self, place: u32, text: &str) -> bool {
         self.forms.contains(&(place, hash(text)))
     }
@@ -277,7 +277,7 @@ impl Unsteady {
         is_timed.then(|| format!("⟨times {text:x} at {place}⟩"))
     }
 
-    /// The neighbours of one of the texts at a place.
+    /// The position (place and neighbours) of the text with this number among the texts of a place.
     fn neighbours(&self, place: u32, texts: &[String], number: usize) -> BlockPosition {
         let hash_of = |text: Option<&String>| {
             text.map_or(0, |text| {
@@ -288,7 +288,7 @@ impl Unsteady {
         BlockPosition(place, hash_of(before), hash_of(texts.get(number + 1)))
     }
 
-    /// The neighbours that these blocks have on their page. Blocks at places without free blocks get neighbours that
+    /// The positions of differing blocks on their page. A block at a place without free blocks gets neighbours that
     /// match no others.
     pub(crate) fn neighbours_of(
         &self,
@@ -319,7 +319,7 @@ impl Unsteady {
     }
 }
 
-/// The indices of the texts that `others` does not contain.
+/// The indices of the texts that `others` does not contain, or contains less often.
 fn find_missing(texts: &[String], others: &[String]) -> Vec<usize> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for text in others {

@@ -302,7 +302,8 @@ fn after_a_headline_its_words_on_a_single_page_are_reported() {
     for _ in 0..5 {
         check(&|_| false);
     }
-    // The pages that reported the headline have its text in their versions.
+    // No version of page 12 has the headline's text: other pages had reported it first. So now it is a change of this
+    // page.
     assert_eq!(check(&|number| number == 12), [12]);
 }
 

@@ -1,4 +1,4 @@
-//! Kinds of true changes: what a page says before, and what it says after.
+//! Kinds of true changes: their names, a text of a page before the change, and the text after it.
 
 pub(crate) const CHANGES: &[(&str, &str, &str)] = &[
     (

@@ -42,12 +42,12 @@ impl Fetch<'_> {
     }
 }
 
-/// A kind of page furniture; see the module.
+/// A kind of page furniture: a part of a page that differs between fetches without meaning.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) html: fn(&mut Fetch<'_>) -> String,
-    /// Whether it stands between two paragraphs of the text.
+    /// Whether the furniture is between two paragraphs of the text.
     pub(crate) is_between: bool,
 }
 
@@ -347,7 +347,7 @@ pub(crate) const KINDS: &[Kind] = &[
             i16::from(today.month()),
             i16::from(today.day()),
         ];
-        // Only November and December are named, because the ten checks end there.
+        // Only November and December have names here, because all ten checks are in these months.
         let named = |november: &str, december: &str| match month {
             11 => november.to_owned(),
             _ => december.to_owned(),

@@ -1,12 +1,11 @@
 //! Measures change detection on generated pages, each checked ten times at random hours. For each kind of page
-//! furniture: how often a change is reported although there is none. For each kind of true change: how often it is
-//! missed.
+//! furniture (parts that differ between fetches), the rate of false reports is measured. For each kind of true change,
+//! the rate of missed changes is measured.
 //!
 //! `WEBFILL_CHECKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
 //! `docs/explanation/changes.md`. The variable is the number of checks of unchanged pages.
 //!
-//! A check does what a worker does: a page that is new, or differs from everything known, is fetched again moments
-//! later.
+//! A check works as in a worker: a page that is new, or differs from everything known, is fetched again moments later.
 
 mod changes;
 mod furniture;
@@ -113,7 +112,7 @@ fn parse_content(html: &str) -> PageContent {
 struct KnownPage {
     page: Page,
     versions: PageVersions,
-    /// The visits to the page. Other visitors come between checks.
+    /// The number of visits to the page, which includes other visitors between checks.
     visits: u64,
 }
 
@@ -201,8 +200,8 @@ fn count_false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u
     (checks, false_alerts)
 }
 
-/// Checks a site with furniture. On each page, something changes once. Counts the changes that were not reported at
-/// the next check, by kind.
+/// Checks a site with furniture. On each page, one text changes once. Counts the changes that were not reported at the
+/// next check, by kind.
 fn count_misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
