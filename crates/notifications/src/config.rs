@@ -10,8 +10,8 @@ use crate::smtp_address::SmtpAddress;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotificationsConfig {
-    /// The server that mail is handed to: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or `plain://127.0.0.1[:PORT]`.
-    /// Without it there is no mail.
+    /// The server that sends mail: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or `plain://127.0.0.1[:PORT]`. `None`
+    /// disables mail.
     pub smtp: Option<String>,
     pub smtp_user: Option<String>,
     pub smtp_password_file: Option<PathBuf>,
@@ -23,11 +23,12 @@ pub struct NotificationsConfig {
     pub commands: Vec<AllowedCommand>,
     /// The folder of files that watches of a fleet may append to.
     pub files_dir: Option<PathBuf>,
-    /// The folder of keys with which watches of a fleet may sign. The keys of a host are in a folder with its name.
+    /// The folder of keys with which watches of a fleet may sign webhook posts. Keys for a host are in a subfolder with
+    /// the host's name.
     pub secrets_dir: Option<PathBuf>,
     /// Whether watches of a fleet may post to private addresses.
     pub allow_private_webhooks: bool,
-    /// A file of further certificate authorities to trust, in PEM.
+    /// A PEM file of certificate authorities that are trusted in addition to the usual ones.
     pub ca_file: Option<PathBuf>,
     /// An alert is raised when a notification has been undeliverable for this many seconds.
     pub undelivered_after: f64,

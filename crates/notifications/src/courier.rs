@@ -1,5 +1,5 @@
-//! Delivers notifications, on a thread of its own: many at a time, each within a limited time. The result of each is
-//! reported to the caller, which retries failed ones.
+//! Delivers notifications on a separate thread, many at a time, each within a limited time. The result of each delivery
+//! is reported to the caller, which retries failed deliveries.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -19,14 +19,14 @@ pub struct DeliveryEnd {
     pub verdict: Verdict,
 }
 
-/// The handle of the thread. Dropping it abandons deliveries in progress.
+/// The handle of the delivering thread. Dropping it abandons deliveries in progress.
 pub struct Courier {
     orders: mpsc::UnboundedSender<Delivery>,
     _thread: JoinHandle<()>,
 }
 
 impl Courier {
-    /// Starts the thread.
+    /// Starts the delivering thread. `on_end` is called with the result of each delivery.
     pub fn start(
         permissions: Permissions,
         publish: Option<Publish>,
@@ -60,7 +60,8 @@ impl Courier {
                         });
                     }
                 });
-                // A slow command or server must not delay the end of the thread.
+                // Deliveries in progress are abandoned, so that a slow command or server does not delay the end of the
+                // thread.
                 runtime.shutdown_background();
             })
             .map_err(|error| cannot(&error))?;
@@ -71,12 +72,12 @@ impl Courier {
     }
 
     pub fn enqueue(&self, delivery: Delivery) {
-        // The thread lives as long as the handle.
+        // Sending cannot fail, because the thread runs as long as this handle exists.
         let _ = self.orders.send(delivery);
     }
 }
 
-/// Delivers a notification, if the settings still allow it.
+/// Delivers a notification, if the settings still permit its target.
 async fn deliver(means: &Arc<DeliveryResources>, delivery: Delivery) -> Verdict {
     let delivery = Arc::new(delivery);
     let target = targets::target_of(&delivery.target);

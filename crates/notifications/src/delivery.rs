@@ -1,4 +1,4 @@
-//! What is delivered: a notification and its target.
+//! A delivery: a notification and the target that receives it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use webfill_api::NotificationTarget;
 pub struct Delivery {
     /// The notification's number in the outbox.
     pub id: i64,
-    /// Identifies the notification; the same for each attempt.
+    /// Identifies the notification for receivers; it is the same for each attempt.
     pub key: String,
     pub watch: String,
     pub target: NotificationTarget,
     pub notification: Value,
 }
 
-/// Publishes a notification on the firehose, under the application's id.
+/// A function that publishes a notification on the firehose. Its first argument is the application's id.
 pub type Publish = Arc<dyn Fn(&str, &Value) + Send + Sync>;

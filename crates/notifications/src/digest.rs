@@ -1,5 +1,5 @@
-//! Composes notifications from events: JSON for programs, including a subject and a text for people. Both are
-//! bounded, and say how much was left out.
+//! Composes notifications from events: JSON for programs, including a subject and a text for people. Both are limited
+//! in size, and say how many events were omitted.
 
 use serde_json::{Value, json};
 use webfill_api::{About, NotificationTime, Watch};
@@ -12,8 +12,8 @@ const MOST_EVENTS: usize = 500;
 /// The most bytes of JSON of all events in a notification.
 const MOST_BYTES: usize = 256 << 10;
 
-/// The limits for changes, lower than those for all events: every change that was read for a notification fits, and the
-/// other events still have space.
+/// The most changes that are read for one notification, and their most bytes. The limits are lower than those for all
+/// events, so that other events also fit.
 pub(crate) const MOST_CHANGES: usize = 450;
 pub(crate) const MOST_CHANGES_BYTES: usize = 200 << 10;
 
@@ -23,7 +23,7 @@ const MOST_LINES: usize = 50;
 /// The most characters of an event in the text for people.
 const MOST_CHARS: usize = 2_000;
 
-/// The parts of the text for people, in their order.
+/// The sections of the text for people, in their order, each with its heading.
 const PARTS: [(About, &str); 5] = [
     (About::Delivery, "Notifications"),
     (About::Silence, "Silence"),
@@ -58,7 +58,8 @@ pub fn compose(
     }))
 }
 
-/// The events that fit. All changes do, because no more were read. A change left out here would never be reported.
+/// The events that fit into a notification. All changes are included, because no more than fit were read; an omitted
+/// change would never be reported.
 fn fitting_events(events: &[&Event]) -> Vec<Value> {
     let is_change = |event: &&Event| event.about == About::Changes;
     let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();

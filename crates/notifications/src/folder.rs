@@ -1,12 +1,12 @@
-//! Opens files below a folder named in the settings, by paths that come from others.
+//! Opens files below a folder named in the settings, by paths that may come from other machines.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The folder and the file of the path, with symbolic links resolved, except one at the file itself. `None` if the path
-/// leads out of the folder.
+/// The folder and the path with symbolic links resolved, except a link at the file itself. `None` if the path leads out
+/// of the folder, or if the folder of the file is missing.
 fn resolve_path(folder: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
     let goes_up = Path::new(path)
         .components()
@@ -33,8 +33,8 @@ pub(crate) fn is_below(folder: &Path, path: &str) -> bool {
     }
 }
 
-/// Opens a file below the folder. The check is repeated on the opened file, in case another was put in its place
-/// meanwhile.
+/// Opens a file below the folder. The check is repeated on the opened file, in case another file has replaced the
+/// checked one.
 pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Option<File> {
     if !is_below(folder, path) {
         return None;
@@ -46,7 +46,7 @@ pub(crate) fn open(folder: &Path, path: &str, options: &mut OpenOptions) -> Opti
     (is_file && found.starts_with(&folder)).then_some(file)
 }
 
-/// Opens without blocking: a pipe would otherwise wait until its other end is opened.
+/// Sets the flags for opening without blocking. Otherwise, opening a pipe would wait until its other end is opened.
 pub(crate) fn set_open_flags(options: &mut OpenOptions) -> &mut OpenOptions {
     options
         .mode(0o600)

@@ -5,11 +5,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use serde_json::Value;
 
-/// Appends a line, and waits until it is on disk.
+/// Appends a JSON value as a line, and waits until the line is on disk.
 pub fn append_line(mut file: File, line: &Value) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     if !ends_a_line(&mut file)? {
-        // Starts on a new line, so that a line truncated by a crash does not absorb this one.
+        // After a line that a crash has truncated, a new line is started.
         bytes.push(b'\n');
     }
     serde_json::to_writer(&mut bytes, line)?;

@@ -1,10 +1,10 @@
 //! Reports the news of watches to their recipients.
 //!
-//! [`Reported::find_news`] finds the news of a watch (including [`silence`]), [`compose`] makes a notification of them, and
-//! a [`Courier`] delivers notifications to webhooks, mail, commands and files (`targets`). Nothing here is durable. In
-//! one transaction, the caller keeps what was reported and the waiting notifications (the outbox). It repeats a
-//! delivery under the same key until the delivery succeeds, so a notification arrives at least once. Receivers
-//! recognise repetitions by the key.
+//! [`Reported::find_news`] finds the news of a watch (including [`silence`]), and [`compose`] makes a notification of
+//! it. A [`Courier`] delivers notifications to webhooks, mail, commands and files (`targets`). This crate stores
+//! nothing. In one transaction, the caller stores the reported state and the waiting notifications (the outbox). It
+//! repeats a delivery under the same key until the delivery succeeds, so a notification arrives at least once.
+//! Receivers recognise repetitions by the key.
 
 mod config;
 mod courier;
@@ -40,7 +40,8 @@ fn iso_time(ms: i64) -> String {
     }
 }
 
-/// The wait after this many failures in a row: a second, then twice as long each time, up to a quarter of an hour.
+/// The wait in milliseconds after this many failures in a row: one second, then twice as long each time, up to a
+/// quarter of an hour.
 pub fn retry_wait_ms(tries: u32) -> i64 {
     const LONGEST_MS: i64 = 900_000;
     let doubled = 1_000_i64 << tries.saturating_sub(1).min(20);

@@ -1,6 +1,6 @@
-//! The permissions of notifications. Watches of a fleet come from other machines and may only use what the settings
-//! name. A watch on one machine may use everything that its user may. Permissions are checked when a watch is added,
-//! and again at each delivery.
+//! The permissions of notifications. Watches of a fleet come from other machines, and may use only targets that the
+//! settings permit. A watch of `webfill crawl` may use everything that its user may. Permissions are checked when a
+//! watch is added, and again at each delivery.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::config::NotificationsConfig;
 use crate::folder;
 
-/// The permissions of notifications.
+/// The settings of notifications, and whether watches may use only targets that these settings permit.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     pub config: NotificationsConfig,
@@ -23,7 +23,7 @@ impl Permissions {
         }
     }
 
-    /// The permissions of the user of this machine.
+    /// Permissions for watches of a user on this machine, which may use any target.
     pub fn for_user(config: NotificationsConfig) -> Permissions {
         Permissions {
             config,
@@ -39,7 +39,7 @@ impl Permissions {
         !self.is_of_fleet || self.config.allow_private_webhooks
     }
 
-    /// Opens a file. For a watch of a fleet it must be below `allowed`; otherwise the error is `refused`.
+    /// Opens a file. For a watch of a fleet, the error is `refused` if the file is not below the folder `allowed`.
     pub(crate) fn open(
         &self,
         file: &str,

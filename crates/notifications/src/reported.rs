@@ -10,10 +10,10 @@ use webfill_api::{About, RunEnd, Watch, WatchRun};
 use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
 use crate::silence::{self, LATE_MS, SilenceFacts, SiteTrouble};
 
-/// The name of the silence of a watch whose run is due but has not started.
+/// The name of a watch's silence if its run is due but has not started.
 const NOT_STARTED: &str = "not_started";
 
-/// In the text for people: the most lines of one change, and the most characters of a line.
+/// The most lines of one change in the text for people, and the most characters of such a line.
 const MOST_CHANGED: usize = 12;
 const MOST_CHANGED_CHARS: usize = 300;
 const MOST_VALUE_BYTES: usize = 120;
@@ -24,19 +24,19 @@ const MOST_VALUE_BYTES: usize = 120;
 pub struct Reported {
     /// The number of the last reported run.
     pub run: u64,
-    /// The number of the last reported change of a page. `None` if no one wants changes, or the starting number is not
-    /// known yet.
+    /// The number of the last reported change of a page. `None` if no target wants changes, or if the starting number
+    /// is not known yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_to: Option<u64>,
-    /// Since when changes are wanted; set until the starting number is known.
+    /// The time since which changes are wanted; `None` once the starting number is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_since_ms: Option<i64>,
     /// Standing alerts, by mapping.
     pub alerts: BTreeMap<String, ReportedAlert>,
-    /// The time since which an alternative serves, by mapping and field.
+    /// The time since which an alternative chain yields a field's values, by mapping and field.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub served: BTreeMap<String, BTreeMap<String, String>>,
-    /// Standing silences, by name.
+    /// Standing silences (missing results or runs), by name.
     pub silent: BTreeMap<String, ReportedSilence>,
 }
 
@@ -52,15 +52,15 @@ pub struct ReportedSilence {
     pub why: String,
 }
 
-/// The state of extractions, in rows like those of `status`.
+/// Standing alerts and warnings about extractions, as rows like those of `status`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     pub alerts: Vec<Value>,
-    /// Warnings about fields whose first chain yields nothing any more, while an alternative does.
+    /// Warnings about fields whose first chain yields nothing any more, while an alternative chain does.
     pub warnings: Vec<Value>,
 }
 
-/// The facts about a watch that news are derived from.
+/// The current facts about a watch, from which its news is derived.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub watch: &'a Watch,
@@ -70,21 +70,21 @@ pub struct Facts<'a> {
     pub standing: Option<&'a Standing>,
     pub sites: &'a [SiteTrouble],
     pub changes: Option<&'a ReadChanges>,
-    /// Since when a run has been due without starting, and the reason.
+    /// If a run is due but does not start: the time when it was due, and the reason.
     pub held: Option<(i64, &'a str)>,
     pub now_ms: i64,
 }
 
-/// Changes read after the reported position, up to the size of one notification.
+/// Changes that were read after the last reported one, up to the size of one notification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadChanges {
     changes: Vec<Value>,
     bytes: usize,
-    /// The position from which reading began.
+    /// The number of the last reported change, after which reading began.
     pub after: u64,
-    /// The number of the last change read, or the position if there were none.
+    /// The number of the last change read, or `after` if there were none.
     pub last: u64,
-    /// Whether there are more changes, which later notifications report.
+    /// Whether there are more changes. Later notifications report them.
     pub is_full: bool,
 }
 
@@ -99,7 +99,7 @@ impl ReadChanges {
         }
     }
 
-    /// Adds the next change, if it fits. The first one always fits; otherwise it would never be reported.
+    /// Adds the next change, if it fits. The first change is always added; otherwise it would never be reported.
     pub fn add(&mut self, number: u64, change: Value) {
         let bytes = self.bytes + change_event(&change).bytes();
         let has_room = self.changes.len() < MOST_CHANGES && bytes <= MOST_CHANGES_BYTES;
@@ -110,7 +110,7 @@ impl ReadChanges {
         }
     }
 
-    /// Whether anything was read after the position.
+    /// Whether any change was read after the last reported one.
     pub fn has_news(&self) -> bool {
         self.last > self.after
     }
@@ -120,7 +120,7 @@ impl ReadChanges {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub about: About,
-    /// A name from the list in `docs/how-to/notifications.md`.
+    /// The name of the kind of event, from the list in `docs/how-to/notifications.md`.
     pub name: &'static str,
     /// The line for people.
     pub line: String,
@@ -140,7 +140,7 @@ impl Reported {
         self.silent.contains_key(NOT_STARTED)
     }
 
-    /// Marks this state as reported.
+    /// Returns the reported state with this state of extractions marked as reported.
     pub fn with_standing(mut self, standing: &Standing) -> Reported {
         self.alerts = standing.alerts.iter().map(known_alert).collect();
         self.served = served::alternatives_by_field(&standing.warnings);
@@ -153,7 +153,7 @@ impl Reported {
         (&known.alerts, &known.served) == (&self.alerts, &self.served)
     }
 
-    /// Returns the news, and the state to store once they are reported.
+    /// Returns the news of a watch, and the state to store together with the notifications of this news.
     pub fn find_news(&self, facts: &Facts<'_>) -> (Vec<Event>, Reported) {
         let mut reported = self.clone();
         let mut events = reported.take_run_events(facts);
@@ -178,7 +178,7 @@ impl Reported {
             return Vec::new();
         };
         if self.changes_to != Some(read.after) {
-            // These changes were read from a position that is no longer the reported one.
+            // Other changes were reported since these were read, so the changes are read again.
             return Vec::new();
         }
         self.changes_to = Some(read.last);
@@ -227,7 +227,7 @@ impl Reported {
                 alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
                 standing: &self.silence_reasons(),
             }),
-            // Only a new run can add evidence.
+            // Without a new run there is no new evidence, so the standing silences stay.
             false => self.silence_reasons(),
         };
         now.remove(NOT_STARTED);
@@ -335,7 +335,7 @@ fn change_event(change: &Value) -> Event {
     }
 }
 
-/// Returns `field: old -> new` for each field, or `None` if a value is too long. The changed words are then shown
+/// Returns `field: old -> new` for each field. `None` if a value is too long, so that the changed words are shown
 /// instead.
 fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
     let (old, new) = (old.as_object(), new.as_object());

@@ -1,10 +1,10 @@
-//! Decides whether a watch is silent: it no longer finds what it usually finds, does not finish, or its sites do not
-//! answer any more. The verdict depends only on the records of runs and the state of sites.
+//! Decides whether a watch is silent: its usual results are missing, its run did not finish, or its sites do not answer
+//! any more. The verdict depends only on the records of runs and the state of sites.
 //!
-//! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] earlier runs did. It is silent
-//! if `silent_after` consecutive runs have found none. If some of the earlier runs found none either, the empty runs
-//! must be so many that chance alone would cause them less than once in fifty times. For pages, one empty run is
-//! enough.
+//! A kind of result (pages, documents, changes, fields) is *usual* if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`]
+//! earlier runs had it. The watch is silent if `silent_after` consecutive runs have found none. If some earlier runs
+//! found none either, these runs must be so many that their probability by chance is below [`CHANCE`]. For pages, fewer
+//! empty runs suffice, usually one.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use webfill_wire::{Outcome, TaskEnd};
 /// A result is usual if at least this many earlier runs had it.
 const USUAL_RUNS: usize = 3;
 
-/// The number of runs before the empty ones that are considered.
+/// The number of earlier runs, before the runs without results, that are examined.
 const RUNS_BEFORE: usize = 20;
 
-/// The number of past runs that are needed for a verdict.
+/// The number of past runs that the caller must read for a verdict.
 pub const RUNS_JUDGED: u64 = 60;
 
 /// Chance is ruled out if its probability is below this.
 const CHANCE: f64 = 0.02;
 
-/// A run begins late if it begins this long after its due time.
+/// A run begins late if it begins more than this many milliseconds after its due time.
 pub const LATE_MS: i64 = 600_000;
 
 /// The most sites named in a sentence.
@@ -34,16 +34,16 @@ const NAMED_SITES: usize = 3;
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteTrouble {
     pub site: String,
-    /// The reason: one word of a closed list.
+    /// The reason for the backoff, as one word of a closed list.
     pub reason: String,
     pub since_ms: i64,
     pub unreachable: bool,
-    /// The sign of the trouble, and the URL where it was seen.
+    /// The sign by which the trouble was noticed, and the URL where it was seen.
     pub sign: String,
     pub url: String,
 }
 
-/// The facts that are known when a run has ended.
+/// The facts from which silences are determined when a run has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct SilenceFacts<'a> {
     /// The runs, latest first.
@@ -56,7 +56,7 @@ pub struct SilenceFacts<'a> {
     pub standing: &'a BTreeMap<String, String>,
 }
 
-/// The results of a watch, by their names among the counts of a run, and the names of their silences.
+/// The kinds of results by their names in the counts of a run, each with the name of its silence.
 const FINDS: [(&str, &str); 4] = [
     ("pages", "no_pages"),
     ("documents", "no_documents"),
@@ -72,7 +72,7 @@ pub fn find_silences(known: &SilenceFacts<'_>) -> BTreeMap<String, String> {
     for (what, name) in FINDS {
         let sentence = match stands(name) {
             Some(sentence) => (!last_run_found(known, what)).then_some(sentence),
-            // A run without pages has no other results either, for the same reason.
+            // A run without pages has no other results either, so only the missing pages are reported.
             None if silent.contains_key("no_pages") => None,
             None => missing_result_sentence(known, what),
         };
@@ -81,7 +81,7 @@ pub fn find_silences(known: &SilenceFacts<'_>) -> BTreeMap<String, String> {
     let last = known.runs.iter().find(|run| run.ended_ms.is_some());
     let not_finished = match last {
         Some(run) if has_completed(run) => not_finished_sentence(run),
-        // An aborted run gives no evidence.
+        // An aborted run gives no evidence, so the silence stays as it was.
         _ => stands("not_finished"),
     };
     silent.extend(not_finished.map(|sentence| ("not_finished".to_owned(), sentence)));
@@ -101,7 +101,7 @@ fn last_run_found(known: &SilenceFacts<'_>, what: &str) -> bool {
     result_counts(known, what).first().is_some_and(|n| *n > 0)
 }
 
-/// The sentence about a missing result that is usually found; `None` if nothing is missing.
+/// The sentence about a kind of result that is usual but missing; `None` if it is not missing.
 fn missing_result_sentence(known: &SilenceFacts<'_>, what: &str) -> Option<String> {
     let judged = result_counts(known, what);
     let empty = judged.iter().take_while(|found| **found == 0).count();
@@ -136,13 +136,14 @@ fn missing_result_sentence(known: &SilenceFacts<'_>, what: &str) -> Option<Strin
     })
 }
 
-/// Whether the run gives evidence. An aborted run does not.
+/// Whether the run has ended and was not aborted. Other runs give no evidence.
 fn has_completed(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
-/// Whether the run gives evidence about this result. Unchanged pages are not read again, so a run without fields gives
-/// no evidence about fields. Neither does a missing count: the store was away, or no one wanted the count.
+/// Whether the run gives evidence about this kind of result. Unchanged pages are not read again, so a run without
+/// fields gives no evidence about fields. A missing count gives none either: the store was unavailable, or the count
+/// was not wanted.
 fn gives_evidence_of(run: &WatchRun, what: &str) -> bool {
     if ["documents", "changes"].contains(&what) {
         return run.counts.get(what).is_some_and(|count| !count.is_null());
@@ -161,7 +162,7 @@ fn count_of(counts: &Map<String, Value>, what: &str) -> u64 {
     }
 }
 
-/// The sentence about a last run that failed, or ended before it had checked everything.
+/// The sentence about a run that failed, or ended before it had checked everything; `None` if the run finished.
 fn not_finished_sentence(run: &WatchRun) -> Option<String> {
     let queued = count_of(&run.counts, "queued");
     match run.how? {
@@ -224,7 +225,7 @@ fn trouble_sentence(site: &SiteTrouble) -> String {
     format!("{} {does} since {since}: {why}{sign}", site.site)
 }
 
-/// The likely reason for the silence, as a clause.
+/// The likely reason for missing results, as a clause of a sentence.
 fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
     let Some(last) = known.runs.iter().find(|run| has_completed(run)) else {
         return String::from("nothing is known");
@@ -259,7 +260,7 @@ fn likely_reason(known: &SilenceFacts<'_>, what: &str) -> String {
     })
 }
 
-/// The outcome of most pages of a run, if that outcome is a bad one.
+/// The outcome of more than half of a run's requests, if it is a failure; otherwise `None`.
 fn main_outcome(run: &WatchRun) -> Option<String> {
     let outcomes = run.counts.get("outcomes")?.as_object()?;
     let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();

@@ -55,7 +55,7 @@ impl SmtpAddress {
     }
 }
 
-/// Only a literal address counts, because a name may resolve to another machine.
+/// Whether the host is a loopback address. A name does not count, because it may resolve to another machine.
 fn is_this_machine(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

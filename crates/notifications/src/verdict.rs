@@ -1,4 +1,4 @@
-//! How a delivery went.
+//! The result of an attempt to deliver a notification.
 
 /// The result of a delivery attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

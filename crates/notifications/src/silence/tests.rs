@@ -98,7 +98,7 @@ fn it_is_silent_after_three_runs_without_its_usual_results() {
     }
 }
 
-/// Tries several numbers of full runs before the empty ones, and several values of `silent_after`.
+/// Tests several numbers of runs with results before runs without any, and several values of `silent_after`.
 #[test]
 fn it_is_silent_after_as_many_runs_as_the_watch_says() {
     for before in [3, 5, 30] {

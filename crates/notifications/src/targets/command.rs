@@ -1,6 +1,6 @@
 //! Runs commands: a program gets a notification as JSON on standard input. There is no shell. The program gets only a
-//! few variables of this process's environment, such as `PATH`. Its time is limited, and when it ends, the rest of its
-//! process group is ended as well.
+//! few variables of this process's environment, such as `PATH`. Its time is limited. When it ends, the other processes
+//! of its process group are killed.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -23,13 +23,13 @@ const NO_COMMAND: &str = "this command is not allowed: add the whole list, the p
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long to wait for the rest of the command's standard error after it has ended.
+/// How long to wait for the rest of the command's standard error after the command has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The most bytes kept of the command's standard error.
 const LAST_BYTES: usize = 4_096;
 
-/// The environment variables that the command gets.
+/// The variables of this process's environment that are passed to the command.
 const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 
 /// A program and its arguments.
@@ -60,7 +60,7 @@ impl Target for Command<'_> {
     }
 }
 
-/// A command, and its input: the notification, its key and the watch.
+/// A command with its arguments, and its input: the notification, the notification's key and the watch.
 struct Call<'a> {
     argv: &'a [String],
     key: &'a str,
@@ -68,7 +68,7 @@ struct Call<'a> {
     input: Vec<u8>,
 }
 
-/// Runs the command. The thread waits for its end.
+/// Runs the command, and blocks the thread until the command ends.
 fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     let mut child = match spawn(&call) {
         Ok(child) => child,
@@ -76,8 +76,8 @@ fn run(call: Call<'_>, timeout: Duration) -> Verdict {
     };
     if let Some(mut stdin) = child.stdin.take() {
         let input = call.input;
-        // A command need not read all of its input, so nothing waits for this thread. An error means that the command
-        // has stopped reading.
+        // A command need not read all of its input, so nothing waits for this thread. An error only means that the
+        // command stopped reading.
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let last_line = read_last_error_line(&mut child);
@@ -118,8 +118,8 @@ fn spawn(call: &Call<'_>) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for the end of the command, and ends the rest of its process group. `None` if the command took too long. Its
-/// end is detected without reaping it, so that the group's number cannot belong to another process by then.
+/// Waits for the end of the command, and kills the rest of its process group. `None` if the command took too long. The
+/// ended command is reaped only after that, so that no other process can have the group's number.
 fn wait_and_kill_group(child: &mut Child, timeout: Duration) -> Option<process::ExitStatus> {
     let has_ended = child::wait_without_reaping(child, timeout);
     child::kill_group_unreaped(child);
@@ -127,14 +127,14 @@ fn wait_and_kill_group(child: &mut Child, timeout: Duration) -> Option<process::
     status.filter(|_| has_ended)
 }
 
-/// Reads the command's standard error, and keeps the last line.
+/// Reads the command's standard error on a thread, and sends its last line.
 fn read_last_error_line(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, reported) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
         std::thread::spawn(move || {
             let mut text = Vec::new();
             let mut some = [0; 4_096];
-            // Reads everything, because a command must not fail for lack of a reader.
+            // Everything is read, because a command fails or hangs if nobody reads its standard error.
             while let Ok(n @ 1..) = stderr.read(&mut some) {
                 text.extend_from_slice(&some[..n]);
                 text.drain(..text.len().saturating_sub(LAST_BYTES));

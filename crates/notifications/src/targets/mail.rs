@@ -24,7 +24,7 @@ const NO_RECIPIENT: &str = "this recipient is not allowed: add the address, or @
 /// The time limit for each answer of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Replies about user, password or encryption. They say nothing about the mail itself.
+/// Codes of replies about user, password or encryption. They are not about the mail itself, so the delivery is retried.
 const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
 
 /// The recipient's address.
@@ -58,7 +58,7 @@ impl Target for Mail<'_> {
     }
 }
 
-/// Whether the list has the address itself, or its whole domain.
+/// Whether a list of permitted recipients has the address, or `@` with its whole domain.
 fn is_listed(list: &[String], address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     list.iter().any(|allowed| {
@@ -70,7 +70,7 @@ fn is_listed(list: &[String], address: &str) -> bool {
     })
 }
 
-/// Sends the mail. The thread waits for the server.
+/// Sends the mail, and blocks the thread until the server has answered.
 fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value) -> Verdict {
     let message = match compose_mail(config, to, key, notification) {
         Ok(message) => message,
@@ -94,7 +94,7 @@ fn send(config: &NotificationsConfig, to: &str, key: &str, notification: &Value)
     }
 }
 
-/// Composes the mail. The library writes the headers, so text from pages, such as a line end, cannot leave them.
+/// Composes the mail. The mail library encodes the headers, so text from pages, such as a line end, cannot add others.
 fn compose_mail(
     config: &NotificationsConfig,
     to: &str,

@@ -1,4 +1,4 @@
-//! The trait of all kinds of targets, and what their deliveries share.
+//! The trait of all kinds of targets, and the resources that their deliveries share.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::delivery::{Delivery, Publish};
 use crate::permissions::Permissions;
 use crate::verdict::Verdict;
 
-/// Why a target may not be used: the key at fault, and the reason.
+/// Why a target may not be used: the key of its setting, and the reason.
 pub(crate) type TargetRefusal = (&'static str, String);
 
 /// A target of some kind.
@@ -36,7 +36,7 @@ pub(super) async fn run_blocking(work: impl FnOnce() -> Verdict + Send + 'static
     work.await.unwrap_or_else(failed)
 }
 
-/// The notification with its key and its number in the outbox added.
+/// The notification as JSON, with its key and its number in the outbox.
 pub(super) fn notification_with_key(delivery: &Delivery) -> Value {
     let mut notification = json!({"key": delivery.key, "number": delivery.id});
     if let (Value::Object(notification), Value::Object(more)) =

@@ -26,7 +26,7 @@ use crate::verdict::Verdict;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most bytes of a key.
+/// The most bytes that are read of a file with a signing key.
 const MOST_SECRET_BYTES: u64 = 4_096;
 
 const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notifications.secrets_dir` of the dispatcher's settings";
@@ -73,8 +73,8 @@ impl Target for Webhook<'_> {
     }
 }
 
-/// The folder of the keys that may sign posts to this host. With another host's key, a watch could obtain a signature
-/// that the other receiver takes for genuine.
+/// The folder of the keys that may sign posts to this host. A watch may not use another host's key, because it could
+/// send that host forged posts with a valid signature.
 fn secrets_dir_of(permissions: &Permissions, url: &str) -> Option<PathBuf> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?;
@@ -182,7 +182,8 @@ fn verdict_of_status(status: StatusCode) -> Verdict {
     }
 }
 
-/// The innermost cause of an error, which is the most specific. The URL is left out, because it may contain a secret.
+/// The innermost cause of an error, because it is the most specific. The URL is omitted, because it may contain a
+/// secret.
 fn reason(error: reqwest::Error) -> String {
     if error.is_timeout() {
         return "it does not answer in time".into();
@@ -206,7 +207,7 @@ impl AddressGuard {
         AddressGuard { may_be_private }
     }
 
-    /// Checks the address in a URL, if it has a literal one.
+    /// Checks the host of a URL, if it is a literal address.
     fn check_url_address(self, url: &str) -> Result<(), String> {
         match Url::parse(url) {
             Ok(url) => self.check_literal(&url),
@@ -224,7 +225,7 @@ impl AddressGuard {
         }
     }
 
-    /// Checks a literal address, which the client does not resolve.
+    /// Checks the host of a URL if it is a literal address, because the client does not resolve such hosts.
     fn check_literal(self, url: &Url) -> Result<(), String> {
         let host = url.host_str().unwrap_or_default();
         match host.trim_matches(['[', ']']).parse() {
