@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::Block;
 
-    /// 2026-11-23T08:02:00Z.
+    /// The time of the first check in these tests: 2026-11-23T08:02:00Z.
     const AT_MS: i64 = 1_795_420_920_000;
     const MINUTE_MS: i64 = 60_000;
 

@@ -35,7 +35,7 @@ const BACK_AFTER: u32 = 20;
 /// A field is usual if at least this share of pages has a value for it.
 const USUAL: f64 = 0.5;
 
-/// The health of one mapping, described in the module's documentation.
+/// The state of health of one mapping: its fields by template and overall, its alert and its warnings.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MappingHealth {
     pub(crate) mapping: String,

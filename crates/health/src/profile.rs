@@ -55,7 +55,7 @@ struct Counts {
     sizes: Bins,
 }
 
-/// The profile of a field's values, described in the module's documentation.
+/// The distribution of a field's values by length, kinds of characters and size, to detect when it changes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Profile {
     before: Counts,

@@ -96,7 +96,7 @@ struct Excursion {
     sources: Vec<u64>,
 }
 
-/// The series of one field, described in the module's documentation.
+/// The series of one field: on which pages it had a value, its baseline, and whether it has fallen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
     /// The sums of weights from which the baseline is computed.

@@ -16,8 +16,8 @@ use crate::score::{Scores, reads_truncated};
 /// The most alternatives of one field.
 const MOST: usize = 2;
 
-/// To fill pages, an alternative must read this many known pages correctly, and agree with the best chain on as many
-/// others.
+/// To fill pages, an alternative must read the known values of this many pages, and agree with the best chain on as
+/// many other pages.
 const PROVEN: usize = 3;
 
 /// Chooses alternatives, as indexes of candidates. Their anchors differ in kind from the best candidate's and from each

@@ -29,9 +29,10 @@ pub(crate) struct LearnedField {
     pub(crate) labels: Vec<Label>,
     /// Indexes of candidates, the likeliest first.
     pub(crate) ranking: Vec<usize>,
-    /// For each label, the credit of the candidate that would have been chosen without it.
+    /// For each page with known values, the credit (0 to 1) of the candidate that would have been chosen without this
+    /// page.
     pub(crate) left_out: Vec<f64>,
-    /// Indexes of labels whose record is more likely wrong than the page; see `stale.rs`.
+    /// Indexes of those `labels` whose record is more likely wrong than the page; see `stale.rs`.
     pub(crate) doubted: Vec<usize>,
 }
 
@@ -86,7 +87,7 @@ fn are_read_as_lists(list: &LearnedField) -> bool {
     read * 2 > all
 }
 
-/// The number of labels for which the best candidate reads the known values. Partly read lists count in part.
+/// The number of pages on which the best candidate reads the known values. Partly read lists count in part.
 pub(crate) fn count_correct_labels(found: &LearnedField) -> f64 {
     let Some(&best) = found.ranking.first() else {
         return 0.0;
@@ -333,7 +334,7 @@ fn leave_one_out(scores: &Scores<'_>, is_misspelt: &dyn Fn(usize) -> bool) -> Ve
         match scores.ranking(Some(label)).first() {
             Some(&best) => scores.credits[best][label],
             // A misspelt value is nowhere on its page. If all other known values are misspelt, no chain can be found
-            // without this label, so that is no evidence.
+            // without this page, so that is no evidence.
             None if right == [label] && right.len() < scores.labels.len() => f64::NAN,
             None => 0.0,
         }

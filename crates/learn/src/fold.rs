@@ -7,8 +7,8 @@ use crate::clock::minutes_of_day;
 use crate::dates;
 pub(crate) use webfill_values::collapse_white_space;
 
-/// Folds a text, puts a space after each comma between words, and removes spaces between a number and its sign: `a,b`
-/// and `a, b` are the same list, `42%` and `42 %` the same share.
+/// Folds a text. It also puts a space after each comma between words, because `a,b` and `a, b` are the same list. It
+/// removes spaces between a number and its sign, because `42%` and `42 %` are the same share.
 pub fn fold_text(text: &str) -> String {
     let folded = remove_spaces_at_signs(webfill_values::folded_form(text));
     let is_tight = |at: &usize| {

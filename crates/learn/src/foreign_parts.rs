@@ -264,7 +264,7 @@ fn pages_of_chain(
     headings: &[Headings<'_>],
 ) -> Option<Vec<PageOfChain>> {
     let xpath = XPath::compile(expression).ok()?;
-    // Later processors may take the value out of the text of its place.
+    // With further processors, the value may be only a part of the text of its place.
     let is_part = candidate.processors.len() > 2;
     let of_page = |(number, page): (usize, &Places<'_>)| {
         let label = labels.iter().find(|label| label.page == number);

@@ -1,7 +1,7 @@
-//! Forms: a page writes a value in another form than the record. There is a small, closed set of them, each expressed
-//! by ordinary processors: numbers without their words (`6 ft 5 in` as `6-5`), names turned around, a unit or sign
-//! that the page lacks or writes otherwise, units that are a power of ten apart, fractions, durations, dates in another
-//! order, marks between digits, capitals, national telephone numbers, relative links, yes and no.
+//! Forms: a page writes a value in another form than the record. There is a small, closed set of forms, each expressed
+//! by ordinary processors. Numbers and amounts: without their words (`6 ft 5 in` as `6-5`), marks between digits,
+//! fractions, a missing or another unit or sign, units a power of ten apart. Times: durations, times of day, dates in
+//! another order. Others: reordered names, capitals, national telephone numbers, relative links, yes and no.
 //!
 //! Known values decide: a form is used only if several pages show the same one, and it must read their values like any
 //! other chain.
@@ -432,7 +432,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// The processors that convert an ISO 8601 day to the record's form, with the English name of the month or its first
-/// three letters. "May" is both a name and three letters, so other known values decide.
+/// three letters. May has the same name in both forms, so other known values decide.
 fn named_day_conversions(iso: &str, value: &str) -> Vec<Vec<Value>> {
     let parts: Vec<&str> = iso.split('-').collect();
     let [year, month, day] = parts[..] else {

@@ -142,7 +142,7 @@ pub(crate) fn have_common_shape(labels: &[Label]) -> bool {
             || shape::code_pattern(values.iter().copied(), Lengths::Proven).is_some())
 }
 
-/// Whether a processor is the one that drops texts which are cut off.
+/// Whether a processor is the guard that drops truncated texts.
 pub fn drops_truncated_texts(processor: &Value) -> bool {
     processor["parameters"]["pattern"] == WHOLE
 }

@@ -41,7 +41,8 @@ pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeS
     folded
 }
 
-/// The labels of a field, and the places that a person pointed at, as pairs of page and place.
+/// The known values of a field for each page (labels), and the places that a person pointed at, as pairs of page and
+/// place.
 pub(crate) fn labels_and_pointed_places(
     pages: &[Places<'_>],
     field: &str,

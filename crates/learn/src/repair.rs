@@ -163,7 +163,7 @@ fn replace_chain(field: &mut Value, learned: &Value) {
     }
 }
 
-/// The labels of the pages on which the field was known to have no value.
+/// A [`Label`] without values for each page on which the field had no value before.
 fn labels_of_empty_pages(group: &Group<'_>, field: &str) -> Vec<Label> {
     let is_empty = |page: &Page| {
         let known = page.known.get(field).is_some_and(Vec::is_empty);

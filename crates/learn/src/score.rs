@@ -1,9 +1,9 @@
 //! How likely a candidate is the field, given the known values of the pages, which may be wrong.
 //!
-//! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the
-//! same amount for each page that it reads correctly. p is estimated from the best candidate and used again. Where
-//! labels do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
-//! positions, and whether candidates of other kinds read the same on pages without known values.
+//! A known value is right with probability p (Dalvi et al., VLDB 2011). A candidate's log likelihood grows by the same
+//! amount for each page that it reads correctly. p is estimated from the best candidate and used again. Where known
+//! values do not decide, other evidence does: how often such anchors survive, how much of the chain depends on
+//! positions, and whether other candidates agree. The last is judged on pages without known values.
 
 use std::collections::BTreeMap;
 
@@ -134,11 +134,11 @@ const COUNTING: f64 = 0.3;
 /// Candidates, their readings, and the known values.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
-    /// `[candidate][page]`
+    /// The values that each candidate reads on each page: `[candidate][page]`.
     pub(crate) readings: &'a [Vec<Reading>],
     pub(crate) labels: &'a [Label],
     pub(crate) multiple: bool,
-    /// `[candidate][label]`
+    /// How far each candidate reads the known values of each label, from 0 to 1: `[candidate][label]`.
     pub(crate) credits: Vec<Vec<f64>>,
     surplus: Vec<f64>,
     /// Whether the candidate reads most known values, but not in the record's form.
@@ -210,8 +210,8 @@ impl<'a> Scores<'a> {
         scores
     }
 
-    /// The candidates, likeliest first, as if label `without` were unknown. Candidates that read no known value are
-    /// left out.
+    /// The candidates, likeliest first, as if the values of the label with the index `without` were unknown. Candidates
+    /// that read no known value are left out.
     pub(crate) fn ranking(&self, without: Option<usize>) -> Vec<usize> {
         let p = self.precision(0.7, without);
         let p = self.precision(p, without);
@@ -378,8 +378,8 @@ pub(crate) fn reads_truncated(labels: &[Label], pages: &[Reading], multiple: boo
     read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
-/// The labels with known values. If most of these values are on their pages, the other labels are probably wrong and
-/// left out. Otherwise, the labels whose values are on their pages come first.
+/// The labels (known values of a page) that are not empty. If the values of most labels are on their pages, the other
+/// labels are probably wrong and omitted. Otherwise, the labels whose values are on their pages come first.
 pub(crate) fn trusted_labels(labels: &[Label]) -> Vec<&Label> {
     let known = labels.iter().filter(|label| !label.wanted.is_empty());
     let is_seen = |label: &&Label| !label.is_unseen.contains(&true);

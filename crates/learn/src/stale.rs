@@ -16,9 +16,9 @@ const RIGHT_BESIDE_MIXED: usize = 2;
 /// chain reads correctly.
 const WITNESS: f64 = 0.6;
 
-/// The labels whose known value is outdated: it is nowhere on its page, and chains with different anchors agree on
-/// another value there, as they do on pages with a correct value. Misspelt values are doubted as well. Statements of a
-/// person are never doubted.
+/// The labels (known values of a page) that are outdated. Such a value is nowhere on its page, and chains with
+/// different anchors agree on another value there, as they do on pages with a correct value. Misspelt values are
+/// doubted as well. Statements of a person are never doubted.
 pub(crate) fn outdated_labels(
     scores: &Scores<'_>,
     ranking: &[usize],

@@ -192,7 +192,7 @@ fn known_places<'d>(
     labels: &[Label],
 ) -> Option<Vec<KnownPlace<'d>>> {
     let xpath = XPath::compile(expression).ok()?;
-    // Later processors may take the value out of the text of its place.
+    // With further processors, the value may be only a part of the text of its place.
     let is_part = candidate.processors.len() > 2;
     let known = labels.iter().filter(|label| {
         !label.wanted.is_empty() && label.credit(&readings[label.page], false) >= 0.99

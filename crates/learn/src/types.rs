@@ -171,7 +171,7 @@ pub struct FieldReport {
     pub alternatives: Vec<Value>,
     /// The kind of anchor, in words of the documentation.
     pub anchor: Option<String>,
-    /// The share of labelled pages that a candidate learned without them reads correctly.
+    /// The share of pages with known values that a candidate reads correctly although it was learned without that page.
     pub confidence: f64,
     /// URLs of the pages whose value is a known one.
     pub agree: Vec<String>,
@@ -185,7 +185,7 @@ pub struct FieldReport {
     pub without_page: Vec<(String, bool)>,
     /// How many different values the chosen chain reads on each page with a correctly read known value. It is one, or
     /// for lists the length that at least three lists share. `None` if the number differs. On another page, several
-    /// values instead of one are a sign that the first is not the right one, and fewer values in a list are a sign that
+    /// values instead of one are a sign that the first is not the right one. Fewer values in a list are a sign that
     /// some are missing.
     #[serde(skip)]
     pub reads: Option<usize>,
@@ -213,8 +213,9 @@ pub struct CandidateReport {
     pub anchor: String,
     /// URLs of the pages where it reads a known value.
     pub agree: Vec<String>,
-    /// Of the pages where this or the chosen candidate reads something, the share on which both read the same. 0 if
-    /// there are fewer than five such pages, or if the chosen candidate reads a list by positions.
+    /// The share of pages on which this and the chosen candidate read the same, among pages where either reads
+    /// something. It is 0 if there are fewer than five such pages, or if the chosen candidate reads a list by
+    /// positions.
     pub agreement: f64,
 }
 

@@ -9,7 +9,8 @@ use crate::score::Label;
 /// The most unions that are evaluated.
 const MOST: usize = 24;
 
-/// How many more known values than the better of its candidates a union must read, as a share of all labels.
+/// How many more known values than the better of its candidates a union must read, as a share of all pages with known
+/// values.
 const WORTH: f64 = 0.1;
 
 /// The unions of two candidates that read the most known values, estimated from the readings of the two.

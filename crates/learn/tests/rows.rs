@@ -1,4 +1,5 @@
-//! Learning from pages that list many records, in more than thirty layouts. Rows that were not known judge the result.
+//! Learning from pages that list many records, in more than thirty layouts. The result is judged on rows that were not
+//! known.
 
 #[path = "rows/layouts.rs"]
 mod layouts;

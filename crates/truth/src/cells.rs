@@ -22,9 +22,9 @@ const CONFIRMED: [f64; 3] = [0.965, 0.025, 0.01];
 /// equal values. The limit is higher, because missing one member on half of the pages may cost only a tenth.
 const AGREEING: f64 = 0.9;
 const AGREEING_ON_LISTS: f64 = 0.98;
-/// How many cells of the table [`SHARES`] weigh as much as.
+/// The weight of [`SHARES`] against the cells of the table, as a number of cells.
 const SHARES_WEIGH: f64 = 6.0;
-/// How many cells of a site or field the shares of the whole table weigh as much as.
+/// The weight of the whole table's shares against the cells of a site or field, as a number of cells.
 const TABLE_WEIGHS: f64 = 3.0;
 
 /// The estimated precision of one layout for one field.

@@ -16,7 +16,7 @@ const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
 /// The assumed share of wrong known values before any value is compared. It falls if pages have the known values. A low
 /// start would never rise, because many wrong records would be taken for a chain that is wrong equally often.
 const AT_FIRST: f64 = 0.4;
-/// How many right readings, and how many wrong ones, [`PATTERN_PRIOR`] and [`FIT_PRIOR`] weigh as much as.
+/// The weight of [`PATTERN_PRIOR`] and [`FIT_PRIOR`], as a number of right readings and the same number of wrong ones.
 const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]

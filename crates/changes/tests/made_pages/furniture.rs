@@ -16,7 +16,7 @@ pub(crate) struct Fetch<'r> {
 }
 
 impl Fetch<'_> {
-    /// The wall clock of a server, hours east of UTC.
+    /// The local time of a server whose time zone is `zone` hours east of UTC.
     fn clock(&self, zone: i8) -> DateTime {
         self.clock_at(self.at_ms, zone)
     }

@@ -25,7 +25,7 @@ use crate::furniture::{Fetch, KINDS, Kind};
 const PAGES: usize = 40;
 const CHECKS: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
-/// 2026-11-01T02:00:00Z.
+/// The earliest time of a first check: 2026-11-01T02:00:00Z.
 const FIRST_MS: i64 = 1_793_498_400_000;
 
 const WORDS: [&str; 40] = [
