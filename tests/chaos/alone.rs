@@ -7,7 +7,7 @@ use crate::plan::{Fault, Kind, Point, plan_of};
 use crate::round::{self, Round, Store};
 use crate::trouble::Trouble;
 
-/// Runs a small crawl for each kind of fault, with a few faults of this kind. The crawls run in parallel.
+/// Runs a small crawl for each kind of fault, with a few faults of that kind. The crawls run in parallel.
 fn run_each_alone(store: Store, rounds: &[(Kind, Fault)]) {
     std::thread::scope(|threads| {
         for (kind, fault) in rounds {
@@ -22,7 +22,7 @@ fn run_alone(store: Store, kind: Kind, fault: Fault) {
         kind,
         store,
         sites: 4,
-        // With the sites' delays, this many pages take so long that the first fault comes before the end, even on a
+        // With the sites' delays, these pages take long enough that the first fault comes before the end, even on a
         // busy machine.
         pages: 12,
         seed: 1,
@@ -42,12 +42,12 @@ fn run_alone(store: Store, kind: Kind, fault: Fault) {
     );
 }
 
-/// A fault once in a crawl, and once in a fleet.
+/// The same fault once in a crawl and once in a fleet.
 fn crawl_and_fleet_rounds(fault: Fault) -> [(Kind, Fault); 2] {
     [(Kind::Crawl, fault), (Kind::Fleet, fault)]
 }
 
-/// Makes two tests of the same faults, one for each store.
+/// Makes two tests from the same faults, one for each store.
 macro_rules! on_each_store {
     ($($name:ident $(needs $needed:ident)?: $rounds:expr;)+) => {$(
         mod $name {
@@ -88,7 +88,7 @@ on_each_store! {
     a_commit_that_was_cut_short_is_undone: crawl_and_fleet_rounds(Fault::KillAt(Point::DuringCommit));
 }
 
-// These two moments are recognised by reading SQLite's file, so there is no test with MongoDB.
+// The next two tests recognise the right moment by reading SQLite's file, so they do not exist for MongoDB.
 
 #[test]
 fn what_was_fetched_and_not_saved_is_fetched_again() {

@@ -20,20 +20,20 @@ use crate::plan::Kind;
 use crate::proxy::Proxy;
 use crate::round::Round;
 
-/// The lease of all rounds, in seconds.
+/// The time of a supervisor's lease in all rounds, in seconds.
 pub(crate) const LEASE_S: f64 = 1.0;
 const TASKS: u16 = 5555;
 const OUTCOMES: u16 = 5556;
 const CONTROL: u16 = 5557;
-/// The longest time of a request.
+/// The longest time that a request may take.
 pub(crate) const LONGEST_REQUEST: Duration = Duration::from_secs(4);
 const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
-/// The backoffs of sites: short, and so many that no site becomes unreachable.
+/// The durations of a site's backoffs. They are short, and so many that no site becomes unreachable.
 const BACKOFFS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
-/// Backoffs after which sites become unreachable. A site that blocks never does.
+/// The durations of backoffs in rounds where sites become unreachable. A site that blocks never becomes unreachable.
 const FEW_BACKOFFS: &str = "0.3,0.3";
 const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
@@ -71,12 +71,12 @@ impl Member {
 pub(crate) struct Crew {
     pub(crate) kind: Kind,
     members: Vec<Member>,
-    /// The proxies of the supervisors, in order.
+    /// The proxies of the supervisors, by the supervisors' numbers.
     pub(crate) proxies: Vec<Proxy>,
-    /// The ways out of the supervisors, or of the one crawl.
+    /// The routes to the web of the supervisors, or of the one crawl.
     pub(crate) ways: Routes,
     host: String,
-    /// The folder of all state folders and logs.
+    /// The folder with all state folders and logs.
     pub(crate) folder: PathBuf,
     state: PathBuf,
     clock: PathBuf,
@@ -84,11 +84,11 @@ pub(crate) struct Crew {
     /// The crawl's key, once all seeds are accepted.
     fed: Option<Value>,
     finished: bool,
-    /// Whether failed tasks are to be retried.
+    /// Whether failed tasks must be retried.
     retries: Rc<Cell<bool>>,
 }
 
-/// The outcomes that tasks may have if their site was in trouble.
+/// The outcomes that a task may have if its site was in trouble.
 const FAILURES: &str = "http_error,network_error,timeout,robots_unreachable,blocked";
 
 impl Crew {
@@ -213,8 +213,8 @@ impl Crew {
         self.finished
     }
 
-    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came. Then it is unknown which
-    /// seeds were accepted, and the dispatcher is asked.
+    /// Feeds the next seed, or asks whether the crawl is finished. `None` if no answer came. Then the dispatcher must
+    /// be asked which seeds it has accepted.
     fn feed_or_check(&mut self, roots: &[String]) -> Option<bool> {
         if let Some(crawl) = &self.fed {
             let status =
@@ -224,7 +224,7 @@ impl Crew {
         let spec = json!({"app_id": "test", "crawl_id": "test", "max_depth": 50});
         let opened = self.send_command(&json!({"action": "open_crawl", "spec": spec}))?;
         let (crawl, fed_lines) = (&opened["crawl"], opened["fed_lines"].as_u64()?);
-        // One seed is fed for each answer, so that feeding continues while faults happen.
+        // Feed one seed for each answer, so that feeding continues while faults happen.
         if let Some(root) = roots.get(fed_lines as usize) {
             self.send_command(&json!({"action": "feed_seeds", "crawl": crawl,
                 "seeds": [{"url": root}], "fed_lines": fed_lines + 1}))?;
@@ -256,7 +256,7 @@ impl Crew {
         self.finished = false;
     }
 
-    /// Sends an operator's order about the crawl. Returns whether an answer came.
+    /// Sends an operator's action on the crawl. Returns whether an answer came.
     fn send_action(&self, action: &str) -> bool {
         let order = json!({"action": action, "appid": "test", "crawlid": "test", "uuid": "u",
             "spiderid": "link"});
@@ -278,7 +278,7 @@ impl Crew {
         answer.is_some_and(|answer| answer["error"].is_null())
     }
 
-    /// The URLs of the tasks in the frontier that meet a condition.
+    /// The URLs of the tasks in the frontier that satisfy an SQL condition.
     fn task_urls_where(&self, condition: &str) -> BTreeSet<String> {
         let read = || {
             let db = Connection::open_with_flags(
@@ -288,12 +288,12 @@ impl Crew {
             let mut select = db.prepare(&format!("SELECT url FROM tasks WHERE {condition}"))?;
             select.query_map([], |row| row.get(0))?.collect()
         };
-        // An error means that the file does not exist yet, or that its dispatcher is starting.
+        // An error means that the file does not exist yet, or that the dispatcher is starting.
         let found: rusqlite::Result<BTreeSet<String>> = read();
         found.unwrap_or_default()
     }
 
-    /// The URLs of tasks that some process holds.
+    /// The URLs of the tasks that are leased.
     pub(crate) fn held_urls(&self) -> BTreeSet<String> {
         self.task_urls_where("state = 1")
     }
@@ -306,14 +306,14 @@ impl Crew {
         request_at(&endpoint(&self.host, CONTROL), request)
     }
 
-    /// Sends a request to the dispatcher like `webfill crawl`, on the socket that only processes of this user can
+    /// Sends a request to the dispatcher in the same way as `webfill crawl`: on the socket that only this user can
     /// reach.
     fn send_command(&self, request: &Value) -> Option<Value> {
         let socket = self.state.join("sockets/dispatcher-feeders");
         request_at(&format!("ipc://{}", socket.display()), request)
     }
 
-    /// The live processes of a role, of all members.
+    /// The live processes with this role, in all parts of the crew.
     pub(crate) fn processes_of_role(&self, role: &str) -> Vec<Process> {
         let running = self.members.iter().flat_map(|member| &member.running);
         running
@@ -326,12 +326,12 @@ impl Crew {
         running.flat_map(Running::processes).collect()
     }
 
-    /// Starts another supervisor with the id of the `number`th one, in a folder of its own.
+    /// Starts a second supervisor with the same id as supervisor `number`, in its own folder.
     pub(crate) fn start_intruder(&self, number: usize) -> Running {
         (self.intruder)(number).time_limit(ROUND_LIMIT).start()
     }
 
-    /// Starts another dispatcher with the state folder of this fleet's.
+    /// Starts a second dispatcher with the state folder of this fleet.
     pub(crate) fn start_second_dispatcher(&self) -> Running {
         let store = format!(
             "sqlite:{}",

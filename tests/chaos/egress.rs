@@ -1,6 +1,6 @@
-//! The crawling machines' ways out to the web. Each machine reaches the web at an address of its own. Without that
-//! address there is no route from the machine to the web, while its route to the dispatcher stays. Ways can be lost
-//! only in an isolated network.
+//! The routes from crawling machines to the web. Each machine reaches the web at another address. If this address is
+//! removed, the machine has no route to the web, but can still reach the dispatcher. Routes can be removed only in an
+//! isolated network.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use webfill_tests::isolation::{
 use webfill_tests::site::Web;
 use webfill_tests::workplace::files_under;
 
-/// Starts a web that all ways lead to.
+/// Starts a web that all these routes lead to.
 pub(crate) fn start_web() -> Web {
     match is_isolated() {
         true => Web::start_on([0, 0, 0, 0].into()),
@@ -22,13 +22,13 @@ pub(crate) fn start_web() -> Web {
 }
 
 pub(crate) struct Routes {
-    /// The address of each machine in order, with the number of faults that block it now.
+    /// The address of each machine, with the number of faults that block it now.
     addresses: Vec<(String, u32)>,
     port: u16,
 }
 
 impl Routes {
-    /// Opens a way for each machine.
+    /// Opens a route for each machine.
     pub(crate) fn open(web: &Web, machines: usize) -> Routes {
         static WAYS: AtomicU32 = AtomicU32::new(0);
         let first = WAYS.fetch_add(machines as u32, Ordering::Relaxed);
@@ -50,14 +50,14 @@ impl Routes {
         ways
     }
 
-    /// The value of `--resolve` with which a machine finds every host at the machine's own address of the web.
+    /// The value of `--resolve` for a machine. It maps every host to the address at which this machine reaches the web.
     pub(crate) fn resolve_value(&self, machine: usize) -> String {
         let (address, _) = &self.addresses[machine];
         format!("*:80:{address}:{}", self.port)
     }
 
-    /// Removes the address of a machine, and returns the machine's number. `None` if the network is not isolated: then
-    /// nothing can be removed.
+    /// Removes the route of a machine, and returns the machine's number. `None` if the network is not isolated, because
+    /// then no route can be removed.
     pub(crate) fn remove_route(&mut self, pick: usize) -> Option<usize> {
         let machine = pick % self.addresses.len();
         let (address, faults) = &mut self.addresses[machine];
@@ -80,7 +80,7 @@ impl Routes {
     }
 }
 
-/// The URLs of the tasks that failed for lack of a route, from the logs of the workers.
+/// The URLs of the tasks that failed because there was no route, from the logs of the workers.
 pub(crate) fn urls_without_route(state: &Path) -> BTreeSet<String> {
     let mut urls = BTreeSet::new();
     let is_log = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "log");

@@ -9,7 +9,7 @@ use webfill_tests::site::{Page, Site, Web, document, page};
 
 use crate::trouble::Troubles;
 
-/// The delay of sites whose robots.txt names none.
+/// The delay of sites whose robots.txt demands none.
 pub(crate) const DEFAULT_DELAY: Duration = Duration::from_millis(200);
 
 /// The expected result of one page.
@@ -24,7 +24,7 @@ pub(crate) struct Expected {
 pub(crate) struct Graph {
     /// The delay of each host.
     pub(crate) delays: BTreeMap<String, Duration>,
-    /// The seeds, in the order in which they are fed.
+    /// The seeds, in the order in which they must be fed.
     pub(crate) roots: Vec<String>,
     /// Every URL that becomes a task.
     pub(crate) expected: BTreeMap<String, Expected>,
@@ -32,7 +32,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// One of the hosts, chosen by a number.
+    /// Chooses one of the hosts by a number.
     pub(crate) fn host(&self, pick: usize) -> &str {
         let number = pick % self.delays.len();
         self.delays.keys().nth(number).expect("one of them")
@@ -88,7 +88,7 @@ fn robots(delay_ms: u64) -> String {
     }
 }
 
-/// The URLs that each page of a site points to.
+/// The URLs to which each page of a site links.
 fn links_of_site(site: usize, sites: usize, pages: usize, rng: &mut Rng) -> Vec<Vec<String>> {
     let mut links: Vec<Vec<String>> = vec![Vec::new(); pages];
     for number in 1..pages {
@@ -145,7 +145,7 @@ fn serve_page(
     serve_page_or_trouble(&own, &path(number), content, &graph.troubles);
 }
 
-/// Serves a page, except while its site is in trouble.
+/// Serves a page. While its site is in trouble, the trouble's answer replaces the page.
 fn serve_page_or_trouble(site: &Site, path: &str, content: Page, troubles: &Troubles) {
     let troubles = troubles.clone();
     site.serve_with(path, move |request| {

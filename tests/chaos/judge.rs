@@ -1,4 +1,4 @@
-//! Checks a round by the access log, the store and the frontier's file. Each violation is described by a sentence.
+//! Checks a round by the access log, the store and the frontier's file. A sentence describes each violation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::graph::Graph;
 use crate::plan::Fault;
 use crate::round::{Injected, Report};
 
-/// The possible causes of failed tasks.
+/// Possible reasons why tasks have failed.
 pub(crate) struct Failures<'a> {
     pub(crate) visits: &'a Visits,
-    /// URLs that were requested on a machine without a way out.
+    /// URLs that were requested by a machine without a route to the web.
     pub(crate) without_route: &'a BTreeSet<String>,
-    /// Whether a host that has failed becomes unreachable, so that all of its queued tasks fail.
+    /// Whether a host that has failed may become unreachable, so that all its queued tasks fail.
     pub(crate) of_whole_hosts: bool,
 }
 
 impl Failures<'_> {
-    /// Whether the causes explain that the task of a URL failed.
+    /// Whether these reasons explain why the task of a URL has failed.
     pub(crate) fn can_explain(&self, url: &str) -> bool {
         let mut visits = self.visits.0.iter();
         if self.of_whole_hosts {
@@ -73,7 +73,7 @@ pub(crate) fn build_report(
     report
 }
 
-/// Finds requests of a site that overlap, and requests for pages closer than its delay.
+/// Finds requests to a site that overlap, and requests for pages that start too early.
 fn find_impolite_requests(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
     let overlaps = visits.overlaps();
     let mut wrong: Vec<String> = overlaps
@@ -105,7 +105,7 @@ fn find_robots_violations(host: &str, visits: &Visits) -> Vec<String> {
     wrong
 }
 
-/// Counts the repeated requests, and finds those that no fault explains.
+/// Counts repeated requests, and finds those that no fault explains.
 fn find_repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
     let mut last: BTreeMap<(&str, &str), &Visit> = BTreeMap::new();
     let (mut repeated, mut wrong) = (0, Vec::new());
@@ -130,15 +130,14 @@ fn find_repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) 
     (repeated, wrong)
 }
 
-/// The longest time in which a worker notices that its supervisor is dead, on a busy machine.
+/// On a busy machine, a worker notices within this time that its supervisor is dead.
 const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
-/// Whether a fault explains that a page was requested again. It must have come between the two requests and affected
-/// the first one: some process held the task when the fault began or while it lasted, so that the request, or its
-/// outcome, was in progress.
+/// Whether a fault explains that a page was requested again. The fault must have come between the two requests and
+/// affected the first one: some process held the task while the fault lasted.
 fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     let until = match fault.planned.fault {
-        // Data on a connection that survives arrive when the way is back, perhaps too late.
+        // Connections may survive the fault. Their data arrive when the route is back, perhaps too late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
         // The workers of a killed supervisor may start another request before they notice.
         Fault::Kill(_) | Fault::KillAt(_) => fault.until + UNLINKED_LIVE,
@@ -149,15 +148,15 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
     }
     let of_host = |url: &String| url.starts_with(&format!("http://{}/", first.host));
     match (first.is_robots(), fault.planned.fault) {
-        // By the changed clock, cached robots.txt files have expired.
+        // The changed clock makes cached robots.txt files expire.
         (true, Fault::Clock(_)) => true,
-        // robots.txt was requested for some task of its host.
+        // A robots.txt is requested for any task of its host.
         (true, _) => fault.held.iter().any(of_host),
         (false, _) => fault.held.contains(&url_of(first)),
     }
 }
 
-/// Describes when a fault began and ended, relative to two requests for a page, and whether it affected the page.
+/// Describes a fault by the times of two requests for a page, and by whether it affected the page.
 fn describe_timing(fault: &Injected, first: &Visit, again: &Visit) -> String {
     let after = |at: Instant, visit: &Visit| {
         let ms = |span: Duration| span.as_millis() as i64;
@@ -178,7 +177,7 @@ fn url_of(visit: &Visit) -> String {
     format!("http://{}{}", visit.host, visit.path)
 }
 
-/// Whether a visit was for this URL or for the robots.txt of its host, and was not answered with 200.
+/// Whether a visit was for this URL, or for the robots.txt of its host, and did not get status 200.
 fn has_failed(visit: &Visit, url: &str) -> bool {
     let is_of_host = || url.starts_with(&format!("http://{}/", visit.host));
     let is_meant = url_of(visit) == url || (visit.is_robots() && is_of_host());

@@ -1,5 +1,5 @@
-//! Chaos tests: crawls under continuous faults, checked from outside. The web is generated, so the expected results are
-//! known. They are compared with the access log, the store and the frontier's file.
+//! Chaos tests: crawls under continuous faults. The web is generated, so the expected results are known. They are
+//! compared with the access log, the store and the frontier's file.
 //!
 //! - `mixed`: faults of all kinds, generated from a seed, which `make chaos` runs for minutes;
 //! - `alone`: one kind of fault at a time;

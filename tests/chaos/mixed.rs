@@ -23,14 +23,14 @@ const SCENES: [(Kind, Store); 4] = [
     (Kind::Fleet, Store::Mongodb),
 ];
 
-/// The `number`th round of a seed, with `pages` pages on each site. There are more faults than fit into the time of the
-/// crawl.
+/// Plans round `number` of a seed, with `pages` pages on each site. The plan has more faults than fit into the time of
+/// the crawl.
 fn plan_round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> Round {
     let mut rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(number));
     Round {
         kind,
         store,
-        // A fleet gets so many sites that a machine is known to be the cause when all of its sites fail.
+        // A fleet gets so many sites that, if all sites of a machine fail, the machine is recognised as the cause.
         sites: match kind {
             Kind::Crawl => 6,
             Kind::Fleet => 12,
@@ -54,7 +54,7 @@ fn assert_no_violations(seed: u64, round: &Round, report: &Report) {
     );
 }
 
-/// Runs two scenes in parallel.
+/// Runs the scenes in parallel, each with one of the seeds.
 fn run_short_rounds(seeds: [u64; 2], scenes: &[(Kind, Store)]) {
     std::thread::scope(|threads| {
         for (seed, scene) in seeds.into_iter().zip(scenes) {
@@ -77,7 +77,7 @@ fn a_crawl_and_a_fleet_with_mongodb_survive_a_mix_of_faults() {
     run_short_rounds([3, 4], &SCENES[2..]);
 }
 
-/// A number from the environment.
+/// A number from an environment variable.
 fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(
@@ -92,7 +92,7 @@ fn hundreds_of_faults_lose_nothing_and_harm_no_site() {
     let name = "mixed::hundreds_of_faults_lose_nothing_and_harm_no_site";
     match std::env::var_os("MONGODB_URI") {
         None => run_isolated_if_possible(name, hundreds_of_faults),
-        // A MongoDB server that was started by others cannot be reached from an isolated network.
+        // A MongoDB server that was started elsewhere cannot be reached from an isolated network.
         Some(_) => hundreds_of_faults(),
     }
 }

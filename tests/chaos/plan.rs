@@ -1,4 +1,4 @@
-//! The kinds of faults, and plans of faults that follow from a seed.
+//! The kinds of faults, and plans of faults that are made from a seed.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use fastrand::Rng;
 
 use crate::trouble::Trouble;
 
-/// A fault, with its duration in milliseconds. If there are several processes or supervisors, `PlannedFault::pick` chooses
-/// one.
+/// A fault. A number is its duration in milliseconds. If several processes or supervisors are possible,
+/// `PlannedFault::pick` chooses one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Fault {
     /// `kill -9` of a process of this role.
     Kill(&'static str),
-    /// `kill -9` of everything together.
+    /// `kill -9` of all processes at the same time.
     KillAll,
-    /// `kill -9` at a certain moment of a task.
+    /// `kill -9` of a process at a certain moment of a task.
     KillAt(Point),
     /// SIGSTOP, and SIGCONT after this many milliseconds.
     Stop(&'static str, u64),
-    /// A supervisor's connections are closed, and so are new ones.
+    /// A supervisor's connections are closed, and new ones are closed, too.
     Cut(u64),
-    /// A supervisor's connections stay open, but pass no data.
+    /// A supervisor's connections stay open, but transfer no data.
     Silence(u64),
     /// The messages of a supervisor are delayed.
     Slow(u64),
     /// Every message between a supervisor and its dispatcher arrives twice.
     Twice(u64),
-    /// Messages overtake one another.
+    /// Messages arrive in another order.
     Swap(u64),
     /// A second supervisor starts with the id of a running one.
     SameId(u64),
@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     SecondDispatcher,
     /// The wall clock of all processes is wrong by this many hours from now on.
     Clock(i8),
-    /// A machine loses its way to the web, but still reaches the dispatcher.
+    /// A machine loses its route to the web, but still reaches the dispatcher.
     LosesWay(u64),
     /// A site is in trouble.
     Site(Trouble, u64),
@@ -56,7 +56,7 @@ impl Fault {
     }
 }
 
-/// The moments in a task's life at which processes are killed.
+/// The moments of a task at which processes are killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Point {
     /// Tasks are leased in the database, but not sent to a supervisor.
@@ -99,7 +99,7 @@ pub(crate) enum Kind {
     Fleet,
 }
 
-/// A plan of `count` faults of all kinds.
+/// A plan of `count` faults of all kinds, in random order.
 pub(crate) fn mixed_plan(kind: Kind, count: usize, rng: &mut Rng) -> Vec<PlannedFault> {
     let mut deal = || PlannedFault {
         wait_ms: rng.u64(300..=1_000),
@@ -109,7 +109,7 @@ pub(crate) fn mixed_plan(kind: Kind, count: usize, rng: &mut Rng) -> Vec<Planned
     (0..count).map(|_| deal()).collect()
 }
 
-/// A plan of `count` times the same fault.
+/// A plan that repeats one fault `count` times.
 pub(crate) fn plan_of(fault: Fault, count: usize, wait_ms: u64) -> Vec<PlannedFault> {
     let planned = |pick| PlannedFault {
         wait_ms,
@@ -120,7 +120,7 @@ pub(crate) fn plan_of(fault: Fault, count: usize, wait_ms: u64) -> Vec<PlannedFa
 }
 
 fn draw_fault(kind: Kind, rng: &mut Rng) -> Fault {
-    // Around the lease of one second: some pauses are shorter, but most are longer.
+    // These pauses vary around the lease of one second. Some are shorter, but most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
     // These faults are so frequent that nearly every round of a fleet has some of both.
@@ -142,7 +142,7 @@ fn draw_fault(kind: Kind, rng: &mut Rng) -> Fault {
             [Point::AfterLease, Point::BeforeSave, Point::BeforeAck][rng.usize(..3)],
         )),
         11..15 => Some(Fault::Site(draw_trouble(rng), ms)),
-        // This is longer than the loss takes to be noticed.
+        // The fault lasts longer than the dispatcher needs to notice it.
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };

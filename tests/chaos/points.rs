@@ -1,5 +1,5 @@
-//! Kills processes at certain moments. The moments are brought about from outside, by stopping processes and locking
-//! databases, so that the binary under test needs no code for them.
+//! Kills processes at certain moments. To bring a moment about, processes are stopped or databases are locked from
+//! outside, so the tested binary needs no code for this.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use webfill_tests::site::AccessLog;
 use crate::crew::Crew;
 use crate::plan::Point;
 
-/// How long to wait for the moment, which never comes if the crawl has nothing to do.
+/// How long to wait for the moment. It never comes if the crawl has nothing to do.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// Kills processes at this moment. Returns false if the moment did not come.
@@ -65,7 +65,7 @@ fn kill_before_ack(crew: &Crew, store: &Path) -> bool {
     killed
 }
 
-/// Kills the dispatcher as soon as its write-ahead log changes.
+/// Kills the dispatcher as soon as its write-ahead log has changed.
 fn kill_during_commit(crew: &Crew) -> bool {
     let wal = crew.frontier_path().with_extension("db-wal");
     let check = || {
@@ -82,7 +82,7 @@ fn kill_during_commit(crew: &Crew) -> bool {
     kill_any(&dispatchers)
 }
 
-/// Stopped processes, which continue when this value is dropped.
+/// Stopped processes. They continue when this value is dropped.
 struct StoppedProcesses(Vec<Process>);
 
 impl StoppedProcesses {
@@ -123,7 +123,7 @@ fn wait_for(condition: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Opens a database. `None` if the file does not exist (yet).
+/// Opens a database. `None` if its file does not exist yet.
 fn open(path: &Path, flags: OpenFlags) -> Option<Connection> {
     let db = Connection::open_with_flags(path, flags).ok()?;
     db.busy_timeout(Duration::from_millis(500)).ok()?;

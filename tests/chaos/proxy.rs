@@ -1,4 +1,4 @@
-//! A proxy between a supervisor and its dispatcher that closes, blocks or delays connections, as networks do. It
+//! A proxy between a supervisor and its dispatcher. It closes, blocks or delays connections, as networks do. It
 //! understands ZMTP 3 without encryption, so it can also duplicate and reorder messages.
 
 use std::io::{ErrorKind, Read, Write};
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// The delay of a slow connection.
+/// The delay of data on a slow connection.
 const LATER: Duration = Duration::from_millis(120);
 
-/// The bytes at the beginning of every connection.
+/// The number of bytes in the greeting with which every connection begins.
 const GREETING: usize = 64;
 
 /// How the proxy treats connections and messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Weather {
     Fair,
-    /// Connections are closed, and so are new ones.
+    /// All connections are closed, and new ones are closed, too.
     Cut,
-    /// Connections stay open, but no data pass.
+    /// Connections stay open, but transfer no data.
     Silent,
     Slow,
     /// Each message is passed on twice.
     Twice,
-    /// A message waits until the next one has passed.
+    /// Each message waits until the next one has been passed on.
     Swapped,
 }
 
@@ -45,7 +45,7 @@ impl Shared {
     }
 }
 
-/// A proxy that listens on the tasks and the outcomes port of an address. Dropping it closes all connections.
+/// A proxy for the ports of tasks and outcomes. Dropping it closes all connections.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
@@ -89,7 +89,7 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
         if shared.weather() == Weather::Cut {
             continue;
         }
-        // If the dispatcher is down and refuses the connection, the proxy refuses the supervisor, too.
+        // If the dispatcher refuses the connection because it is down, close the supervisor's connection, too.
         let Ok(server) = TcpStream::connect_timeout(&target, Duration::from_secs(1)) else {
             continue;
         };
@@ -104,15 +104,16 @@ fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
     }
 }
 
-/// A direction of a connection.
+/// One direction of a connection.
 struct Pump {
     from: TcpStream,
     to: TcpStream,
-    /// The bytes read so far of a message that is not complete yet.
+    /// The bytes of a message that has not arrived completely.
     unread: Vec<u8>,
-    /// The remaining bytes of the greeting. It passes unbuffered, because each peer waits for parts of the other's.
+    /// The number of greeting bytes that are still to come. They are passed on immediately, because each peer waits for
+    /// parts of the other's greeting.
     greeting: usize,
-    /// A message that is held back until the next one has passed.
+    /// A message that waits until the next one has been passed on.
     waiting: Option<Vec<u8>>,
 }
 
@@ -145,7 +146,7 @@ impl Pump {
                 break;
             }
         }
-        // The other direction notices this, and ends, too.
+        // Closing both sides ends the other direction as well.
         let _ = self.from.shutdown(Shutdown::Both);
         let _ = self.to.shutdown(Shutdown::Both);
     }
@@ -182,7 +183,7 @@ impl Pump {
         }
     }
 
-    /// The length of the first command or message with all its frames, if it is complete.
+    /// The length of the first command or message, including all its frames. `None` if it has not arrived completely.
     fn complete_message_length(&self) -> Option<usize> {
         let mut end = 0;
         loop {

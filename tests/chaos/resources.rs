@@ -18,7 +18,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 const DELAY: Duration = Duration::from_millis(200);
 const PAGES: usize = 8;
 
-/// A site with a root and leaves.
+/// Serves a site with a root page that links to some leaf pages.
 fn small_site(web: &Web, host: &str) -> Site {
     let site = web.site(host);
     site.serve_otherwise(|request| page(&request.path).into());
@@ -34,8 +34,8 @@ fn crawl(work: &Workplace, web: &Web, urls: &[String]) -> Run {
     work.crawl(web).args(urls)
 }
 
-/// Damages a database between two runs of a crawl. The second run must end with this code, name the file, and leave it
-/// unchanged.
+/// Damages a database between two runs of a crawl. The second run must end with the exit code `code`, name the file,
+/// and leave it unchanged.
 fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
     let web = Web::start();
     let urls = [
@@ -61,7 +61,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
         "it was written to"
     );
 
-    // With an intact copy in its place, the crawl continues.
+    // With an intact copy of the file, the crawl continues.
     remove_logs_of(&path);
     fs::write(&path, intact).expect("our own folder");
     crawl(&work, &web, &urls).finish().expect_code(0);
@@ -71,7 +71,7 @@ fn check_damaged_file(file: &str, code: i32, spoil: impl Fn(&mut [u8])) {
 
 fn remove_logs_of(database: &Path) {
     for end in ["db-wal", "db-shm"] {
-        // The file exists only while a process has the database open.
+        // The write-ahead log exists only while a process has the database open.
         let _ = fs::remove_file(database.with_extension(end));
     }
 }
@@ -80,14 +80,14 @@ fn spoil_all(bytes: &mut [u8]) {
     bytes.fill(b'?');
 }
 
-/// Spoils all but the header, which identifies the file.
+/// Overwrites everything after the header, which identifies the file as SQLite.
 fn spoil_after_header(bytes: &mut [u8]) {
     bytes[100..].fill(0xA5);
 }
 
 #[test]
 fn a_frontier_that_is_no_database_any_more_is_left_alone() {
-    // Without its header, the file cannot be identified, so the state folder counts as wrong.
+    // Without its header, the file is not recognised as SQLite. Then the state folder counts as the wrong folder.
     check_damaged_file("state/dispatcher.db", 2, spoil_all);
 }
 
@@ -124,8 +124,8 @@ fn a_full_disk_for_logs_stops_no_crawl() {
     });
 }
 
-/// Serves a page that takes long in any worker: it is deep and wide, and its mapping compares each part with all
-/// others.
+/// Serves a page that takes long in any worker. It is deep and wide, and its mapping compares each part with all other
+/// parts.
 fn serve_slow_page(web: &Web, work: &Workplace) -> String {
     let site = web.site("burner.test");
     let (depth, width) = (100, 20_000);
@@ -167,8 +167,8 @@ fn a_page_that_burns_time_ends_and_holds_up_nobody() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills all workers whenever one of them works on this URL, as the out-of-memory killer might. Returns how often it
-/// did so.
+/// Kills all workers whenever one of them parses this URL, as the out-of-memory killer might do. Returns the number of
+/// kills.
 fn kill_workers_during(url: &str, run: &mut Running, work: &Workplace) -> usize {
     let mut deaths = 0;
     while run.exit_status().is_none() {
@@ -220,7 +220,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
         .start();
     let deaths = kill_workers_during(&killer, &mut run, &work);
     run.finish().expect_code(0);
-    // If a worker dies before it has marked its page, no page is blamed for the death.
+    // If a worker dies before it has written its crash marker, no page is blamed.
     assert!(deaths >= 3, "{deaths}");
     let pages = work.stored().pages();
     assert_eq!(pages[&killer].outcome, "crashed");
@@ -232,7 +232,7 @@ fn a_page_that_kills_its_worker_each_time_is_set_aside_after_three_deaths() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Limits the memory of a process to slightly more than it uses now.
+/// Limits the memory of a process to slightly more than it uses at present.
 fn limit_memory(process: &Process) {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.expect("it lives");
@@ -256,11 +256,11 @@ fn workers_that_run_out_of_memory_are_replaced_and_their_pages_fetched_again() {
     let hosts = ["a.example", "b.example", "c.example"];
     let urls = hosts.map(|host| {
         let site = small_site(&web, host);
-        // The tree of this page takes some twenty times as much memory.
+        // The parsed tree of this page takes about twenty times as much memory as its text.
         site.serve("/7", page("/7").html("<p>x</p>".repeat(500_000)));
         site.url("/")
     });
-    // By default, the allocator takes a gigabyte in advance, and needs no more then.
+    // By default, the allocator takes a gigabyte at once, so a limit set later would have no effect.
     let run = crawl(&work, &web, &urls).env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     let mut run = run.start();
     web.log()

@@ -23,7 +23,7 @@ use crate::proxy::Weather;
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// The longest time that a crawl takes after the last fault. If it takes longer, tasks are lost.
+/// The longest time that a crawl may take after the last fault. If it takes longer, tasks must have been lost.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The store of a round's pages.
@@ -41,12 +41,12 @@ pub(crate) struct Round {
     pub(crate) pages: usize,
     /// Whether sites become unreachable after a short trouble.
     pub(crate) gives_up: bool,
-    /// The seed of the web.
+    /// The seed from which the web is generated.
     pub(crate) seed: u64,
     pub(crate) plan: Vec<PlannedFault>,
 }
 
-/// An injected fault, and its time.
+/// A fault that was injected, with its times.
 #[derive(Debug, Clone)]
 pub(crate) struct Injected {
     pub(crate) planned: PlannedFault,
@@ -64,7 +64,7 @@ pub(crate) struct Report {
     pub(crate) pages: usize,
     pub(crate) requests: usize,
     pub(crate) repeated: usize,
-    /// The number of tasks that were tried on a machine without a way out.
+    /// The number of tasks that were tried by a machine without a route to the web.
     pub(crate) without_route: usize,
     pub(crate) robots: usize,
     pub(crate) elapsed: Duration,
@@ -72,7 +72,7 @@ pub(crate) struct Report {
     pub(crate) wrong: Vec<String>,
 }
 
-/// A fault that has to be undone later.
+/// What must be done later to end a fault.
 enum PendingRepair {
     Continue(u32),
     Fair(usize),
@@ -84,7 +84,7 @@ enum PendingRepair {
     NoLimit(String),
 }
 
-/// An operator's order that got no answer is given again after this long.
+/// If an operator's action got no answer, it is repeated after this time.
 const AGAIN_AFTER: Duration = Duration::from_millis(300);
 
 struct Scene {
@@ -152,7 +152,7 @@ fn pages_of(work: &Workplace, database: Option<&Database>) -> BTreeMap<String, S
     }
 }
 
-/// Keeps the folder of a failed round for inspection.
+/// Keeps the folder of a failed round, so that people can inspect it.
 fn keep_folder(work: Workplace) {
     eprintln!("kept for inspection: {}", work.path(".").display());
     std::mem::forget(work);
@@ -187,16 +187,16 @@ impl Scene {
         self.undo_due_faults(Instant::now() + Duration::from_secs(3_600));
     }
 
-    /// Whether a fault is due. If it waits for a moment in a task's life, the wait begins only when there are tasks: on
-    /// a busy machine the processes take longer to start than such a fault waits.
+    /// Whether a fault is due. For a fault that waits for a moment of a task, the wait begins only when there are
+    /// tasks. On a busy machine, the processes take longer to start than such a fault waits.
     fn is_due(&self, planned: &PlannedFault, last: Instant) -> bool {
         let is_of_task = matches!(planned.fault, Fault::KillAt(_));
         last.elapsed() > Duration::from_millis(planned.wait_ms)
             && (!is_of_task || !self.log.visits().pages().0.is_empty())
     }
 
-    /// Ends the round without faults. Tasks that failed because their site was in trouble are retried, as users would
-    /// do. No other task may have failed.
+    /// Lets the crawl finish without further faults. Tasks that failed because their site was in trouble are retried,
+    /// as users would do. No other task may have failed.
     fn finish(&mut self) {
         let failed = self.crew.failed_urls();
         if failed.is_empty() || !self.wrong.is_empty() {
@@ -221,7 +221,7 @@ impl Scene {
         }
     }
 
-    /// The URLs that were tried on a machine without a way out, or were in progress when it lost its way.
+    /// The URLs that a machine without a route has tried, or was fetching when it lost its route.
     fn urls_without_route(&self) -> BTreeSet<String> {
         let mut urls = egress::urls_without_route(&self.crew.folder);
         for fault in &self.injected {
@@ -258,7 +258,7 @@ impl Scene {
         }
     }
 
-    /// Injects a fault. Returns false if there is no process for it.
+    /// Injects a fault. Returns false if there is no process that it could affect.
     fn try_inject(&mut self, planned: PlannedFault, until: Instant) -> bool {
         let pick = planned.pick;
         match planned.fault {
@@ -306,7 +306,7 @@ impl Scene {
                 self.mends.push((until, PendingRepair::Recover(host)));
             }
             Fault::Pause(_) => {
-                // If the order got no answer, it may be in force nevertheless.
+                // Even without an answer, the crawl may be paused, so always resume it later.
                 self.crew.pause();
                 self.mends.push((until, PendingRepair::Resume));
             }
@@ -337,7 +337,7 @@ impl Scene {
         self.mends.push((until, PendingRepair::Fair(number)));
     }
 
-    /// Undoes the faults that are due.
+    /// Ends the faults whose time is over.
     fn undo_due_faults(&mut self, now: Instant) {
         let (due, later) = std::mem::take(&mut self.mends)
             .into_iter()
@@ -365,7 +365,7 @@ impl Scene {
         }
     }
 
-    /// Checks that the second dispatcher was refused, if another one was running all the time.
+    /// Checks that the second dispatcher was refused if the first one was running all the time.
     fn check_second_dispatcher(&mut self, mut second: Running, first: &[u32]) {
         let lived = !first.is_empty() && self.dispatcher_pids() == first;
         match second.exit_status() {

@@ -1,19 +1,20 @@
-//! The troubles of sites: for a while, a site answers everything with an error, blocks, or breaks its connections.
+//! The troubles of sites. For some time, a site answers all requests with an error, blocks the crawler, or resets its
+//! connections.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use webfill_tests::site::{Page, Reply, script, status};
 
-/// The answer of a site in place of its pages.
+/// What a site in trouble does instead of serving its pages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Trouble {
-    /// An HTTP error. A server error is also the answer for robots.txt, so nothing may be fetched. A client error is
-    /// not, because a missing robots.txt would allow everything.
+    /// An HTTP error. Requests for robots.txt get it only if it is a server error, so that nothing may be fetched. With
+    /// a client error, robots.txt would count as missing and allow everything.
     Fails(u16),
-    /// A challenge, whoever asks.
+    /// A challenge page for every request.
     Blocks,
-    /// Each connection is reset, as it is when a route is lost.
+    /// Each connection is reset, as if a route was lost.
     Resets,
 }
 
@@ -32,7 +33,7 @@ impl Troubles {
         self.lock_hosts().remove(host);
     }
 
-    /// The answer for a path of a host, which is `content` unless the host is in trouble.
+    /// The answer for a path: `content`, unless the host is in trouble.
     pub(crate) fn answer(&self, host: &str, path: &str, content: &Page) -> Reply {
         let trouble = self.lock_hosts().get(host).copied();
         match trouble {

@@ -1,4 +1,4 @@
-//! Limits shared by sites at one address or with one provider. The access log of all these sites together is checked.
+//! Tests the limits that sites with the same address or provider share, by the access log of all these sites together.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// How much sooner than the delay a request may follow one that was late.
+/// After a late request, the next one may follow sooner than the delay, by at most this time.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// Two public addresses of the isolated machine.
@@ -23,7 +23,7 @@ fn parse_ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Creates hosts that serve one page each with this latency. Returns their names.
+/// Creates hosts that serve one page each, with this latency. Returns the names of the hosts.
 fn serve_hosts(web: &Web, count: usize, domain: &str, latency: Duration) -> Vec<String> {
     let names = (0..count).map(|number| format!("s{number}{domain}"));
     let names: Vec<String> = names.collect();
@@ -39,7 +39,7 @@ fn urls(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().map(|name| format!("http://{name}/"))
 }
 
-/// A crawl of seeds, which are too many for a command line, without delays of sites.
+/// A crawl without delays of sites. Its seeds are in a file, because they are too many for a command line.
 fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>) -> Run {
     let seeds: Vec<String> = urls.collect();
     let seeds = work.write("seeds.txt", seeds.join("\n"));
@@ -50,7 +50,7 @@ fn crawl_of_many(work: &Workplace, web: &Web, urls: impl Iterator<Item = String>
         .time_limit(120_000 * MS)
 }
 
-/// The most requests that were in flight at a time.
+/// The largest number of requests that were in flight at the same time.
 fn max_in_flight(visits: &Visits) -> usize {
     let mut changes = Vec::new();
     for visit in &visits.0 {
@@ -74,8 +74,8 @@ fn request_span(visits: &Visits) -> Duration {
     last.duration_since(first)
 }
 
-/// Checks that the requests together are spread over as much time as the delay requires. The page right after a
-/// robots.txt may follow immediately.
+/// Checks that all requests together take at least as long as the delay requires. The first page after a robots.txt may
+/// follow immediately.
 fn assert_spread(visits: &Visits, delay: Duration) {
     let least = delay * (visits.len() as u32 - 2) - SLACK;
     let span = request_span(visits);
@@ -94,7 +94,7 @@ fn assert_each_once(visits: &Visits, pages: usize) {
     assert_eq!(visits.pages().len(), pages);
 }
 
-/// How often the task with the most deliveries was handed out.
+/// The number of deliveries of the task that was handed out most often.
 fn most_deliveries(work: &Workplace) -> i64 {
     let frontier = Stored::open(&work.path("state/dispatcher.db"));
     frontier.query_number("SELECT max(attempt) FROM tasks")

@@ -1,4 +1,4 @@
-//! Addresses that must not be connected to. Servers at these addresses record every connection.
+//! Tests addresses to which the crawler must not connect. Servers at these addresses record every connection.
 
 use webfill_test_needs::needs;
 use webfill_tests::isolation::{add_address, run_isolated};
@@ -188,7 +188,7 @@ fn public_addresses_are_asked_only_with_a_contact() {
             let site = web.site("public.example");
             site.serve("/", page("T"));
             let nameless = Workplace::new();
-            // --allow-private-networks requires no contact, because it is meant for the user's own machines.
+            // `--allow-private-networks` requires no contact, because it is for the user's own machines.
             nameless
                 .crawl(&web)
                 .arg(site.url("/"))

@@ -1,5 +1,5 @@
-//! The archive (`--warc`): it contains every exchange of the access log as it was sent, whatever is killed, and other
-//! programs can read it.
+//! Tests the archive (`--warc`): it contains every exchange of the access log as it was sent, whatever process is
+//! killed, and other programs can read it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,7 +65,7 @@ fn urls(site: &Site) -> Vec<String> {
     pages.map(|(path, _)| site.url(path)).collect()
 }
 
-/// The only answer from a URL.
+/// The only archived answer from a URL.
 fn answer_of<'a>(records: &'a [WarcRecord], url: &str) -> &'a WarcRecord {
     let mut found = records
         .iter()
@@ -75,7 +75,7 @@ fn answer_of<'a>(records: &'a [WarcRecord], url: &str) -> &'a WarcRecord {
     answer
 }
 
-/// The head of a request as the server read it.
+/// The head of a request in the form in which the server received it.
 fn request_head(visit: &Visit) -> String {
     let headers = visit.headers.iter();
     let lines: String = headers
@@ -113,7 +113,7 @@ fn every_exchange_is_archived_as_it_was_sent() {
     assert_requests_are_those_of_the_log(&records, &web);
 }
 
-/// Checks that each visit has one request record, which belongs to its answer.
+/// Checks that the archive has one request record for each visit, and that it belongs to the visit's answer.
 fn assert_requests_are_those_of_the_log(records: &[WarcRecord], web: &Web) {
     let mut archived: Vec<String> = Vec::new();
     for request in records.iter().filter(|record| record.kind() == "request") {
@@ -199,7 +199,7 @@ fn a_file_that_is_full_is_followed_by_another_and_a_body_is_kept_once() {
     let web = Web::start();
     let site = web.site(HOST);
     site.serve_otherwise(|request| {
-        // The path `/again/x` gets the same document as `/x`.
+        // `/again/x` has the same document as `/x`.
         incompressible_page(request.path.trim_start_matches("/again")).into()
     });
     let work = Workplace::new();
@@ -313,7 +313,8 @@ fn killed_workers_leave_whole_records_and_every_stored_page_is_archived() {
     assert_stored_pages_are_archived(&work, &records, SITES * PAGES_PER_SITE);
 }
 
-/// Checks that each stored page is archived, perhaps several times if it was fetched again after a fault.
+/// Checks that each stored page is in the archive. It may be there several times, if it was fetched again after a
+/// fault.
 fn assert_stored_pages_are_archived(work: &Workplace, records: &[WarcRecord], count: usize) {
     let pages = work.stored().pages();
     assert_eq!(pages.len(), count);
@@ -330,7 +331,7 @@ fn warc_tool(name: &str) -> Command {
     Command::new(folder.join(name))
 }
 
-/// Checks an archive with `warcio check`, which reads every record and computes its digests.
+/// Checks an archive with `warcio check`, which reads every record and verifies its digests.
 fn assert_warcio_finds_nothing(folder: &Path) {
     let mut check = warc_tool("warcio");
     let output = check.arg("check").args(warc_files(folder)).output();

@@ -1,4 +1,4 @@
-//! The crawl backs off from a site in trouble: the site's tasks stay queued, and none is lost, however the site fails.
+//! Tests backoffs: while a site is in trouble, its tasks stay queued, and none is lost, however the site fails.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,8 +16,8 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web).args(["--delay", "0.1"])
 }
 
-/// A robots.txt whose delay leaves time to recall the tasks of a site that blocks. At most one more request starts
-/// before its task is recalled.
+/// A robots.txt with a delay that is long enough to recall the tasks of a blocking site. At most one more request
+/// starts before the recall.
 const TIME_TO_RECALL: &str = "User-agent: *\nCrawl-delay: 1\n";
 
 /// Checks that this many pages are stored, all with the outcome `ok`.
@@ -33,7 +33,7 @@ fn assert_all_ok(work: &Workplace, pages: usize) {
 fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
     let web = Web::start();
     let site = web.site("flaps.example");
-    // Counted from the first request, because a busy machine takes a while to send it.
+    // The time is counted from the first request, because a busy machine may send it late.
     let first_asked = OnceLock::new();
     let down_for = Duration::from_secs(4);
     site.serve_with("/robots.txt", move |_| {
@@ -86,7 +86,7 @@ fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
     assert_eq!(site.visits().pages().len(), 20, "each page once");
 }
 
-/// Every other request for a robots.txt fails, on whichever of the site's hosts.
+/// Every second request for a robots.txt fails, on all hosts of the site.
 #[test]
 fn a_robots_txt_that_flaps_costs_no_url() {
     let (hosts, pages) = (6, 5);
@@ -147,8 +147,8 @@ fn a_site_that_stays_away_is_unreachable_after_its_last_backoff() {
     assert_eq!(stored.pages().len(), 20, "also those that were never tried");
 }
 
-/// The dead host is linked at depth 2. Another link to it at depth 1, which has a higher priority, is found after the
-/// host became unreachable.
+/// A page links to the dead host at depth 2. After the host became unreachable, another link to it is found at depth 1,
+/// which has a higher priority.
 #[test]
 fn a_link_that_is_found_late_leaves_no_older_one_behind() {
     let web = Web::start();
@@ -198,12 +198,13 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     assert_all_ok(&work, 60);
     assert_eq!(site.visits().pages().len(), 70);
     let visits = site.visits().pages();
-    // The tenth refusal answers a probe. After the fifth, a request may start before its task is recalled.
+    // The tenth refusal answers a probe, so a backoff must follow it. After the fifth refusal, one more request may
+    // start before its task is recalled.
     let rest = visits.0[30].started_at - visits.0[29].started_at;
     assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
 }
 
-/// Every page redirects to a captcha, which answers successfully, as at a large search engine.
+/// Every page redirects to a captcha with status 200, as one of the large search engines does.
 #[test]
 fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_blocked() {
     let web = Web::start();
@@ -226,7 +227,7 @@ fn a_site_that_redirects_everything_to_a_captcha_backs_off_and_its_pages_end_as_
         .finish()
         .expect_code(0);
     let summary = run.summary();
-    // The second backoff would exceed the patience.
+    // The second backoff would last longer than the patience.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome_count(code));
     assert_eq!(counts, [30, 30, 0], "{}", summary.json);
     assert_eq!(summary.json["queued"], 0);

@@ -1,5 +1,4 @@
-//! Invalid input is answered with one clear sentence and the right exit code, before anything is
-//! opened.
+//! Tests invalid input: it is answered with one clear sentence and the right exit code before anything is opened.
 
 use std::path::Path;
 
@@ -15,8 +14,8 @@ fn crawl(work: &Workplace) -> Run {
     run.args(["--allow-private-networks", "http://a.example/"])
 }
 
-/// Adds arguments. If the first is a flag that the run already has, its value is replaced, because no flag may be given
-/// twice.
+/// Adds arguments to a run. If the run already has the first flag, the flag's value is replaced, because no flag may be
+/// given twice.
 fn with_arguments(run: Run, args: &[&str]) -> Run {
     let run = run.arg("--allow-private-networks");
     match args {
@@ -29,7 +28,7 @@ fn with_arguments(run: Run, args: &[&str]) -> Run {
     }
 }
 
-/// Checks that the run prints one sentence, with all of these parts and without a full stop, and no result.
+/// Checks that the run prints one sentence without a full stop that contains all of these parts, and no result.
 fn assert_says(run: &Finished, parts: &[&str]) {
     let sentence = run.one_sentence();
     for part in parts {
@@ -214,7 +213,7 @@ fn an_unreadable_mapping_folder_stops_the_start() {
 #[test]
 fn a_crawl_of_public_addresses_needs_a_contact() {
     let work = Workplace::new();
-    // Isolated, so that no public server is reached if webfill tries it.
+    // The network is isolated, so that a faulty webfill would not reach public servers.
     run_isolated(
         "bad_usage::a_crawl_of_public_addresses_needs_a_contact",
         || {

@@ -1,5 +1,5 @@
-//! A site that blocks the crawler is recognised, and left alone: its answer is not a page, and there is no attempt to
-//! get past it.
+//! Tests the recognition of sites that block the crawler. The answer of such a site is not a page, and webfill makes no
+//! attempt to get past it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use webfill_tests::workplace::Workplace;
 
 mod retraction;
 
-/// A challenge with a field, a link that the mapping selects, and a script that loads the page again.
+/// A challenge page. It has a field, a link that the mapping selects, and a script that loads the page again.
 fn challenge() -> Page {
     page("Just a moment")
         .field("name", "Nobody")
@@ -23,7 +23,7 @@ fn challenge() -> Page {
         .html("<script>document.cookie = 'token=1'; location.reload();</script>")
 }
 
-/// A challenge that only a header shows.
+/// A challenge page that is recognisable only by a header.
 fn challenge_by_header() -> Page {
     page("Home")
         .status(403)
@@ -31,14 +31,14 @@ fn challenge_by_header() -> Page {
         .field("name", "Nobody")
 }
 
-/// A refusal that differs from others only in its body.
+/// A refusal that is recognisable only by its body.
 fn refusal() -> Page {
     status(403)
         .header("content-type", "text/html")
         .body("<title>Attention Required! | Cloudflare</title><h1>Sorry</h1>")
 }
 
-/// A healthy log-in form with a captcha.
+/// A harmless log-in form with a captcha.
 fn log_in_form() -> Page {
     page("Log in")
         .field("name", "Ada")
@@ -49,7 +49,7 @@ fn log_in_form() -> Page {
     )
 }
 
-/// Redirects every request to a captcha, like one of the large search engines.
+/// Redirects every request to a captcha, as one of the large search engines does.
 fn redirect_all_to(site: &Site, captcha: &'static str) {
     site.serve_otherwise(move |request| match request.path.starts_with("/sorry") {
         true => page("captcha").into(),
@@ -57,7 +57,7 @@ fn redirect_all_to(site: &Site, captcha: &'static str) {
     });
 }
 
-/// A page of some 900 bytes that no signature knows.
+/// A challenge page of some 900 bytes for which there is no signature.
 fn unknown_challenge() -> Page {
     page("Please hold on")
         .field("name", "Nobody")
@@ -65,7 +65,7 @@ fn unknown_challenge() -> Page {
         .html(" ".repeat(700))
 }
 
-/// The signature and the grade in the warning of each blocked URL.
+/// For each blocked URL, the signature and the grade in its warning.
 fn warnings(work: &Workplace) -> BTreeMap<String, (String, String)> {
     let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     let logs = work.logs();
@@ -118,7 +118,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .finish()
         .expect_code(0);
 
-    // The backoff of the blocking sites would exceed the crawl's patience.
+    // The backoff of the blocking sites would last longer than the crawl's patience.
     let summary = run.summary();
     let counts =
         ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome_count(code));
@@ -134,7 +134,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
         assert_eq!(warnings[url], (signature.into(), grade.into()), "{host}");
         let visits = web.visits().for_host(host).pages();
-        // There was one request, and none because of the challenge.
+        // Only one request was sent. The challenge caused no further request.
         assert_eq!(visits.paths(), [format!("{host}/")]);
         let cookie = visits.0[0].header("cookie");
         assert_eq!(cookie, None, "{host}");
@@ -173,7 +173,7 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     }
 }
 
-/// [`unknown_challenge`] is never accepted as a page, not even the first time.
+/// An [`unknown_challenge`] is never accepted as a page, not even at its first URL.
 #[test]
 fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     let web = Web::start();
@@ -206,8 +206,8 @@ fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     assert_eq!(shell.visits().pages().len(), 4);
 }
 
-/// Crawls pages of sites that are recognised as blocking at the second URL. Checks that nothing more is requested, and
-/// that no answer is accepted as a page.
+/// Crawls sites whose block is recognised at the second URL. Checks that nothing more is requested, and that no answer
+/// is accepted as a page.
 fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     const PAGES: usize = 12;
     let work = Workplace::new();
@@ -232,7 +232,7 @@ fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     assert_eq!(pages.len(), PAGES * sites.len());
 }
 
-/// A blocking site redirects every request to a special host.
+/// A blocking site redirects every request to another host, whose name shows that it serves challenges.
 #[test]
 fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the_second_on() {
     let web = Web::start();
@@ -259,7 +259,7 @@ fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the
     }
 }
 
-/// The pages are single lines that show no text.
+/// The pages have a single line and no visible text.
 #[test]
 fn scripts_alone_are_a_block_from_the_second_on() {
     let web = Web::start();
@@ -282,7 +282,7 @@ fn scripts_alone_are_a_block_from_the_second_on() {
     assert_blocked_at_the_second(&web, &sites);
 }
 
-/// A shop redirects to a log-in page, to another shop, to a page that asks for consent, and to a host for one language.
+/// A shop redirects requests to a log-in page, to another shop, to a consent page, and to a host for one language.
 #[test]
 fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     let web = Web::start();
@@ -311,7 +311,7 @@ fn redirects_of_healthy_sites_to_one_place_are_no_block() {
     assert_eq!(counts, [12, 12, 0], "{}", summary.json);
 }
 
-/// A page that resembles a challenge counts as a page if its site serves others next to it. It is fetched once more.
+/// A page that resembles a challenge counts as a page if its site also serves other pages. It is fetched once more.
 #[test]
 fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     let web = Web::start();
@@ -344,7 +344,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
     }
 }
 
-/// The command works on the state folder, both while the crawl runs and after its end.
+/// The command gets the crawl's state folder. It works both while the crawl runs and after its end.
 #[test]
 fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let web = Web::start();

@@ -1,5 +1,5 @@
-//! The lane `browser`: Chromium renders pages, which are read after their scripts have run. The site's access log
-//! records their requests.
+//! Tests the lane `browser`: Chromium renders pages, and they are read after their scripts have run. The access log of
+//! the site shows all requests.
 
 use std::collections::BTreeSet;
 use std::net::{TcpListener, UdpSocket};
@@ -13,10 +13,10 @@ use webfill_tests::workplace::Workplace;
 
 mod processes;
 
-/// The delay of [`Workplace::crawl`].
+/// The delay of sites in [`Workplace::crawl`].
 const DELAY: Duration = Duration::from_millis(200);
 
-/// A crawl in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+/// A crawl in the lane `browser`. Chromium's sandbox is switched off, because it does not work for root.
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .args(["--lane", "browser"])
@@ -32,7 +32,7 @@ fn page_with_script(text: &str) -> webfill_tests::site::Page {
     )
 }
 
-/// A script that fills pages: they are empty until `/app.js` has requested their data.
+/// A script that fills pages. They are empty until `/app.js` has requested their data.
 const APP: &str = "
     const id = location.pathname.split('/').pop();
     // The polite delay before the data is fetched takes longer than this in real time.
@@ -101,7 +101,7 @@ fn a_page_that_scripts_fill_is_read_when_they_have_run() {
         1 + 3 + 1 + 3,
         "no styles, no images: {counts:?}"
     );
-    // Three seconds of each page's timers take no real time.
+    // Each page has timers of three seconds, but the browser does not wait for them in real time.
     let waits = DELAY * u32::try_from(visits.len()).unwrap();
     let rest = started.elapsed().saturating_sub(waits);
     println!("{rest:?} beside the delays");
@@ -123,7 +123,7 @@ fn requests_of_pages_are_judged_like_any_other() {
     let web = Web::start();
     let (site, other) = (web.site("asking.example"), web.site("other.example"));
     site.serve_robots("User-agent: *\nDisallow: /secret\n");
-    // No connection may arrive here, by any protocol.
+    // No connection may arrive at these listeners, by TCP or UDP.
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (tcp_port, udp_port) = (
@@ -213,7 +213,7 @@ fn scripts_that_go_to_another_page_are_a_redirect() {
     );
     site.serve(
         "/again",
-        // A nearly empty page that reloads itself would count as a block.
+        // A nearly empty page that reloads itself would be recognised as a block.
         page("long")
             .html("text ".repeat(100))
             .html("<script>document.body.innerHTML = '<h1>again</h1>'; location.reload()</script>"),

@@ -1,5 +1,5 @@
-//! Names that resolve to private addresses, always or sometimes (DNS rebinding): the owner of a name
-//! can answer each DNS query differently.
+//! Tests names that resolve to private addresses, always or sometimes (DNS rebinding): the owner of a name can give
+//! each DNS query another answer.
 
 use std::net::{IpAddr, TcpListener};
 
@@ -26,7 +26,7 @@ fn public_crawl(work: &Workplace) -> Run {
     ])
 }
 
-/// A web on the public address, and a listener at the same port of the private one.
+/// Starts a web at the public address, and a listener at the same port of the private address.
 fn start_web_and_listener() -> (Web, TcpListener) {
     add_address(PUBLIC);
     add_address(PRIVATE);
@@ -52,14 +52,15 @@ fn a_name_that_changes_its_address_never_leads_inside() {
         || {
             let (web, inside) = start_web_and_listener();
             let site = web.site("changing.example");
-            // Connections are not kept alive, so each request looks up the name again.
+            // Close each connection after its answer, so that each request looks up the name again.
             site.serve(
                 "/robots.txt",
                 page("no rules").header("connection", "close"),
             );
             site.serve_otherwise(|_| page("T").header("connection", "close").into());
             let work = Workplace::new();
-            // robots.txt and the first page come from outside. After that, every second answer leads inside.
+            // The name resolves to the public address for robots.txt and the first page. After that, every second
+            // answer is the private address.
             let names = NameServer::start(&work.path(""), |_, asked| match asked {
                 0 | 1 => vec![parse_ip(PUBLIC)],
                 odd if odd % 2 == 1 => vec![parse_ip(PUBLIC)],

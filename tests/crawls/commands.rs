@@ -1,4 +1,4 @@
-//! Commands other than `crawl`: checks and tests of mappings, and pruning. Also the queries of the reference.
+//! Tests commands other than `crawl`: checking and testing mappings, pruning, and the SQL queries of the reference.
 
 use std::path::Path;
 
@@ -239,7 +239,7 @@ fn the_mappings_that_ship_are_valid() {
     assert!(mappings.count() >= 4, "Gravatar's and three for real sites");
 }
 
-/// The SQL of the documentation runs on the store of a crawl that completes one record of two.
+/// The SQL in the documentation is run on the store of a crawl that has completed one of two records.
 #[test]
 fn every_query_of_the_reference_finds_something() {
     let (web, work) = (Web::start(), Workplace::new());
@@ -269,7 +269,7 @@ fn every_query_of_the_reference_finds_something() {
     }
 }
 
-/// Prunes in the state folder of `webfill crawl`.
+/// Prunes crawls in the state folder of `webfill crawl`.
 fn prune(work: &Workplace, args: &[&str]) -> Finished {
     Run::new(["prune", "local"])
         .args(args)
@@ -317,7 +317,7 @@ fn crawls_that_are_not_pruned_are_listed_with_the_reason() {
         output.contains("active since the time of --older-than"),
         "{output}"
     );
-    // An irreversible command requires a unit in its time.
+    // Pruning cannot be undone, so its time must have a unit.
     let refused = prune(&work, &["--older-than", "30"]).expect_code(2);
     let output = refused.one_sentence();
     assert!(output.contains("`30` has no unit: write 30d"), "{output}");

@@ -1,4 +1,4 @@
-//! Conditional requests for pages, in both stores.
+//! Tests conditional requests for pages, with both stores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use webfill_tests::workplace::Workplace;
 const LIST: &str = "http://people.example/list";
 const ADA: &str = "http://people.example/ada";
 
-/// The tag as Apache's `mod_deflate` sends it with a compressed page.
+/// The `ETag` header that Apache's `mod_deflate` sends with a compressed page.
 const ETAG: &str = "W/\"one-gzip\"";
 
-/// The tag as Apache compares it: it compares before it marks the tag.
+/// The same tag without Apache's suffix. Apache compares tags before it adds the suffix, so it knows only this one.
 const UNMARKED: &str = "W/\"one\"";
 
-/// Answers 304 to clients that know the page already.
+/// Answers with status 304 if the client already has the page.
 fn conditional_reply(request: &Request, found: webfill_tests::site::Page) -> Reply {
     let tags = request.header("if-none-match").unwrap_or_default();
     match tags.split(", ").any(|tag| tag == UNMARKED) && tags.contains(ETAG) {
@@ -71,7 +71,7 @@ impl Checks {
         pages
     }
 
-    /// How often a page was requested, and how often with a condition.
+    /// The number of requests for a page, and the number of those that were conditional.
     fn count_requests(&self, path: &str) -> (usize, usize) {
         let visits = self.web.visits().pages().for_path(path);
         let on_condition = visits
@@ -82,7 +82,7 @@ impl Checks {
     }
 }
 
-/// The columns that a check keeps if the page has not changed.
+/// The columns that stay the same if a check finds the page unchanged.
 const KEPT: [&str; 9] = [
     "fields",
     "links",
@@ -112,7 +112,7 @@ fn unchanged_pages_keep_their_data(store: Option<&str>) {
             }
             assert!(after["started_at"].as_str() > before["started_at"].as_str());
         }
-        // The link of an unchanged list is followed.
+        // The list page is unchanged, but its link is still followed.
         assert_eq!(checks.count_requests("/list"), (check, check - 1));
         assert_eq!(checks.count_requests("/ada"), (check, check - 1));
     }
@@ -226,7 +226,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     let before = checks.pages();
     let file = checks.work.path("store.db");
     let asked = AtomicUsize::new(0);
-    // The server reports that the page has not changed, but the store loses its pages meanwhile, so the page is
+    // The server answers that the page has not changed. Meanwhile the store has lost its pages, so the page must be
     // requested again.
     checks.site().serve_with("/ada", move |request| {
         let db = rusqlite::Connection::open(&file).unwrap();
@@ -243,7 +243,7 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
     assert!(checks.work.has_logged("stored_page_lost"));
     let after = checks.pages();
     let outcome = after[0]["outcome"].as_str().unwrap();
-    // If the store is gone, the second request has no condition.
+    // Without stored pages, the second request has no condition.
     assert!(["ok", "not_modified"].contains(&outcome), "{}", after[0]);
     for name in KEPT {
         assert_eq!(after[0][name], before[0][name], "{name}");
@@ -258,7 +258,8 @@ fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_a
 #[test]
 fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
     let checks = Checks::new(None);
-    // No mapping matches this document. If one matched but was never applied, each fetch would have to be in full.
+    // No mapping is for this document. If one was and had never been applied, each fetch would have to be
+    // unconditional.
     let papers = checks.web.site("papers.test");
     papers.serve_with("/torn.pdf", |request| {
         conditional_reply(

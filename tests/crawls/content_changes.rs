@@ -1,4 +1,5 @@
-//! Changes of content: a small site is watched over several runs, and the reports show the changes of its pages.
+//! Tests changes of content: a small site is watched over several runs, and the reports must show the changes of its
+//! pages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,11 +15,11 @@ use webfill_tests::workplace::Workplace;
 mod rows;
 mod second_fetch;
 
-/// A site without a mapping, and one with a mapping.
+/// A site without a mapping, and a site with one.
 const UNMAPPED: &str = "shop.test";
 const MAPPED: &str = "shop.example";
 
-/// A watch over a test web, in a workplace.
+/// A watch of a test web, with its own workplace.
 struct Watched {
     web: Web,
     work: Workplace,
@@ -43,7 +44,7 @@ impl Watched {
         self.web.site(self.host)
     }
 
-    /// Runs the watch once over these paths.
+    /// Runs the watch once, with these paths as seeds.
     fn run(&self, paths: &[&str], crawl: &Value) -> Finished {
         self.watch_run(paths, crawl).finish().expect_code(0)
     }
@@ -84,7 +85,7 @@ impl Watched {
     }
 }
 
-/// The counts of pages in the summary of a run.
+/// The counts of new, changed and gone pages in the summary of a run.
 fn found_changes(run: &Finished) -> Value {
     let summary: Value = serde_json::from_str(&run.stdout).expect("a summary");
     summary["found"].clone()
@@ -96,8 +97,8 @@ fn text_page(words: &str) -> webfill_tests::site::Page {
     ))
 }
 
-/// Runs a watch four times. Before the second run, a word changes, one page disappears, one is new, and one can no
-/// longer be fetched.
+/// Runs a watch four times. Before the second run, a word changes, one page disappears, one appears, and one becomes
+/// unavailable.
 fn run_four_nights(watched: &Watched) {
     let site = watched.site();
     site.serve("/lamp", text_page("The lamp costs 10 euro"));
@@ -235,7 +236,7 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
     assert_eq!(changes[0]["new"], json!({"name": "Ada King"}));
 }
 
-/// The reports about a page, oldest first.
+/// The kinds of all reports about a page, with the oldest first.
 fn reported_kinds(watched: &Watched, path: &str) -> Vec<String> {
     let url = format!("http://{}{path}", watched.host);
     let changes = watched.changes(&[]);
@@ -266,7 +267,7 @@ fn an_unlinked_page_is_still_checked() {
     site.serve("/chair", status(404));
     site.serve("/table", text_page("A better table"));
     watched.run(&["/list"], &crawl);
-    // A page that differs from its stored version is fetched twice.
+    // The changed page was fetched twice.
     assert_eq!(since(), [1, 1, 2]);
     assert_eq!(
         reported_kinds(&watched, "/table"),
@@ -311,7 +312,7 @@ fn with_a_budget_unlinked_pages_are_checked_in_the_next_run() {
     assert_eq!(reported_kinds(&watched, "/chair"), ["gone"]);
 }
 
-/// The time at which the crawler last judged a check of a page.
+/// The time of the last completed check of a page.
 fn last_check_time(watched: &Watched, path: &str) -> String {
     let sql = format!(
         "SELECT checked_at FROM versions WHERE _id = (SELECT _id FROM pages WHERE url LIKE '%{path}')"
@@ -322,7 +323,7 @@ fn last_check_time(watched: &Watched, path: &str) -> String {
 #[test]
 fn a_task_repeated_after_a_crash_is_one_check() {
     let watched = Watched::new(UNMAPPED, None);
-    // In the second run, nothing can be fetched.
+    // The second run can fetch nothing.
     let settings = json!({"fail_on": ["never"]});
     watched.site().serve("/chair", text_page("A chair"));
     watched.run(&["/chair"], &settings);
@@ -332,14 +333,14 @@ fn a_task_repeated_after_a_crash_is_one_check() {
     let (before, judged_before) = (visits(), last_check_time(&watched, "/chair"));
     let mut running = watched.start(&["/chair"], &settings);
     running.wait_until("it asks for the page", |_| visits() > before);
-    // The page is stored, but its outcome never leaves the supervisor.
+    // The page is stored, but its outcome never reaches the dispatcher.
     let supervisor = running.wait_for_role("supervisor", 1).remove(0);
     supervisor.signal(Signal::STOP);
     running.wait_until("the check is judged", |_| {
         last_check_time(&watched, "/chair") != judged_before
     });
     supervisor.signal(Signal::KILL);
-    // The run continues by itself, or it is resumed.
+    // The run continues by itself, or another command resumes it.
     if running.finish().status.code() != Some(0) {
         watched.run(&["/chair"], &settings);
     }

@@ -1,5 +1,5 @@
-//! A crawl that is continued from a backup, or from a copy of its state folder. Tasks of its former processes may still
-//! be in progress, so it waits, as the dispatcher of a fleet does.
+//! Tests a crawl that is continued from a backup or from a copy of its state folder. Tasks of its former processes may
+//! still be in progress, so it must wait, as the dispatcher of a fleet does.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The sum of the lease, a second for clocks, and the longest request (connection and response).
+/// How long the crawl must wait: the lease, a second for differences between clocks, and the longest request
+/// (connection and response).
 const WAIT: Duration = Duration::from_secs(2 + 1 + 2 + 4);
 
 const PAGES: u64 = 12;
@@ -21,7 +22,7 @@ struct Crawled {
 }
 
 impl Crawled {
-    /// A crawl that was interrupted in the middle.
+    /// Interrupts a crawl in the middle.
     fn interrupt_crawl() -> Crawled {
         let (work, web) = (Workplace::new(), Web::start());
         let settings = work.write_short_timeouts();
@@ -75,7 +76,8 @@ impl Crawled {
         std::fs::copy(self.work.path("state").join(name), elsewhere.join(name)).unwrap();
     }
 
-    /// Checks that the crawl reports its wait, even after a kill meanwhile, and visits no site before the wait is over.
+    /// Checks that the crawl reports its wait, also after it was killed during the wait. No site may be visited before
+    /// the wait is over.
     fn assert_continues_after_wait(&self) {
         let before = self.web.visits().len();
         let began = Instant::now();

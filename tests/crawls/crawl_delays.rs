@@ -1,17 +1,17 @@
-//! `Crawl-delay` in every spelling, as seen by a webmaster: the time between two requests for pages of a site.
+//! Tests `Crawl-delay` in many spellings, by the time between two requests for pages of a site.
 
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay if robots.txt names no readable time.
+/// The delay in seconds if robots.txt has no valid time.
 const DEFAULT: f64 = 3.0;
 
-/// The longest delay honoured here.
+/// The longest delay that these crawls accept, in seconds.
 const LONGEST: f64 = 5.0;
 
-/// Lines of a robots.txt, and the delay in seconds that they mean.
+/// For each case: its name, a line of a robots.txt, and the delay that it means, in seconds.
 const LINES: &[(&str, &str, f64)] = &[
     ("plain", "Crawl-delay: 1", 1.0),
     ("unit", "Crawl-delay: 2s", 2.0),
@@ -40,7 +40,7 @@ const LINES: &[(&str, &str, f64)] = &[
     ("words", "Crawl-delay: slowly", DEFAULT),
 ];
 
-/// Whole robots.txt files, each with the delay in seconds of the group that counts.
+/// For each case: its name, a whole robots.txt file, and the delay of the group that applies, in seconds.
 const FILES: &[(&str, &str, f64)] = &[
     (
         "own-group",
@@ -104,7 +104,7 @@ fn the_delay_in_effect_is_the_number_that_is_read() {
         let pages = web.visits().for_host(&format!("{name}.example")).pages();
         let gaps = pages.gaps();
         assert_eq!(gaps.len(), 3, "{name}: nothing is dropped");
-        // A busy machine makes some gaps longer, but hardly all of them by as much as the numbers above differ.
+        // A busy machine makes some gaps longer, but hardly all of them. So the shortest gap shows the delay.
         let shortest = gaps.iter().min().copied().unwrap_or_default();
         let least = Duration::from_secs_f64(seconds);
         if shortest < least || shortest > least + Duration::from_millis(450) {

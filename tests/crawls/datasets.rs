@@ -1,5 +1,5 @@
-//! Records belong to a dataset: the same id in two datasets of a store means two records, and lines of one dataset with
-//! the same id are one record.
+//! Tests datasets: the same id in two datasets of a store means two records. Lines of one dataset with the same id are
+//! one record.
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::{Workplace, files_open_to_others, files_under};
 
 const ROWS: usize = 20;
 
-/// Writes a file with the ids 1 to 20, and serves a page with a name for each.
+/// Writes a seeds file with the ids 1 to 20, and serves a page with a name for each. Returns the path of the file.
 fn create_dataset(kind: &str, web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site(&format!("{kind}.example"));
     let mut csv = String::from("id,url,name\n");
@@ -54,7 +54,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
     assert_eq!(files_open_to_others(&state), [""; 0]);
-    // A copy may leave the files with this mode.
+    // A copied folder may have files with this mode.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }
@@ -82,7 +82,7 @@ fn two_files_with_the_same_ids_fill_their_own_records() {
     assert!(csv.contains("\n7,firms 7,[],"), "{csv}");
 }
 
-/// The second file adds nothing to the values found for the first.
+/// The second file of seeds adds nothing to the values that were found for the first one.
 #[test]
 fn crawls_that_name_one_dataset_share_its_records() {
     let (web, work) = (Web::start(), Workplace::new());
@@ -102,7 +102,7 @@ fn crawls_that_name_one_dataset_share_its_records() {
     assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
 }
 
-/// Interrupts a crawl of the people after some of them were found.
+/// Interrupts a crawl of the seeds `people` after some of their pages were stored.
 fn interrupt_crawl(work: &Workplace, web: &Web, run: Run) {
     let people = create_dataset("people", web, work);
     let running = run
@@ -137,7 +137,7 @@ fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
         assert!(output.contains(part), "{output}");
     }
     assert!(work.stored().records_of("people").is_empty());
-    // Without seeds, no other file can be mistaken for them.
+    // The command has no seeds file, from which it could take another dataset by mistake.
     let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
     assert_dataset_is_complete(&work, "mine", "people");

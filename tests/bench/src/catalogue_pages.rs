@@ -1,12 +1,12 @@
-//! The pages of a generated shop of 10 to 11 KB each: every page is reachable by links, most links lead to known pages,
-//! and the seven fields of `crawl/catalogue/mapping.json` exist.
+//! The pages of a generated shop, of 10 to 11 KB each. Links lead to every page, most links lead to pages that are
+//! already known, and pages have the seven fields of `crawl/catalogue/mapping.json`.
 
 use std::fmt::Write;
 
-/// Pages below a page.
+/// The number of child pages of each page.
 const CHILDREN: usize = 10;
 
-/// Links from each page to anywhere in the shop.
+/// The number of further links on each page, to any pages of the shop.
 const RELATED: usize = 10;
 
 const WORDS: &[&str] = &[
@@ -17,7 +17,7 @@ const WORDS: &[&str] = &[
     "thistle", "timber", "tin", "velvet", "walnut", "willow", "winter", "wool", "yarrow", "zinc",
 ];
 
-/// The page of one item. `pages` bounds the numbers that it links to.
+/// The page of one item. All links lead to numbers below `pages`.
 pub fn item(number: usize, pages: usize) -> String {
     let children =
         (number * CHILDREN + 1..=number * CHILDREN + CHILDREN).filter(|child| *child < pages);
@@ -26,7 +26,7 @@ pub fn item(number: usize, pages: usize) -> String {
     document(number, &children.collect::<Vec<_>>(), &related)
 }
 
-/// The page of one item that links to exactly these pages, in addition to the navigation's first ten.
+/// The page of one item that links to exactly these pages, and to the ten pages of the navigation.
 pub fn document(number: usize, children: &[usize], related: &[usize]) -> String {
     let mut draw = Draw::with_seed(number as u64 ^ 0x5eed);
     let name = format!("{} {} {number}", draw.draw_word(), draw.draw_word());
@@ -141,7 +141,7 @@ fn write_list(html: &mut String, heading: &str, numbers: &[usize]) {
     html.push_str("</ul></section>\n");
 }
 
-/// From the seed down to the page's parent.
+/// The numbers of the page's ancestors, from the seed down to its parent.
 fn ancestors(mut number: usize) -> Vec<usize> {
     let mut above = Vec::new();
     while number > 0 {
@@ -152,7 +152,7 @@ fn ancestors(mut number: usize) -> Vec<usize> {
     above
 }
 
-/// Draws words and numbers: the same page for the same number in every run.
+/// Draws words and numbers at random. The same page number gives the same page in every run.
 struct Draw(fastrand::Rng);
 
 impl Draw {

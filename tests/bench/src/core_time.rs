@@ -1,4 +1,4 @@
-//! The cost of the calling thread, without the work of others, so that measurements on a busy machine mean something.
+//! Measures the time of the calling thread on a core. Unlike elapsed time, it is meaningful on a busy machine.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The turns of a dispatcher's core, driven by simulated supervisors.
 //!
-//! The core and the frontier's file are the dispatcher's own. Each supervisor has credit for a thousand tasks, and
-//! answers immediately. Time is simulated, too: each turn advances it by 20 ms, and each site has a delay of a second.
-//! The pages have no links. Sockets, the encoding of messages and the firehose are not driven.
+//! The core and the frontier's file are real. Each supervisor has credit for a thousand tasks, and answers immediately.
+//! Time is simulated, too: each turn advances it by 20 ms, and each site has a delay of a second. The pages have no
+//! links. Sockets, the encoding of messages and the firehose are not included.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,16 +20,16 @@ use crate::core_time::time_on_core;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// How many sites the tasks are spread over.
+/// The number of sites over which the tasks are spread.
 pub const SITES: u64 = 50_000;
-/// How many workers each supervisor has.
+/// The number of workers of each supervisor.
 pub const WORKERS: u16 = 16;
 const CREDIT: u64 = 1_000;
 const TURN_MS: i64 = 20;
 const DELAY_MS: u32 = 1_000;
 const LEASE_MS: u64 = 30_000;
 
-/// Opens a dispatcher's core with these tasks queued, in equal parts for each crawl. Its state is in the folder.
+/// Opens a dispatcher's core whose state is in the folder `state`. The tasks are queued, in equal parts for each crawl.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn open_core(state: &Path, tasks: u64, crawls: u64) -> Result<Core, Failure>
     Ok(Core::open(frontier, settings, Mappings::default(), 0)?)
 }
 
-/// Gives each crawl the same number of tasks, on sites that are far apart.
+/// Feeds each crawl the same number of tasks, on sites that are far apart in the order of sites.
 fn feed_tasks(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
     let mut fed = 0;
     for crawl in 0..crawls {
@@ -84,7 +84,7 @@ fn seed(url: &str) -> Candidate<'_> {
     }
 }
 
-/// The time used by the dispatcher, without the construction of the supervisors' messages.
+/// The time that the dispatcher has used. The time for making the supervisors' messages is not included.
 #[derive(Debug, Default)]
 pub struct Measured {
     pub turns: u64,
@@ -96,7 +96,7 @@ pub struct Measured {
 ///
 /// # Errors
 ///
-/// The core fails, or tasks are left that it does not hand out.
+/// The core fails, or does not hand out all tasks.
 pub fn close_tasks(core: &mut Core, tasks: u64, supervisors: usize) -> Result<Measured, Failure> {
     let mut supervisors: Vec<Supervisor> = (0..supervisors).map(Supervisor::new).collect();
     let mut measured = Measured::default();
@@ -192,7 +192,8 @@ impl Supervisor {
         Arrival::Word(self.number, hello)
     }
 
-    /// All tasks are done immediately, and the same credit is granted again; a heartbeat is due now and then.
+    /// Answers for a supervisor: all of its tasks are done, the same credit is granted again, and now and then a
+    /// heartbeat is due.
     fn answer(&mut self, now_ms: i64) -> Vec<Arrival> {
         let mut answers = Vec::new();
         let tasks = std::mem::take(&mut self.held);

@@ -1,6 +1,6 @@
-//! Shared parts of the benchmark programs: measurements with their limits, time on a core, the size of a benchmark,
-//! generated redesigns of real pages, generated sites, a dispatcher's turns, the measured program, and visits of its
-//! dashboard.
+//! Shared parts of the benchmark programs: measurements with limits, the time on a core, the sizes of benchmarks, and
+//! redesigns of real pages. Other parts generate sites, take a dispatcher's turns, run the measured program, and send
+//! requests to its dashboard.
 
 pub mod catalogue_pages;
 pub mod core_time;

@@ -1,5 +1,5 @@
-//! Generated sites, one for each way in which pages present values: in tables, lists, cards, sentences, attributes,
-//! linked data, scripts; in English and German; with misleading content next to them.
+//! Generated sites, one for each way in which pages show values: in tables, lists, cards, sentences, attributes, linked
+//! data or scripts. They are in English and German, and have misleading content next to the values.
 //!
 //! The layout and the number of a page determine everything. Rows change their order, optional parts are missing on
 //! some pages, and each page also has values of other things.
@@ -15,7 +15,7 @@ use webfill_urls::Url;
 use crate::sites::{LabelledPage, Site, Values};
 use thing::Thing;
 
-/// A page, and the values of its record.
+/// Makes a page of a layout. Returns its HTML and the values of its record.
 type Layout = fn(&mut Thing) -> (String, Values);
 
 const LAYOUTS: [(&str, Layout); 17] = [

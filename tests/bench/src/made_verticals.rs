@@ -1,9 +1,10 @@
-//! Generated sites of verticals: several sites about things of one kind, as different as sites of different people are.
+//! Generated sites, grouped into verticals. The sites of a vertical are about things of one kind, and as different from
+//! each other as sites of different owners are.
 //!
-//! Each site has its own template: which elements hold the values, what they are called, in which order and form they
-//! stand, which of them the site has at all, and what stands beside them. Beside each field are things of the same form
-//! (a list price, the date of a review), other things of the same kind, reviews, menus. Sites know different things; few
-//! are the same.
+//! Each site has its own template. It determines the elements that have the values, their labels, order and form, the
+//! fields that the site lacks, and the content around them. Each field is near content of the same form, such as a list
+//! price or the date of a review. There are also other things of the same kind, reviews and menus. Different sites
+//! mostly have different things.
 
 mod kinds;
 mod page;
@@ -17,7 +18,7 @@ use page::{Template, Thing};
 use crate::sites::{LabelledPage, Site};
 
 impl Vertical {
-    /// A site of the vertical, the same for the same number.
+    /// A generated site of the vertical. The same number always gives the same site.
     ///
     /// # Panics
     ///

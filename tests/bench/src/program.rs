@@ -1,4 +1,4 @@
-//! The measured program.
+//! Finds the program to measure.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
 //! Generated redesigns of real pages: the same values in another layout, as when a site is rebuilt.
 //!
-//! A redesign is a composition of changes found in real redesigns, selected by a seed. It decides by the kind of an
-//! element (its tag and class), never by its position on one page, so the pages of a site are changed alike. The
-//! values stay on the page, as visible text. Only [`Change::Formats`] writes some of them in another form, and
-//! [`Redesign::rewrite_value`] returns that form.
+//! A redesign is a composition of changes found in real redesigns, selected by a seed. Changes depend on the kind of an
+//! element (its tag and class), never on its position, so all pages of a site are changed alike. The values stay on the
+//! page as visible text. Only [`Change::Formats`] writes some of them in another form, and [`Redesign::rewrite_value`]
+//! returns that form.
 
 mod choices;
 mod formats;
@@ -27,15 +27,15 @@ pub use tree::visible_text;
 /// A kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Change {
-    /// Tables become blocks or description lists.
+    /// Tables turn into blocks or description lists.
     Tables,
     /// Description lists become tables.
     DescriptionLists,
     /// Headings get another level, or become blocks.
     Headings,
-    /// The order of rows and blocks.
+    /// Rows and blocks get another order.
     Order,
-    /// Blocks get wrappers, or lose them; texts are marked up.
+    /// Blocks get wrappers or lose them, and texts are marked up.
     Wrappers,
     /// Labels are reworded.
     Labels,
@@ -45,7 +45,7 @@ pub enum Change {
     Microdata,
     /// JSON-LD is dropped, added, or laid out in another way.
     JsonLd,
-    /// The title and `meta` elements.
+    /// The title and `meta` elements are changed.
     Meta,
     /// A new block repeats values of the page.
     Sidebar,
@@ -55,13 +55,13 @@ pub enum Change {
     Ids,
     /// Other attributes are dropped or renamed.
     Attributes,
-    /// White space.
+    /// White space is changed.
     Spacing,
 }
 
 type Make = fn(&mut Tree, &Choices);
 
-/// In the order of application: changes that depend on names come before changes of names.
+/// All changes, in the order in which they are applied. Changes that depend on names come before changes of names.
 const CHANGES: [(Change, Make); 15] = [
     (Change::Labels, labels::reword_labels),
     (Change::Formats, formats::rewrite_formats),
@@ -88,8 +88,8 @@ pub struct Redesign {
 }
 
 impl Redesign {
-    /// Selects a redesign. `strength`, from 0 to 1, is the probability of each kind of change; at least one is always
-    /// made.
+    /// Chooses a redesign by a seed. `strength`, from 0 to 1, is the probability of each kind of change. At least one
+    /// is made.
     pub fn new(seed: u64, strength: f64) -> Redesign {
         let choices = Choices::new(seed);
         let mut changes: Vec<Change> = CHANGES
@@ -126,7 +126,7 @@ impl Redesign {
         tree.to_html(self.changes.contains(&Change::Spacing))
     }
 
-    /// The new form of a value that is a whole text in the old layout.
+    /// The form of a value in the new layout, if a whole text in the old layout was the value.
     pub fn rewrite_value(&self, old: &str) -> String {
         match self.changes.contains(&Change::Formats) {
             true => formats::rewrite_text(old, &self.choices),

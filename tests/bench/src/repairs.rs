@@ -1,9 +1,8 @@
-//! Judges repairs of mappings that a redesign has broken, whichever program made them.
+//! Judges repairs of mappings that a redesign has broken. Any program may have made the repairs.
 //!
-//! A field is *broken* if the mapping read it well before, and now reads it less than half as well as that requires
-//! (`RIGHT_BEFORE`). An accepted repair is *right* if the
-//! field is read correctly on the new pages, and *wrong* if it is not. Nothing else counts, so a repair that reads
-//! the true values in another way is right.
+//! A field is *broken* if the mapping read it well before (`RIGHT_BEFORE`), and now reads it less than half as well. An
+//! accepted repair is *right* if the field is read correctly on the new pages, and *wrong* otherwise. How it reads the
+//! true values does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use webfill_urls::Url;
 use crate::redesign::{Redesign, visible_text};
 use crate::sites::{Failure, Site, Values, engine_of, extract};
 
-/// A field that is read worse than this on the old pages was never right.
+/// A field counts as right before the redesign if its F1 on the old pages is at least this.
 const RIGHT_BEFORE: f64 = 0.9;
 
 /// A repaired field is right if its mean F1 over the new pages is at least this.
@@ -24,9 +23,9 @@ const RIGHT_AFTER: f64 = 0.9;
 pub struct NewPage {
     pub url: Url,
     pub html: String,
-    /// The true values on it, in the form of the old layout.
+    /// The true values on the page, in the form of the old layout.
     pub truth: Values,
-    /// How the new layout writes a value: new form, old form.
+    /// The old form of each value that the new layout writes in another form, by its new form.
     old_forms: BTreeMap<String, String>,
 }
 
@@ -36,20 +35,20 @@ pub struct Break {
     pub mapping: Value,
     /// The broken fields.
     pub fields: BTreeSet<String>,
-    /// Every field that was right before still is.
+    /// Whether every field that was right before the redesign is still right.
     pub is_unharmed: bool,
-    /// The values that the mapping read before, page by page.
+    /// The values that the mapping read before the redesign, for each page.
     pub before: Vec<(Url, Values)>,
-    /// The true ones among these values.
+    /// Those of the values in `before` that are true.
     pub known: Vec<Values>,
     pub after: Vec<NewPage>,
 }
 
-/// The result of a repairer.
+/// The result of a repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repaired {
     pub mapping: Option<Value>,
-    /// The fields that it claims to have repaired.
+    /// The fields that the repair claims to have mended.
     pub accepted: BTreeSet<String>,
 }
 
@@ -62,7 +61,8 @@ pub enum RepairOutcome {
 }
 
 impl Break {
-    /// The effect of a redesign on a mapping. `None` if the mapping is right on none of the site's fields.
+    /// Applies a redesign to a site, and finds its effect on a mapping. `None` if the mapping reads none of the site's
+    /// fields well.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl NewPage {
         let html = redesign.apply(html);
         let seen = visible_text(&html);
         let mut old_forms = BTreeMap::new();
-        // If a value of a field is no longer on the page, the field's truth is unknown.
+        // If the new page lacks a value, the truth about this field is unknown.
         truth.retain(|_, values| {
             values.iter().all(|old| {
                 let new = redesign.rewrite_value(old);
@@ -189,7 +189,7 @@ impl NewPage {
         }
     }
 
-    /// The read values, in the form of the old layout.
+    /// Converts values that were read to the form of the old layout.
     pub fn to_old_form(&self, mut values: Values) -> Values {
         for value in values.values_mut().flatten() {
             if let Some(old) = self.old_forms.get(value) {
@@ -200,7 +200,7 @@ impl NewPage {
     }
 }
 
-/// The known truth about a page: the true ones among the values read there.
+/// The known values of a page: those of the values read there that are true.
 fn known_truth(read: &Values, truth: &Values) -> Values {
     let mut known = read.clone();
     known.retain(|field, values| {
@@ -210,7 +210,7 @@ fn known_truth(read: &Values, truth: &Values) -> Values {
     known
 }
 
-/// For each field with known values, whether the read values agree.
+/// For each field with known values, whether the values read agree with them.
 pub fn agreement(read: &Values, known: &Values) -> Vec<(String, bool)> {
     let agrees =
         |field: &String, known: &Vec<String>| read.get(field).is_some_and(|read| read == known);
@@ -223,8 +223,8 @@ fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
     values.flat_map(|values| values.keys().cloned()).collect()
 }
 
-/// The mean F1 of a field over the pages where the truth is known. If a single value is read, it is enough that it is
-/// one of the true ones.
+/// The mean F1 of a field over the pages whose true values are known. If the mapping reads a single value, it may be
+/// any of the true ones.
 fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     let known = pages.iter().filter_map(|(read, truth)| {
         let truth = truth.get(field).filter(|truth| !truth.is_empty())?;
@@ -238,7 +238,7 @@ fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-/// The agreement of two sets of values.
+/// The F1 score of two sets of values.
 fn f1(read: &[String], truth: &[String]) -> f64 {
     let (read, truth): (BTreeSet<_>, BTreeSet<_>) = (read.iter().collect(), truth.iter().collect());
     let both = read.intersection(&truth).count();

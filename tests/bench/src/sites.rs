@@ -1,5 +1,5 @@
-//! Real pages with their true values: those of a folder with a `truth.jsonl`, and manuals that Debian packages
-//! install, read by the mappings of `etl-mappings`. Pages belong to their owners: they are used for measurements, and
+//! Real pages with their true values. Some are in a folder with a `truth.jsonl`. Others are manuals that Debian
+//! packages install; the mappings in `etl-mappings` read their values. The pages belong to their owners, so they are
 //! never copied into this project.
 
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ pub type Failure = Box<dyn std::error::Error>;
 /// Values by field.
 pub type Values = BTreeMap<String, Vec<String>>;
 
-/// Larger pages make a benchmark slow without adding information.
+/// Larger pages are left out, because they make a benchmark slow without adding information.
 const LARGEST_PAGE: usize = 200_000;
 
-/// Fewer pages do not make a site.
+/// A site with fewer pages is left out.
 const FEWEST_PAGES: usize = 5;
 
-/// Where Debian installs manuals: the mapping, the folder, the beginnings of files' names, and the address of
-/// the folder on the web.
+/// Where Debian installs manuals. For each: the mapping, the folder, the beginnings of file names, and the folder's
+/// address on the web.
 const MANUALS: [(&str, &str, &[&str], &str); 4] = [
     (
         "postgresql-command",
@@ -66,7 +66,7 @@ pub struct LabelledPage {
 pub struct Site {
     pub name: String,
     pub pages: Vec<LabelledPage>,
-    /// A mapping by which the true values were read, if there is one.
+    /// The mapping with which the true values were read, if any.
     pub mapping: Option<Value>,
 }
 
@@ -75,7 +75,7 @@ pub fn normalise_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The sites of a folder: each line of `truth.jsonl` names a page, `SITE/FILE`, and its fields' values.
+/// Loads the sites of a folder. Each line of `truth.jsonl` has a page (`SITE/FILE`) and the values of its fields.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub fn load_labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
     Ok(named.collect())
 }
 
-/// The installed manuals, with at most this many pages of each, evenly selected.
+/// Loads the installed manuals. From each, at most `pages` pages are selected evenly.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ pub fn load_manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Si
                 continue;
             }
             let truth = values_read(&engine, name, &url, &html);
-            // A page without values is a page of another kind, such as a list of contents.
+            // A page with fewer values is of another kind, such as a list of contents.
             if truth.len() >= 2 {
                 found.push(LabelledPage { url, html, truth });
             }
@@ -198,7 +198,7 @@ fn mapping_named(folder: &Path, name: &str) -> Result<Value, Failure> {
     Err(format!("{}: there is no mapping {name}", folder.display()).into())
 }
 
-/// The values that the mapping of a URL reads, as far as they are visible on the page.
+/// The values that a mapping reads on a page. Only values that are visible on the page are kept.
 fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values {
     let index = engine.set().find(url.as_str());
     if index.map(|index| engine.set().name(index)) != Some(mapping) {

@@ -1,18 +1,18 @@
 //! The size of a benchmark.
 
-/// `BENCH_SIZE` in the environment: `full` (the default) or `small`.
+/// The size of a benchmark, from the variable `BENCH_SIZE`: `full` (the default) or `small`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// The sizes behind the published measurements; needs a release build and a quiet machine.
+    /// The sizes for published measurements. They need a release build and an otherwise idle machine.
     Full,
-    /// About a tenth of them, for any build on any machine. It shows that the benchmarks still run and that no limit
-    /// is exceeded by a factor, and yields no measurements to publish.
+    /// About a tenth of the full size, for any build on any machine. It shows that the benchmarks run and that no limit
+    /// is far exceeded, but gives no figures to publish.
     Small,
 }
 
 impl Size {
-    /// In the small size a limit may be missed by this factor, because of the debug build and the busy machine that
-    /// it usually runs on. A limit of zero allows nothing in either size.
+    /// In the small size, a limit may be missed by this factor, because it is mostly run as a debug build on a busy
+    /// machine. A limit of zero allows nothing in either size.
     const SMALL_TOLERANCE: f64 = 2.5;
 
     /// Reads `BENCH_SIZE`. The error names the variable and its values.
@@ -24,7 +24,7 @@ impl Size {
         }
     }
 
-    /// One of two numbers, by size.
+    /// Chooses one of two values by the size.
     pub fn pick<T>(self, full: T, small: T) -> T {
         match self {
             Size::Full => full,

@@ -9,10 +9,10 @@ use crate::Size;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     AtMost(f64),
-    /// The same at every size: a promise that applies even to an unoptimised build on a busy machine.
+    /// A limit that applies to every size, even to a debug build on a busy machine.
     AtMostEver(f64),
     AtLeast(f64),
-    /// Reported for comparison only.
+    /// No limit: the measurement is only reported for comparison.
     None,
 }
 
@@ -26,7 +26,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the measurement keeps its limit, loosened by the size's tolerance.
+    /// Whether the measurement is within its limit, which is loosened by the tolerance of the size.
     pub fn is_met(&self, size: Size) -> bool {
         match self.limit.loosen(size.tolerance()) {
             Limit::AtMost(most) | Limit::AtMostEver(most) => self.figure <= most,

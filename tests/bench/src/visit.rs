@@ -1,10 +1,10 @@
-//! Requests a view of the dashboard like a browser: from the request to the last byte.
+//! Requests a view of the dashboard as a browser does, and measures the time until the last byte.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// A server that answers later than this counts as dead.
+/// The longest wait for an answer. After that, the server counts as dead.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// Requests a view (`/dashboard/sites`) of the dashboard at an address (`127.0.0.1:8080`). Returns the time it took,

@@ -1,4 +1,4 @@
-//! The driver's process, and its answers by HTTP.
+//! The process of chromedriver, and commands to it over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::WAIT;
 
-/// chromedriver's message when it listens.
+/// The message that chromedriver prints when it listens, before the port.
 const LISTENS: &str = "was started successfully on port ";
 
-/// Starts a driver in a process group of its own, to which its browsers also belong. Returns the driver and its port.
+/// Starts chromedriver in its own process group, to which its browsers belong, too. Returns the process and its port.
 pub(super) fn start_driver() -> (Child, u16) {
     let mut driver = Command::new("chromedriver")
         .args(["--port=0", "--log-level=SEVERE"])
@@ -28,7 +28,7 @@ pub(super) fn start_driver() -> (Child, u16) {
         let (_, port) = line.split_once(LISTENS)?;
         port.trim_end_matches('.').parse().ok()
     });
-    // Later output must be read, too.
+    // The rest of the output must be read, too. Otherwise a full pipe would block the driver.
     std::thread::spawn(move || lines.for_each(drop));
     (driver, port.expect("chromedriver listens"))
 }
@@ -57,7 +57,7 @@ pub(super) fn call(
     }
 }
 
-/// The body of an answer. The driver may keep the connection open afterwards.
+/// Reads the body of an answer by its length, because the driver may keep the connection open.
 fn read_body(stream: TcpStream) -> std::io::Result<Vec<u8>> {
     stream.set_read_timeout(Some(2 * WAIT))?;
     let mut stream = BufReader::new(stream);

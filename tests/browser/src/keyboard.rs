@@ -1,4 +1,4 @@
-//! A user without a mouse, whose steps and keys are counted.
+//! A user without a mouse. The number of steps and of keys pressed is counted.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::{Browser, ENTER, TAB, text_of};
 
-/// The largest number of presses of Tab that may be needed to reach an element of a page.
+/// The most presses of Tab that may be needed to reach an element of a page.
 const MOST_TABS: usize = 250;
 
-/// JavaScript that returns the name of the focused element, about as a screen reader reads it out.
+/// JavaScript that returns the name of the focused element, roughly as a screen reader would read it.
 const FOCUSED: &str = "const one = document.activeElement;
     if (!one || one === document.body) return '';
     const labels = [...(one.labels ?? [])].map((label) => label.innerText);
@@ -54,7 +54,7 @@ impl<'b> Keyboard<'b> {
         text_of(self.browser.run_script(FOCUSED, json!([])))
     }
 
-    /// Presses Tab until the name of the focused element contains `name`. The focus must be visible at every stop.
+    /// Presses Tab until the name of the focused element contains `name`. At every stop, the focus must be visible.
     pub fn tab_to(&self, name: &str) {
         let mut passed = Vec::new();
         while !self.focused_name().contains(name) {
@@ -70,7 +70,7 @@ impl<'b> Keyboard<'b> {
         }
     }
 
-    /// Skips the navigation of a page.
+    /// Skips the navigation of a page by its skip link.
     pub fn skip_to_content(&self) {
         self.tab_to("Skip to content");
         self.press(&[ENTER]);
@@ -91,13 +91,13 @@ impl<'b> Keyboard<'b> {
         });
     }
 
-    /// Performs a step of the job that consists of these keys.
+    /// Performs a step of the job by pressing these keys.
     pub fn press_as_step(&self, keys: &[char]) {
         self.press(keys);
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Performs a step of the job: a key with a modifier.
+    /// Performs a step of the job by pressing a key with a modifier.
     pub fn press_with_as_step(&self, modifier: char, key: char) {
         self.browser.press_with(modifier, key);
         self.keys.set(self.keys.get() + 2);

@@ -1,8 +1,8 @@
 //! A real Chromium, driven by chromedriver over the WebDriver protocol: JSON by plain HTTP.
 //!
-//! It is not part of any tested program, and panics if a browser does not carry out a command.
+//! Only tests use this crate. It panics if a browser does not carry out a command.
 //!
-//! Each browser has a driver and a profile of its own, and both are removed when it is dropped. It only contacts
+//! Each browser has its own driver and profile, which are removed when the browser is dropped. A browser only contacts
 //! hosts that its pages request, and every request is recorded ([`Browser::requested_urls`]).
 
 mod driver;
@@ -24,7 +24,7 @@ pub use keyboard::Keyboard;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// The member of an answer that names an element.
+/// The member of the protocol's JSON that identifies an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 const FLAGS: &[&str] = &[
@@ -47,9 +47,9 @@ const FLAGS: &[&str] = &[
 pub struct Browser {
     driver: Child,
     port: u16,
-    /// `/session/ID`
+    /// The path of the session: `/session/ID`.
     session: String,
-    /// The requests so far.
+    /// The URLs requested so far.
     requested: Mutex<Vec<String>>,
     /// The size set by [`Browser::set_size`].
     size: Mutex<Option<(u32, u32)>>,
@@ -65,7 +65,7 @@ impl Browser {
         Browser::start_with(&[])
     }
 
-    /// Starts a browser with further flags.
+    /// Starts a browser with additional command-line flags.
     pub fn start_with(flags: &[&str]) -> Browser {
         let profile = tempfile::tempdir().expect("a folder");
         let (driver, port) = start_driver();
@@ -98,7 +98,7 @@ impl Browser {
         self.post("/url", &json!({"url": url}));
     }
 
-    /// The address of the open page.
+    /// The URL of the open page.
     pub fn address(&self) -> String {
         text_of(self.get("/url"))
     }
@@ -125,12 +125,12 @@ impl Browser {
             .collect()
     }
 
-    /// Waits for an element.
+    /// Waits until an element exists that a CSS selector matches.
     pub fn wait_for(&self, selector: &str) -> Element {
         self.wait_until(selector, || self.find(selector))
     }
 
-    /// Repeats `check` until it returns a value.
+    /// Repeats `check` until it returns a value. `what` describes it in the panic after the time limit.
     pub fn wait_until<T>(&self, what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + WAIT;
         loop {
@@ -148,7 +148,7 @@ impl Browser {
         }
     }
 
-    /// The text of the page, as people see it.
+    /// The visible text of the page.
     pub fn page_text(&self) -> String {
         text_of(self.run_script(
             "return document.body ? document.body.innerText : ''",
@@ -156,8 +156,8 @@ impl Browser {
         ))
     }
 
-    /// The text of the first element that a CSS selector matches, as people see it. It is found and read in one step,
-    /// because pages that update themselves replace their elements.
+    /// The visible text of the first element that a CSS selector matches. It is found and read in one step, because
+    /// pages that update themselves replace their elements.
     pub fn text_at(&self, selector: &str) -> Option<String> {
         let read = "const one = document.querySelector(arguments[0]); return one && one.innerText";
         let text = self.run_script(read, json!([selector]));
@@ -174,7 +174,7 @@ impl Browser {
         value.as_str().map(str::to_owned)
     }
 
-    /// Clicks in the middle of an element, which is scrolled into view.
+    /// Scrolls an element into view, and clicks its middle.
     pub fn click(&self, element: &Element) {
         self.post(&format!("/element/{}/click", element.0), &json!({}));
     }
@@ -185,7 +185,7 @@ impl Browser {
             let Element(id) = self.find(selector)?;
             let path = format!("{}/element/{id}/click", self.session);
             match call(self.port, "POST", &path, Some(&json!({}))) {
-                // The page has replaced the element in the meantime.
+                // The page has replaced the element meanwhile, so try again.
                 Err(error) if error.contains("stale element reference") => None,
                 clicked => Some(clicked.unwrap_or_else(|error| panic!("{selector}: {error}"))),
             }
@@ -199,8 +199,8 @@ impl Browser {
         self.post(&format!("/element/{}/value", element.0), &typed);
     }
 
-    /// Presses and releases keys, one after the other, wherever the focus is: characters, or those of the protocol
-    /// such as [`TAB`], [`ENTER`] and [`DOWN`].
+    /// Presses and releases keys one after another; the focused element receives them. Keys are characters or special
+    /// keys such as [`TAB`], [`ENTER`] and [`DOWN`].
     pub fn press(&self, keys: &[char]) {
         let presses: Vec<Value> = keys
             .iter()
@@ -246,19 +246,19 @@ impl Browser {
         self.post("/execute/sync", &script)
     }
 
-    /// Runs a script that calls its last argument with its value.
+    /// Runs a script that reports its result by calling its last argument. Returns the result.
     pub fn run_and_wait(&self, script: &str, arguments: Value) -> Value {
         let script = json!({"script": script, "args": arguments});
         self.post("/execute/async", &script)
     }
 
-    /// Runs a command of the browser's own protocol.
+    /// Runs a command of Chromium's own DevTools protocol.
     pub fn run_devtools_command(&self, name: &str, parameters: Value) -> Value {
         let command = json!({"cmd": name, "params": parameters});
         self.post("/goog/cdp/execute", &command)
     }
 
-    /// Sets whether the system prefers dark pages.
+    /// Sets whether the browser reports a preference for dark pages.
     pub fn set_prefers_dark(&self, is_dark: bool) {
         let value = if is_dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": value}]);
@@ -282,18 +282,18 @@ impl Browser {
         self.run_devtools_command("Emulation.setDeviceMetricsOverride", metrics);
     }
 
-    /// From now on elements are found within a frame.
+    /// Searches for elements within a frame from now on.
     pub fn enter_frame(&self, frame: &Element) {
         let element = json!({ELEMENT: frame.0});
         self.post("/frame", &json!({"id": element}));
     }
 
-    /// From now on elements are found in the page itself.
+    /// Searches for elements in the page itself from now on.
     pub fn leave_frames(&self) {
         self.post("/frame", &json!({"id": null}));
     }
 
-    /// All URLs that pages have requested so far, whether they were answered or not.
+    /// All URLs that pages have requested so far, answered or not.
     pub fn requested_urls(&self) -> Vec<String> {
         let mut requested = self.requested.lock().expect("no test panics in it");
         let entries = self.post("/se/log", &json!({"type": "performance"}));
@@ -303,7 +303,7 @@ impl Browser {
             let message = &message["message"];
             if message["method"] == "Network.requestWillBeSent" {
                 let url = message["params"]["request"]["url"].as_str();
-                // The browser's own pages, such as that of a new window, are no requests.
+                // The browser's own pages, such as a new window, are not requests.
                 let url = url.filter(|url| !url.starts_with("chrome:"));
                 requested.extend(url.map(str::to_owned));
             }

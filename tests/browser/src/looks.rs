@@ -1,6 +1,6 @@
-//! Judges an open page as people see it: on four screens, in light and dark. The page must be accessible by the rules
-//! of WCAG 2.2 at level AA (axe-core). Nothing may be cut off, and only tables may scroll sideways. Screenshots are
-//! kept, so that people can inspect them.
+//! Judges the appearance of an open page on four screens, in light and dark. By the rules of axe-core, the page must
+//! meet WCAG 2.2 at level AA. Nothing may be cut off, and only tables may scroll sideways. Screenshots are kept, so
+//! that people can inspect them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub const WIDTHS: [u32; 4] = [390, 1024, 1440, 2560];
 
 const HEIGHT: u32 = 900;
 
-/// From this width on, no table needs to be scrolled sideways.
+/// On screens of at least this width, no table may need sideways scrolling.
 const ROOMY: u32 = 1440;
 
 /// The tags of the rules that a light page must meet: WCAG 2.0 to 2.2 at levels A and AA, and best practices.
@@ -24,8 +24,8 @@ const TAGS: &str =
 /// The rules that a dark page must meet. Only its colours differ from those of the light page.
 const COLOURS: &str = "['color-contrast', 'link-in-text-block']";
 
-/// JavaScript that lists what is cut off: elements that hide a part of their text, and elements that reach beyond the
-/// right edge of the screen without being in an area that scrolls.
+/// JavaScript that lists parts that are cut off: elements that hide a part of their text, and elements that reach
+/// beyond the right edge of the screen outside of a scrolling area.
 const CUT_OFF: &str = "
     const clips = (one) => ['hidden', 'clip'].includes(getComputedStyle(one).overflowX);
     const scrolls = (one) => { for (; one && one !== document.body; one = one.parentElement)
@@ -41,8 +41,8 @@ const SIDEWAYS: &str = "
     const name = (one) => `${one.getAttribute('aria-label') ?? one.id}: ${one.scrollWidth} in ${one.clientWidth}`;
     return [...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth + 1).map(name);";
 
-/// Whether the tables of a page fit on large screens, or may scroll sideways on every screen, such as tables with the
-/// user's own columns.
+/// Whether the tables of a page must fit on large screens. Otherwise they may scroll sideways on every screen, because
+/// they have columns of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
     Fit,
@@ -100,8 +100,7 @@ fn check_accessibility(browser: &Browser, what: &str, is_dark: bool) {
     );
 }
 
-/// Checks that the page does not have to be scrolled sideways, that nothing is cut off, and that tables fit where they
-/// must.
+/// Checks that the page need not be scrolled sideways, that nothing is cut off, and that tables fit if required.
 fn check_width(browser: &Browser, what: &str, width: u32, tables: Tables) {
     let wide = browser.run_script("return document.documentElement.scrollWidth", json!([]));
     assert!(

@@ -1,4 +1,4 @@
-//! Screenshots of pages.
+//! Takes screenshots of pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::{Browser, text_of};
 /// The largest height of a screenshot, in pixels. Taller pages are cut.
 const MOST_HIGH: u32 = 4_000;
 
-/// A picture that is older than this is from an earlier run.
+/// A picture of at least this age comes from an earlier run.
 const FORMER: Duration = Duration::from_secs(30 * 60);
 
-/// JavaScript that waits until all charts are drawn at the width of their places, and for one frame more. A change of
-/// the window's size draws the charts again. Charts without data are never drawn, so it waits for one second at most.
+/// JavaScript that waits until all charts are drawn at their present width, and then for one more frame. A change of
+/// the window's size makes charts draw again. Charts without data are never drawn, so it waits for at most one second.
 const PAINTED: &str = "
     const done = arguments[arguments.length - 1];
     const deadline = performance.now() + 1000;
@@ -35,13 +35,14 @@ const PAINTED: &str = "
 ";
 
 impl Browser {
-    /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people. Returns its path.
+    /// Stores a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people to inspect. Returns
+    /// its path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let metrics = self.run_devtools_command("Page.getLayoutMetrics", json!({}));
         let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
         let width = size("cssLayoutViewport", "clientWidth");
         let height = size("cssContentSize", "height").min(MOST_HIGH);
-        // The window is made as high as the page, because frames (`iframe`) below the end of a window are not painted.
+        // Make the window as high as the page, because frames (`iframe`) below the window's lower edge are not painted.
         let before = *self.size.lock().expect("no test panics in it");
         self.override_size(width, height);
         let path = self.screenshot_of_window(name);
@@ -54,8 +55,7 @@ impl Browser {
         path
     }
 
-    /// Stores a picture like [`Browser::screenshot`], but only of the part of the page that is visible without
-    /// scrolling.
+    /// Like [`Browser::screenshot`], but stores only the part of the page that is visible without scrolling.
     pub fn screenshot_of_window(&self, name: &str) -> PathBuf {
         let folder = screenshots_folder();
         fs::create_dir_all(&folder).expect("our own folder");
@@ -69,7 +69,7 @@ impl Browser {
     }
 }
 
-/// Moves a picture of an earlier run to the folder `former`, for `compare-screenshots`.
+/// Moves a picture from an earlier run to the folder `former`, so that `compare-screenshots` can compare both.
 fn move_former_screenshot(path: &Path) {
     let written = fs::metadata(path).and_then(|known| known.modified());
     let age = written

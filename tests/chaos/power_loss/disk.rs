@@ -1,6 +1,8 @@
-//! The content of a disk after a power loss, derived from the notes of `recorder.c`: everything that was synced, and
-//! any part of the rest. Writes are torn at sectors, and each sector is lost or kept independently, whatever the order
-//! of writes. Changes of names in a folder may be lost, too, but only in order, as in a journal.
+//! The content of a disk after a power loss, derived from the notes of `recorder.c`. Everything that was synced is
+//! there, and any part of the other data.
+//!
+//! Writes are cut at sectors, and each sector is lost or kept independently, whatever the order of writes. Changes of
+//! names in a folder may be lost as well. They are lost only from the end, as with a journal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,14 +49,14 @@ struct Note {
     call: Call,
 }
 
-/// The writes of a fleet, in order.
+/// The notes about all writes of a fleet, in order.
 #[derive(Debug)]
 pub(crate) struct Notes {
     notes: Vec<Note>,
 }
 
 impl Notes {
-    /// Reads the notes of all processes. Paths become relative to `recorded`.
+    /// Reads the notes of all processes. Paths are made relative to `recorded`.
     pub(crate) fn read(folder: &Path, recorded: &Path) -> Notes {
         let mut notes = Vec::new();
         for file in fs::read_dir(folder).expect("our own folder") {
@@ -76,7 +78,7 @@ impl Notes {
         self.notes.last().map_or(0, |note| note.after + 1)
     }
 
-    /// The disk if the power is lost at this time. Before the notes it held `base`.
+    /// The disk after a power loss at this time. `base` is the disk before the first note.
     pub(crate) fn lose_power_at(&self, base: &Disk, at: u64, rng: &mut Rng) -> Disk {
         let mut volume = Volume::new(base);
         let before = self.notes.iter().take_while(|note| note.after < at);
@@ -124,15 +126,15 @@ fn next_note(rest: &mut &[u8], recorded: &Path) -> Note {
     }
 }
 
-/// A file, whatever its name.
+/// The content of a file, independent of its name.
 struct File<'a> {
     base: Vec<u8>,
     changes: Vec<&'a Note>,
-    /// The time before which all notes are on the disk.
+    /// All writes noted before this time are on the disk.
     synced_to: u64,
 }
 
-/// A change of a name: it now means a file, or is removed.
+/// A change of a name: from now on it means a file, or nothing.
 struct NameChange {
     after: u64,
     path: PathBuf,
@@ -141,11 +143,11 @@ struct NameChange {
 
 struct Volume<'a> {
     files: Vec<File<'a>>,
-    /// The files by their names, as the processes see them.
+    /// The files by their present names.
     names: BTreeMap<PathBuf, usize>,
     names_before: BTreeMap<PathBuf, usize>,
     namings: Vec<NameChange>,
-    /// The time before which all notes are on the disk, for each folder.
+    /// For each folder: all name changes noted before this time are on the disk.
     folders_synced_to: BTreeMap<PathBuf, u64>,
 }
 
@@ -191,7 +193,7 @@ impl<'a> Volume<'a> {
                 self.folders_synced_to
                     .insert(note.path.clone(), note.before);
             }
-            // The file exists already, or it is not recorded, such as a socket.
+            // The file exists already, or it is of a kind that is not recorded, such as a socket.
             _ => {}
         }
     }
@@ -209,7 +211,7 @@ impl<'a> Volume<'a> {
     }
 
     fn lose_power(self, rng: &mut Rng) -> Disk {
-        // A disk keeps none, some, most or all of the data that were not synced.
+        // Of the data that were not synced, a disk keeps none, some, most or all.
         let kept = [0.0, 0.5, 0.9, 1.0][rng.usize(..4)];
         let names = self.surviving_names(rng);
         let content =
@@ -242,7 +244,7 @@ impl<'a> Volume<'a> {
 }
 
 impl File<'_> {
-    /// The content after a power loss, with a part of the data that were not synced.
+    /// The content of the file after a power loss. `kept` is the share of unsynced sectors that survive.
     fn content_after_loss(&self, kept: f64, rng: &mut Rng) -> Vec<u8> {
         let mut content = self.base.clone();
         for note in &self.changes {
@@ -264,7 +266,7 @@ impl File<'_> {
     }
 }
 
-/// The parts of a write, cut at sectors.
+/// Splits a write at the boundaries of sectors.
 fn split_at_sectors(mut offset: u64, mut data: &[u8]) -> Vec<(u64, &[u8])> {
     let mut parts = Vec::new();
     while !data.is_empty() {
@@ -302,7 +304,7 @@ mod tests {
         Call::Write { offset, data }
     }
 
-    /// The contents of a file after 200 different losses; `None` if it does not exist.
+    /// The contents of a file after 200 different power losses. A content is `None` if the file does not exist.
     fn contents_after_losses(path: &str, notes: Vec<Note>) -> Vec<Option<Vec<u8>>> {
         let notes = Notes { notes };
         let cut = |seed| {

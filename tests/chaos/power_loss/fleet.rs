@@ -1,5 +1,5 @@
-//! A fleet whose writes are recorded. It starts from an empty disk, or from the state after a power loss, and runs to
-//! the end of its crawl.
+//! A fleet whose writes are recorded. It starts with an empty disk or with the disk after a power loss, and runs until
+//! its crawl is finished.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 use super::disk::{Disk, Notes};
 
 const SITES: usize = 6;
-/// The pages that are fed of each site, and the links on each of them.
+/// The number of pages fed for each site, and the number of links on each of them.
 const FED: usize = 5;
 const LINKED: usize = 2;
 /// The number of requests in one list.
@@ -25,15 +25,15 @@ const LIST: usize = 3;
 const POLL: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// A URL, and the time at which something happened to it, by the clock of the notes.
+/// A URL, with the time of an event in the clock of the notes.
 pub(crate) type Dated = (String, u64);
 
-/// A recorded run to the end of the crawl, from its beginning or from a power loss.
+/// A recorded run until the end of the crawl. It starts with an empty disk or after a power loss.
 pub(crate) struct Recording {
     /// The disk at the beginning of the run.
     pub(crate) base: Disk,
     pub(crate) notes: Notes,
-    /// The accepted URLs, with the times at which the answers came.
+    /// The accepted URLs, with the times of the answers.
     pub(crate) accepted: Vec<Dated>,
     /// The requested URLs, with the times of the requests.
     pub(crate) requested: Vec<Dated>,
@@ -44,7 +44,7 @@ pub(crate) struct Recording {
 pub(crate) const FRONTIER: &str = "dispatcher/dispatcher.db";
 pub(crate) const STORE: &str = "store/store.db";
 
-/// Every URL, with the title of its page.
+/// The expected URLs, each with the title of its page.
 pub(crate) fn expected_titles() -> Vec<(String, String)> {
     let linked = |site, fed| (0..LINKED).map(move |n| (site, format!("{fed}-{n}")));
     let with_links =
@@ -64,7 +64,7 @@ fn title(name: &str) -> String {
 }
 
 impl Recording {
-    /// Runs a fleet that crawls all pages that `base` does not have yet.
+    /// Runs a fleet until it has crawled all pages that `base` lacks.
     pub(crate) fn run(base: Disk, recorder: &Path) -> Recording {
         let (web, work) = (Web::start(), Workplace::new());
         let disk = work.path("disk");
@@ -87,7 +87,7 @@ impl Recording {
     }
 }
 
-/// The clock of the notes, in a file.
+/// The clock of the notes, which is stored in a file.
 #[derive(Clone)]
 struct Clock(PathBuf);
 
@@ -98,7 +98,7 @@ impl Clock {
     }
 }
 
-/// Serves the web, and records each request for a page.
+/// Serves the web. Each request for a page is recorded with its time.
 fn serve(web: &Web, clock: &Clock) -> Arc<Mutex<Vec<Dated>>> {
     let requested: Arc<Mutex<Vec<Dated>>> = Arc::default();
     for number in 0..SITES {
@@ -168,7 +168,7 @@ impl Fleet {
         }
     }
 
-    /// Feeds all lists. A list that was accepted before the power loss is known already.
+    /// Feeds all lists. If a list was accepted before the power loss, its URLs are duplicates now.
     fn feed(&self, clock: &Clock) -> Vec<Dated> {
         let seeds =
             (0..FED).flat_map(|fed| (0..SITES).map(move |site| url(site, &fed.to_string())));
@@ -180,7 +180,7 @@ impl Fleet {
             assert_eq!(answer["accepted"], list.len(), "{answer}");
             let now = clock.now();
             accepted.extend(list.iter().map(|url| (url.clone(), now)));
-            // Feed slowly, so that pages are fetched meanwhile.
+            // Feed slowly, so that pages are fetched at the same time.
             std::thread::sleep(POLL);
         }
         accepted
@@ -206,11 +206,11 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Ends the processes in order, so that the last connections close their files.
+    /// Ends the processes one after another, so that the last connections close their files.
     fn end(self) {
         self.dispatcher.signal(Signal::TERM);
         self.dispatcher.finish().expect_code(0);
-        // If the supervisor has not joined yet, it waits for the next dispatcher.
+        // A supervisor that has not joined yet would wait for a dispatcher, so it must be stopped, too.
         self.supervisor.signal(Signal::TERM);
         self.supervisor.finish();
     }

@@ -1,4 +1,4 @@
-//! Checks the state after a power loss, and the final result of the crawl. Each violation is described by a sentence.
+//! Checks the state after a power loss, and the final result of the crawl. A sentence describes each violation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Task {
     handed_out: u32,
 }
 
-/// The state of the disk after a power loss.
+/// The data that the disk has after a power loss.
 #[derive(Debug, Default)]
 pub(crate) struct DiskState {
     tasks: BTreeMap<String, Task>,
@@ -24,7 +24,7 @@ pub(crate) struct DiskState {
 }
 
 impl DiskState {
-    /// Opens the files, which may change them.
+    /// Opens the files of a disk. This may change them, as any start does.
     pub(crate) fn open(disk: &Path) -> DiskState {
         let mut left = DiskState::default();
         if let Some(db) = left.connect(&disk.join(FRONTIER), "tasks") {
@@ -68,7 +68,7 @@ impl DiskState {
         number(&tables).is_ok_and(|count| count == 1).then_some(db)
     }
 
-    /// Checks that all data are there that were reported, or that a later action presupposed, before the loss.
+    /// Checks that no data are missing that were confirmed before the loss, or that an action before the loss required.
     pub(crate) fn find_violations(&mut self, recording: &Recording, at: u64) -> &[String] {
         let before = |dated: &&(String, u64)| dated.1 <= at;
         for (url, _) in recording.accepted.iter().filter(before) {
@@ -107,7 +107,7 @@ fn query_rows<T>(
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Checks a crawl that was continued after a power loss and has ended.
+/// Checks a crawl that has ended after it was continued after a power loss.
 pub(crate) fn find_end_violations(left: &DiskState, recording: &Recording) -> Vec<String> {
     let mut wrong = Vec::new();
     for (url, _) in &recording.requested {

@@ -1,7 +1,7 @@
-//! Power losses. Real processes crawl while all of their writes and syncs are recorded (`recorder.c`). From these notes
-//! follows what the disk may hold if the power is lost at any moment ([`disk`]). That content is checked, and a new
-//! fleet continues from it to the end of the crawl. Its notes serve for the next loss. `POWER_CUTS` and `POWER_SEED` in
-//! the environment set the number of losses and their seed; `make power` sets both.
+//! Power losses. Real processes crawl while all of their writes and syncs are recorded (`recorder.c`). From these
+//! notes, the possible content of the disk after a power loss at any moment is computed ([`disk`]). This content is
+//! checked, and a new fleet continues the crawl from it. The notes of the new fleet are used for the next loss.
+//! `POWER_CUTS` and `POWER_SEED` in the environment set the number of losses and their seed; `make power` sets both.
 
 mod disk;
 mod fleet;
@@ -17,10 +17,10 @@ use self::disk::Disk;
 use self::fleet::Recording;
 use self::judge::DiskState;
 
-/// The number of crawls in parallel. Most of their time is waiting.
+/// The number of crawls that run in parallel. They wait most of the time.
 const AT_ONCE: u64 = 8;
 
-/// The number of power losses in a row before a crawl starts over.
+/// The number of consecutive power losses before a new crawl begins.
 const IN_A_ROW: u64 = 5;
 
 #[test]
@@ -66,7 +66,7 @@ fn build_recorder(folder: &Path) -> PathBuf {
     library
 }
 
-/// Cuts the power `count` times. Each cut comes while the crawl continues after the previous one.
+/// Makes `count` power losses. Each comes while the crawl continues after the previous one.
 fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     let mut rng = Rng::with_seed(seed);
     let mut wrong = Vec::new();
@@ -84,10 +84,10 @@ fn cut_power_often(count: u64, seed: u64, recorder: &Path) -> Vec<String> {
     wrong
 }
 
-/// Checks the disk, continues the crawl from it, and checks the end. `recording` is replaced by that of the
-/// continuation.
+/// Checks the disk after a power loss, continues the crawl from it, and checks the result. The recording of the
+/// continued crawl replaces `recording`.
 fn check_cut(disk: Disk, recording: &mut Recording, at: u64, recorder: &Path) -> Vec<String> {
-    // The files are checked in a copy, because opening them changes them.
+    // Check a copy of the files, because opening them changes them.
     let copy = tempfile::tempdir().expect("a temporary folder");
     disk.write_to(copy.path());
     let mut left = DiskState::open(copy.path());

@@ -1,8 +1,8 @@
-//! Pages that a site served before its block was recognised.
+//! Tests how pages end that a site served before its block was recognised.
 
 use super::*;
 
-/// The site serves a few short empty pages before it blocks unmistakably.
+/// The site serves some short empty pages before it clearly blocks.
 #[test]
 fn what_a_site_served_before_it_blocked_is_fetched_again() {
     let web = Web::start();
@@ -40,9 +40,9 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     );
 }
 
-/// If no command waits for the end of the site's backoff, the short pages served before the block end like its other
-/// pages, whether one command fetched all of them or a later one continued. They are listed among the pages that can be
-/// fetched again.
+/// If no command waits for the end of the site's backoff, the short pages served before the block get the same outcome
+/// as the site's other pages. This is so whether one command fetched all of them or a later one continued. They are
+/// listed among the pages that can be retried.
 #[test]
 fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
     for commands in [1, 2] {
@@ -81,9 +81,8 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
     }
 }
 
-/// Healthy sites might serve such an answer as well, so it is recognised as a block only at its fifth URL. Values that
-/// the first four put into records are removed. A record that was complete because of them is continued at its other
-/// URLs.
+/// Healthy sites might serve such an answer, too, so it is recognised as a block only at its fifth URL. The values that
+/// records got from the first four are removed. If a record was complete because of them, its other URLs are fetched.
 #[test]
 fn what_a_block_has_put_into_records_is_taken_back() {
     let web = Web::start();
@@ -97,7 +96,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
             false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
         }
     });
-    // The slow robots.txt delays the other page, so that the block completes record 1 before that page is requested.
+    // The other site's slow robots.txt delays its page. So the block completes record 1 before that page is requested.
     let slow = document("text/plain", "").latency(Duration::from_secs(3));
     other.serve("/robots.txt", slow);
     other.serve_otherwise(|_| page("T").field("name", "Ada").into());

@@ -1,4 +1,4 @@
-//! The processes of browsers: they may die, must not outlive their crawl, and may fail to start.
+//! Tests the processes of browsers: they may die, must not outlive their crawl, and may fail to start.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{DELAY, crawl, page_with_script, serve_people};
 
-/// The processes of browsers whose profiles are below this folder.
+/// The processes of browsers whose profile folders are in this folder.
 fn browser_pids(folder: &Path) -> Vec<u32> {
     let folder = folder.display().to_string();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -25,7 +25,7 @@ fn browser_pids(folder: &Path) -> Vec<u32> {
     .collect()
 }
 
-/// The first browser process. The others are its children.
+/// The main process of the browser. All other browser processes are its children.
 fn main_browser_pid(folder: &Path) -> Option<u32> {
     let is_main = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -49,8 +49,8 @@ fn assert_no_browser_is_left(folder: &Path) {
 #[needs(chromium)]
 #[test]
 fn a_browser_that_dies_costs_no_page() {
-    // If two browsers are killed right before they would be replaced, more than five pages are still left for the
-    // third.
+    // Even if two browsers are killed right before they would be replaced, more than five pages are left for the third
+    // one.
     const PAGES: usize = 18;
     let web = Web::start();
     let site = web.site("people.example");

@@ -1,4 +1,4 @@
-//! New, changed and gone rows on the pages of lists.
+//! Tests new, changed and gone rows on pages with lists.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -7,7 +7,7 @@ use webfill_tests::site::{Page, page};
 
 use super::{MAPPED, Watched, found_changes};
 
-/// A mapping that reads only the rows of a page.
+/// A mapping that reads only rows.
 fn mapping() -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});
@@ -80,7 +80,7 @@ fn new_changed_and_gone_rows_are_reported_with_their_values_in_mongodb() {
     rows_that_come_change_and_go_are_reported(Some(fresh_database().uri()));
 }
 
-/// A reported change stays small enough for its recipients, and says that more rows have changed.
+/// If a page has many changed rows, the report stays small and says that there are more.
 #[test]
 fn a_page_with_many_rows_makes_no_large_change() {
     const ROWS: usize = 6_000;

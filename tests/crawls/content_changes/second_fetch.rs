@@ -1,9 +1,9 @@
-//! The second fetch of a page that is new or differs from its versions, and the parts of a page that it shows to be
-//! meaningless.
+//! Tests the second fetch: a page that is new or has changed is fetched again. Parts that differ between the two
+//! fetches are meaningless.
 
 use super::*;
 
-/// Serves a page that has, besides its own text, a counter that differs at each fetch.
+/// Serves a page with its own text and a counter, which is different at each fetch.
 fn serve_noisy(watched: &Watched, path: &str, words: &'static str) {
     let fetches = AtomicUsize::new(0);
     watched.site().serve_with(path, move |_| {
@@ -43,7 +43,7 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
     assert_eq!(changes[0]["difference"], difference);
 }
 
-/// A list grows above a counter that changes at each fetch, and a closing time shifts by an hour.
+/// A list grows above a counter that changes at each fetch, and a closing time changes by an hour.
 #[test]
 fn text_that_moves_at_each_fetch_is_left_out_wherever_it_is() {
     let watched = Watched::new(UNMAPPED, None);
@@ -94,12 +94,13 @@ fn if_the_second_fetch_fails_the_first_stands() {
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
     watched.run(&["/lamp"], &json!({}));
-    // A page that differs from its stored version is fetched twice.
+    // The changed page was fetched twice.
     assert_eq!(watched.web.visits().pages().len(), 4);
     assert_eq!(watched.changes(&[]).len(), 1);
 }
 
-/// Kills processes of a watch's first run between the two fetches of a noisy page, and returns the finished run.
+/// Kills processes of a watch's first run between the two fetches of a page with a counter. Returns the run after its
+/// end.
 fn kill_between_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Finished {
     serve_noisy(watched, "/lamp", "The lamp costs 10 euro");
     let slowly = json!({"delay": 1.5});
@@ -116,8 +117,8 @@ fn kill_between_fetches(watched: &Watched, victims: impl Fn(&str) -> bool) -> Fi
     ended
 }
 
-/// Checks that an unfinished check leaves no trace after a kill: the page is fetched twice again, and compared without
-/// the parts that differ at each fetch.
+/// Checks that a check that was interrupted by a kill has left nothing. The page must be fetched twice again, and must
+/// be compared without its counter.
 fn assert_noise_is_known(watched: &Watched) {
     let slowly = json!({"delay": 1.5});
     let visits = || watched.web.visits().pages().len();

@@ -1,5 +1,5 @@
-//! The position in an input, as one number that the dispatcher stores: 4 bits count the readings from the start, 23
-//! bits are a hash of all that was read, and 36 bits are the number of lines read.
+//! The position in an input, as one number that the dispatcher stores. 4 bits count the readings from the start, 23
+//! bits are a hash of everything that was read, and 36 bits are the number of lines read.
 //!
 //! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is
 //! read from its start: no line may be lost, and the dispatcher recognises seeds that were fed before.

@@ -1,4 +1,4 @@
-//! `pdf-readers READER FILE`: prints the text of a PDF, as one of the readers reads it.
+//! `pdf-readers READER FILE`: prints the text of a PDF as the library READER reads it.
 
 use std::error::Error;
 use std::io::Write;

@@ -1,8 +1,8 @@
-//! How many healthy pages are mistaken for blocks, how many signatures miss the page that they were written for, and
-//! what recognition costs compared with parsing the same pages in the same run.
+//! Measures the recognition of blocks: healthy pages that are mistaken for blocks, signatures that miss their own
+//! sample page, and the cost compared with parsing the same pages.
 //!
-//! Each page is judged and parsed in turn, and the fastest run of each counts. Pages are those of the extraction
-//! benchmark. The pages of manuals are judged as well, in their order, as if each manual were a site.
+//! Each page is judged and parsed in turn, and the fastest run of each counts. The pages in FOLDER are those of the
+//! extraction benchmark. The pages of each MANUAL are judged in their order, as if the manual were a site.
 //!
 //!     blocks FOLDER MANUAL...
 
@@ -19,13 +19,14 @@ use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, S
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Each page is judged and parsed this many times, and the fastest run of each counts.
+/// Each page is judged and parsed this many times; the fastest run of each counts. Pages above `LARGE_BYTES` are also
+/// counted separately.
 const ROUNDS: usize = 25;
 const LARGE_BYTES: usize = 100_000;
 const PAGES_WANTED: usize = 100;
 const HEALTHY_PAGES_WANTED: f64 = 200.0;
 
-/// The pages that come with the signatures.
+/// The sample pages that belong to the signatures.
 const SAMPLES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../worker/src/blocks/samples"
@@ -45,7 +46,7 @@ fn main() -> Result<ExitCode, Failure> {
     }
     let url = Url::parse("https://site.example/page")?;
     let mut recognition = Recognition::default();
-    // Page by page: the pages of the folder come from many sites.
+    // Each page counts as a separate site, because the pages in the folder come from many sites.
     for page in &pages {
         recognition.check_site(std::slice::from_ref(page))?;
     }
@@ -93,7 +94,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Counts of healthy pages.
+/// Counts of healthy pages and of mistakes.
 #[derive(Default)]
 struct Recognition {
     judged: usize,
@@ -172,7 +173,7 @@ fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
     }
 }
 
-/// Time of judging in percent of the time of parsing, over pages of at least `bytes`.
+/// The time for judging as a percentage of the time for parsing, over pages of at least `bytes` bytes.
 fn judging_percent(measured: &[Measured], bytes: usize) -> f64 {
     let counted = || measured.iter().filter(|page| page.bytes >= bytes);
     let judging: Duration = counted().map(|page| page.judging).sum();

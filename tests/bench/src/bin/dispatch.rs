@@ -1,8 +1,8 @@
 //! How many tasks a second one dispatcher hands out and closes on one core.
 //!
-//! First there are four supervisors, then five hundred with sixteen workers each, then four again with tasks of ten
-//! thousand crawls; see [`webfill_bench::dispatcher_turns`]. The pages have no links; the benchmark `frontier` measures
-//! those. Sockets, the encoding of messages and the firehose are not counted.
+//! It is measured with four supervisors, then with five hundred, then with four supervisors and tasks of ten thousand
+//! crawls; see [`webfill_bench::dispatcher_turns`]. The pages have no links, because the benchmark `frontier` measures
+//! links. Sockets, the encoding of messages and the firehose are not counted.
 //!
 //!     dispatch [--tasks THOUSANDS = 500]
 
@@ -16,10 +16,10 @@ const FEW_SUPERVISORS: usize = 4;
 const MANY_SUPERVISORS: usize = 500;
 const MANY_CRAWLS: u64 = 10_000;
 const WANTED_RATE: f64 = 15_000.0;
-/// The rate with many supervisors as a fraction of the rate with few.
+/// The least rate with many supervisors, as a fraction of the rate with few.
 const WANTED_OF_MANY_SUPERVISORS: f64 = 0.5;
-/// The rate with many crawls as a fraction of the rate with one: each task writes its own crawl's counters, whereas
-/// the tasks of one crawl share a row.
+/// The least rate with many crawls, as a fraction of the rate with one. With many crawls, each task writes the counters
+/// of another crawl; the tasks of one crawl share a row.
 const WANTED_OF_MANY_CRAWLS: f64 = 0.4;
 
 type Failure = Box<dyn std::error::Error>;
@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Tasks a second on the core.
+/// The number of tasks a second on one core.
 fn measure_rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     let dir = tempfile::tempdir()?;
     let mut core = open_core(dir.path(), tasks, crawls)?;

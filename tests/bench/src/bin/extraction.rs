@@ -23,7 +23,7 @@ use webfill_urls::Url;
 type Failure = Box<dyn std::error::Error>;
 
 const ROUNDS: usize = 5;
-/// How many pages are measured again, and in how many rounds.
+/// The number of slowest pages that are measured again, and the number of rounds for them.
 const SLOWEST: usize = 5;
 const ROUNDS_OF_SLOWEST: usize = 25;
 const SMALLEST_PAGE: usize = 1024;
@@ -65,8 +65,8 @@ struct Page {
     text: String,
 }
 
-/// Reads every page below the folder, in order of names. Bytes are decoded before either engine sees them, so that
-/// both read the same text.
+/// Reads all pages below the folder, sorted by name. Their bytes are decoded before the measurement, so that both
+/// engines read the same text.
 fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     let mut folders = vec![folder.to_owned()];
     let mut files: Vec<PathBuf> = Vec::new();
@@ -93,7 +93,7 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
             .display()
             .to_string();
         if text.len() >= SMALLEST_PAGE {
-            // libxml2 before 2.14 ends a page at the first NUL.
+            // Remove NUL characters, because libxml2 before 2.14 ends a page at the first one.
             pages.push(Page {
                 name,
                 text: text.replace('\0', " "),
@@ -103,7 +103,7 @@ fn read_pages(folder: &Path) -> Result<Vec<Page>, Failure> {
     Ok(pages)
 }
 
-/// The expressions of a file: its lines, except comments.
+/// The expressions in a file: all lines that are not comments.
 fn many_expressions() -> impl Iterator<Item = &'static str> {
     EXPRESSIONS
         .lines()
@@ -178,7 +178,7 @@ impl Peer {
     }
 }
 
-/// The time of each part, and of the whole page from its text to the release of its memory.
+/// The time of each part, and of the whole page from its text until its memory is released.
 #[derive(Clone, Copy, Default)]
 struct Times {
     parse: Duration,
@@ -218,7 +218,7 @@ fn medians(times: &[Times]) -> Times {
     }
 }
 
-/// Each part runs on a separate document, so that none prepares indexes for another.
+/// Measures our engine. Each part gets a new document, so that no part benefits from indexes of another.
 fn run_ours(text: &str, ours: &Ours) -> Result<Times, Failure> {
     let limits = Limits::default();
     let page = time(|| {
@@ -284,7 +284,7 @@ fn time(work: impl FnOnce() -> Result<usize, Failure>) -> Result<Duration, Failu
     Ok(started.elapsed())
 }
 
-/// Returns the number of results, each of which became a string.
+/// Evaluates the expressions, and converts each result to a string. Returns the number of results.
 fn evaluate_ours(document: &Document, expressions: &[XPath]) -> Result<usize, Failure> {
     let mut results = 0;
     for expression in expressions {
@@ -313,7 +313,7 @@ fn evaluate_peer(
     Ok(results)
 }
 
-/// Prints the mean times of each part; the ratios are judged.
+/// Prints the mean time of each part, and judges the ratios.
 fn judge_times(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
     println!(
@@ -341,8 +341,8 @@ fn judge_times(pages: &[Page], measured: &[Measured]) -> Vec<Verdict> {
     ]
 }
 
-/// The slowest page compared with libxml2. The slowest ones are measured again in more rounds: otherwise the worst of
-/// a hundred medians is the machine's noise.
+/// Judges the slowest page compared with libxml2. The slowest pages are measured again in more rounds, because the
+/// worst of a hundred medians may be caused by noise of the machine.
 fn judge_slowest(
     pages: &[Page],
     measured: &[Measured],
@@ -367,7 +367,7 @@ fn judge_slowest(
     })
 }
 
-/// Prints the mean times of a part. The geometric mean of the pages' ratios is judged.
+/// Prints the mean times of one part, and judges the geometric mean of the pages' ratios.
 fn judge_part(
     name: &str,
     measured: &[Measured],

@@ -1,15 +1,15 @@
 //! How many instructions a page costs: in a worker, in the XPath engine, in a dispatcher's core, in a SQLite store.
 //!
-//! Instructions are counted by valgrind's cachegrind, so that the counts are the same on every machine and under any
-//! load, up to the seeds of hash tables. Each workload runs twice, with a number of pages and with twice as many: the
-//! difference does not include the start of the program. The counts are judged against the recorded ones, in both
-//! directions: an improvement is recorded, too, because the next change could otherwise undo it unnoticed.
+//! Valgrind's cachegrind counts the instructions. Except for the seeds of hash tables, the counts are the same on every
+//! machine and under any load. Each workload runs with a number of pages and with twice as many; the difference
+//! excludes the start of the program. The counts must neither exceed the recorded ones nor fall below them. An
+//! improvement must be recorded, because the next change could otherwise undo it unnoticed.
 //!
 //!     instructions                      all workloads, beside the recorded counts
 //!     instructions WORKLOAD PAGES       runs one of them, for valgrind
 //!
-//! Only the build of `.ci/run` is judged, with the compiler of the recorded counts: another compiler generates other
-//! code.
+//! Only the build of `.ci/run` with the compiler of the recorded counts is judged, because another compiler generates
+//! other code.
 
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -24,26 +24,26 @@ use webfill_store::{Crawl, CrawlId, CrawlState, Page, Save, StoreUri};
 use webfill_wire::Outcome;
 use webfill_worker::{DocumentsConfig, PageReader, PageToRead, WorkerConfig};
 
-/// The allocator of the webfill command, so that memory costs the same.
+/// The same allocator as in the webfill command, so that allocations cost the same.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A count may differ from the recorded one by this fraction.
+/// A count may differ from the recorded one by at most this fraction.
 const TOLERANCE: f64 = 0.03;
 const RECORDED: &str = include_str!("../../instructions.json");
 const EXPRESSIONS: &str = include_str!("../../extraction/expressions.txt");
 const CATALOGUE_MAPPING: &str = include_str!("../../crawl/catalogue/mapping.json");
-/// Pages have links to pages with numbers below this one.
+/// The number of pages in the catalogue. Links lead only to these pages.
 const CATALOGUE_PAGES: usize = 10_000;
 const SUPERVISORS: usize = 4;
-/// As many pages as arrive within a batch's age at a thousand pages a second.
+/// The number of pages in a batch: as many as a worker collects at a thousand pages a second.
 const PAGES_OF_BATCH: usize = 64;
 /// The number of codegen units with which `.ci/run` builds.
 const CODEGEN_UNITS_OF_CI: &str = "2";
 
-/// Something that costs instructions for each page.
+/// A piece of work that costs instructions for each page.
 struct Workload {
     name: &'static str,
     what: &'static str,
@@ -79,7 +79,8 @@ const WORKLOADS: [Workload; 4] = [
     },
 ];
 
-/// The contents of `instructions.json`: thousands of instructions per page, and the compiler that they belong to.
+/// The content of `instructions.json`: thousands of instructions per page, and the compiler with which they were
+/// counted.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
@@ -136,7 +137,7 @@ fn measure_all(size: Size) -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Why this build's counts cannot be compared with the recorded ones.
+/// Why the counts of this build cannot be compared with the recorded ones; `None` if they can.
 fn difference_from(recorded: &Recorded) -> Result<Option<String>, Failure> {
     if !cfg!(debug_assertions)
         || option_env!("CARGO_PROFILE_DEV_CODEGEN_UNITS") != Some(CODEGEN_UNITS_OF_CI)
@@ -158,7 +159,7 @@ fn count_per_page(workload: &Workload) -> Result<f64, Failure> {
     Ok((twice - once) / workload.pages as f64)
 }
 
-/// The instructions of a run of this program.
+/// The number of instructions in a run of this program.
 fn count_instructions(name: &str, pages: usize) -> Result<f64, Failure> {
     let mut valgrind = Command::new("valgrind");
     valgrind
@@ -190,7 +191,7 @@ fn url(number: usize) -> String {
     format!("http://catalogue.example/item/{number}")
 }
 
-/// Reads pages on a thread with the stack that this needs.
+/// Reads pages on a thread that has a large enough stack.
 fn read_pages(pages: usize) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().stack_size(PageReader::STACK_BYTES);
     let reading =

@@ -2,9 +2,8 @@
 //! inserts the same rows in the same batches, as durably, but without records.
 //!
 //! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
-//! workers. Pages with 200,000 of the rows are stored once more at the end, when every row is known.
-//! All of it is repeated for lists with `"complete": true`, where the store keeps which lists hold each row; not with
-//! `--plain`.
+//! workers. At the end, pages with 200,000 of the rows are stored again, when every row is known. Without `--plain`,
+//! everything is repeated for lists with `"complete": true`, for which the store remembers the lists of each row.
 //!
 //!     rows [--rows THOUSANDS = 1000] [--plain]
 
@@ -27,12 +26,12 @@ const ROWS_OF_PAGE: u64 = 30;
 const PAGES_OF_BATCH: u64 = 128;
 const PAGES_OF_USER: u64 = 20;
 const WANTED_RATE: f64 = 20_000.0;
-/// The longest time of the last tenth, as a multiple of the first.
+/// The limit of growth: the time of the last tenth of the batches, as a multiple of the first tenth.
 const FLAT: f64 = 1.5;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// How long each batch took.
+/// The time that each batch took.
 struct Times(Vec<Duration>);
 
 impl Times {
@@ -41,7 +40,7 @@ impl Times {
         (self.0.len() as u64 * PAGES_OF_BATCH * ROWS_OF_PAGE) as f64 / all.as_secs_f64()
     }
 
-    /// The time of the last tenth, as a multiple of the first.
+    /// The time of the last tenth of the batches, as a multiple of the first tenth.
     fn growth(&self) -> f64 {
         let tenth = (self.0.len() / 10).max(1);
         let sum = |some: &[Duration]| some.iter().sum::<Duration>().as_secs_f64();
@@ -74,7 +73,7 @@ fn rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failu
     }
 }
 
-/// How long it took to store rows, and to store some of them once more.
+/// The times for storing all rows, and for storing some of them again.
 struct Stored {
     first: Times,
     again: Times,
@@ -179,7 +178,7 @@ fn verdicts_of_complete(store: &str, complete: &Stored, rows: &Stored) -> Vec<Ve
     ]
 }
 
-/// Times each batch. Of batches in progress at the same time, each is given an equal share of the time.
+/// Measures each batch. Batches that are in progress at the same time share that time equally.
 async fn timed<F: Future<Output = Result<(), Failure>>>(
     batches: u64,
     at_once: u64,
@@ -200,7 +199,7 @@ async fn timed<F: Future<Output = Result<(), Failure>>>(
     Ok(Times(times))
 }
 
-/// Whether lists say which of their rows are gone.
+/// Whether the lists mark missing rows as gone.
 #[derive(Clone, Copy, PartialEq)]
 enum Lists {
     Plain,
@@ -217,8 +216,8 @@ async fn save(store: &dyn Store, lists: Lists, batch: u64, minutes: i64) -> Resu
     Ok(())
 }
 
-/// The user of a page, and the page's number in the user's list. A page never comes in the same batch as the page that
-/// links to it.
+/// The user whose list a page belongs to, and the page's number in that list. A page and the page that links to it are
+/// never in the same batch.
 fn user_and_number(page: u64) -> (u64, u64) {
     let (batch, place) = (page / PAGES_OF_BATCH, page % PAGES_OF_BATCH);
     let user = batch / PAGES_OF_USER * PAGES_OF_BATCH + place;
@@ -277,14 +276,14 @@ fn build_save(lists: Lists, page: u64, minutes: i64) -> Result<Save, Failure> {
     })
 }
 
-/// Items are spread over all keys, as those of real lists are.
+/// A row. Its key is scattered over all keys, as in real lists.
 fn rating(page: u64, position: u64) -> (String, Option<u64>) {
     let number = (page * ROWS_OF_PAGE + position).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let stars = (!number.is_multiple_of(9)).then_some(number % 5 + 1);
     (format!("item-{number}"), stars)
 }
 
-/// The rows of a batch: key and fields.
+/// The rows of a batch for the plain loader: key and fields.
 fn plain_rows(batch: u64) -> impl Iterator<Item = (String, String, Option<u64>)> {
     let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
     pages.flat_map(|page| {

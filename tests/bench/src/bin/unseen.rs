@@ -1,8 +1,9 @@
-//! Sites of which no value is known: how well other sites of their vertical teach what their pages say.
+//! Measures sites without known values: how well their values are learned from other sites of the same vertical. A
+//! vertical is a group of sites about things of one kind.
 //!
-//! Each generated site in turn is the unknown one; one, two or three others are taught with all their values. F1 is
-//! computed by page for each field of each site, and the figure is the mean. What is proposed with a probability of at
-//! least .95 is filled without a question, so it is judged apart. `LEARN_PAGES` names a folder of real pages with true
+//! Each generated site in turn is the unknown one; one, two or three others have all their values known. F1 is computed
+//! by page for each field of each site, and the figure is the mean. Proposals with a probability of at least 0.95 are
+//! filled without a question, so they are judged separately. `LEARN_PAGES` names a folder of real pages with true
 //! values, as for `learning`; there the sites whose names begin alike teach each other.
 //!
 //!     unseen           all of it
@@ -18,13 +19,13 @@ use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_learn::{Page, Proposal, ProposedField, Teachers, common_form};
 use webfill_mapping::PageKind;
 
-/// Pages of one generated site.
+/// The number of pages of a generated site.
 const PAGES: usize = 12;
 
 /// A field is filled without a question if its confidence is at least this.
 const SURE: f64 = 0.95;
 
-/// Sites of things of one kind, and their fields.
+/// A group of sites about things of one kind, with their fields.
 struct Vertical {
     name: String,
     fields: Vec<ProposedField>,
@@ -86,7 +87,7 @@ fn field(name: &str, is_list: bool) -> ProposedField {
     }
 }
 
-/// Sites by the first part of their names; those that are alone teach nobody.
+/// Groups sites by the first part of their names. A site that is alone in its group is left out.
 fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
     let mut by_name: BTreeMap<String, Vec<Site>> = BTreeMap::new();
     for site in sites {
@@ -110,7 +111,7 @@ fn verticals_of(sites: Vec<Site>) -> Vec<Vertical> {
 #[derive(Default)]
 struct ProposalScores {
     f1s: Vec<f64>,
-    /// Pages that have a value, pages with a sure proposal, and how many of these proposals are right.
+    /// The number of pages with a value, of pages with a certain proposal, and of certain proposals that are right.
     all: usize,
     sure: usize,
     sure_right: usize,
@@ -164,7 +165,7 @@ impl ProposalScores {
         judged
     }
 
-    /// F1 of a field of a site that has it. What is proposed where there is nothing is wrong.
+    /// Computes F1 for a field that the site has. A proposal for a page without a value counts as wrong.
     fn score_field(
         &mut self,
         site: &Site,
@@ -219,7 +220,7 @@ fn is_right(proposed: &[String], truth: &[String], is_list: bool) -> bool {
     let (proposed, truth) = (forms(proposed), forms(truth));
     match is_list {
         true => proposed == truth,
-        // The true values of a real page are all spellings of one value on it.
+        // The true values of a real page are different spellings of one value.
         false => proposed.is_subset(&truth),
     }
 }

@@ -1,4 +1,4 @@
-//! The frame around the values of a generated page.
+//! The parts of a generated page around its values.
 
 use super::thing::{Thing, escape_html};
 
@@ -19,7 +19,7 @@ pub fn page(thing: &Thing, head: &str, body: &str) -> String {
     )
 }
 
-/// Cards of other things, with values of the same kinds.
+/// Cards about other things, whose values are of the same kinds.
 fn other_things(thing: &Thing) -> String {
     let cards = (0..3).map(|by| {
         let other = thing.other_thing(by);
@@ -46,7 +46,7 @@ pub fn items(values: &[String], before: &str, after: &str) -> String {
         .collect()
 }
 
-/// A sentence that differs from page to page, and holds values of other things.
+/// A sentence that differs from page to page. It contains values of other things.
 pub fn prose(thing: &Thing) -> String {
     let other = thing.other_thing(9);
     format!(

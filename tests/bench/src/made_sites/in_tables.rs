@@ -1,10 +1,10 @@
-//! Values in tables, description lists, cards and lists.
+//! Layouts with values in tables, description lists, cards and lists.
 
 use super::frame::{items, page, prose};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
-/// Rows of a label and a value, in any order; some are missing.
+/// A table with a label and a value in each row. The order of rows varies, and some are missing.
 pub fn rows(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!("<tr><th>{label}</th><td>{}</td></tr>", escape_html(value))
@@ -41,7 +41,7 @@ pub fn rows(thing: &mut Thing) -> (String, Values) {
     )
 }
 
-/// Labels in the first row, values in the second.
+/// A table with the labels in its first row and the values in its second.
 pub fn columns(thing: &mut Thing) -> (String, Values) {
     let body = format!(
         "<h1>Product data</h1><h2>{}</h2><table border=1><thead><tr><td>Maker</td><td>Colour</td><td>Made in</td>\
@@ -73,8 +73,8 @@ pub fn columns(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Product data</title>", &body), known)
 }
 
-/// A German description list. A label may have several values. Numbers and dates are written in German, and a record
-/// has them in plain form.
+/// A German description list. A label may have several values. Numbers and dates are in German notation; records have
+/// them in plain form.
 pub fn definitions(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", escape_html(value));
     let rows = vec![
@@ -112,7 +112,7 @@ pub fn definitions(thing: &mut Thing) -> (String, Values) {
     )
 }
 
-/// Cards with utility classes, which describe the appearance of an element, not its meaning.
+/// Cards whose classes are utility classes: they describe the appearance of an element, not its meaning.
 pub fn cards(thing: &mut Thing) -> (String, Values) {
     let card = |label: &str, value: &str| {
         format!(
@@ -148,7 +148,7 @@ pub fn cards(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Lists in lists.
+/// Lists within the items of a list.
 pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
     let list = |label: &str, values: &[String]| {
         format!(

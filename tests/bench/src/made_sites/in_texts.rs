@@ -1,10 +1,10 @@
-//! Values within longer texts, and between texts.
+//! Layouts with values within longer texts and between texts.
 
 use super::frame::{page, prose};
 use super::thing::{Thing, escape_html, truth};
 use crate::sites::Values;
 
-/// Label and value in one text.
+/// The label and the value in one text.
 pub fn prefixes(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", escape_html(value));
     let mut rows = vec![
@@ -58,7 +58,7 @@ pub fn sentences(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Museum</title>", &body), known)
 }
 
-/// A German imprint: labels in bold, lines that end in `br`; some lines are missing.
+/// A German imprint: bold labels, and lines that end with `br`. Some lines are missing.
 pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
     let fax = match thing.draw_bool(50) {
         true => format!("<b>Fax:</b> {}<br>", thing.other_thing(2).phone),
@@ -110,7 +110,7 @@ pub fn separators(thing: &mut Thing) -> (String, Values) {
     (page(thing, "<title>Things</title>", &body), known)
 }
 
-/// Labels in elements, values in the text after them.
+/// Labels in elements, each followed by its value as plain text.
 pub fn spans(thing: &mut Thing) -> (String, Values) {
     let row = |label: &str, value: &str| {
         format!(

@@ -8,16 +8,16 @@ use siphasher::sip::SipHasher13;
 use crate::MONTHS;
 use crate::sites::Values;
 
-/// One thing, with more values than any layout shows.
+/// A thing. It has more values than any layout shows.
 pub struct Thing {
     pub number: usize,
     pub name: String,
     pub maker: String,
     pub city: String,
     pub colour: String,
-    /// In hundredths.
+    /// The price in hundredths.
     pub price: u32,
-    /// Year, month, day.
+    /// The date: year, month and day.
     pub date: (u32, u32, u32),
     pub phone: String,
     pub people: Vec<String>,
@@ -105,7 +105,7 @@ impl Thing {
         }
     }
 
-    /// Another thing whose values are also on the page.
+    /// Another thing, whose values are also shown on the page.
     pub fn other_thing(&self, by: usize) -> Thing {
         Thing::new("other", self.number * 31 + by)
     }
@@ -115,7 +115,7 @@ impl Thing {
         format!("{plain}-{}", self.number)
     }
 
-    /// The price in the form of a record.
+    /// The price in the form that a record has.
     pub fn plain_price(&self) -> String {
         format!("{}.{:02}", self.price / 100, self.price % 100)
     }
@@ -146,7 +146,7 @@ impl Thing {
         }
     }
 
-    /// The date in the form of a record.
+    /// The date in the form that a record has.
     pub fn plain_date(&self) -> String {
         let (year, month, day) = self.date;
         format!("{year}-{month:02}-{day:02}")
@@ -162,7 +162,7 @@ impl Thing {
         format!("{} {day}, {year}", MONTHS[month as usize - 1])
     }
 
-    /// True with this probability in percent, drawn anew each time.
+    /// Returns true with this probability, in percent. Each call draws anew.
     pub fn draw_bool(&mut self, percent: u32) -> bool {
         self.chance.u32(..100) < percent
     }
@@ -177,7 +177,7 @@ fn pick<'t>(chance: &mut Rng, texts: &[&'t str]) -> &'t str {
     texts[chance.usize(..texts.len())]
 }
 
-/// The values of a record.
+/// The true values of a page. Fields without values are left out.
 pub fn truth<const N: usize>(known: [(&str, Vec<String>); N]) -> Values {
     let known = known.into_iter().filter(|(_, values)| !values.is_empty());
     known

@@ -1,47 +1,48 @@
-//! Verticals: which fields their sites have, how these are called, and what stands beside them in the same form.
+//! Verticals: groups of sites about things of one kind. For each, the fields, their names on sites, and misleading
+//! content of the same form.
 
-/// How values of a field are made.
+/// How the values of a field are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The name of the thing: of words, or of a person.
+    /// The name of a thing, made of one word from each list.
     Name(&'static [&'static str], &'static [&'static str]),
     Person,
-    /// One of these.
+    /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Some of these.
+    /// Some of these words.
     SomeOf(&'static [&'static str]),
-    /// Hundredths, from and to.
+    /// An amount between two bounds, in hundredths.
     Money(u32, u32),
     Day,
-    /// From, to, and the unit.
+    /// A number between two bounds, with its unit.
     Number(u32, u32, &'static str),
     Phone,
     Isbn,
     Address,
     Website,
-    /// Feet and inches.
+    /// A height in feet and inches.
     Height,
-    /// Minutes.
+    /// A duration in minutes.
     Duration,
 }
 
-/// A field, or something of the same form beside it.
+/// A field, or misleading content of the same form.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// The name of the column; empty if the part is not a field.
+    /// The name of the field's column; empty if this is misleading content.
     pub column: &'static str,
-    /// Its names on sites.
+    /// The labels that sites use for it.
     pub labels: &'static [&'static str],
-    /// Its property in schema.org; empty if there is none.
+    /// Its property name in schema.org; empty if there is none.
     pub property: &'static str,
     pub kind: Kind,
 }
 
 pub struct Vertical {
     pub name: &'static str,
-    /// The type in schema.org.
+    /// The type of the things in schema.org.
     pub schema: &'static str,
-    /// The first is the name of the thing.
+    /// The fields of a thing. The first one is its name.
     pub fields: &'static [Part],
     pub beside: &'static [Part],
 }
@@ -807,7 +808,7 @@ pub const MEASURED: &[Vertical] = &[
     },
 ];
 
-/// The verticals from which weights were estimated.
+/// Further verticals, which were used to estimate weights.
 pub const OTHERS: &[Vertical] = &[
     Vertical {
         name: "recipe",

@@ -40,18 +40,18 @@ const SAYINGS: &[&str] = &[
     "Details may differ from what is shown here.",
 ];
 
-/// How a part is shown.
+/// Where a part is shown on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the block of labels and values.
+    /// Within the block of labels and values.
     Specs,
-    /// By itself, with a label before it.
+    /// Outside of the block, with a label before it.
     Alone,
-    /// By itself, under its class only.
+    /// Outside of the block, without a label; only its class names it.
     Bare,
 }
 
-/// The block of labels and values.
+/// The form of the block of labels and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Block {
     TableHeads,
@@ -66,9 +66,9 @@ enum Block {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// Classes say what they hold.
+    /// Class names describe the content.
     Speaking,
-    /// Classes say what they hold, in the manner of components: `item__price`.
+    /// Class names describe the content in the style of components: `item__price`.
     Component,
     Plain,
     None,
@@ -79,7 +79,7 @@ struct Shown {
     label: String,
     class: String,
     place: Place,
-    /// The share of all pages.
+    /// The share of pages that have the part.
     share: f64,
 }
 
@@ -99,12 +99,12 @@ pub struct Template {
     metadata: bool,
     related: usize,
     reviews: usize,
-    /// The part of each list of words that the site knows.
+    /// The range of each list of words from which the site takes its words.
     words: (usize, usize),
     section: Option<&'static str>,
 }
 
-/// One thing: the values of each shown part.
+/// A thing: the values of each part that is shown.
 pub struct Thing(Vec<Vec<String>>);
 
 fn pick_one<'w, T: ?Sized>(words: &[&'w T], chance: &mut Rng) -> &'w T {
@@ -138,7 +138,7 @@ impl Template {
         beside.truncate(4 + chance.usize(..5));
         let of_fields = fields.map(|(number, part)| (number, *part));
         for (number, part) in of_fields.chain(beside.into_iter().map(|part| (99, part))) {
-            // Not every site has everything.
+            // Some sites lack some of the fields.
             if number != 0 && number != 99 && chance.f64() < 0.1 {
                 continue;
             }
@@ -175,7 +175,7 @@ impl Template {
                 },
             });
         }
-        // The name of the thing is the heading; the rest stands in the order of the site.
+        // The name of the thing is the heading. The other parts are in the site's own order.
         chance.shuffle(&mut shown[1..]);
         let low = chance.usize(..40);
         Template {
@@ -216,7 +216,7 @@ impl Template {
         }
     }
 
-    /// One of the words of a list that this site knows.
+    /// A word from the site's range of a list.
     fn pick_known<'w>(&self, words: &'w [&'w str], chance: &mut Rng) -> &'w str {
         if words.len() < 8 {
             return pick_one(words, chance);
@@ -336,7 +336,7 @@ impl Thing {
 }
 
 impl Template {
-    /// The page of a thing, and the values of its fields.
+    /// Makes the page of a thing. Returns its HTML, and the true values of its fields.
     pub fn page(&self, vertical: &Vertical, thing: &Thing, chance: &mut Rng) -> (String, Values) {
         let mut truth = Values::new();
         for part in vertical.fields {
@@ -516,7 +516,7 @@ impl Template {
         )
     }
 
-    /// Other things of the same kind, and what people say.
+    /// Misleading content: other things of the same kind, and reviews.
     fn other_things_html(&self, vertical: &Vertical, chance: &mut Rng) -> String {
         let mut html = String::new();
         if self.related > 0 {

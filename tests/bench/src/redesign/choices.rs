@@ -1,5 +1,5 @@
-//! Random choices that depend only on the seed and on the question ([`Choices`]). So it does not matter how often, in
-//! which order or on which page a question is asked.
+//! Random choices that depend only on a seed and on the name of the choice ([`Choices`]). So neither the order nor the
+//! number of choices matters, nor the page on which they are made.
 
 use std::hash::Hasher;
 
@@ -15,14 +15,14 @@ impl Choices {
         Choices { seed }
     }
 
-    /// A random number for a question.
+    /// The random number for a choice with this name.
     pub(super) fn number(&self, what: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
         hasher.write(what.as_bytes());
         hasher.finish()
     }
 
-    /// Whether to do something with this probability.
+    /// Decides with this probability whether to do something.
     pub(super) fn decide(&self, what: &str, probability: f64) -> bool {
         fastrand::Rng::with_seed(self.number(what)).f64() < probability
     }

@@ -1,4 +1,4 @@
-//! Headings get another level, or become blocks with a class.
+//! Gives headings another level, or turns them into blocks with a class.
 
 use super::choices::Choices;
 use super::tree::Tree;
@@ -14,7 +14,7 @@ pub(super) fn change_heading_levels(tree: &mut Tree, choices: &Choices) {
             continue;
         };
         let what = format!("heading {}", element.signature());
-        // The main heading of a page usually remains one.
+        // The main heading of a page mostly stays a main heading.
         let (kept, deeper, higher) = if level == 0 { (8, 9, 9) } else { (4, 7, 9) };
         let new = match choices.number(&what) % 10 {
             number if number < kept => continue,

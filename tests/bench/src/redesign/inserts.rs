@@ -1,4 +1,4 @@
-//! A new block that repeats content of the page: "Recently viewed", "At a glance" or "Summary".
+//! Adds a new block that repeats content of the page: "Recently viewed", "At a glance" or "Summary".
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
@@ -26,7 +26,8 @@ pub(super) fn add_sidebar(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Short texts from kinds of elements chosen at random for the site, including the heading.
+/// Short texts of the page that the new block repeats. The kinds of their elements are chosen at random for the site;
+/// the heading is included.
 fn repeated_texts(tree: &Tree, choices: &Choices) -> Vec<String> {
     let is_chosen = |node: NodeId| {
         let parent = tree.parent(node);

@@ -1,5 +1,5 @@
-//! Labels are reworded: "Price:" becomes "Our price" or "Cost". A label on one page is a label on all: a text that
-//! ends with a colon, or one of the words that sites use as labels.
+//! Rewords labels: "Price:" becomes "Our price" or "Cost". A label is a text that ends with a colon, or a word that
+//! sites use as a label. It is reworded in the same way on all pages.
 
 use super::choices::Choices;
 use super::tree::{Tree, normalise_spaces};
@@ -7,7 +7,7 @@ use super::tree::{Tree, normalise_spaces};
 /// The most characters of a label.
 const LONGEST: usize = 40;
 
-/// Synonyms.
+/// Groups of labels with the same meaning.
 const SYNONYMS: &[&[&str]] = &[
     &[
         "price",
@@ -72,7 +72,7 @@ pub(super) fn reword_labels(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// The white space around a text.
+/// The white space before and after a text.
 fn surrounding_spaces(text: &str) -> (&str, &str) {
     let before = text.len() - text.trim_start().len();
     let after = text.trim_end().len().max(before);
@@ -96,7 +96,7 @@ fn reword_text(text: &str, choices: &Choices) -> Option<String> {
         (_, 4..7) => capitalise(&folded),
         _ => words.to_uppercase(),
     };
-    // Whether labels end with a colon is decided for the whole site.
+    // Whether labels end with a colon is chosen for the whole site.
     let colon = match choices.number("colons") % 3 {
         0 => "",
         1 => ":",

@@ -1,4 +1,4 @@
-//! Data for programs: microdata, JSON-LD, `meta` elements and the title.
+//! Changes data for programs: microdata, JSON-LD, `meta` elements and the title.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn change_microdata(tree: &mut Tree, choices: &Choices) {
         };
         if is_dropped {
             for name in ["itemprop", "itemscope", "itemtype", "property", "typeof"] {
-                // `property` of a `meta` is its name.
+                // In a `meta` element, `property` is not microdata but the name, so it stays.
                 if element.tag != "meta" {
                     element.remove(name);
                 }
@@ -50,7 +50,7 @@ fn is_json_ld(tree: &Tree, node: NodeId) -> bool {
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
 }
 
-/// Drops JSON-LD, lays it out as a graph, or adds one with the name of the page's subject.
+/// Drops JSON-LD, converts it into a graph, or adds one with the name of the page's subject.
 pub(super) fn change_json_ld(tree: &mut Tree, choices: &Choices) {
     let mut scripts = tree.elements_of("script");
     scripts.retain(|script| is_json_ld(tree, *script));
@@ -94,7 +94,7 @@ fn add_json_ld(tree: &mut Tree) {
     tree.append(head, script);
 }
 
-/// The title gets the site's name, `meta` elements are dropped or added.
+/// Adds the site's name to the title, and drops or adds `meta` elements.
 pub(super) fn change_head(tree: &mut Tree, choices: &Choices) {
     let title = tree.elements_of("title").first().copied();
     let text = title.and_then(|title| tree.children(title).first().copied());

@@ -1,4 +1,4 @@
-//! Classes, ids and other attributes get new names, or are dropped. Each name gets the same new one everywhere.
+//! Renames or drops classes, ids and other attributes. A name is replaced by the same new name everywhere.
 
 use super::choices::Choices;
 use super::tree::Tree;
@@ -29,15 +29,15 @@ const UTILITIES: [&str; 12] = [
 /// How a redesign names classes.
 #[derive(Debug, Clone, Copy)]
 enum Style {
-    /// Other words: `prod-name` becomes `card__title-42`.
+    /// Other words, such as `card__title-42` for `prod-name`.
     Words,
-    /// CSS modules: `Detail_name__3fR2x`.
+    /// Names as CSS modules make them: `Detail_name__3fR2x`.
     Modules,
-    /// styled-components: `sc-1x2y3z4-0 kWqPzA`.
+    /// Names as styled-components makes them: `sc-1x2y3z4-0 kWqPzA`.
     Components,
-    /// Utility classes: `flex mt-4`.
+    /// Utility classes, such as `flex mt-4`.
     Utilities,
-    /// The old words in another spelling: `prodName` becomes `prod-name`.
+    /// The same words in another spelling, such as `prod-name` for `prodName`.
     Spelling,
 }
 
@@ -52,7 +52,7 @@ const STYLES: [Style; 6] = [
 
 pub(super) fn rename_classes(tree: &mut Tree, choices: &Choices) {
     let style = *choices.pick("style of classes", &STYLES);
-    // Sites are not always rebuilt completely.
+    // Rename only a share of the classes, because sites are not always rebuilt completely.
     let share = *choices.pick("share of classes", &[0.3, 0.7, 1.0]);
     for node in tree.elements() {
         let Some(element) = tree.element_mut(node) else {
@@ -76,7 +76,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     let what = format!("new class {token}");
     let block = choices.pick(&format!("block {what}"), &BLOCKS);
     let part = choices.pick(&format!("part {what}"), &PARTS);
-    // There are more classes than words: without a number two classes would become one.
+    // There are more classes than words, so a number keeps the new names distinct.
     let number = choices.number(&what) % 97;
     match style {
         Style::Words => format!("{block}__{part}-{number}"),
@@ -98,7 +98,7 @@ fn new_class(token: &str, style: Style, choices: &Choices) -> String {
     }
 }
 
-/// Turns `prod-name` and `prod_name` into `prodName`, and `prodName` into `prod-name`.
+/// Converts `prod-name` and `prod_name` to `prodName`, and `prodName` to `prod-name`.
 fn switch_case_style(token: &str) -> String {
     if token.contains(['-', '_']) {
         let mut parts = token.split(['-', '_']);
@@ -126,18 +126,18 @@ fn capitalise(word: &str) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-/// Letters and digits like those of a hash.
+/// Letters and digits that look like a hash.
 fn draw_letters(number: u64, count: usize) -> String {
     const OF: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut rng = fastrand::Rng::with_seed(number);
-    // A name does not begin with a digit.
+    // The first character is no digit, because names must not begin with one.
     let digit = |rng: &mut fastrand::Rng, at: usize| OF[rng.usize(..if at == 0 { 52 } else { 62 })];
     (0..count)
         .map(|at| char::from(digit(&mut rng, at)))
         .collect()
 }
 
-/// An id without its digits, which may count something on the page.
+/// An id without its digits, because they may be a counter on the page.
 fn without_digits(id: &str) -> String {
     id.chars()
         .filter(|character| !character.is_ascii_digit())
@@ -181,7 +181,7 @@ pub(super) fn rename_ids(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// Attributes of presentation are dropped, those of scripts dropped or renamed.
+/// Drops attributes for presentation. Drops or renames attributes for scripts.
 pub(super) fn rename_attributes(tree: &mut Tree, choices: &Choices) {
     const OF_PRESENTATION: [&str; 9] = [
         "style",

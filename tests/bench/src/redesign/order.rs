@@ -1,18 +1,19 @@
-//! The order of blocks within their parent, and of rows within their table, changes.
+//! Changes the order of blocks within their parent, and of rows within their table.
 
 use std::collections::HashSet;
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Independent blocks. Headings and paragraphs belong to the following element instead.
+/// Elements that can be moved by themselves. Headings and paragraphs cannot, because they belong to the element after
+/// them.
 const BLOCKS: [&str; 8] = [
     "div", "section", "article", "aside", "ul", "table", "form", "dl",
 ];
 
 const HEADINGS: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "label", "p"];
 
-/// A parent with more children is a list or a text.
+/// A parent with more children than this is a list or a text, so its children stay in order.
 const MOST: usize = 60;
 
 pub(super) fn rearrange_elements(tree: &mut Tree, choices: &Choices) {
@@ -42,7 +43,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
         let Some(own_signature) = own(*child) else {
             continue;
         };
-        // Repeated blocks are a list and stay in order, and a block after a heading stays there.
+        // Repeated blocks are a list and stay in order. A block after a heading belongs to it and stays there.
         let alike = children
             .iter()
             .filter(|one| own(**one).as_ref() == Some(&own_signature));
@@ -65,7 +66,7 @@ fn move_blocks(tree: &mut Tree, parent: NodeId, signature: &str, choices: &Choic
     tree.set_children(parent, all);
 }
 
-/// Sorts rows of a label and a value by the labels, in a random order.
+/// Sorts the rows of a table by their labels, in a random order of labels.
 fn sort_rows(tree: &mut Tree, table: NodeId, choices: &Choices) {
     let children = tree.children(table).to_vec();
     let is_row = |node: &NodeId| tree.tag(*node) == "tr" && tree.element_children(*node).len() == 2;

@@ -1,9 +1,9 @@
-//! White space: other indentation, spaces around texts, no-break spaces between words.
+//! Changes white space: the indentation, spaces around texts, and no-break spaces between words.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Elements in which white space is visible.
+/// Elements in which white space is visible, so it stays.
 const KEPT: [&str; 4] = ["pre", "textarea", "script", "style"];
 
 pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {
@@ -17,7 +17,7 @@ pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {
             continue;
         }
         let new = match text.trim().is_empty() {
-            // Between two words a space is visible, so it stays one.
+            // A space between two words is visible, so it must stay a space.
             true => "\n  ".to_owned(),
             false if is_joined && text.trim().chars().count() <= 30 => text.replace(' ', "\u{a0}"),
             false if is_padded => pad_at_spaces(text),
@@ -27,7 +27,7 @@ pub(super) fn change_spacing(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// The text with more white space where it begins or ends with some.
+/// Adds white space where the text already begins or ends with some.
 fn pad_at_spaces(text: &str) -> String {
     let begins = text.starts_with(char::is_whitespace);
     let ends = text.ends_with(char::is_whitespace);

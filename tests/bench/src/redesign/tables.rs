@@ -1,4 +1,4 @@
-//! Tables become blocks or description lists, and description lists tables.
+//! Turns tables into blocks or description lists, and description lists into tables.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
@@ -22,7 +22,7 @@ pub(super) fn tables_to_blocks(tree: &mut Tree, choices: &Choices) {
     }
 }
 
-/// The rows of a table, not those of tables within it.
+/// The rows of a table. Rows of tables within it are left out.
 fn rows_of(tree: &Tree, table: NodeId) -> Vec<NodeId> {
     let mut rows = Vec::new();
     for child in tree.element_children(table) {
@@ -44,7 +44,7 @@ fn cells_of(tree: &Tree, row: NodeId) -> Vec<NodeId> {
     cells
 }
 
-/// A row of two cells becomes a term with its description.
+/// Turns each row of two cells into a term and its description.
 fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     let mut children = Vec::new();
     for row in rows {
@@ -57,7 +57,7 @@ fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     replace_table_children(tree, table, children);
 }
 
-/// The table, its rows and its cells become blocks.
+/// Turns the table, its rows and its cells into blocks.
 fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     for row in rows {
         for cell in cells_of(tree, *row) {
@@ -69,7 +69,7 @@ fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
     replace_table_children(tree, table, rows.to_vec());
 }
 
-/// Gives the former table its children, after its captions. All other elements of the table are dropped.
+/// Replaces the children of the former table. Its captions stay first; all its other elements are dropped.
 fn replace_table_children(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
     let mut all = tree.element_children(table);
     all.retain(|child| tree.tag(*child) == "caption");
@@ -89,7 +89,7 @@ fn rename(tree: &mut Tree, node: NodeId, tag: &str) {
     }
 }
 
-/// Each term with all of its descriptions becomes a row.
+/// Turns each term of a description list, with all its descriptions, into a row.
 pub(super) fn lists_to_tables(tree: &mut Tree, choices: &Choices) {
     for list in tree.elements_of("dl") {
         let Some(signature) = tree.element(list).map(|element| element.signature()) else {

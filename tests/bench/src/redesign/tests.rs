@@ -1,4 +1,5 @@
-//! Generated redesigns keep the values, on every page, whatever the seed; and they handle difficult pages.
+//! Tests that generated redesigns keep the values on every page, whatever the seed, and that they can handle difficult
+//! pages.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{CHANGES, Change, Redesign, redesign, visible_text};
 use serde_json::Value;
 
-/// Pages of real sites with what the golden mappings read there.
+/// The pages of golden cases, each with the texts that its mapping reads.
 fn golden_pages() -> Vec<(String, Vec<String>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings/golden");
     let mut pages = Vec::new();
@@ -30,7 +31,7 @@ fn golden_pages() -> Vec<(String, Vec<String>)> {
     pages
 }
 
-/// Every text in a value, with white space normalised.
+/// All texts in a value, with white space normalised.
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![collapse_spaces(text)],
@@ -44,7 +45,7 @@ fn collapse_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text without white space, because between blocks there is none in visible text.
+/// Removes all white space, because visible text has none between blocks.
 fn without_spaces(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -70,7 +71,7 @@ fn the_values_stay_on_the_page() {
         }
     }
     assert!(judged > 500, "{judged} values were judged");
-    // Within a longer text a label may have been reworded, or lines moved.
+    // A few values may be missing: within a longer text, a label may have been reworded or lines moved.
     let most = judged / 50;
     assert!(
         lost.len() <= most,
@@ -88,7 +89,7 @@ fn the_same_seed_gives_the_same_page_and_another_seed_another() {
     }
 }
 
-/// A page with everything that the changes search for.
+/// A page that contains something for every kind of change.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>Nine lives</title>
 <meta property="og:title" content="Nine lives"><script type="application/ld+json">{"@type": "Book", "name": "Nine lives"}</script>
 </head><body><div class="product-page" id="main"><div class="inner"><h1 class="title" itemprop="name">Nine lives</h1></div>

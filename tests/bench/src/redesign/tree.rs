@@ -1,4 +1,4 @@
-//! A mutable page ([`Tree`]). Nothing here recurses, however deep the page.
+//! A page that can be changed ([`Tree`]). Nothing here recurses, so the depth of a page does not matter.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ pub(super) type NodeId = usize;
 
 pub(super) const ROOT: NodeId = 0;
 
-/// Elements whose text is invisible.
+/// Elements whose text is not visible.
 const UNSEEN: [&str; 5] = ["head", "script", "style", "noscript", "template"];
 
 /// Elements that have no end tag.
@@ -51,7 +51,7 @@ impl Element {
         self.attributes.retain(|(one, _)| one != name);
     }
 
-    /// The kind of an element, on whichever page: its tag and class.
+    /// Identifies the kind of an element on all pages of a site: its tag and class.
     pub(super) fn signature(&self) -> String {
         format!("{}.{}", self.tag, self.get("class").unwrap_or_default())
     }
@@ -63,7 +63,7 @@ pub(super) enum Kind {
     Element(Element),
     Text(String),
     Comment(String),
-    /// Removed.
+    /// A node that was removed.
     Gone,
 }
 
@@ -97,7 +97,7 @@ impl Tree {
         tree
     }
 
-    /// A node without a position yet.
+    /// Creates a node that is not in the tree yet.
     pub(super) fn create(&mut self, kind: Kind) -> NodeId {
         self.nodes.push(Node {
             kind,
@@ -111,7 +111,7 @@ impl Tree {
         self.create(Kind::Element(Element::new(tag, attributes)))
     }
 
-    /// A new element with a text in it.
+    /// Creates an element that contains one text.
     pub(super) fn create_text_element(
         &mut self,
         tag: &str,
@@ -134,7 +134,7 @@ impl Tree {
         self.nodes[parent].children.insert(0, child);
     }
 
-    /// Replaces the children of a node. Those left out are removed.
+    /// Replaces the children of a node. Children that are not in the new list are removed.
     pub(super) fn set_children(&mut self, parent: NodeId, children: Vec<NodeId>) {
         for child in &children {
             self.nodes[*child].parent = parent;
@@ -148,8 +148,8 @@ impl Tree {
         self.nodes[node].children.clear();
     }
 
-    /// Puts a new element around a node. The node moves to a new position, and its number becomes the wrapper's:
-    /// searching for it among many siblings would take too long.
+    /// Puts a new element around a node. The wrapper takes over the node's number, and the node gets a new one. So the
+    /// node need not be searched for among its siblings, which would take too long.
     pub(super) fn wrap(&mut self, node: NodeId, tag: &str, attributes: &[(&str, &str)]) {
         let wrapper = Kind::Element(Element::new(tag, attributes));
         let kind = std::mem::replace(&mut self.nodes[node].kind, wrapper);
@@ -204,7 +204,7 @@ impl Tree {
         self.nodes[node].kind = Kind::Text(text);
     }
 
-    /// A node and all below it, in document order.
+    /// A node and all its descendants, in document order.
     pub(super) fn subtree(&self, top: NodeId) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut waiting = vec![top];
@@ -239,7 +239,7 @@ impl Tree {
             .collect()
     }
 
-    /// The texts that can be seen, in document order.
+    /// The visible texts, in document order.
     pub(super) fn visible_texts(&self) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut waiting = vec![ROOT];
@@ -261,7 +261,7 @@ impl Tree {
         normalise_spaces(&joined)
     }
 
-    /// The page as HTML. With `in_ascii`, other characters are written as entities.
+    /// The page as HTML. With `in_ascii`, characters outside of ASCII are written as entities.
     pub(super) fn to_html(&self, in_ascii: bool) -> String {
         enum Step {
             Open(NodeId),
@@ -311,7 +311,7 @@ impl Tree {
 
     fn write_text(&self, node: NodeId, text: &str, in_ascii: bool, html: &mut String) {
         let parent = self.parent(node);
-        // A parser drops the first line end in these.
+        // A parser drops the first line end in these elements, so write an additional one.
         let drops = matches!(self.tag(parent), "pre" | "textarea" | "listing");
         if drops && text.starts_with('\n') && self.children(parent).first() == Some(&node) {
             html.push('\n');
@@ -365,12 +365,12 @@ fn write_escaped(text: &str, in_ascii: bool, html: &mut String) {
     }
 }
 
-/// The text with normalised white space, including no-break spaces.
+/// Normalises white space, including no-break spaces.
 pub(super) fn normalise_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The readable text of a page, with white space normalised.
+/// The visible text of a page, with white space normalised.
 pub fn visible_text(html: &str) -> String {
     let tree = Tree::parse(html);
     let texts = tree.visible_texts();

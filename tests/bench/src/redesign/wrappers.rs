@@ -1,9 +1,9 @@
-//! Adds or removes wrappers of blocks, and marks up the texts of leaves.
+//! Adds elements around blocks, removes such elements, and marks up texts in leaves.
 
 use super::choices::Choices;
 use super::tree::{NodeId, Tree};
 
-/// Elements that may get a wrapper.
+/// Elements around which a wrapper may be put.
 const BLOCKS: [&str; 15] = [
     "div",
     "section",
@@ -22,7 +22,7 @@ const BLOCKS: [&str; 15] = [
     "p",
 ];
 
-/// Where a wrapper may be: a browser would move it out of other elements.
+/// Elements in which a wrapper may be. Out of other elements, a browser would move it.
 const PLACES: [&str; 11] = [
     "body",
     "div",
@@ -37,10 +37,10 @@ const PLACES: [&str; 11] = [
     "blockquote",
 ];
 
-/// Elements that usually contain a value or a label.
+/// Elements that mostly contain a value or a label.
 const LEAVES: [&str; 9] = ["td", "th", "dd", "dt", "li", "p", "h1", "div", "span"];
 
-/// Names of the wrappers of page builders.
+/// Class names that page builders give to wrappers.
 const NAMES: [&str; 6] = ["inner", "container", "wrap", "layout", "box", ""];
 
 pub(super) fn wrap_elements(tree: &mut Tree, choices: &Choices) {

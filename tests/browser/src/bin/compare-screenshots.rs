@@ -11,11 +11,11 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use webfill_test_browser::Browser;
 
-/// The largest number of differing screenshots that are printed.
+/// The most differing screenshots that are printed.
 const MOST: usize = 40;
 
-/// JavaScript that computes the share of pixels in which two pictures differ, in an area that contains both. It ignores
-/// faint differences, which come from smoothing.
+/// JavaScript that computes the share of pixels in which two pictures differ, over an area that contains both pictures.
+/// Faint differences from smoothing are ignored.
 const COMPARE: &str = "const done = arguments[arguments.length - 1];
     const load = (data) => new Promise((resolve, reject) => {
         const image = new Image(); image.onload = () => resolve(image); image.onerror = reject;
@@ -91,7 +91,7 @@ fn differing_share(browser: &Browser, one: &Path, other: &Path) -> f64 {
     let texts = [one, other].map(|bytes| BASE64_STANDARD.encode(bytes));
     match browser.run_and_wait(COMPARE, json!(texts)) {
         Value::Number(share) => share.as_f64().unwrap_or(1.0),
-        // A picture that cannot be read differs wholly.
+        // A picture that cannot be read counts as completely different.
         _ => 1.0,
     }
 }

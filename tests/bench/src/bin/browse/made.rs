@@ -5,16 +5,16 @@ use std::path::Path;
 use rusqlite::Connection;
 use webfill_store::CrawlId;
 
-/// Pages in one transaction.
+/// The number of pages written in one transaction.
 const AT_ONCE: u64 = 200_000;
 
-/// Crawls beside the large one.
+/// The number of crawls besides the large one.
 pub const SMALL_CRAWLS: u64 = 1_000;
 
 /// The number of pages on each site.
 pub const PAGES_OF_SITE: u64 = 2;
 
-/// One page in this many was blocked: the rarest outcome.
+/// One page in this many has the outcome `blocked`, which is the rarest outcome.
 const BLOCKED: u64 = 100_000;
 
 pub struct Made {
@@ -46,7 +46,7 @@ SELECT n + 1,
 FROM (SELECT n, iif(n % 10 = 0, 'c' || (1 + n / 10 % ?5), 'c0') AS crawl,
     'https://www.s' || (n / ?3) || '.example/people/' || n AS url FROM n)";
 
-/// One of three is open.
+/// One of three records is open.
 const RECORDS: &str = "
 WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2)
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at)
@@ -71,7 +71,7 @@ impl Made {
         self.pages / 2
     }
 
-    /// Fills a file of webfill. A crash would leave nothing usable, so nothing is synced.
+    /// Fills an empty store file. Nothing is synced, because after a crash the file would not be used.
     pub fn fill(&self, file: &Path) -> rusqlite::Result<()> {
         let conn = Connection::open(file)?;
         conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144")?;
@@ -92,7 +92,7 @@ impl Made {
     }
 }
 
-/// Numbers in SQLite's type.
+/// Converts numbers to SQLite's integer type.
 fn to_sql_integers<const N: usize>(numbers: [u64; N]) -> [i64; N] {
     numbers.map(|number| i64::try_from(number).expect("the numbers of a bench fit"))
 }

@@ -1,9 +1,9 @@
-//! How long people wait when they browse a large store. The measurements are the overview by HTTP, from a freshly
-//! started dashboard and later, without the indexes of lists (they are created meanwhile) and with them; and the reads
-//! behind the overview, on a new connection, and behind lists, at several positions in the store.
+//! How long people wait when they browse a large store. It requests the overview by HTTP: first from a freshly started
+//! dashboard, then again, both while the indexes of lists are missing and after they were created. It also measures
+//! single reads: those for the overview on a new connection, and those for lists at several positions in the store.
 //!
 //! SQL creates the store in a folder for temporary files, at about 700 bytes a page, plus the indexes. With `--keep
-//! FILE` it is created in that file, or read from it if it exists, and is kept.
+//! FILE`, the store is that file, which is created if it is missing and is not removed.
 //!
 //!     browse [--pages MILLIONS = 10] [--keep FILE]
 

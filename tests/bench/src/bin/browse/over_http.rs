@@ -11,10 +11,10 @@ use webfill_bench::visit::timed_get;
 
 use crate::Failure;
 
-/// Not the default, so that a dashboard on this machine is left alone.
+/// Another address than the default, so that this does not disturb a dashboard on this machine.
 const PLACE: &str = "127.7.7.7:8081";
 
-/// Requests after the first one, and the pause between two.
+/// The number of requests after the first one, and the pause between two requests.
 const CHECKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -24,10 +24,10 @@ const OVERVIEW: &str = "/dashboard/";
 const FIGURE: &str = "id=\"resolved\"";
 
 pub struct Waited {
-    /// The wait of the first visitor of a freshly started dashboard, with nothing of the store in the machine's
-    /// memory.
+    /// The wait of the first visitor after the dashboard has started. Nothing of the store is in the machine's page
+    /// cache.
     pub first: Duration,
-    /// The longest wait after that.
+    /// The longest wait of the later requests.
     pub later: Duration,
 }
 
@@ -92,7 +92,7 @@ impl Dashboard {
                 .ok_or_else(|| format!("the dashboard has ended: {said:?}"))?;
             said.push(line?);
         }
-        // Later output must be read, too.
+        // The rest of the output must be read, too. Otherwise a full pipe would block the dashboard.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(dashboard)
     }
@@ -100,7 +100,7 @@ impl Dashboard {
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that the dashboard has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

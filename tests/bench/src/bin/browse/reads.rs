@@ -1,4 +1,4 @@
-//! The reads behind the views of the dashboard, and how long each takes.
+//! Measures the store reads on which the views of the dashboard depend.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use webfill_wire::Outcome;
 use crate::Failure;
 use crate::made::{Made, PAGES_OF_SITE, SMALL_CRAWLS};
 
-/// Rows of a list.
+/// The number of rows on a page of a list.
 const ROWS: u32 = 50;
-/// Pages of a list that are read one after another.
+/// The number of pages of a list that are read one after another.
 const PAGES_READ: usize = 20;
-/// Reads at other positions of the store.
+/// The number of further reads at other positions in the store.
 const CHECKS: u64 = 20;
-/// The limit of counts on the dashboard.
+/// The number up to which the dashboard counts.
 const COUNT_TO: u64 = 10_000;
 
-/// Each read with its longest wait.
+/// Measures all reads. Returns the longest wait for each of them.
 pub async fn measure(
     uri: &StoreUri,
     made: &Made,
@@ -50,7 +50,7 @@ pub async fn measure(
     Ok(waits)
 }
 
-/// The first view of the dashboard, on a new connection: crawls, the counts of the first ten, datasets, sites in
+/// Measures the reads for the overview on a new connection: crawls, the counts of the first ten, datasets, and sites in
 /// trouble.
 async fn time_overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Real pages: those fetched by `extraction/fetch-pages`, selected for an average of some 160 KB, served several
-//! times over under numbered folders.
+//! Real pages that `extraction/fetch-pages` has fetched. They are selected for an average size of some 160 KB. Each is
+//! served several times, under numbered folders.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Articles {
 }
 
 impl Articles {
-    /// REAL_PAGES names another folder of HTML pages.
+    /// Loads the pages. The variable REAL_PAGES names another folder of HTML pages.
     pub fn load() -> Result<Articles, Failure> {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/pages");
         let folder = std::env::var_os("REAL_PAGES").map_or(kept, PathBuf::from);
@@ -37,7 +37,7 @@ impl Articles {
         })
     }
 
-    /// The paths of `count` pages: each once, and then all of them again.
+    /// The paths of `count` pages. After all pages were used once, they repeat under another folder.
     pub fn paths(&self, count: usize) -> impl Iterator<Item = String> {
         let different = self.answers.len();
         (0..count).map(move |number| format!("/{}/{}.html", number / different, number % different))

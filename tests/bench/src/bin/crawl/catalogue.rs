@@ -4,13 +4,13 @@ use webfill_bench::catalogue_pages::item;
 
 use crate::web::{Answer, Pages, page_answer};
 
-/// The shop, all answers ready.
+/// A generated shop, with the answer for each page prepared.
 pub struct Catalogue {
     answers: Vec<Answer>,
 }
 
 impl Catalogue {
-    /// Page numbers run from 0, the seed, to `pages` - 1.
+    /// Builds a shop of `pages` pages. They are numbered from 0, which is the seed.
     pub fn build(pages: usize) -> Catalogue {
         let answer =
             |number| page_answer("text/html; charset=utf-8", item(number, pages).as_bytes());

@@ -1,5 +1,5 @@
-//! (c) CPU milliseconds a page, all processes together, delay 0, robots off; compared with Scrapy on the same web,
-//! with the same links and fields, in the same run.
+//! (c) The CPU time of all processes for each page, in milliseconds, with delay 0 and without robots.txt. In the same
+//! run, Scrapy crawls the same web with the same links and fields, for comparison.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::scrapy::Spider;
 use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
 
-/// The sites that the pages are spread over. webfill never has two requests in flight to one, so this is its
-/// parallelism, like Scrapy's default of 16 requests at a time.
+/// The number of sites that the pages are spread over. webfill never has two requests in flight to one site, so up to
+/// 16 are in flight at a time, as is Scrapy's default.
 const SITES: u8 = 16;
 
-/// Pages of each kind, in the full and in the small size.
+/// The number of pages of each kind, in the full and in the small size.
 const SMALL_PAGES: [usize; 2] = [10_000, 1_500];
 const REAL_PAGES: [usize; 2] = [3_000, 300];
 
@@ -28,7 +28,7 @@ struct Course {
     seeds: Vec<String>,
     depth: u32,
     mapping: &'static str,
-    /// At most this share of Scrapy's CPU.
+    /// The largest allowed cost, as a share of Scrapy's CPU time.
     limit: f64,
 }
 
@@ -40,7 +40,7 @@ pub fn measure_small_pages(size: Size) -> Result<Verdict, Failure> {
     small_course(&web).run(&described, &web)
 }
 
-/// Webfill's crawl of the same pages, and their web.
+/// Serves the small pages and prepares webfill's crawl of them. Returns the web and the crawl.
 pub fn small_crawl(size: Size) -> Result<(Web, Crawl), Failure> {
     let web = serve(catalogue(size))?;
     let crawl = small_course(&web).webfill_crawl();
@@ -146,12 +146,13 @@ fn print_cost(name: &str, pages: u64, cost: &Cost) {
     );
 }
 
-/// Milliseconds.
+/// The CPU time for each page, in milliseconds.
 pub fn millis_per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
-/// A value without texts of white space alone, which are values for Scrapy only; `None` if nothing is left.
+/// A value without texts that consist of white space, because only Scrapy counts these as values. `None` if nothing is
+/// left.
 fn without_blanks(value: &Value) -> Option<Value> {
     let is_blank = |item: &Value| item.as_str().is_some_and(|text| text.trim().is_empty());
     match value {
@@ -164,8 +165,8 @@ fn without_blanks(value: &Value) -> Option<Value> {
     }
 }
 
-/// Both must have done the same work: equal values, except on a few broken pages, which the two HTML parsers read
-/// differently.
+/// Checks that both crawlers have extracted the same values. They may differ on a few broken pages, which the two HTML
+/// parsers read differently.
 fn ensure_same_fields(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
     let names = theirs
         .iter()

@@ -1,6 +1,6 @@
-//! (l) The cost of open dashboards: the CPU of a dispatcher whose fleet crawls 200 pages a second, alternating
-//! between no visitors and three browsers with the overview. The browsers are real and logged in. Their own CPU is
-//! not counted, but they share the cores.
+//! (l) The cost of open dashboards: the CPU time of a dispatcher whose fleet crawls 200 pages a second. Turns without
+//! visitors alternate with turns in which three real browsers show the overview. The browsers' own CPU time is not
+//! counted, but they use the same cores.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,27 +19,27 @@ use crate::web::Web;
 
 const BROWSERS: usize = 3;
 
-/// Crawls, each with a sentence in the overview.
+/// The number of crawls, each of which has a sentence in the overview.
 const CRAWLS: usize = 20;
 
-/// The delay of the sites, in seconds: `pace` serves robots.txt.
+/// The delay of each site, in seconds. The robots.txt of the benchmark `pace` demands it.
 const DELAY_S: u64 = 1;
 
-/// In percent of a core.
+/// The most CPU time that the browsers may add, in percent of a core.
 const MOST: f64 = 2.0;
 
-/// A share of the rate that politeness allows.
+/// The least rate of requests, as a share of the rate that politeness allows.
 const RATE: f64 = 0.95;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Requests in one list.
+/// The number of requests fed in one list.
 const AT_ONCE: usize = 1_000;
 
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(200);
 
-/// The time after the beginning of a turn in which pages are loaded, or connections closed.
+/// The time at the beginning of a turn that is not measured, because pages are loaded or connections closed.
 const SETTLES: Duration = Duration::from_secs(3);
 
 struct Plan {
@@ -59,14 +59,14 @@ impl Plan {
         }
     }
 
-    /// The pages that each site needs, so that nothing ends before the last turn does.
+    /// The number of pages that each site needs, so that the crawl does not end before the last turn.
     fn pages_of_site(&self) -> usize {
         let turns = 2 * self.turns as u32 * (self.turn + 3 * SETTLES);
         ((self.warm_up + turns + 2 * WAIT).as_secs() / DELAY_S) as usize
     }
 }
 
-/// The CPU of the dispatcher in one turn, and the number of requested pages.
+/// The CPU time of the dispatcher in one turn, and the number of pages requested.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     share: f64,
@@ -207,7 +207,7 @@ fn log_in(browser: &Browser, dashboard: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number of pages shown by a browser; empty if there is none.
+/// The number of pages that a browser's overview shows; empty if it shows none.
 fn pages_shown(browser: &Browser) -> String {
     let script = "return document.getElementById('pages')?.textContent ?? ''";
     let shown = browser.run_script(script, json!([]));

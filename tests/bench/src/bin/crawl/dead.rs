@@ -1,6 +1,6 @@
-//! (i) A worker's memory of dead sites: sites whose servers refuse every connection, met one after another by one
-//! worker. Its memory may grow until it holds as many sites as are met in the time of a back-off, and no further: the
-//! second half of the crawl adds nothing.
+//! (i) Whether dead sites stay in a worker's memory. The servers of these sites refuse every connection, and one worker
+//! visits the sites one after another. Its memory may grow until it holds the sites of one backoff's duration. In the
+//! second half of the crawl it must not grow.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use webfill_bench::{Limit, Size, Verdict};
 use crate::failure::Failure;
 use crate::webfill::{Crawl, bench_file};
 
-/// Seconds that a site is left alone; after a failure twice as long.
+/// The delay of sites in seconds. After a failure, a site backs off for twice as long.
 const DELAY: &str = "0.5";
 
 const LIMIT_MIB: f64 = 8.0;
@@ -43,7 +43,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     if ended != Some(sites as u64) {
         return Err(format!("{} of {sites} sites were met", crawled.summary["outcomes"]).into());
     }
-    // The last moments of processes are not representative of their needs.
+    // Compare the largest samples of both halves, because a process that is ending uses less memory.
     let middle = samples.len() / 2;
     let (first, second) = samples.split_at(middle);
     let (first, second) = (largest(first), largest(second));

@@ -1,7 +1,7 @@
-//! (g) A fleet that waits for work: how long a request takes from its feed to its fetch, and the cost of waiting.
+//! (g) A fleet that waits for work: the time from the feed of a request to its fetch, and the cost of waiting.
 //!
-//! Every request is for a separate site that is new to the fleet. Its robots.txt is fetched first, which is included
-//! in the time. The fetch counts when the server has read it.
+//! Each request is for another site, which is new to the fleet. The time includes the fetch of the site's robots.txt.
+//! It ends when the server has read the request for the page.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -16,17 +16,17 @@ use crate::failure::Failure;
 use crate::processes::cpu_of_tree;
 use crate::web::{Answer, Pages, Web, page_answer};
 
-/// Requests, one after another, in the full and in the small size, and some uncounted ones before them.
+/// The number of requests in the full and in the small size, and the number of unmeasured requests before them.
 const REQUESTS: [usize; 2] = [500, 50];
 const WARM_UP: usize = 50;
 
 /// The pause between two requests, so that each finds an idle fleet.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// How long the idle fleet is measured, in seconds.
+/// How long the idle fleet is measured in the full and in the small size, in seconds.
 const IDLE_S: [u64; 2] = [20, 6];
 
-/// Not the default, so that a fleet on this machine is left alone.
+/// Another address than the default, so that this does not disturb a fleet on this machine.
 pub(crate) const HOST: &str = "127.7.7.7";
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -89,19 +89,19 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// A dispatcher, and optionally a supervisor with a worker for each core, in a folder of their own.
+/// A dispatcher and, if wanted, a supervisor with a worker for each core. They have their own folder.
 pub(crate) struct Fleet {
     processes: Vec<Child>,
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,
-    /// Removed with the fleet.
+    /// The folder of the fleet, which is removed when the fleet is dropped.
     _folder: tempfile::TempDir,
 }
 
 const DISPATCHER: &[&str] = &["dispatcher", "--listen", HOST, "--state", "dispatcher"];
 
 impl Fleet {
-    /// A fleet for the web behind this port, with further settings.
+    /// Starts a dispatcher and a supervisor for the web at this port, with further settings.
     pub(crate) fn start_with_supervisor(
         web_port: u16,
         change: impl Fn(&mut Command),
@@ -128,7 +128,7 @@ impl Fleet {
         })
     }
 
-    /// A dispatcher without supervisors.
+    /// Starts a dispatcher without supervisors.
     pub(crate) fn start_dispatcher_only(change: impl Fn(&mut Command)) -> Result<Fleet, Failure> {
         Fleet::start(&[DISPATCHER], change)
     }
@@ -160,7 +160,7 @@ impl Fleet {
         })
     }
 
-    /// The time from sending a request to the request for its page.
+    /// The time from sending the request to the server's receipt of the request for its page.
     fn time_request(&self, number: usize, web: &Web) -> Result<Duration, Failure> {
         let host = format!("site-{number}.example");
         let request =
@@ -195,7 +195,7 @@ impl Fleet {
 
     /// The share of a core used by all processes while there is nothing to do.
     fn measure_idle_share(&self, measured: Duration) -> Result<f64, Failure> {
-        // Remaining work for the last pages.
+        // Wait until the work for the last pages is done.
         std::thread::sleep(Duration::from_secs(3));
         let cpu = || self.processes.iter().map(cpu_of_tree).sum::<Duration>();
         let (before, started) = (cpu(), Instant::now());
@@ -208,7 +208,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         for process in self.processes.iter_mut().rev() {
-            // Workers die with their supervisor. An error means that the process has ended already.
+            // Workers end with their supervisor. An error means that the process has ended already.
             let _ = process.kill();
             let _ = process.wait();
         }

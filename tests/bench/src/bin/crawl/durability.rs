@@ -1,8 +1,8 @@
-//! (j) The cost of durability, where everything is on disk before it is confirmed: pages and accepted URLs a second,
-//! as a share of the same binary's rate if syncs do nothing.
+//! (j) The cost of durability. Everything is on disk before it is confirmed. The rates of pages and of accepted URLs
+//! are compared with those of the same binary when syncs do nothing.
 //!
-//! Both are measured in turn on the disk of the folder for temporary files, the best of some rounds each. On a disk
-//! in memory the shares are 1.
+//! Both are measured alternately, in several rounds on the disk of the folder for temporary files, and the best round
+//! counts. On a disk in memory, both rates are equal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,8 @@ use crate::webfill::{Crawl, bench_file};
 
 const ROUNDS: [usize; 2] = [3, 1];
 
-/// Lists of requests, sent one after another as a single client does.
+/// The number of lists in the full and in the small size, and the number of requests in each list. They are sent one
+/// after another, as by a single client.
 const LISTS: [usize; 2] = [100, 20];
 const LIST: usize = 1_000;
 const SITES: usize = 500;
@@ -63,7 +64,7 @@ fn build_no_sync(folder: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// A rate with syncs as a share of the one without: the best of each.
+/// The rate with syncs as a share of the rate without. The best round of each counts.
 fn measure_sync_share(
     what: &str,
     size: Size,

@@ -1,5 +1,5 @@
-//! (e) Memory of a dispatcher, a supervisor and 8 workers with 8 times 64 fetches in flight: a
-//! slow web, more sites than fetches, real pages.
+//! (e) The memory of a dispatcher, a supervisor and 8 workers, each with 64 fetches in flight. The web is slow, and has
+//! real pages and more sites than fetches.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ const WORKERS: usize = 8;
 const CONCURRENCY: usize = 64;
 const FETCHES: usize = WORKERS * CONCURRENCY;
 
-/// Twice as many sites as fetches: the assignment of sites to workers is random, and no worker may idle.
+/// There are twice as many sites as fetches. Sites are assigned to workers at random, and each worker must have enough
+/// of them.
 const SITES: usize = 2 * FETCHES;
 
 /// How long the server holds each page, so that all fetches are in flight most of the time.
@@ -22,7 +23,7 @@ const HOLD: Duration = Duration::from_secs(3);
 
 const LIMIT_MIB: f64 = 400.0;
 
-/// Real pages, served slowly.
+/// The real pages, with a delay before each answer.
 struct Slow(Articles);
 
 impl Pages for Slow {
@@ -72,7 +73,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// The sites' first pages, then their second ones, and so on.
+/// A crawl whose seeds are first one page of each site, then a second page of each, and so on.
 fn build_crawl(port: u16, paths: &[String]) -> Crawl {
     let spread = paths.iter().zip((0..SITES).cycle());
     let flags = format!(

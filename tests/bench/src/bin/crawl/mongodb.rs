@@ -52,12 +52,12 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// More pages of each site than a crawl of this length can fetch.
+/// The number of pages of each site: more than a crawl of this duration can fetch.
 fn pages_per_site(plan: Plan) -> usize {
     plan.duration.as_secs() as usize + 1
 }
 
-/// All sites' first pages, then their second ones, and so on.
+/// The seeds: first one page of each site, then a second page of each, and so on.
 fn seeds(port: u16, plan: Plan) -> Vec<String> {
     let pages =
         (0..pages_per_site(plan)).flat_map(|page| (0..plan.sites).map(move |site| (page, site)));
@@ -83,7 +83,7 @@ fn crawl(web: &Web, plan: Plan, store: &str) -> Result<CrawlResult, Failure> {
     crawl.run(|_| {})
 }
 
-/// Reads the server's count of requests now and then, during a crawl.
+/// Reads the server's count of requests at intervals during a crawl.
 struct RequestCounter {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Result<RequestCounts, Failure>>,
@@ -117,7 +117,7 @@ async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, F
     while !over.load(Ordering::Relaxed) {
         let status = database.run_command(doc! {"serverStatus": 1}).await?;
         let requests = status.get_document("network")?.get_i64("numRequests")?;
-        // The benchmark's own requests do not count.
+        // The requests that this benchmark has sent itself are subtracted.
         counted.push((Instant::now(), requests - counted.len() as i64));
         tokio::time::sleep(SAMPLE_EVERY).await;
     }
@@ -125,7 +125,7 @@ async fn count_requests(uri: &str, over: &AtomicBool) -> Result<RequestCounts, F
 }
 
 impl RequestCounts {
-    /// Requests a second in the window that the pages are counted in.
+    /// The number of MongoDB requests a second, in the same window of time in which the pages are counted.
     fn rate_within(&self, seen: &ServerView) -> Result<f64, Failure> {
         let mut within = self.0.iter().filter(|(at, _)| seen.window.contains(at));
         let (Some(first), Some(last)) = (within.next(), within.next_back()) else {

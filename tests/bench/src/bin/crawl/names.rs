@@ -1,8 +1,9 @@
-//! (h) How much of their pace 1,000 healthy sites keep beside 1,000 sites whose name servers never answer: the paced
-//! crawl of (d), with names that the system resolves. It is measured by the log of the healthy sites' server. The
-//! dead sites are fed first, so that the crawl begins like one on a machine without a way out.
+//! (h) The effect of dead names on healthy sites: 1,000 healthy sites are crawled together with 1,000 sites whose name
+//! servers never answer. The crawl is the paced one of (d), with names that the system resolves. The pace is measured
+//! by the log of the healthy sites' server. The dead sites are fed first, so that the crawl begins like one on an
+//! offline machine.
 //!
-//! tests/bench/run.sh runs it in a separate system whose name server is this program's.
+//! tests/bench/run.sh starts it in a separate system, where this program is the name server.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ const DEAD_PAGES: usize = 5;
 
 pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     let plan = Plan {
-        // The look-up of a dead name fails after ten seconds.
+        // The look-up of a dead name fails after ten seconds, so the crawl must take longer.
         duration: Duration::from_secs(size.pick(60, 30)),
         ..Plan::from_size(size)
     };
@@ -51,7 +52,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     }])
 }
 
-/// The dead sites are fed first.
+/// The seeds, beginning with those of the dead sites.
 fn seeds(port: u16, sites: usize) -> Vec<String> {
     let dead = (0..DEAD_PAGES).flat_map(|page| {
         (0..sites).map(move |site| format!("http://{DEAD}{site}.example:{port}/item/{page}"))

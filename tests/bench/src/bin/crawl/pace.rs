@@ -1,5 +1,5 @@
-//! (d) How close 1,000 sites with a delay of a second come to 1,000 pages a second, and whether any site gets a
-//! request before its delay is over. Both are measured by the server's log.
+//! (d) How close 1,000 sites with a delay of one second come to 1,000 pages a second, and whether any site gets a
+//! request too early. Both are measured by the server's log.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -20,9 +20,10 @@ pub const DELAY: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub sites: usize,
-    /// When the crawl is ended.
+    /// The time after which the crawl is ended.
     pub duration: Duration,
-    /// Not counted, from the first request on: the first request to a site costs more than later ones.
+    /// The time after the first request that is not counted, because the first request to each site costs more than
+    /// later ones.
     pub warm_up: Duration,
 }
 
@@ -36,10 +37,10 @@ impl Plan {
     }
 }
 
-/// The links of every page to following pages, so that a site never runs out of known pages.
+/// The number of links on each page to later pages, so that the crawl always knows further pages of each site.
 const LINKS: usize = 4;
 
-/// The sites: one set of small pages under a thousand registrable domains.
+/// A thousand registrable domains, which all serve the same set of small pages.
 pub struct Sites {
     items: Vec<Answer>,
     robots: Answer,
@@ -74,9 +75,9 @@ impl Pages for Sites {
     }
 }
 
-/// The server's view of one crawl.
+/// One crawl, as the server's log shows it.
 pub struct ServerView {
-    /// Pages a second, in the window.
+    /// Pages a second within the window of time.
     pub rate: f64,
     pub window: Range<Instant>,
     pub short_gaps: usize,
@@ -152,7 +153,7 @@ fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
             "RANDOMIZE_DOWNLOAD_DELAY": false,
             "CONCURRENT_REQUESTS": plan.sites,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-            // As its documentation advises for broad crawls.
+            // Scrapy's documentation recommends these settings for broad crawls.
             "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
             "DEPTH_PRIORITY": 1,
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
@@ -167,8 +168,8 @@ fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
     Ok(seen)
 }
 
-/// Reads the server's log. robots.txt is the one request that may come right before a page. `end`: of the
-/// crawl, if its first request came late.
+/// Evaluates the server's log. A robots.txt is the only request that a page may follow without delay. `end` is the end
+/// of the crawl, if its first request came late.
 pub fn evaluate_arrivals(
     web: &Web,
     plan: Plan,
@@ -177,7 +178,7 @@ pub fn evaluate_arrivals(
     let mut arrivals = web.take_arrivals();
     arrivals.retain(|arrival| arrival.path != "/robots.txt");
     let first = arrivals.front().ok_or("not one page was asked for")?.at;
-    // The end is slightly before the crawl's, because the crawl started up before its first request.
+    // The window ends before the crawl does, because the crawl started up before its first request.
     let end = end.unwrap_or(first + plan.duration) - Duration::from_secs(3);
     let window = first + plan.warm_up..end;
     let counted = arrivals
@@ -194,7 +195,7 @@ pub fn evaluate_arrivals(
     })
 }
 
-/// The time between each request and the one before it to the same site.
+/// The time between each request and the previous request to the same site.
 fn gaps(arrivals: &VecDeque<Arrival>) -> Vec<Duration> {
     let mut last: HashMap<&str, Instant> = HashMap::new();
     let mut gaps = Vec::new();

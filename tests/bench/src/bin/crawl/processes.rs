@@ -1,7 +1,7 @@
-//! The costs of a tree of processes: CPU time to the end, and memory while it runs.
+//! Measures the costs of a tree of processes: the CPU time until its end, and the memory while it runs.
 //!
-//! CPU comes from the kernel's own sum over children that have been waited for, and over theirs. A sampler splits
-//! that sum by role and reads the memory. All from /proc.
+//! The CPU time is the kernel's own sum over all ended children and their descendants. A sampler divides this sum by
+//! role, and reads the memory. All figures come from /proc.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
-/// /proc counts CPU time in ticks of a hundredth of a second, on every Linux of today.
+/// /proc counts CPU time in hundredths of a second on all common Linux systems.
 const TICK: Duration = Duration::from_millis(10);
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Memory is summed less often: the kernel walks every mapping for it.
+/// The time between two samples of memory. It is longer, because the kernel walks every memory mapping for a sample.
 const MEMORY_EVERY: Duration = Duration::from_millis(500);
 
 /// Sums over a tree of processes, in KiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Shared pages counted once, divided among the processes that share them.
+    /// The memory in which a page shared by several processes counts only once (PSS).
     pub pss_kib: u64,
-    /// Shared pages counted for each process.
+    /// The memory in which a shared page counts for each process that has it (RSS).
     pub rss_kib: u64,
 }
 
@@ -35,16 +35,16 @@ pub type Roles = BTreeMap<String, (usize, Memory)>;
 pub struct Cost {
     pub cpu: Duration,
     pub elapsed: Duration,
-    /// CPU by role, as last sampled: a little less than `cpu` in all.
+    /// The CPU time by role, as last sampled. The sum is slightly less than `cpu`.
     pub roles: BTreeMap<String, Duration>,
-    /// The largest sum seen.
+    /// The largest total memory that was sampled.
     pub peak: Memory,
-    /// Memory by role at that moment.
+    /// The memory by role at the time of `peak`.
     pub peak_roles: Roles,
     pub exit_code: Option<i32>,
 }
 
-/// Runs a command to its end. `while_it_runs` is called with each sample of memory.
+/// Runs a command to its end. `while_it_runs` gets each sample of memory.
 pub fn measure(
     mut command: Command,
     mut while_it_runs: impl FnMut(&Roles),
@@ -61,7 +61,7 @@ pub fn measure(
         }
         let tree = process_tree(&child);
         for process in &tree {
-            // A process that has just begun or ended has no command line.
+            // Processes that have just begun or ended have no command line, so their role is unknown.
             if !process.role.is_empty() {
                 seen.insert(process.pid, (process.role.clone(), process.cpu));
             }
@@ -114,7 +114,7 @@ pub fn cpu_of_tree(root: &Child) -> Duration {
 
 struct Process {
     pid: u32,
-    /// Its first argument: `worker` of `webfill worker ...`.
+    /// The first argument of the process, such as `worker` of `webfill worker ...`.
     role: String,
     cpu: Duration,
 }
@@ -123,7 +123,7 @@ fn process_tree(root: &Child) -> Vec<Process> {
     let mut found = Vec::new();
     let mut ahead = vec![root.id()];
     while let Some(pid) = ahead.pop() {
-        // A process may end at any moment; then it is no longer counted.
+        // If the process has ended meanwhile, it is left out.
         let Some(cpu) = read_cpu_time(&format!("/proc/{pid}/stat"), OWN) else {
             continue;
         };
@@ -156,7 +156,8 @@ fn role_of(pid: u32) -> String {
         .into_owned()
 }
 
-/// Fields of /proc/PID/stat, counted after the name in brackets.
+/// The positions of CPU times in /proc/PID/stat, counted after the name in brackets: of the process itself, and of its
+/// ended children.
 const OWN: [usize; 2] = [11, 12];
 const CHILDREN: [usize; 2] = [13, 14];
 

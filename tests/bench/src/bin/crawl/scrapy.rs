@@ -1,4 +1,4 @@
-//! One run of Scrapy on the same web, with the same XPaths, under measurement.
+//! Measures a run of Scrapy on the same web, with the same XPath expressions.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,13 +12,13 @@ use crate::webfill::{Fields, bench_file};
 /// A crawl to run.
 pub struct Spider {
     pub seeds: Vec<String>,
-    /// The mapping file with the XPaths.
+    /// The mapping file that has the XPath expressions.
     pub mapping: PathBuf,
-    /// Follow every link of pages above this depth.
+    /// The link depth up to which every link is followed.
     pub depth: u32,
-    /// Scrapy's settings beside those of `spider.py`.
+    /// Settings in addition to those of `spider.py`.
     pub settings: Value,
-    /// Host names that lead to 127.0.0.1.
+    /// Host names that resolve to 127.0.0.1.
     pub hosts: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl SpiderResult {
     }
 }
 
-/// The interpreter of the environment made by `tests/bench/run.sh`, or the one in SCRAPY_PYTHON.
+/// The Python interpreter that has Scrapy: the one installed by `tests/bench/run.sh`, or the one in SCRAPY_PYTHON.
 pub fn python_path() -> Result<PathBuf, Failure> {
     let path = match std::env::var_os("SCRAPY_PYTHON") {
         Some(path) => PathBuf::from(path),

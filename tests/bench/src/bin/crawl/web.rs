@@ -1,7 +1,7 @@
-//! A small web on loopback: prepared answers, keep-alive, and a log of requests with their times.
+//! A small web on loopback with prepared answers, kept-alive connections, and a log of requests with their times.
 //!
-//! One thread and one write per answer, because it shares the machine's cores with the measured processes. Requests
-//! have no body. A request without an answer in the web gets a 404.
+//! It uses one thread, and one write for each answer, because it shares the cores with the measured processes. Requests
+//! have no body. If the web has no answer for a request, it answers 404.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,15 +14,15 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::failure::Failure;
 
-/// The answer of a site: head and body as sent.
+/// An answer with head and body, as it is sent.
 pub type Answer = Arc<[u8]>;
 
 /// The served pages.
 pub trait Pages: Send + Sync + 'static {
-    /// `host` as named in the request, including the port.
+    /// The answer for a path. `host` is that of the request, including the port.
     fn answer(&self, host: &str, path: &str) -> Option<Answer>;
 
-    /// How long a request is held before it is answered.
+    /// How long each request is held before it is answered.
     fn hold_time(&self) -> Duration {
         Duration::ZERO
     }
@@ -42,14 +42,14 @@ struct Seen {
     in_flight: AtomicUsize,
 }
 
-/// The running server; it ends with the process.
+/// The running server. It ends with this process.
 pub struct Web {
     pub port: u16,
     seen: Arc<Seen>,
 }
 
 impl Web {
-    /// Serves `pages` on the first `addresses` addresses starting at 127.0.0.1, all at one port.
+    /// Serves `pages` at one port of several addresses, which begin with 127.0.0.1.
     pub fn serve(pages: impl Pages, addresses: u8) -> Result<Web, Failure> {
         let seen = Arc::new(Seen::default());
         let listeners = listen(addresses)?;
@@ -74,12 +74,12 @@ impl Web {
         Ok(Web { port, seen })
     }
 
-    /// Requests that were read and not yet answered.
+    /// The number of requests that were read and are not answered yet.
     pub fn in_flight(&self) -> usize {
         self.seen.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Takes the log of requests so far.
+    /// Takes all logged requests out of the log.
     pub fn take_arrivals(&self) -> VecDeque<Arrival> {
         std::mem::take(
             &mut *self
@@ -116,13 +116,13 @@ async fn accept(listener: std::net::TcpListener, pages: Arc<dyn Pages>, seen: Ar
                     Arc::clone(&seen),
                 ));
             }
-            // Out of descriptors: some in use will be released.
+            // The process has no free descriptor. Others will be closed soon.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// Answers requests until the peer closes or sends something other than a request.
+/// Answers requests until the peer closes the connection or sends something else.
 async fn answer_requests(mut stream: TcpStream, pages: Arc<dyn Pages>, seen: Arc<Seen>) {
     let mut buffer = Vec::with_capacity(1024);
     loop {
@@ -166,7 +166,7 @@ fn head_end(buffer: &[u8]) -> Option<usize> {
         .map(|at| at + 4)
 }
 
-/// Host and path of a request.
+/// The host and the path of a request.
 fn read_head(head: &[u8]) -> Option<(&str, &str)> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.split("\r\n");
@@ -178,7 +178,7 @@ fn read_head(head: &[u8]) -> Option<(&str, &str)> {
     Some((host, path))
 }
 
-/// An answer of status 200.
+/// A successful answer (status 200).
 pub fn page_answer(content_type: &str, body: &[u8]) -> Answer {
     build_answer("200 OK", content_type, body)
 }

@@ -16,11 +16,11 @@ pub type Fields = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// A crawl to run.
 pub struct Crawl {
-    /// A line each.
+    /// The seeds, one line each.
     pub seeds: Vec<String>,
-    /// A mapping file.
+    /// The path of a mapping file.
     pub mapping: PathBuf,
-    /// Further flags. Without one for the store, the store is a file.
+    /// Further flags. If none of them names a store, the store is a file.
     pub flags: Vec<String>,
 }
 
@@ -32,12 +32,12 @@ pub struct CrawlResult {
 }
 
 impl Crawl {
-    /// Runs it in a folder of its own. `watch` sees each sample of the processes' memory.
+    /// Runs the crawl in its own folder. `watch` gets each sample of the processes' memory.
     pub fn run(&self, watch: impl FnMut(&Roles)) -> Result<CrawlResult, Failure> {
         self.run_with(|_| {}, watch)
     }
 
-    /// The same with changes to its command.
+    /// Like `run`, but `change` may first change the command.
     pub fn run_with(
         &self,
         change: impl FnOnce(&mut Command),
@@ -85,7 +85,7 @@ impl CrawlResult {
         self.summary["pages"].as_u64().unwrap_or(0)
     }
 
-    /// The stored fields of each page with a mapping.
+    /// The stored fields of each page that a mapping has read.
     pub fn fields(&self) -> Result<Fields, Failure> {
         let store = Connection::open(self.folder.path().join("webfill.db"))?;
         let mut statement =
@@ -100,7 +100,7 @@ impl CrawlResult {
     }
 }
 
-/// A file of the benchmarks.
+/// The path of a file in the folder of the benchmarks.
 pub fn bench_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("crawl")

@@ -1,4 +1,5 @@
-//! Tables of the things on pages whose values are known: some of the values are deleted, and some of the rest are wrong.
+//! Tables about the things on pages whose true values are known. Some of the values are deleted, and some of the others
+//! are replaced by wrong ones.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +7,13 @@ use fastrand::Rng;
 use webfill_bench::made_sites::made_site;
 use webfill_bench::sites::{Failure, LabelledPage, Site, normalise_spaces};
 
-/// A table of labels and values, a German description list, linked data, attributes.
+/// The layouts: a table of labels and values, a German description list, linked data, and attributes.
 const LAYOUTS: [&str; 4] = ["rows", "definitions", "linked-data", "attributes"];
 
-/// Not every made site has each of them.
+/// The columns of the table. A made site may lack some of these fields.
 const FIELDS: [&str; 6] = ["name", "maker", "price", "date", "city", "colour"];
 
-/// Between the values of a list in one cell.
+/// The separator between several values in one cell.
 const BETWEEN: &str = "|";
 
 /// Pages of things of one kind, and the columns of their table.
@@ -22,17 +23,17 @@ pub struct Catalogue {
     pub things: Vec<Thing>,
 }
 
-/// A page, and the true value of each column.
+/// A thing with its page, and the true value of each column.
 pub struct Thing {
     pub url: String,
     pub html: String,
     pub truth: Vec<Truth>,
 }
 
-/// The values of a cell; none if the page has none.
+/// The true value of a cell. It is empty if the page has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Truth {
-    /// One value. Each of these spellings of it is on the page.
+    /// A single value. The page has it in each of these spellings.
     Spellings(Vec<String>),
     List(Vec<String>),
 }
@@ -40,7 +41,7 @@ pub enum Truth {
 /// The content of a cell of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Given {
-    /// A gap that stays one: its page has no such value.
+    /// An empty cell whose page has no value, so it must stay empty.
     Nothing,
     Gap,
     Right,
@@ -73,7 +74,7 @@ impl Truth {
 
     /// Whether a filled cell has the true value.
     pub fn matches(&self, cell: &str) -> bool {
-        // Pages cut off some texts, and have the whole in another place.
+        // A page may show a shortened text in one place and the whole text in another.
         let is_same = |value: &String| match normalise_spaces(value).trim_end().strip_suffix("...")
         {
             Some(begin) => normalise_spaces(cell).starts_with(begin.trim_end()),
@@ -103,7 +104,7 @@ impl Truth {
 }
 
 impl Catalogue {
-    /// Four sites in four layouts, with this many pages each.
+    /// A catalogue of four sites with different layouts, each with this many pages.
     pub fn made_catalogue(pages: usize) -> Catalogue {
         let sites = LAYOUTS.map(|layout| made_site(layout, pages));
         let pages = sites.into_iter().flat_map(|site| site.pages);
@@ -114,7 +115,7 @@ impl Catalogue {
         }
     }
 
-    /// The sites of one kind, with all of their fields.
+    /// A catalogue of several sites of one kind, with all of their fields.
     pub fn of_sites(name: &str, sites: &[Site]) -> Catalogue {
         let pages = || sites.iter().flat_map(|site| &site.pages);
         let fields: BTreeSet<&String> = pages().flat_map(|page| page.truth.keys()).collect();
@@ -140,10 +141,10 @@ impl Catalogue {
         }
     }
 
-    /// Draws a table: the same one for the same shares and the same draw.
+    /// Makes a table at random. The same shares and the same `draw` always give the same table.
     pub fn draw_table(&self, deleted: f64, wrong: f64, draw: u64) -> Table {
         let shares = (deleted * 100.0) as u64 * 1_000 + (wrong * 100.0) as u64;
-        // Tables of one draw are not spoilt alike.
+        // The seed includes the name, so that different tables are not spoilt in the same places.
         let seed = self
             .name
             .bytes()
@@ -177,7 +178,7 @@ impl Catalogue {
                 given: given.collect(),
             });
         }
-        // The sites are mixed, as in tables of people.
+        // Mix the rows of different sites, as in real tables.
         chance.shuffle(&mut rows);
         Table {
             fields: self.fields.clone(),
@@ -186,8 +187,8 @@ impl Catalogue {
     }
 }
 
-/// Whether a field of a site has several values. If they share a word, or one has the others within it, they are
-/// spellings of one value.
+/// Whether a field of a site has several values. Values are only spellings of one value if they share a word, or if one
+/// of them contains all others.
 fn is_list(site: &Site, field: &str) -> bool {
     let words = |value: &String| -> BTreeSet<String> {
         let words = value.split_whitespace().map(str::to_lowercase);
@@ -210,7 +211,7 @@ fn is_list(site: &Site, field: &str) -> bool {
 impl Thing {
     fn new(page: &LabelledPage, truth: Vec<Truth>) -> Thing {
         Thing {
-            // `webfill fill` reaches all of them without TLS.
+            // Use plain HTTP, so that `webfill fill` needs no TLS.
             url: page.url.as_str().replacen("https:", "http:", 1),
             html: page.html.clone(),
             truth,
@@ -222,7 +223,7 @@ impl Thing {
             let values = page.truth.get(field);
             let value = values.and_then(|values| values.first());
             let value = value.map(|value| match field {
-                // People keep plain numbers.
+                // People write prices as plain numbers.
                 "price" => value.replace(['$', ','], ""),
                 _ => value.clone(),
             });
@@ -233,7 +234,7 @@ impl Thing {
 }
 
 impl Row {
-    /// The host of its page.
+    /// The host of the row's page.
     pub fn site(&self) -> &str {
         let url = self.url.trim_start_matches("http://");
         url.split('/').next().unwrap_or_default()

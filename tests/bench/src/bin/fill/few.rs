@@ -1,5 +1,5 @@
-//! Tables of few rows, as most are: ten pages of each site. Some sites are made; those of the folder that `LEARN_PAGES`
-//! names are real.
+//! Small tables, as most tables are: ten pages of each site. Some sites are generated; real ones come from the folder
+//! that `LEARN_PAGES` names.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::judging::{self, FillQuality};
 use crate::running::fill;
 use crate::{DIRTY, Draw, SPARSE, USUAL, create_folder, web};
 
-/// Pages of a made site, and sites of one kind.
+/// The number of pages of a made site, and the number of sites of each kind.
 const PAGES: usize = 10;
 const SITES: u64 = 2;
 
-/// The quality that is reached today on such tables if they are spoilt in one way.
+/// The quality that is reached at present on small tables that were spoilt in one way.
 pub struct Reached {
     draw: Draw,
     coverage: f64,
@@ -25,7 +25,7 @@ pub struct Reached {
     wrong_listed: f64,
 }
 
-/// What is reached on made sites.
+/// The quality that is reached on made sites.
 pub const ON_MADE: [Reached; 3] = [
     Reached {
         draw: USUAL,
@@ -47,7 +47,7 @@ pub const ON_MADE: [Reached; 3] = [
     },
 ];
 
-/// What is reached on real sites.
+/// The quality that is reached on real sites.
 pub const ON_REAL: [Reached; 3] = [
     Reached {
         draw: USUAL,
@@ -69,7 +69,7 @@ pub const ON_REAL: [Reached; 3] = [
     },
 ];
 
-/// A table for each kind of made things.
+/// A catalogue for each kind of made things.
 pub fn made() -> Vec<Catalogue> {
     let of_kind = |vertical: &&webfill_bench::made_verticals::Vertical| {
         let sites: Vec<Site> = (0..SITES).map(|site| vertical.site(site, PAGES)).collect();
@@ -78,7 +78,7 @@ pub fn made() -> Vec<Catalogue> {
     MEASURED.iter().map(|vertical| of_kind(&vertical)).collect()
 }
 
-/// A table for each group of sites whose names begin alike.
+/// A catalogue for each group of sites whose names begin alike.
 pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     let mut kinds: BTreeMap<String, Vec<Site>> = BTreeMap::new();
     for site in load_labelled_sites(folder)? {
@@ -91,7 +91,7 @@ pub fn real_catalogues(folder: &Path) -> Result<Vec<Catalogue>, Failure> {
     Ok(catalogues.collect())
 }
 
-/// Fills each table once for each draw.
+/// Fills each table in each draw, and judges the results.
 pub fn measure(
     name: &str,
     catalogues: &[Catalogue],

@@ -8,25 +8,26 @@ use webfill_bench::sites::Failure;
 
 use crate::catalogue::{Given, Row, Table};
 
-/// Cells, by the place of the row and of the field.
+/// Cells, by the positions of their row and field.
 type Cells = BTreeSet<(usize, usize)>;
 
-/// Counts of one table, or of several.
+/// Counts over one or several tables.
 #[derive(Default)]
 pub struct FillQuality {
-    /// Gaps whose page has a value, and those that are filled rightly and wrongly. A value for a gap whose page has
-    /// none is wrong.
+    /// The number of gaps whose page has a value, and how many of them are filled correctly and wrongly. A gap whose
+    /// page has no value is filled wrongly by any value.
     gaps: usize,
     right: usize,
     wrong: usize,
-    /// Gaps in columns of which the site has a right known value, and those of them that are filled.
+    /// The number of gaps in columns for which the site has a correct known value, and how many of them are filled.
     known_fields: (usize, usize),
     rows: usize,
     right_rows: usize,
-    /// Rows with gaps, and how many of these rows have all gaps filled rightly and nothing filled wrongly.
+    /// The number of rows with gaps, and how many of them have all gaps filled correctly and nothing filled wrongly.
     rows_with_gaps: usize,
     completed: usize,
-    /// Known values on fetched pages, and those of them that are listed as doubts.
+    /// The number of known values on fetched pages, and how many of them are listed as doubts: for wrong values and for
+    /// correct ones.
     wrong_known: (usize, usize),
     right_known: (usize, usize),
 }
@@ -139,7 +140,7 @@ impl FillQuality {
     }
 }
 
-/// The sites and fields with a right known value.
+/// The sites and fields with at least one correct known value.
 fn known_fields(table: &Table) -> BTreeSet<(&str, usize)> {
     let of_row = |row: &Row| {
         let given = row.given.iter().enumerate();
@@ -155,8 +156,8 @@ fn share(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-/// Prints the gaps that are filled wrongly or not at all, and the known values that are listed wrongly or not at all,
-/// with what the evidence says of them.
+/// Prints all mistakes: gaps filled wrongly or not at all, and known values listed wrongly or not at all. Each comes
+/// with its evidence.
 pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
     let filled: Vec<Vec<String>> = read_records(&folder.join("books.filled.csv"))?;
     let listed = read_doubts(table, folder)?;
@@ -198,7 +199,7 @@ pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of the evidence by row and column.
+/// The lines of the evidence, by row and column.
 fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
     let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
     let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
@@ -232,7 +233,7 @@ fn read_doubts(table: &Table, folder: &Path) -> Result<Cells, Failure> {
     Ok(cells)
 }
 
-/// The rows whose page was fetched.
+/// The positions of rows whose page was fetched.
 fn fetched_rows(folder: &Path) -> Result<BTreeSet<usize>, Failure> {
     let evidence = read_evidence(folder)?;
     let is_fetched = |lines: &[Value]| lines.iter().any(|line| !line["fetched_at"].is_null());
@@ -240,7 +241,7 @@ fn fetched_rows(folder: &Path) -> Result<BTreeSet<usize>, Failure> {
     Ok(fetched.map(|((row, _), _)| *row).collect())
 }
 
-/// The place of the row with an id.
+/// The position of the row that has this id.
 fn row_index(id: &str) -> Result<usize, Failure> {
     let number = id.strip_prefix('t').ok_or("an id of another form")?;
     Ok(number.parse()?)

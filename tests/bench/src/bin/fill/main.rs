@@ -3,7 +3,7 @@
 //!
 //! Four sites in four layouts have the same number of pages each. A table links to all of them; some of its values are
 //! deleted, and some of the rest replaced by those of other rows. The outputs are judged against the values that the
-//! pages are made of. The same with [tables of few rows](few), of made and of real sites.
+//! pages are made of. Then [tables of few rows](few), from made and from real sites, are measured in the same way.
 //!
 //!     fill                      all of it
 //!     fill many | few | real    one part: many rows, few rows of made sites, few rows of those of LEARN_PAGES
@@ -26,8 +26,8 @@ use running::{accept_all, fill, remove_mappings};
 use webfill_bench::sites::Failure;
 use webfill_bench::{Limit, Size, Verdict, report};
 
-/// A measurement in one of the tables, its goal, and its limit: what is reached today. The goals are those of the
-/// command; where one is missed, the figure says so.
+/// A measurement, with its goal and its limit. The goal is that of the command. The limit is what is reached at
+/// present; if the goal is missed, the report shows it.
 struct Aim {
     what: &'static str,
     goal: Limit,
@@ -39,7 +39,7 @@ struct Aim {
 struct Draw {
     name: &'static str,
     deleted: f64,
-    /// The share among the values that are left.
+    /// The share of wrong values among those that are not deleted.
     wrong: f64,
 }
 
@@ -79,7 +79,7 @@ const RIGHT_ROWS: Aim = Aim {
     goal: Limit::AtLeast(0.95),
     limit: Limit::AtLeast(0.85),
 };
-/// This figure and `RIGHT_LISTED` are about known values whose page was fetched.
+/// This aim and `RIGHT_LISTED` count only known values whose page was fetched.
 const WRONG_LISTED: Aim = Aim {
     what: "wrong known values that are listed, share",
     goal: Limit::AtLeast(0.99),
@@ -135,7 +135,7 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// Tables of four sites with the same number of rows each.
+/// Measures tables of four sites with the same number of rows each.
 fn measure_many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
     let catalogue = Catalogue::made_catalogue(size.pick(1_000, 100));
     let address = web::serve(catalogue.things.iter())?;
@@ -153,7 +153,7 @@ fn measure_many(size: Size, folder: &Path) -> Result<Vec<Verdict>, Failure> {
     Ok(verdicts)
 }
 
-/// The usual table, and what it costs.
+/// Measures the usual table: its quality, and the time and memory that it takes.
 fn measure_usual(
     catalogue: &Catalogue,
     folder: &Path,
@@ -166,7 +166,7 @@ fn measure_usual(
     println!("{}: {:.1} s, with the fetching", draw.name, cost.seconds);
     let judged = FillQuality::compare_with_truth(&table, &folder)?;
     judged.print();
-    // With all pages there, the same command learns, reads, judges and writes, and fetches nothing.
+    // Run the command again with all pages stored. It then learns, reads, judges and writes, but fetches nothing.
     remove_mappings(&folder)?;
     let again = fill(&table, &folder, address, None)?;
     accept_all(&folder)?;

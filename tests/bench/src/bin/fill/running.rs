@@ -10,18 +10,19 @@ use webfill_bench::sites::Failure;
 use crate::catalogue::Table;
 use crate::write_table;
 
-/// The kernel keeps the largest memory of a process only while it lives.
+/// The time between two readings of the largest memory, which the kernel forgets when the process ends.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Cost {
     pub seconds: f64,
-    /// How long the command itself was on a core: on a busy machine, it waits for one most of the time.
+    /// The time for which the command itself ran on a core. On a busy machine, the elapsed time is mostly spent waiting
+    /// for a core.
     pub core_seconds: f64,
-    /// The largest memory of the command itself, without the processes of its crawl.
+    /// The largest memory of the command itself. The processes of its crawl do not count.
     pub peak_kib: u64,
 }
 
-/// Completes the table in this folder, as fast as the web answers.
+/// Runs the command on the table in this folder, without delays.
 pub fn fill(
     table: &Table,
     folder: &Path,
@@ -68,19 +69,19 @@ fn largest_memory(process: u32) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// The time of all threads on cores, in user and in system mode.
+/// The time that all threads of a process have spent on cores, in user and in system mode.
 fn core_seconds(process: u32) -> Option<f64> {
     /// Linux reports these times in hundredths of a second, whatever the kernel's own tick is.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the process, which comes before the figures, may contain spaces.
+    // The name of the process may contain spaces, so skip it. The figures come after it.
     let (_, figures) = stat.rsplit_once(") ")?;
     let mut times = figures.split(' ').skip(11).map(str::parse::<u64>);
     let (user, system) = (times.next()?.ok()?, times.next()?.ok()?);
     Some((user + system) as f64 / TICKS)
 }
 
-/// Leaves the pages, and removes what was learned from them.
+/// Removes the learned mappings. The pages stay.
 pub fn remove_mappings(folder: &Path) -> Result<(), Failure> {
     for name in ["mappings", "learned"] {
         std::fs::remove_dir_all(folder.join("books.webfill").join(name))?;
@@ -88,7 +89,7 @@ pub fn remove_mappings(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Answers all doubts with `accept`.
+/// Answers every doubt in the file with `accept`.
 pub fn accept_all(folder: &Path) -> Result<(), Failure> {
     let file = folder.join("books.doubts.csv");
     let mut reader = csv::Reader::from_path(&file)?;

@@ -9,10 +9,10 @@ use webfill_bench::sites::Failure;
 
 use crate::catalogue::Thing;
 
-/// Pages by host and path.
+/// The pages, by host and path.
 type Pages = HashMap<String, String>;
 
-/// Serves the pages of all things until the process ends, and returns the address.
+/// Serves the pages of all things until the process ends. Returns the server's address.
 pub fn serve<'t>(things: impl Iterator<Item = &'t Thing>) -> Result<String, Failure> {
     let pages: Pages = things
         .map(|thing| {
@@ -26,7 +26,7 @@ pub fn serve<'t>(things: impl Iterator<Item = &'t Thing>) -> Result<String, Fail
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let pages = Arc::clone(&pages);
-            // An error means that the client has disconnected.
+            // An error means that the client has closed the connection.
             std::thread::spawn(move || answer_requests(&pages, stream).is_ok());
         }
     });

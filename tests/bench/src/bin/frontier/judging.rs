@@ -1,4 +1,4 @@
-//! The frontier: the same steps as in the dispatcher, million by million.
+//! Runs the frontier through the same steps as the dispatcher does, one million URLs after another.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use crate::web::{LINKS, NEW_LINKS, Web};
 
 /// The measurements to judge.
 pub struct Measured {
-    /// Links judged a second on the core: the lowest rate of all laps.
+    /// The lowest rate of all laps, in links judged a second on the core.
     pub rate: f64,
     /// The rate of the first lap.
     pub first_rate: f64,
-    /// The most memory that was resident.
+    /// The largest resident memory, in MiB.
     pub peak_mib: f64,
     pub bytes_a_url: f64,
 }
@@ -47,7 +47,7 @@ pub fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
         first_rate = first_rate.or(Some(lap.core_rate()));
     }
     let (_, peak_mib) = memory_mib()?;
-    // Closing writes the write-ahead log to the file.
+    // Closing the frontier moves the write-ahead log into the file.
     drop(frontier);
     let bytes_a_url = disk_bytes(dir)? as f64 / web.known as f64;
     let begun = Instant::now();
@@ -78,7 +78,7 @@ fn feed_seeds(frontier: &mut Frontier, crawl: CrawlKey, web: &mut Web) -> Result
     Ok(())
 }
 
-/// The pages of one commit. The construction of the links is not counted.
+/// Completes the pages of one commit. The time for making the links is not counted.
 fn complete_pages(frontier: &mut Frontier, web: &mut Web) -> Result<Lap, Failure> {
     let mut watch = Watch::start()?;
     let mut leased = Vec::new();
@@ -146,7 +146,7 @@ fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// Resident memory now, and its peak.
+/// The resident memory now, and its peak, in MiB.
 fn memory_mib() -> Result<(f64, f64), Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let read = |name: &str| {

@@ -1,4 +1,4 @@
-//! Time by the clock, and on the core.
+//! Measures time by the clock, and time on the core.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use webfill_bench::core_time::time_on_core;
 
 use crate::failure::Failure;
 
-/// The number of judged links, and the time used, by the clock and on the core.
+/// The number of links judged in a lap, and the time that this took: by the clock, and on the core.
 #[derive(Default)]
 pub struct Lap {
     pub links: u64,
@@ -27,13 +27,13 @@ impl Lap {
         self.links as f64 / self.time.as_secs_f64()
     }
 
-    /// The rate of an otherwise idle machine, without the work of others.
+    /// The rate by the time on the core. It is the rate of an otherwise idle machine.
     pub fn core_rate(&self) -> f64 {
         self.links as f64 / self.core.as_secs_f64()
     }
 }
 
-/// Measures the time of this thread.
+/// A stopwatch for this thread.
 pub struct Watch {
     begun: Instant,
     core: Duration,

@@ -1,15 +1,15 @@
 //! How many links a second the frontier judges on one core, while the number of seen URLs grows.
 //!
-//! A page brings a hundred links, twenty of them new, as on real pages. Each step is the dispatcher's own: due sites,
-//! leases, then outcomes with links (canonical form, scope, dedupe, queue), clocks, and one commit for every forty
-//! pages. For comparison, in the same run, the simple way: a table of hashes and `INSERT OR IGNORE`.
+//! A page brings a hundred links, twenty of them new, as on real pages. The steps are those of the dispatcher: due
+//! sites, leases, outcomes with links, clocks, and one commit for every forty pages. For comparison, the same run also
+//! measures the simplest method: a table of hashes with `INSERT OR IGNORE`.
 //!
 //!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB] [--state DIR]
 //!
-//! Seven in ten of the repeated links lead to the neighbourhood of the page and the others anywhere. With
-//! `--uniform` all of them lead anywhere, which no real site does, but no cache helps then. With `--skip`, this many
-//! millions are fed as seeds first, unmeasured. `--memory` limits the dedupe memory: a lower limit shows the cost of
-//! more URLs. With `--state`, the frontier is kept in that folder, and continued from there.
+//! Seven in ten of the repeated links lead to recent pages, and the others to any page. With `--uniform`, all of them
+//! lead to any page. No real site is like this, but then no cache helps. With `--skip`, this many millions of URLs are
+//! first fed as seeds, without measurement. `--memory` limits the dedupe memory: a lower limit shows the cost of more
+//! URLs. With `--state`, the frontier is kept in DIR, and the next run continues with it.
 
 mod failure;
 mod judging;

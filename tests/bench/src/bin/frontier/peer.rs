@@ -1,4 +1,4 @@
-//! The simple way, for comparison with the frontier.
+//! The simplest method, for comparison with the frontier.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::laps::{Lap, Watch};
 use crate::plan::{MILLION, PAGES_PER_COMMIT, Plan};
 use crate::web::{Web, url};
 
-/// The same links, each hashed and inserted, and new ones also added to a queue. Its table begins with everything
-/// seen so far, in order, which is the best case for it.
+/// Measures the simplest method on the same links: each link is hashed and inserted, and new ones are also added to a
+/// queue. Its table is filled with all earlier URLs in sorted order, which is the best case for it.
 pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
     let mut db = Connection::open(dir.join("peer.db"))?;
     db.execute_batch(
@@ -65,7 +65,7 @@ fn insert_links(db: &mut Connection, links: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// 63 bits of the hash under which a page is stored.
+/// The key of a URL: 63 bits of its page hash.
 fn peer_key(url: &str) -> Result<i64, Failure> {
     Ok((u64::from_str_radix(&webfill_urls::page_hash(url)[..16], 16)? >> 1) as i64)
 }

@@ -1,4 +1,4 @@
-//! What is measured: the sizes, by the arguments.
+//! The sizes of the measurement, as the arguments set them.
 
 use std::path::PathBuf;
 

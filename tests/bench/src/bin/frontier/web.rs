@@ -1,12 +1,12 @@
 //! The crawled web.
 
-/// The links of a page.
+/// The number of links on a page, and how many of them are new.
 pub const LINKS: u64 = 100;
 pub const NEW_LINKS: u64 = 20;
 
 const SITES: u64 = 100_000;
 
-/// A web generated while it is crawled: the nth URL is always the same.
+/// A web that is generated while it is crawled. A number always stands for the same URL.
 pub struct Web {
     pub known: u64,
     rng: fastrand::Rng,
@@ -44,13 +44,13 @@ impl Web {
         self.rng.u64(..self.known)
     }
 
-    /// One of the latest ten thousand, which the latest five hundred pages share.
+    /// One of the latest ten thousand URLs, which come from the latest five hundred pages.
     fn draw_nearby_url(&mut self) -> u64 {
         self.known - 1 - self.rng.u64(..self.known.min(10_000))
     }
 }
 
-/// Some seventy bytes. Most new links of one page belong to one site.
+/// A URL of some seventy bytes. Most new links of one page belong to the same site.
 pub fn url(nth: u64) -> String {
     let neighbourhood = if nth % 10 == 9 { nth } else { nth / NEW_LINKS };
     let site = neighbourhood.wrapping_mul(0x9E37_79B9_7F4A_7C15) % SITES;

@@ -25,19 +25,20 @@ pub(crate) const KINDS: [Kind; 5] = [
     Kind::Stops,
 ];
 
-/// How many requests of a kind one connection sends.
+/// The number of requests that a connection sends, for each kind of attack.
 const INFOS: usize = 20_000;
 const STATUSES: usize = 50_000;
 const STOPS: usize = 300_000;
 
-/// Lists of requests with patterns: many light ones, and few heavy ones, which need a megabyte each.
+/// The number of requests with patterns in a list: many with light patterns, or few with heavy ones, which need a
+/// megabyte each.
 const LIGHT: usize = 40_000;
 const HEAVY: usize = 2_000;
 
-/// Just below the limit of a message, and above it.
+/// The sizes of two messages: one slightly below the allowed size, and one above it.
 const LONG_BYTES: [usize; 2] = [15 << 20, 65 << 20];
 
-/// The pause between two lists, so that the dispatcher limits the load, and not this machine.
+/// The pause between two lists, so that the dispatcher and not this machine limits the load.
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Kind {
@@ -51,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// The name of the key of one of its clients.
+    /// The name of the key for one client of this kind.
     pub(crate) fn key_name(self, number: usize) -> String {
         format!("{}-{number}", self.name())
     }
@@ -65,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Attacks until it is over.
+    /// Attacks until `is_over` is true.
     pub(crate) fn attack(
         self,
         fleet: &Fleet,
@@ -86,7 +87,7 @@ impl Kind {
                 Kind::Info => {
                     let info = json!({"action": "info", "appid": "many"});
                     flood(&client, &info, INFOS, is_over)?;
-                    // It stays connected, and reads nothing.
+                    // The client stays connected, but reads nothing.
                     pause(Duration::from_secs(10), is_over);
                 }
                 Kind::Status => flood(&client, &json!({"action": "status"}), STATUSES, is_over)?,
@@ -140,7 +141,7 @@ fn pause(lasts: Duration, is_over: &AtomicBool) {
     }
 }
 
-/// A list of requests, each of a crawl with a pattern of its own.
+/// A list of requests, each for another crawl with its own pattern.
 fn pattern_list(key: &str, requests: usize, tail: &str) -> Vec<u8> {
     let request = |nth: usize| {
         json!({

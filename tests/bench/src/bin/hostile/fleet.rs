@@ -1,4 +1,4 @@
-//! A fleet with keys in a folder of its own, and its clients, which are libzmq and nothing else.
+//! A fleet with keys in its own folder, and clients that use only libzmq.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::attacks::KINDS;
 use crate::site::Site;
 
-/// Not the default, so that a fleet on this machine is left alone.
+/// Another address than the default, so that this does not disturb a fleet on this machine.
 const HOST: &str = "127.7.7.9";
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -122,7 +122,7 @@ impl Fleet {
         }
     }
 
-    /// The peak memory of the dispatcher.
+    /// The peak memory of the dispatcher, in MiB.
     pub(crate) fn peak_mib(&mut self) -> Result<f64, Failure> {
         let dispatcher = &mut self.processes[0];
         if let Some(ended) = dispatcher.try_wait()? {
@@ -138,7 +138,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         for process in self.processes.iter_mut().rev() {
-            // Workers die with their supervisor. An error means that the process has ended already.
+            // Workers end with their supervisor. An error means that the process has ended already.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -167,7 +167,7 @@ impl Client {
         Ok(Client { socket })
     }
 
-    /// Sends a message. False if it cannot be sent now.
+    /// Sends a message. Returns false if it cannot be sent now.
     pub(crate) fn send(&self, message: &[u8]) -> Result<bool, Failure> {
         match self.socket.send(message, 0) {
             Ok(()) => Ok(true),
@@ -176,7 +176,7 @@ impl Client {
         }
     }
 
-    /// Reads what has come.
+    /// Reads all messages that have arrived, and returns their number.
     pub(crate) fn read_all(&self) -> usize {
         let mut read = 0;
         while self.socket.recv_bytes(zmq::DONTWAIT).is_ok() {

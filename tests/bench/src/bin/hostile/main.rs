@@ -1,5 +1,5 @@
-//! The effect of ten hostile clients on an honest one: two of each kind that has frozen or ended a dispatcher before,
-//! each with its own key with the narrowest rights, all together, for a while.
+//! The effect of ten hostile clients on an honest one. There are two clients of each kind; each kind could once freeze
+//! or end a dispatcher. Each client has its own key with the narrowest rights, and all attack at the same time.
 //!
 //!     hostile
 //!
@@ -7,13 +7,12 @@
 //! |---|---|
 //! | `info` | asks about an application with thousands of crawls, and reads no answer |
 //! | `status` | sends questions, and leaves before the answers come |
-//! | `patterns` | sends lists of requests, each of a crawl of its own with patterns of its own |
+//! | `patterns` | sends lists of requests, each for another crawl with its own patterns |
 //! | `lists` | may only read, and sends lists as long as a message may be, and longer |
 //! | `stops` | stops one crawl again and again |
 //!
-//! The honest client feeds one request after another meanwhile, and a supervisor crawls. The measurements are the
-//! time of each feed, the dispatcher's peak memory, and pages that were fetched twice: a lost lease is handed out
-//! again.
+//! Meanwhile the honest client feeds one request after another, and a supervisor crawls. The measurements are the time
+//! of each feed, the dispatcher's peak memory, and pages that were fetched twice because their leases were lost.
 
 mod attacks;
 mod fleet;
@@ -32,13 +31,13 @@ use self::site::Site;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The duration of the attacks in seconds, in the full and in the small size.
+/// The duration of the attacks in the full and in the small size, in seconds.
 const SECONDS: [u64; 2] = [60, 12];
 
-/// The crawls of the application that the `info` attacks ask about.
+/// The number of crawls of the application that the `info` attacks ask about.
 const CRAWLS: [usize; 2] = [2_000, 500];
 
-/// The pages of the crawl that runs meanwhile.
+/// The number of pages of the crawl that runs during the attacks.
 const PAGES: [usize; 2] = [6_000, 1_000];
 
 const CLIENTS_OF_A_KIND: usize = 2;
@@ -125,7 +124,7 @@ fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     ])
 }
 
-/// Prepares the attacks, and the crawl that runs meanwhile.
+/// Makes the crawls that the attacks need, and begins the crawl that runs during the attacks.
 fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
     let honest = fleet.client("honest")?;
     let blocked =
@@ -151,7 +150,7 @@ fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Feeds one request after another for a while. Returns how long each took, sorted.
+/// Feeds one request after another until the time is over. Returns the time that each took, sorted.
 fn time_feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, Failure> {
     let client = fleet.client("honest")?;
     let (begun, mut waits) = (Instant::now(), Vec::new());

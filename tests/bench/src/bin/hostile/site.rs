@@ -1,4 +1,5 @@
-//! The web that is crawled meanwhile: one page, and a log of how often each URL was requested.
+//! The web that is crawled during the attacks: it serves one page at all URLs, and logs how often each URL was
+//! requested.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +10,7 @@ use crate::Failure;
 
 type Visits = Arc<Mutex<BTreeMap<String, u64>>>;
 
-/// It ends with the process.
+/// The server of this web. It ends with this process.
 pub(crate) struct Site {
     pub(crate) port: u16,
     visits: Visits,

@@ -1,4 +1,4 @@
-//! How well mappings are learned from a few known records, judged on the unknown pages.
+//! Judges mappings that were learned from a few known records, on pages without known values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use webfill_bench::sites::{LabelledPage, Site, Values, extract, normalise_spaces
 use webfill_learn::{Limits, Page, Task, learn};
 use webfill_mapping::{Engine, MappingSet, PageKind, Source};
 
-/// Known records, and the share of wrong values.
+/// For each round, the number of known records and the share of wrong values among them.
 pub const ROUNDS: [(usize, f64); 5] = [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (5, 0.3)];
 
-/// A field is a list if this share of its pages has several values.
+/// A field counts as a list if at least this share of its pages has several values.
 const LIST: f64 = 0.3;
 
-/// A field that is read at least this well is good.
+/// A field counts as good if it is read at least this well.
 const GOOD: f64 = 0.95;
 
 /// Chains of processors, by field.
@@ -23,21 +23,21 @@ type Chains = BTreeMap<String, String>;
 /// The results for a number of known records, by site and field.
 pub struct LearnScores(BTreeMap<(String, String), Counts>);
 
-/// Means over fields, except for `micro_f1`, `precision` and `coverage`.
+/// The figures over all fields. They are means over fields, except for `micro_f1`, `precision` and `coverage`.
 pub struct Figures {
     pub macro_f1: f64,
     pub micro_f1: f64,
-    /// The share of read values that is right.
+    /// The share of correct values among all values that were read.
     pub precision: f64,
-    /// The share of existing values that is read rightly.
+    /// The share of existing values that were read correctly.
     pub coverage: f64,
-    /// `None` if there are no lists.
+    /// The figure for fields that are lists; `None` if there are none.
     pub lists: Option<f64>,
     pub good_fields: f64,
     fields: usize,
 }
 
-/// Sums over the judged pages of one field of one site.
+/// Sums for one field of one site over all judged pages.
 #[derive(Default)]
 struct Counts {
     f1: f64,
@@ -46,7 +46,7 @@ struct Counts {
     read: f64,
     truly: f64,
     lists: f64,
-    /// The chain of the last draw that found one.
+    /// The chain that was found last, in any draw.
     chain: String,
 }
 
@@ -58,7 +58,7 @@ impl LearnScores {
                 judged.run_draw(site, known, wrong, draw);
             }
         }
-        // A field that is on no judged page of a site cannot be judged there.
+        // If a field is on no judged page of a site, it cannot be judged there.
         judged.0.retain(|_, counts| counts.truly > 0.0);
         judged
     }
@@ -111,7 +111,7 @@ impl LearnScores {
         }
     }
 
-    /// Prints each field, with the chain of the last draw.
+    /// Prints the figures of each field, with the chain that was found last.
     pub fn print_fields(&self) {
         for ((site, field), counts) in &self.0 {
             println!(
@@ -159,7 +159,7 @@ impl Counts {
     }
 }
 
-/// The pages in the form for the learner. A wrong value is that of another page.
+/// The pages as input for the learner. A wrong value is the value of another page.
 fn learner_pages(
     pages: &[LabelledPage],
     labelled: &[usize],
@@ -191,7 +191,7 @@ fn learner_pages(
     given
 }
 
-/// An engine with the learned mappings, and the chain of each field.
+/// Learns a mapping. Returns an engine with it, and the chain of each field.
 fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
     let task = Task {
         name: "learned".to_owned(),
@@ -227,7 +227,7 @@ fn learn_engine(pages: &[Page]) -> Option<(Engine, Chains)> {
     ))
 }
 
-/// Numbers are compared as numbers: a record may have more zeros than a page.
+/// Normalises values. Numbers are compared as numbers, because a record may have more zeros than a page.
 fn normalise(values: Option<&Vec<String>>) -> BTreeSet<String> {
     let values = values.into_iter().flatten();
     values

@@ -1,7 +1,7 @@
 //! Learning mappings: how fast, with how much memory, and how correctly.
 //!
-//! Correctness is judged on the unknown pages: of generated sites, of manuals installed by Debian packages, and of a
-//! folder with true values, which `LEARN_PAGES` names.
+//! Correctness is judged on pages whose values the learner does not know. They come from generated sites, from manuals
+//! that Debian packages install, and from a folder with true values, which `LEARN_PAGES` names.
 //!
 //!     learning                                      all of it
 //!     learning speed | made | manuals | folder      one part
@@ -18,7 +18,7 @@ use webfill_bench::made_sites::made_sites;
 use webfill_bench::sites::{Failure, Site, load_labelled_sites, load_manuals};
 use webfill_bench::{Limit, Size, Verdict, report};
 
-/// Pages of one site.
+/// The number of pages of a site.
 const PAGES: usize = 10;
 
 fn main() -> Result<ExitCode, Failure> {
@@ -48,10 +48,10 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(report(&verdicts, size))
 }
 
-/// The least macro F1 of each round, and of lists in the third.
+/// The least macro F1 of each round. `lists` is the least for lists in the third round.
 struct Least {
     rounds: [Limit; 5],
-    /// For the last round, with partly wrong records: the share of read values that is right.
+    /// For the last round, in which some records are wrong: the least share of correct values among those read.
     precision: Limit,
     lists: Limit,
 }
@@ -62,14 +62,15 @@ const WANTED: Least = Least {
         Limit::None,
         Limit::AtLeast(0.95),
         Limit::None,
-        // In some draws only one record of five is right. Then the field is left out, as it should be.
+        // In some draws, only one of five records is correct. Then the field is left out, as it should be.
         Limit::AtLeast(0.95),
     ],
     precision: Limit::AtLeast(0.985),
     lists: Limit::AtLeast(0.9),
 };
 
-/// The fields of manuals are hard: names and declarations in code, a version in a note that few pages have.
+/// The limits for manuals. Their fields are hard to learn: names and declarations in code, and a version in a note that
+/// few pages have.
 const WANTED_OF_MANUALS: Least = Least {
     rounds: [
         Limit::None,
@@ -114,7 +115,7 @@ impl Options {
         self.part.as_deref().is_none_or(|wanted| wanted == part)
     }
 
-    /// Judges the requested rounds on these sites.
+    /// Judges the requested rounds on these sites. `least` has the limits.
     fn run_rounds(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if sites.is_empty() {

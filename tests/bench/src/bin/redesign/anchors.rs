@@ -1,4 +1,4 @@
-//! Anchors that rules depend on. For a value on a page, rules with every kind of anchor that find it.
+//! The anchors that a rule may depend on. For a value on a page, finds rules with each kind of anchor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use webfill_bench::sites::normalise_spaces;
 use webfill_document::{Document, Limits, NodeRef, check_xpath};
 
-/// Elements that are searched for anchors: the one with the value, and those above it.
+/// The number of elements that may be anchors: the one with the value and its ancestors.
 const LEVELS: usize = 6;
 
-/// Texts before a value that may be its label.
+/// The number of texts before a value that may be its label.
 const LABELS: usize = 3;
 
 /// The most characters of a label.
@@ -59,11 +59,11 @@ impl Kind {
     }
 }
 
-/// A rule, and the kind of its anchor.
+/// A rule that finds a value, with the kind of its anchor.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Anchor {
     pub kind: Kind,
-    /// JSON, as in a mapping.
+    /// The processors as JSON, in the form of a mapping.
     pub processors: String,
 }
 
@@ -76,7 +76,7 @@ impl Anchor {
         }
     }
 
-    /// Whether its expression is valid. Pages have names that no XPath can contain.
+    /// Whether the rule's expression is valid. Some pages have names that XPath does not allow.
     fn is_valid(&self) -> bool {
         let chain = self.chain();
         let expression = &chain[0]["parameters"]["expression"];
@@ -91,8 +91,8 @@ impl Anchor {
     }
 }
 
-/// All rules that find one of the values on the page. `common` are texts that most pages of the site have: only these
-/// are labels.
+/// All rules that find one of the values on the page. `common` has the texts that most pages of the site have; only
+/// these can be labels.
 pub fn find_anchors(html: &str, values: &[String], common: &BTreeSet<String>) -> BTreeSet<Anchor> {
     let document = Document::parse_html(html, &Limits::default());
     let mut found = BTreeSet::new();
@@ -119,8 +119,8 @@ pub fn find_anchors(html: &str, values: &[String], common: &BTreeSet<String>) ->
     found
 }
 
-/// Where the value is in an element, as the end of a path: empty if the value is the element's whole text and no
-/// child's, or the step to the text of the element that is the value.
+/// The position of the value in an element, as the end of an XPath. It is empty if the element's whole text is the
+/// value and no child's is. If a direct text of the element is the value, it is the step to this text.
 fn place_of_value(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<String> {
     if is_value(node.text()) {
         let is_deeper = |child: NodeRef<'_>| child.is_element() && is_value(child.text());
@@ -144,7 +144,7 @@ fn meta_anchor(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Option<An
     ))
 }
 
-/// Members of JSON-LD objects that have a type, by their name.
+/// Rules for members of JSON-LD objects that have a type. The anchor is the member's name.
 fn json_ld_anchors(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<Anchor> {
     let mut found = Vec::new();
     if node.attribute("type") != Some("application/ld+json") {
@@ -173,7 +173,7 @@ fn json_ld_anchors(node: NodeRef<'_>, is_value: &impl Fn(&str) -> bool) -> Vec<A
     found
 }
 
-/// Rules with an anchor on the element or on one above it.
+/// Rules whose anchor is the element or one of its ancestors.
 fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     let path = absolute_path(node) + suffix;
     let mut found = vec![Anchor::xpath(Kind::AbsolutePath, &path)];
@@ -193,7 +193,7 @@ fn element_anchors(node: NodeRef<'_>, suffix: &str) -> Vec<Anchor> {
     found
 }
 
-/// The beginnings of rules that find an element by its tag, its id, a class or another attribute.
+/// The beginnings of XPath expressions that find an element by its tag, id, class or another attribute.
 fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     let tag = element.tag().unwrap_or("*");
     let mut found = Vec::new();
@@ -228,7 +228,7 @@ fn rule_beginnings(element: NodeRef<'_>) -> Vec<(Kind, String)> {
     found
 }
 
-/// Rules from a text before the value.
+/// Rules whose anchor is a text before the value, its label.
 fn label_anchors(
     document: &Document,
     node: NodeRef<'_>,
@@ -285,7 +285,7 @@ fn absolute_path(node: NodeRef<'_>) -> String {
     path
 }
 
-/// The tag of an element and its position among those with its tag.
+/// The XPath step to an element: its tag, and its position among siblings with the same tag.
 fn path_step(element: NodeRef<'_>) -> String {
     let tag = element.tag().unwrap_or("*");
     let siblings = element.parent().into_iter().flat_map(NodeRef::children);
@@ -304,7 +304,7 @@ fn quote(text: &str) -> Option<String> {
     }
 }
 
-/// Short texts that at least six of ten pages have.
+/// Short texts that at least 60 % of the pages have.
 pub fn common_texts<'a>(pages: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut all = 0;

@@ -1,7 +1,7 @@
-//! Whether the health of extractions notices a broken field, and after how many pages.
+//! Measures whether the health of extractions notices a broken field, and after how many pages.
 //!
-//! A site here has ten pages or so; a crawl has thousands. So the pages come in turn, each time with a new URL and a
-//! new source, as if they were other pages of the same layouts. Their values are those that the mapping reads on
+//! A site here has about ten pages, but a crawl has thousands. So the pages are repeated, each time with a new URL and
+//! a new source, as if they were other pages with the same layouts. Their values are those that the mapping reads on
 //! them.
 
 use webfill_bench::repairs::{Break, agreement};
@@ -10,28 +10,28 @@ use webfill_health::{GoodPage, MappingHealth};
 use webfill_mapping::{Engine, Extraction, PageInput, PageKind, RequestedParts};
 use webfill_urls::Url;
 
-/// Good pages before the redesign: enough for a baseline that is not provisional.
+/// The number of good pages before the redesign. They are enough for a final baseline.
 const PAGES_BEFORE: usize = 120;
 
-/// A break that is not noticed within this many pages counts as unnoticed.
+/// If a break is not noticed within this many pages, it counts as unnoticed.
 const PAGES_AFTER: usize = 200;
 
 /// The extracted values of a page.
 struct Yield {
     extraction: Extraction,
-    /// For fields with a known value, whether the page has the same.
+    /// For each field with a known value, whether the page has that value.
     known_values: Vec<(String, bool)>,
 }
 
-/// For each broken field, the number of pages after which an alert named it. For a harmless redesign, whether there
-/// was an alert all the same.
+/// For each broken field, the number of pages until an alert named it. For a harmless redesign, whether there was an
+/// alert nevertheless.
 #[derive(Debug, Default)]
 pub struct AlertDelays {
     pub after_pages: Vec<Option<usize>>,
     pub is_false_alert: bool,
 }
 
-/// `with_records`: the pages belong to records that have every value already.
+/// Measures the alerts of one redesign. With `with_records`, the pages belong to records that already have every value.
 pub fn measure_alerts(
     site: &Site,
     broken: &Break,

@@ -1,5 +1,5 @@
-//! The effects of redesigns: which anchors survive them, whether the broken fields of a mapping are noticed, and how
-//! correctly they are repaired.
+//! The effects of redesigns: which anchors survive, whether broken fields of a mapping are noticed, and how correctly
+//! the fields are repaired.
 //!
 //! Pages are real (`REDESIGN_PAGES` names a folder with a `truth.jsonl`; manuals are installed by Debian packages),
 //! their redesigns are generated (`webfill_bench::redesign`). A pair is a site and a seed.
@@ -30,10 +30,10 @@ use webfill_bench::{Limit, Size, Verdict, report};
 const PAIRS: usize = 280;
 const PAIRS_OF_SMALL: usize = 8;
 
-/// Pages of one manual.
+/// The number of pages of each manual.
 const PAGES: usize = 10;
 
-/// From minor changes to a new site.
+/// The strengths of redesigns, from minor changes to a new site.
 const STRENGTHS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
 fn main() -> Result<ExitCode, Failure> {
@@ -85,7 +85,7 @@ fn load_sites() -> Result<Vec<Site>, Failure> {
     Ok(sites)
 }
 
-/// The redesign of a pair. Each site has its own; only the strengths are shared.
+/// The redesign of a pair. Sites have different redesigns, but the same strengths.
 fn redesign_of(site: usize, pair: usize) -> Redesign {
     let seed = (site * 1_000 + pair) as u64;
     Redesign::new(seed, STRENGTHS[(site + pair) % STRENGTHS.len()])
@@ -122,7 +122,8 @@ fn measure_survival(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<(), F
     Ok(())
 }
 
-/// A mapping with a rule for each field, of randomly chosen kinds; the site's own mapping, if it has one.
+/// The mapping of a site: its own if it has one, otherwise a mapping with one rule for each field, of randomly chosen
+/// kinds.
 fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
     if let Some(mapping) = &site.mapping {
         return mapping.clone();
@@ -148,7 +149,8 @@ fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
 #[derive(Default)]
 struct RepairResults {
     fields: usize,
-    /// The number of pages after which an alert named each field; without and with records that know the values.
+    /// For each broken field, the number of pages until an alert named it: without records, and with records that have
+    /// the values.
     noticed: [Vec<Option<usize>>; 2],
     unharmed: usize,
     false_alerts: usize,
@@ -161,7 +163,7 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
         .flat_map(|site| (0..pairs).map(move |pair| (site, pair)))
         .collect();
     let next = AtomicUsize::new(0);
-    // Each core takes the next pair that is still free.
+    // Each core takes the next pair that no other core has taken.
     let of_a_core = || -> Result<Vec<RepairResults>, String> {
         let mut measured = Vec::new();
         while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {

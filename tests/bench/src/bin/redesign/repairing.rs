@@ -1,4 +1,4 @@
-//! The measured repairers.
+//! The repair methods that are measured.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use webfill_mapping::PageKind;
 use crate::anchors::Kind;
 use crate::survival::{Rule, rules_of};
 
-/// Kinds of anchors, the best first.
+/// The kinds of anchors, beginning with the kind that survives redesigns best.
 const PREFERRED: [Kind; 10] = [
     Kind::Heading,
     Kind::Label,
@@ -25,9 +25,9 @@ const PREFERRED: [Kind; 10] = [
     Kind::AbsolutePath,
 ];
 
-/// The simplest repair, for comparison: among the rules of one anchor that read the earlier values on nearly all new
-/// pages, the one whose kind survives best. It supports neither lists nor parts of texts, and refuses fields that it
-/// does not find.
+/// The simplest repair, for comparison. It considers rules with one anchor that read the earlier values on nearly all
+/// new pages, and takes the one whose kind of anchor survives best. It supports neither lists nor parts of texts, and
+/// refuses fields that it does not find.
 pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     let mut repaired = Repaired::default();
     let mut mapping = broken.mapping.clone();
@@ -45,7 +45,7 @@ pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
     Ok(repaired)
 }
 
-/// The new pages with the values read before, for broken single-valued fields.
+/// The new pages with the earlier values, for broken fields with a single value.
 fn new_site(site: &Site, broken: &Break) -> Site {
     let pages = broken.after.iter().zip(&broken.before);
     let pages = pages.map(|(page, (_, before))| {
@@ -64,7 +64,7 @@ fn new_site(site: &Site, broken: &Break) -> Site {
     }
 }
 
-/// Whether a page had several values of the field.
+/// Whether any page had several values of the field.
 fn is_list(broken: &Break, field: &str) -> bool {
     let mut values = broken
         .before
@@ -80,8 +80,8 @@ fn replace_field(mapping: &mut Value, name: &str, with: Value) {
     }
 }
 
-/// `webfill mapping repair`, with the earlier values as the known ones of the new pages. And what it says about each
-/// field.
+/// Runs `webfill mapping repair` with the earlier values as known values of the new pages. Also returns the command's
+/// message about each field.
 pub fn repair_by_learning(broken: &Break) -> Result<(Repaired, BTreeMap<String, String>), Failure> {
     let fields = broken.mapping["fields"].as_array().into_iter().flatten();
     let fields = fields.filter_map(|field| field["name"].as_str());
@@ -89,7 +89,7 @@ pub fn repair_by_learning(broken: &Break) -> Result<(Repaired, BTreeMap<String, 
     let pages: Vec<Page> = pages
         .map(|(page, (_, before))| {
             let mut known: BTreeMap<String, Vec<String>> = before.clone();
-            // Where nothing was read, the page had no value.
+            // If nothing was read before, the page had no value.
             for field in fields.clone() {
                 known.entry(field.to_owned()).or_default();
             }

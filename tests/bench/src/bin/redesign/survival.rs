@@ -1,4 +1,5 @@
-//! The kinds of anchors that survive a redesign: rules that are right on the old pages are applied to the new ones.
+//! Measures which kinds of anchors survive a redesign. Rules that are right on the old pages are applied to the new
+//! ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +10,13 @@ use webfill_urls::Url;
 
 use crate::anchors::{Anchor, Kind, common_texts, find_anchors};
 
-/// The number of pages from which rules are made. All pages judge the rules.
+/// The number of pages from which rules are made. The rules are judged on all pages.
 const TEACHERS: usize = 4;
 
-/// A rule that is right on fewer of the old pages does not count.
+/// A rule must be right on at least this share of the old pages to count.
 const RIGHT_BEFORE: f64 = 0.9;
 
-/// The most rules tried for a field.
+/// The most rules that are tried for a field.
 const MOST_RULES: usize = 1_000;
 
 /// The best rule of one kind for a field.
@@ -26,7 +27,7 @@ pub struct Rule {
     pub chain: Value,
 }
 
-/// The results of rules of one kind on new pages.
+/// The results of all rules of one kind on new pages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Count {
     pub right: usize,
@@ -52,8 +53,8 @@ impl Count {
     }
 }
 
-/// For each field and kind of anchor, the rule that is right on most of the site's pages, if it is right on nearly
-/// all.
+/// For each field and kind of anchor, the rule that is right on the most pages of the site. It must be right on nearly
+/// all of them.
 pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
     let common = common_texts(site.pages.iter().map(|page| page.html.as_str()));
     let fields: BTreeSet<&String> = site
@@ -79,7 +80,7 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
             let before = best
                 .get(&anchor.kind)
                 .map_or(RIGHT_BEFORE, |(score, _)| *score);
-            // Among equals the first is the shortest of its kind, or nearly so.
+            // If several rules are equally good, take the first, which is mostly the shortest.
             if score > before || score >= RIGHT_BEFORE && !best.contains_key(&anchor.kind) {
                 best.insert(anchor.kind, (score, anchor));
             }
@@ -93,7 +94,7 @@ pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
     Ok(rules)
 }
 
-/// The share of the site's pages with values of the field on which each rule is right.
+/// For each rule, the share of pages with values of the field on which it is right.
 fn score_anchors(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
     let chains: Vec<Value> = tried.iter().map(Anchor::chain).collect();
     let mut counts = vec![Count::default(); tried.len()];
@@ -163,7 +164,7 @@ pub fn count_survivals(
     Ok(())
 }
 
-/// The values in their new forms; empty if one is no longer on the new page.
+/// The values in the form of the redesign; empty if any of them is missing on the new page.
 fn new_truth(old: &[String], redesign: &Redesign, seen: &str) -> Vec<String> {
     let mut truth = Vec::new();
     for value in old {

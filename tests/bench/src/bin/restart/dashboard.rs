@@ -1,4 +1,4 @@
-//! The fleet's dashboard over the same state: how long a person waits for each of its views.
+//! Measures the fleet's dashboard with the same state: how long a person waits for each view.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use webfill_bench::visit::timed_get;
 use crate::state::{CRAWLS, MadeState, URLS_OF_SITE, crawl_id, supervisor_name, url};
 use crate::{Failure, Plan};
 
-/// How often each view is requested, each time for other sites, crawls and URLs.
+/// The number of requests for each view. Each is for another site, crawl or URL.
 const CHECKS: u64 = 10;
 
-/// The longest wait for a view, with its name.
+/// The name of a view, and the longest wait for it.
 pub type Waited = (&'static str, Duration);
 
 struct Place {
     name: &'static str,
     path: String,
-    /// The text that it must show.
+    /// The text that the view must contain.
     shows: String,
 }
 
 pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited>, Failure> {
-    // The first visitor waits for the reading that all others share.
+    // The first visitor waits for a reading whose result later visitors share.
     let mut waits = vec![(
         "the overview, at first",
         timed_get(address, "/dashboard/")?.0,
@@ -42,7 +42,7 @@ pub fn browse(address: &str, plan: &Plan, made: &MadeState) -> Result<Vec<Waited
 }
 
 fn places(check: u64, plan: &Plan, made: &MadeState) -> [Place; 7] {
-    // From the first URL on, in equal steps.
+    // The requested URLs are spread evenly, beginning with the first.
     let nth = plan.urls / CHECKS * check;
     let site = nth / URLS_OF_SITE;
     let crawl = crawl_id(CRAWLS / CHECKS * check);

@@ -1,4 +1,4 @@
-//! The restarted dispatcher, and the fleet that waits for it.
+//! The restarted dispatcher, and the simulated fleet that waits for it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,16 +12,17 @@ use webfill_wire::{Credit, DispatcherToSupervisor, Hello, Lane, codec, handshake
 use crate::Failure;
 use crate::state::{MadeState, supervisor_name};
 
-/// Not the default, so that a fleet on this machine is left alone.
+/// Another address than the default, so that this does not disturb a fleet on this machine.
 const HOST: &str = "127.7.7.8";
 
-/// The address of its dashboard.
+/// The address of the fleet's dashboard.
 pub const DASHBOARD: &str = "127.7.7.8:8080";
 
-/// A supervisor repeats its hello after this long.
+/// The time after which a supervisor repeats its hello.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 
-/// This many share one thread of sockets: libzmq opens a thousand for each, and some more.
+/// The number of supervisors that share one thread of sockets. libzmq allows about a thousand sockets in each thread's
+/// context.
 const OF_ONE_THREAD: usize = 125;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -29,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A dispatcher that serves, and the details of its start.
 pub struct StartedDispatcher {
     pub dispatcher: Process,
-    /// Keeps the fleet connected.
+    /// The supervisors' sockets, which keep the fleet connected.
     _sockets: Vec<Sockets>,
     pub begun: StartTimes,
-    /// CPU time of its process until the whole fleet was served.
+    /// The CPU time of the dispatcher's process until the whole fleet was served.
     pub cpu: Duration,
 }
 
-/// Times since the start of the dispatcher's process.
+/// Times from the start of the dispatcher's process.
 pub struct StartTimes {
     pub tasks_after: Duration,
     pub welcomed: usize,
@@ -47,7 +48,7 @@ pub struct StartTimes {
 pub struct Process(Child);
 
 impl Process {
-    /// Its peak memory.
+    /// The peak memory of the process, in MiB.
     pub fn peak_mib(&self) -> Result<f64, Failure> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -55,7 +56,8 @@ impl Process {
         Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
     }
 
-    /// Its CPU time. Linux counts it in hundredths of a second, in the columns after the name in parentheses.
+    /// The CPU time of the process. Linux counts it in hundredths of a second. The columns come after the name in
+    /// parentheses.
     fn cpu_time(&self) -> Result<Duration, Failure> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
         let columns = stat.rsplit(") ").next().unwrap_or_default();
@@ -67,7 +69,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that the process has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -106,7 +108,7 @@ pub fn restart(binary: &Path, dir: &Path, made: &MadeState) -> Result<StartedDis
     })
 }
 
-/// Waits until every supervisor is welcomed and tasks have come.
+/// Waits until every supervisor is welcomed and tasks have arrived.
 fn wait_for_tasks(
     begun: Instant,
     made: &MadeState,

@@ -1,5 +1,5 @@
-//! How long a dispatcher takes from the start of its process until it hands out tasks again, with the state of a
-//! large crawl whose fleet waits for it.
+//! How long a dispatcher takes from the start of its process until it hands out tasks again. It has the state of a
+//! large crawl, and a fleet waits for it.
 //!
 //!     restart [--urls MILLIONS = 20] [--supervisors N = 500]
 //!

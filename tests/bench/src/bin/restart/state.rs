@@ -1,4 +1,4 @@
-//! The state left behind by a dispatcher.
+//! Makes the state that a dispatcher has left behind.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,16 +15,16 @@ pub const URLS_OF_SITE: u64 = 10;
 pub const CRAWLS: u64 = 100;
 const URLS_OF_BATCH: u64 = 5_000;
 
-/// The number of tasks held by each supervisor.
+/// The number of tasks that each supervisor holds.
 const HELD: usize = 20;
 
 /// One fetched page in this many has failed.
 const FAILED: usize = 20;
 
-/// The number of sites whose page each supervisor has fetched.
+/// The number of sites of which each supervisor has fetched a page.
 const VISITED: usize = 50;
 
-/// The fleet's knowledge of the state.
+/// Facts about the made state that the simulated fleet needs.
 pub struct MadeState {
     /// The leases of each supervisor.
     pub held: Vec<Vec<(u64, Delivery)>>,
@@ -101,7 +101,7 @@ pub fn crawl_id(nth: u64) -> String {
     format!("restart-{nth}")
 }
 
-/// Some seventy bytes, as on real sites.
+/// A URL of some seventy bytes, as on real sites.
 pub fn url(nth: u64) -> String {
     let site = nth / URLS_OF_SITE;
     format!(
@@ -110,7 +110,7 @@ pub fn url(nth: u64) -> String {
     )
 }
 
-/// Makes a supervisor fetch a page of each of some sites.
+/// Completes tasks in the name of a supervisor: one page of each of some sites.
 fn fetch_pages(
     frontier: &mut Frontier,
     supervisor: usize,
@@ -141,7 +141,7 @@ fn fetch_pages(
     Ok(())
 }
 
-/// Makes a supervisor hold leases.
+/// Leases tasks to a supervisor.
 fn lease_tasks(
     frontier: &mut Frontier,
     supervisor: usize,

@@ -1,10 +1,10 @@
 //! How soon changes of pages are noticed if a run has no time to check all pages: webfill's order
 //! ([`webfill_scheduler::revisit`]) compared with oldest first, and with the intervals of Nutch and StormCrawler.
 //!
-//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 % yearly, as
-//! Poisson processes; one run a night. The kind of a page (listing, other, document) determines its rate, except for
-//! a tenth of the pages. The changes of 60 nights are judged, after 60 nights in which the orders learn: the share
-//! noticed in the next night, and mean and 90th percentile of the delay in days.
+//! The pages are simulated: 1,500 at one site, of which 5 % change daily, 25 % fortnightly and 70 % yearly, as Poisson
+//! processes; one run a night. The kind of a page (listing, other, document) determines its rate, except for a tenth of
+//! the pages. The orders learn for 60 nights; then the changes of 60 nights are judged. The figures are the share of
+//! changes noticed in the next night, and the mean and the 90th percentile of the delay in days.
 //!
 //!     revisit [--seeds N = 5]
 
@@ -20,10 +20,11 @@ use pages::{ChangeDelays, PAGES, World};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Pages a night.
+/// The number of pages that can be checked in a night, in each measurement.
 const BUDGETS: [usize; 3] = [300, 146, 40];
 
-/// webfill's targets for each of these: at least this share, at most this mean and 90th percentile.
+/// webfill's limits for each budget: the least share noticed in the next night (in percent), and the largest mean and
+/// 90th percentile of the delay (in days).
 const WANTED: [(f64, f64, f64); 3] = [(75.0, 1.2, 3.0), (65.0, 2.7, 9.0), (10.0, 17.0, 38.0)];
 
 fn main() -> Result<ExitCode, Failure> {
@@ -70,7 +71,7 @@ fn simulate_order(order: Order, budget: usize, seeds: u64) -> ChangeDelays {
 
 fn verdicts_of(judged: &ChangeDelays, budget: usize, wanted: (f64, f64, f64)) -> [Verdict; 4] {
     let (share, mean, tail) = wanted;
-    // Half of a smaller budget does not reach all pages in 90 nights.
+    // With a smaller budget, half of it does not reach all pages within 90 nights.
     let longest = match budget * 45 >= PAGES {
         true => Limit::AtMost(90.0),
         false => Limit::None,

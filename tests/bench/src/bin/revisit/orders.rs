@@ -1,10 +1,10 @@
-//! The compared orders. Each knows only the results of earlier checks of a page.
+//! The orders that are compared. Each order knows only the results of a page's earlier checks.
 
 use webfill_scheduler::revisit::{PageClass, Plan, Rate, SLOTS, SlotPages, slot_of};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The last check of a page, and the estimate of each order from its checks.
+/// The checks of a page, and the estimate that each order makes from them.
 pub struct PageHistory {
     nth: u64,
     is_listing: bool,
@@ -31,9 +31,9 @@ impl PageHistory {
         if let Some(last) = self.checked {
             let gap_ms = i64::from(night - last) * DAY_MS;
             self.rate = self.rate.after_check(gap_ms, changed);
-            // AdaptiveFetchSchedule, with its default rates.
+            // Nutch's AdaptiveFetchSchedule with its default rates.
             self.nutch = (self.nutch * if changed { 0.8 } else { 1.4 }).clamp(1.0 / 24.0, 365.0);
-            // AdaptiveScheduler, with its default rates.
+            // StormCrawler's AdaptiveScheduler with its default rates.
             let least = 1.0 / 24.0;
             self.storm = match changed {
                 true => 0.5 * self.storm + 0.5 * least,
@@ -48,7 +48,7 @@ impl PageHistory {
         slot_of(self.rate.per_day(), self.is_listing)
     }
 
-    /// When the page is due if it is checked at this interval; both are in days.
+    /// The day on which the page is due if it is checked at this interval, in days.
     fn due_day(&self, interval: f64) -> f64 {
         self.checked
             .map_or(f64::MIN, |checked| f64::from(checked) + interval)

@@ -1,4 +1,4 @@
-//! Pages that change, and how soon the changes are noticed.
+//! Simulates pages that change, and measures how soon the changes are noticed.
 
 use fastrand::Rng;
 use webfill_scheduler::revisit::PageClass;
@@ -8,13 +8,13 @@ use crate::orders::{Order, PageHistory};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// After the judged nights, 120 more follow, in which the remaining changes are noticed.
+/// All nights: those for learning, those that are judged, and 120 more, so that the remaining changes are noticed.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
-/// A page, and what is known of it.
+/// A page, with the orders' knowledge of it.
 pub struct Page {
-    /// Changes a day.
+    /// The mean number of changes a day.
     rate: f64,
     pub known: PageHistory,
     /// The times of unnoticed changes, in days.
@@ -35,7 +35,7 @@ pub struct ChangeDelays {
 }
 
 impl ChangeDelays {
-    /// The share noticed by the next run.
+    /// The share of changes that the next run notices.
     pub fn next_run_share(&self) -> f64 {
         let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
         soon as f64 / self.delays.len() as f64
@@ -85,14 +85,14 @@ impl World {
                 self.check_page(nth, night, judged);
             }
         }
-        // Changes that are still unnoticed have been so for at least this long.
+        // Changes that are still unnoticed at the end count with their delay so far.
         for page in &self.pages {
             let left = page.unnoticed.iter().filter(|at| is_judged(**at));
             judged.delays.extend(left.map(|at| f64::from(NIGHTS) - at));
         }
     }
 
-    /// The changes of the day before a night.
+    /// Makes the changes of the day before a night.
     fn apply_changes(&mut self, night: f64) {
         for page in &mut self.pages {
             let mut at = night - 1.0;
