@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet failover check release fuzz bench
+.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet failover check rules release fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -59,7 +59,7 @@ test: ## Build everything and run all tests
 	@tests/released.sh || { [ -z "$${REQUIRE_RELEASED:-}" ] && echo "without the released program: tests that need it say so" >&2; }
 	cargo build --workspace --all-targets --locked
 	"$${CARGO_TARGET_DIR:-target}/debug/with-mongod" cargo nextest run --workspace --locked
-	cargo test --workspace --locked --doc --quiet # the examples in documentation, which nextest does not run
+	RUSTDOC=$(CURDIR)/.ci/rustdoc RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo test --workspace --locked --doc --quiet # examples and links in documentation
 
 # A difference is for people to judge: it is shown, and no failure.
 screenshots: ## Compare the dashboard's screenshots of the last tests with those before: which differ, and by how much
@@ -104,8 +104,13 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 	cargo clippy --workspace --all-targets --locked -- --deny warnings
 	cargo check --package webfill --locked # alone, without the features that only tests want
 	RUSTDOCFLAGS="$(RUSTDOCFLAGS)" cargo doc --workspace --lib --no-deps --locked --quiet
-	python3 -B -m doctest .ci/check_dependencies.py .ci/check_metadata.py .ci/check_rebuild.py .ci/release.py .ci/report_flaky.py
+	@$(MAKE) --no-print-directory rules
+
+# What is not compiled for.
+rules:
+	python3 -B -m doctest .ci/check_dependencies.py .ci/check_features.py .ci/check_metadata.py .ci/check_rebuild.py .ci/release.py .ci/report_flaky.py
 	python3 .ci/check_dependencies.py
+	python3 .ci/check_features.py
 	python3 .ci/check_metadata.py
 
 # PROGRAM=target/debug/webfill is packed instead of an optimised build: a rehearsal in minutes, which judges no sizes.

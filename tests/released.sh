@@ -39,7 +39,7 @@ for crate in $(sed -n 's/^name = "\(webfill[a-z-]*\)"$/\1/p' "$folder"/source/{,
     quickly+=(--config "profile.dev.package.$crate.opt-level=0")
 done
 # With an example, dependencies get the features that tests need, as in the build of this tree.
-(cd "$folder/source" && CARGO_PROFILE_DEV_DEBUG=false \
+(cd "$folder/source" && unset RUSTC_WORKSPACE_WRAPPER && CARGO_PROFILE_DEV_DEBUG=false \
     cargo build --workspace --bin webfill --example save_rate --target-dir "$target" "${quickly[@]}")
 mv "$target/debug/webfill" "$folder/webfill"
 [ ! -e "$own" ] || mv "$own" "$target/debug/webfill"
