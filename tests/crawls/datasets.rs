@@ -158,7 +158,7 @@ fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
     interrupt_crawl(&work, &web, crawl(&work, &web));
     let resumed = crawl(&work, &web).finish().expect_code(0);
     assert_eq!(resumed.summary().json["records"]["dataset"], "people");
-    // A list of URLs has no records, so it may be fed as well.
+    // Lists of URLs contain no records, so a list may be fed together with a dataset.
     let more = work.write("more.txt", web.site("people.example").url("/1") + "\n");
     crawl(&work, &web)
         .arg("--seeds")
@@ -227,7 +227,7 @@ fn a_resumed_crawl_keeps_the_list_of_repeated_lines() {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("people.example");
     site.serve_otherwise(|request| page(&request.path).into());
-    // A file is recognised by its first 4096 bytes.
+    // A resumed crawl recognises a file by its first 4096 bytes.
     let note = "n".repeat(5_000);
     let csv = format!(
         "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
@@ -265,10 +265,10 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Ada"), &json!("a@new.example"))
     );
-    // The third file has a name, which replaces the one that was found on the page.
+    // The third file has a name, which replaces the name from the page.
     crawl_csv(&work, &web, &line("Augusta Ada", ""), "third");
     let record = work.stored().record("1");
-    // Emptying the cell withdraws the value that it had.
+    // An emptied cell withdraws the former value of the cell.
     assert_eq!(
         (&record.fields["name"], &record.fields["mail"]),
         (&json!("Augusta Ada"), &Value::Null)

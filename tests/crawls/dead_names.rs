@@ -1,5 +1,5 @@
-//! Names whose name servers never answer, answer late, or answer that the name does not exist. They delay no other
-//! site, cost no URL of an available site, and are not looked up again and again.
+//! Tests names whose name servers never answer, answer late, or answer that the name does not exist. Such names delay
+//! no other site, cost no URL of an available site, and are not looked up again and again.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn reply(name: &str) -> Reply {
     }
 }
 
-/// A public web with hosts of this kind, which serve a page at every path.
+/// A public web whose hosts have names of this kind. Every path of a host has a page.
 fn start_web(kind: &str, hosts: usize) -> Web {
     add_address(PUBLIC);
     let web = Web::start_on(public_address());
@@ -43,7 +43,7 @@ fn host(kind: &str, number: usize) -> String {
     format!("{kind}-{number}.example")
 }
 
-/// The URLs of pages, with hosts taking turns.
+/// The URLs of the pages in an order in which the hosts take turns.
 fn urls(kind: &str, hosts: usize, pages: usize, port: u16) -> Vec<String> {
     (0..pages)
         .flat_map(|page| (0..hosts).map(move |number| (page, number)))
@@ -61,7 +61,7 @@ fn crawl(work: &Workplace) -> Run {
         .env("WEBFILL_POLITENESS_ADDRESS_IN_FLIGHT", "1000000")
 }
 
-/// The time between the first and the last page of each host, sorted.
+/// For each host, the time between its first and its last page; the times are sorted.
 fn host_spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     let visits = web.visits().pages();
     let span = |number| {
@@ -75,7 +75,7 @@ fn host_spans(web: &Web, hosts: usize, pages: usize) -> Vec<Duration> {
     spans
 }
 
-/// There are more dead sites than tasks that a supervisor with one worker holds.
+/// The crawl has more dead sites than a supervisor with one worker can hold tasks.
 #[needs(namespaces)]
 #[test]
 fn healthy_sites_keep_their_pace_beside_dead_names() {
@@ -102,7 +102,7 @@ fn healthy_sites_keep_their_pace_beside_dead_names() {
             assert_eq!(summary.outcome_count("dns_error"), 2 * DEAD as u64);
             let spans = host_spans(&web, HEALTHY, PAGES);
             let bound = DELAY * (PAGES as u32 - 1);
-            // A busy machine delays some hosts, and each page of the others a little.
+            // A busy machine delays some hosts a lot, and each page of all other hosts a little.
             let share = bound.as_secs_f64() / spans[HEALTHY / 4].as_secs_f64();
             assert!(share >= 0.75, "{share:.3} of the pace: {spans:?}");
         },
@@ -123,7 +123,7 @@ fn a_slow_name_server_loses_no_url_and_is_asked_once_for_a_page() {
             let urls = urls("slow", HOSTS, 1, web.plain_address().port());
             let run = crawl(&work).args(urls).finish().expect_code(0);
             assert_eq!(run.summary().outcome_count("ok"), HOSTS as u64);
-            // One query for IPv4 addresses and one for IPv6 addresses.
+            // A look-up sends one query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.question_count("slow-7.example"), 2);
         },
     );
@@ -148,8 +148,8 @@ fn a_dead_or_missing_name_is_not_looked_up_again_immediately() {
             for url in &urls {
                 assert_eq!(outcomes[url], "dns_error", "{url}");
             }
-            // The bound grows with the time that the machine takes: an answer is remembered for a minute. A name that
-            // does not exist is looked up once more before that.
+            // An answer is remembered for a minute, so the bound grows with the time that the crawl takes. A name that
+            // does not exist may be looked up once more within that minute.
             let most = 2 * (2 + started.elapsed().as_secs() as usize / 60);
             for name in ["dead-0.example", "missing-0.example"] {
                 let questions = names.question_count(name);
@@ -167,14 +167,14 @@ fn an_interrupted_crawl_does_not_wait_for_name_servers() {
         || {
             let work = Workplace::new();
             let names = NameServer::start_replying(&work.path(""), |name, _| reply(name));
-            // The look-up of this name takes ten seconds.
+            // The look-up of this name takes ten seconds, and the crawl is interrupted before.
             let mut running = crawl(&work).args(urls("dead", 1, 1, 8_081)).start();
             running.wait_until("the name is asked for", |_| {
                 names.question_count("dead-0.example") > 0
             });
             running.signal(Signal::INT);
             running.finish().expect_code(11);
-            // If the crawl had waited for the look-up, its task would have an outcome.
+            // If the crawl had waited for the look-up, the task would have an outcome.
             assert!(work.stored().outcomes().is_empty());
         },
     );

@@ -1,4 +1,4 @@
-//! Documents as pages (`--documents`): recognised by their bytes, read, mapped, stored once.
+//! Tests documents as pages (`--documents`): each is recognised by its bytes, read, mapped, and stored once.
 
 use std::process::Command;
 
@@ -17,8 +17,8 @@ const CELLS: &str = "<row r='1'><c r='A1' t='inlineStr'><is><t>price</t></is></c
 
 type StatusAndType = (&'static str, &'static str);
 
-/// The path and the answer for each document, and the expected status and type of the stored one; `None` if it is not a
-/// document.
+/// For each document, its path, the server's answer, and the expected status and type in the store. The last element is
+/// `None` if the answer is not a document.
 fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
     // The bytes in front of the document shift all targets of its cross-reference table.
@@ -128,7 +128,7 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
 fn mapping() -> Value {
     let from_text = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
     let meta = |name: &str| json!({"name": name, "processors": [{"type": "meta", "parameters": {"name": name}}]});
-    // A constant value, which a document without text must not get.
+    // The default is a constant value. A document without text must not get it.
     let constant = json!({"name": "price", "processors": [
         {"type": "regex", "parameters": {"pattern": "price (.*)"}},
         {"type": "default", "parameters": {"value": "on request"}}]});
@@ -152,7 +152,7 @@ fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web).replace_flag("--delay", "0.05")
 }
 
-/// The stored documents, by URL.
+/// The stored documents by their URLs.
 fn stored_documents(work: &Workplace) -> Map<String, Value> {
     let rows = work.stored().query_texts(
         "SELECT json_object('url', url, 'document', json(coalesce(document, 'null'))) FROM pages",
@@ -291,7 +291,7 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
     }
 }
 
-/// A workbook written by another program.
+/// A workbook that another program has written.
 fn workbook() -> Vec<u8> {
     let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let python = format!("{repository}/.cache/office-tools/venv/bin/python");

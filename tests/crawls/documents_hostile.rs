@@ -1,5 +1,5 @@
-//! Documents that attack their reader: each ends with the right status, in bounded time and memory, and the next one
-//! is read normally.
+//! Tests documents that attack their reader. Each ends with the right status, in bounded time and memory, and the next
+//! document is read normally.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use webfill_tests::workplace::Workplace;
 const HOST: &str = "hostile.example";
 const MIB: u64 = 1 << 20;
 
-/// The memory for one document, and that of the program itself in addition.
+/// How much memory the reader may use for one document, and how much the program itself takes in addition.
 const MEMORY_MIB: u64 = 128;
 const PROGRAM_MIB: u64 = 160;
 
@@ -165,7 +165,7 @@ fn a_document_that_takes_too_long_ends_at_its_deadline() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
-/// The status of a document. Prints the whole document, with its reason.
+/// The status of a document. Also prints the stored document, which contains the reason of the status.
 fn document_status(work: &Workplace, url: &str) -> String {
     let query = format!("SELECT coalesce(document, '{{}}') FROM pages WHERE url = '{url}'");
     let document: Value = serde_json::from_str(&work.stored().query_texts(&query)[0]).unwrap();
@@ -173,8 +173,8 @@ fn document_status(work: &Workplace, url: &str) -> String {
     document["status"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The most memory used by a reader while the crawl ran. Other processes of a run are identified by their environment.
-/// Readers have none, but they are children of workers.
+/// The most memory in bytes that a reader has used while the crawl ran. Other processes of a run are found by their
+/// environment. Readers have no environment, so they are found as children of workers.
 fn measure_reader_peak(running: &mut Running) -> u64 {
     let mut peak = 0;
     let deadline = Instant::now() + Duration::from_secs(390);

@@ -1,5 +1,5 @@
-//! Office documents written by other programs. Python's libraries write the cells of tests/office/cells.json into files
-//! of each kind.
+//! Tests office documents written by other programs. Python libraries write the cells of `tests/office/cells.json` into
+//! files of each kind.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A document written by `tests/office/tables.py`.
+/// The document of this kind that `tests/office/tables.py` has written.
 fn write_document(kind: &str) -> Vec<u8> {
     let python = format!("{REPOSITORY}/.cache/office-tools/venv/bin/python");
     let script = format!("{REPOSITORY}/tests/office/tables.py");
@@ -21,7 +21,7 @@ fn write_document(kind: &str) -> Vec<u8> {
     written.stdout
 }
 
-/// The lines of a document's text.
+/// The lines that are read from the document of this kind.
 fn lines_of(kind: &str) -> Vec<String> {
     let work = Workplace::new();
     let name = format!("document.{kind}");
@@ -33,7 +33,7 @@ fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
     serde_json::from_value(run_mapping_test(work, name)["fields"]["lines"].clone()).expect("lines")
 }
 
-/// The output of `webfill mapping test` with a mapping that reads all lines.
+/// The output of `webfill mapping test` on this document, with a mapping that reads all lines.
 fn run_mapping_test(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
@@ -88,7 +88,7 @@ fn a_letter_is_read_with_headers_footers_and_notes() {
     assert_eq!(lines_of("docx"), expected);
 }
 
-/// Excel itself stores no numbers of this length; exporters that write the XML themselves do.
+/// Excel itself stores no numbers with so many digits, but exporters that write the XML themselves do.
 #[test]
 fn an_integer_of_a_sheet_keeps_its_digits() {
     let cells = "<row r='1'><c r='A1'><v>9007199254740993</v></c><c r='C1'><v>-12345678901234567890</v></c></row>\
@@ -107,7 +107,7 @@ fn an_integer_of_a_sheet_keeps_its_digits() {
     );
 }
 
-/// `tests/office/encrypted.py` writes the files.
+/// The encrypted files are written by `tests/office/encrypted.py`.
 #[test]
 fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     for way in ["rc4_40", "rc4_128", "aes_128", "aes_256", "aes_256_r5"] {
@@ -134,7 +134,8 @@ fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
     }
 }
 
-/// If a font does not name its glyphs, their characters are unknown. They are not guessed from the codes.
+/// If a font does not name its glyphs, the characters of a text are unknown. The reader must not guess them from their
+/// codes.
 #[test]
 fn no_character_of_a_pdf_is_made_up() {
     let table = b"1 begincodespacerange <0000> <FFFF> endcodespacerange\n\

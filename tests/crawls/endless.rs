@@ -1,5 +1,5 @@
-//! Sites with an endless number of URLs: session ids, links relative to the wrong folder, parameters that only show
-//! where a link was shared, and routes in fragments.
+//! Tests sites with an endless number of URLs: session ids, links relative to the wrong folder, parameters that only
+//! show where a link was shared, and routes in fragments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn deep_crawl(work: &Workplace, web: &Web) -> Run {
         .args(["--delay", "0.01", "--depth", "1000", "--follow", "all"])
 }
 
-/// The number in a request's query, such as `?sid=7`.
+/// The number at the end of a request's query, for example 7 in `?sid=7`.
 fn parse_number(path: &str) -> u32 {
     let digits = path.rsplit('=').next().unwrap_or_default();
     digits.parse().unwrap_or(0)
@@ -74,7 +74,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     }
 }
 
-/// Serves the rows, each on a separate host. Returns the start of each crawl.
+/// Serves the site of each row on a separate host. Returns the URL at which the crawl of each site starts.
 fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
     let serve = |(host, start, shows): &Row| {
         let site = web.site(&format!("{host}.example"));
@@ -82,7 +82,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
         let (visits, shows) = (AtomicU64::new(0), *shows);
         site.serve_otherwise(move |request| {
             let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
-            // A page shows nothing but its own content.
+            // The page contains only the content of the row, without a common frame.
             let html = shows(&request.path, visit);
             document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
         });
@@ -91,7 +91,7 @@ fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
     rows.iter().map(serve).collect()
 }
 
-/// How many pages of each host were fetched.
+/// The number of fetched pages of each host.
 fn count_fetched(web: &Web, rows: &[Row]) -> Vec<(&'static str, usize)> {
     let visits = web.visits().pages();
     let of = |(host, ..): &Row| {
@@ -202,7 +202,7 @@ fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
         let paths = visits.0[before..].iter().map(|visit| visit.path.clone());
         paths.filter(|path| path != "/").collect::<Vec<_>>()
     };
-    // URLs are requested as they were found.
+    // The URLs are requested in the form in which they were found.
     assert_eq!(
         fetched(None),
         ["/a?utm_source=x", "/b?ref=1&id=2", "/b?id=2"]
@@ -233,7 +233,7 @@ fn a_name_that_is_no_parameter_is_refused() {
     );
 }
 
-/// The records of two people of an application. The address of each is after `#`.
+/// Writes the records of two people of an application. The part after `#` in a URL decides who is shown.
 fn write_two_people(work: &Workplace, root: &str) -> std::path::PathBuf {
     let record = |n: u32| {
         json!({

@@ -1,4 +1,4 @@
-//! Exports: their content, the programs that read them, and their use as seeds.
+//! Tests exports: their content, the programs that read them, and their use as seeds.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A workplace with a crawl of three profiles.
+/// A workplace in which three profiles were crawled.
 fn crawl_three_profiles() -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");
@@ -128,7 +128,7 @@ fn export_of_a_store_that_is_not_there_makes_none() {
     assert!(!work.path("none.db").exists());
 }
 
-/// Crawls the seeds exported from an earlier crawl, on a web that now has one more page.
+/// Crawls the seeds that were exported from an earlier crawl. The web now has one more page.
 fn crawl_again(seeds: &Path) -> Workplace {
     let web = Web::start();
     let site = web.site("x.example");
@@ -215,7 +215,7 @@ fn exported_pages_are_seeds_again() {
     }
 }
 
-/// A Parquet file as pyarrow reads it: the types of its columns, and its rows.
+/// The contents of a Parquet file as pyarrow reads them: the types of the columns, and the rows.
 struct Parquet {
     types: Map<String, Value>,
     rows: Vec<Value>,
@@ -352,7 +352,7 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
     assert_eq!(second["resolved_at"], Value::Null);
 }
 
-/// Numbers as written in JSON, and the digits expected in the output.
+/// Numbers as they are written in JSON, each with the digits that the output must contain.
 const NUMBERS: [(&str, &str); 16] = [
     ("9007199254740993", "9007199254740993"),
     ("9223372036854775807", "9223372036854775807"),

@@ -1,4 +1,4 @@
-//! `--keep-bodies` and `webfill extract`: stored pages are read again with other mappings, without requests.
+//! Tests `--keep-bodies` and `webfill extract`: stored pages are read again with other mappings, without requests.
 
 mod archive;
 mod bounds;
@@ -17,7 +17,8 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const HOST: &str = "people.example";
 
-/// The mapping of the tests with one field read from elsewhere, one field more, and one less.
+/// The tests' mapping with three changes: it reads one field from another place, has a new field, and lacks one of the
+/// former fields.
 fn other_mapping() -> Value {
     let mut mapping = profile_mapping();
     let xpath = |expression: &str| {
@@ -41,7 +42,7 @@ fn change_mapping(work: &Workplace) {
     work.write_json("mappings/profile.json", &other_mapping());
 }
 
-/// A web, a workplace, and the store of their crawl, in which bodies of pages are kept.
+/// A web, and a workplace in which it is crawled. The crawl keeps the bodies of pages.
 struct Kept {
     web: Web,
     work: Workplace,
@@ -118,7 +119,8 @@ fn ada_page(town: &str) -> Page {
         .field("town", town)
 }
 
-/// Crawls two people and changes the mapping. Then the stored bodies are read with it, first in a dry run.
+/// Crawls two people and changes the mapping. Then reads the stored bodies with the changed mapping, first in a dry
+/// run.
 fn a_changed_mapping_is_tried_and_applied(kept: &Kept, flags: &[&str], extract: &[&str]) {
     let site = kept.web.site(HOST);
     site.serve("/ada", ada_page("Ockham"));
@@ -246,7 +248,7 @@ fn changes_are_visible_to_readers_of_the_store() {
     assert_eq!(since(&read_to).len(), 1);
 }
 
-/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
+/// Sleeps until earlier fetches are too old for `--refresh-after 1s`.
 fn wait_until_older_than_a_second() {
     std::thread::sleep(Duration::from_millis(1_100));
 }
@@ -283,10 +285,11 @@ fn a_page_has_the_body_of_its_last_fetch() {
     assert_eq!(kept.page("/stays")["outcome"], "not_modified");
     assert_eq!(kept.page("/goes")["fields"], json!({}));
 
-    // A later fetch that stores no body leaves the earlier body in place.
+    // A later fetch that keeps no body leaves the earlier body in place.
     wait_until_older_than_a_second();
     site.serve("/changes", page("Three").field("town", "Oslo"));
-    // The request has no condition, because the page still has the links that the previous mapping read.
+    // The request must have no condition: the stored links of the page were read by the previous mapping, so the body
+    // is needed.
     site.serve_with("/stays", |request| {
         assert_eq!(request.header("if-none-match"), None);
         page("Stays").field("town", "Ockham").into()

@@ -1,8 +1,8 @@
-//! Leases: processes that are stopped for longer than their lease and continue, supervisors that die, two supervisors
-//! with one name, a second dispatcher. The tests check the access log of the sites.
+//! Tests leases: processes that are stopped for longer than their lease and then continue, supervisors that die, two
+//! supervisors with the same name, and a second dispatcher. The tests check the access log of the sites.
 //!
-//! All pages are seeds, and robots.txt sets a delay that the dispatcher does not know at first. So the workers hold
-//! many tasks, and could continue with them for a while.
+//! All pages are seeds, and robots.txt sets a delay that the dispatcher does not know at first. So the workers get many
+//! tasks at once, and could continue for a while without the dispatcher.
 
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,16 @@ use crate::wide_web::{PAGES_PER_SITE, SITES, assert_complete, repeated_pages, se
 
 /// The time between two requests to a site, as its robots.txt requires.
 const DELAY: Duration = Duration::from_millis(600);
-/// The lease of these fleets, and the longest request. A hand-over takes both, and one second more.
+/// The lease in these fleets, and the longest time that a request may take. A hand-over takes the sum of both and one
+/// second more.
 const LEASE: Duration = Duration::from_secs(1);
 const LONGEST_REQUEST: Duration = Duration::from_secs(2);
 const HAND_OVER: Duration = Duration::from_secs(4);
-/// A lease that no process loses, however busy the machine is.
+/// A lease so long that no process loses it, however busy the machine is.
 const LONG_LEASE: Duration = Duration::from_secs(60);
 const PAGES: usize = SITES * PAGES_PER_SITE;
 
-/// A crawl of a wide web by a dispatcher and two supervisors.
+/// A crawl of a wide web by one dispatcher and its supervisors.
 struct Crawl {
     web: Web,
     fleet: Fleet,
@@ -37,7 +38,7 @@ struct Crawl {
 }
 
 impl Crawl {
-    /// A crawl of which some pages are already fetched.
+    /// Starts a crawl, and waits until some pages are fetched.
     fn start(supervisors: &[&str]) -> Crawl {
         Crawl::start_with_lease(LEASE, supervisors)
     }
@@ -60,8 +61,8 @@ impl Crawl {
         }
         let client = fleet.client("feeder");
         let key = client.open_crawl("fenced", &pages);
-        // By now, two pages for each site have been requested on average. No process is stopped before, because a stop
-        // could separate the check of the lease from the request that follows it.
+        // Wait until two pages for each site have been requested on average. No process is stopped before that, because
+        // a stop could separate the check of the lease from the request that follows it.
         web.log().wait_until("the crawl is under way", |visits| {
             visits.pages().len() >= 2 * SITES
         });
@@ -76,8 +77,8 @@ impl Crawl {
         }
     }
 
-    /// Waits for the end of the crawl, drains the remaining processes, and checks the access log: at most
-    /// `repeated_at_most` pages were requested twice.
+    /// Waits for the end of the crawl, drains the remaining processes, and checks the access log. At most
+    /// `repeated_at_most` pages may have been requested twice.
     fn finish(self, repeated_at_most: usize) {
         let status = self.client.wait_until_finished(&self.key);
         assert_eq!(status["outcomes"]["ok"], PAGES, "{status}");
@@ -122,7 +123,7 @@ fn serve_wide_web_with_delay(web: &Web) -> Vec<String> {
     pages
 }
 
-/// Stops a process for a time. A fixed sleep, because the duration is what is tested.
+/// Stops a process for this time. The sleep is fixed, because the test is about the length of the stop.
 fn stop_for(pid: u32, time: Duration) {
     send_signal(pid, Signal::STOP);
     std::thread::sleep(time);
@@ -148,7 +149,7 @@ fn a_supervisor_that_wakes_up_after_its_lease_starts_nothing_under_it() {
     let victim = crawl.supervisors[0].pid();
     stop_for(victim, HAND_OVER + 3 * DELAY);
     crawl.fleet.wait_until_logged("supervisor_lost", "\"a\"");
-    // The supervisor comes back, and is accepted.
+    // The supervisor has joined again, and was accepted.
     crawl.fleet.wait_until_logged_times("supervisor_joined", 3);
     crawl.finish(SITES);
 }
@@ -190,7 +191,7 @@ fn a_dispatcher_that_stands_still_for_longer_than_the_lease_loses_nothing() {
         visits.pages().len() < PAGES,
         "there was something left to do"
     );
-    // At each site, one page was in progress and the next was already handed out.
+    // At each site, one page was in progress, and the next one was already handed out to a worker.
     crawl.finish(2 * SITES);
 }
 

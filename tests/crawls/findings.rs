@@ -1,12 +1,12 @@
-//! The findings of a crawl: by mapping and field in its summary, compared with the previous crawl, and as an exit
-//! code for unattended crawls.
+//! Tests the findings of a crawl: by mapping and field in its summary, in comparison with the previous crawl, and as an
+//! exit code for unattended crawls.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// The first crawl finds names and locations. Then the pages lose their locations.
+/// The first crawl finds a name and a location. Before the second crawl, the page loses its location.
 #[test]
 fn the_summary_compares_each_field_with_the_previous_crawl() {
     let web = Web::start();
@@ -166,7 +166,7 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
     );
 }
 
-/// The crawl is the nightly run over a complete dataset.
+/// The dataset needs nothing, as in a nightly run over complete records. One of its lines is broken.
 #[test]
 fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
     let web = Web::start();

@@ -1,4 +1,4 @@
-//! Keys in a fleet on a network: which peers may join, and what is logged.
+//! Tests the keys of a fleet on a network: which processes may join, and which refusals are logged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 
 use crate::keyed_fleet::{Client, Fleet, read_secret};
 
-/// Creates sites of one page each. Returns the URLs.
+/// Creates this many sites with one page each. Returns the URLs of the pages.
 fn serve_small_sites(web: &Web, name: &str, sites: usize) -> Vec<String> {
     let sites = (0..sites).map(|number| {
         let site = web.site(&format!("{name}{number}.example"));
@@ -23,7 +23,7 @@ fn serve_small_sites(web: &Web, name: &str, sites: usize) -> Vec<String> {
     sites.collect()
 }
 
-/// Drains processes, supervisors first, and waits until they have ended successfully.
+/// Drains processes, with the supervisors before the dispatcher, and waits until all have ended successfully.
 fn drain(processes: Vec<Running>) -> Vec<Finished> {
     let ended = processes.into_iter().map(|process| {
         process.signal(Signal::TERM);
@@ -115,7 +115,7 @@ fn strangers_are_refused_and_logged_with_address_and_key() {
     let misled = fleet.work.path("misled/dispatcher.pub");
     fs::remove_file(&misled).expect("our own");
     fs::copy(fleet.work.path("stranger/supervisor.pub"), &misled).expect("our own");
-    // A feeder that uses its keys to receive tasks.
+    // The folder `nosy` has the keys of the client `feeder` in the place of a supervisor's keys, in order to get tasks.
     let feeder = fs::read_to_string(fleet.work.path("feeder/client.pub")).expect("a key");
     for (from, to) in [
         ("client.key", "supervisor.key"),
@@ -234,7 +234,7 @@ fn a_revoked_supervisor_gets_no_more_tasks_and_another_does_them() {
     let logged = fleet.wait_until_logged("message_refused", &key);
     assert_eq!(logged["key"], json!(key));
     let second = client.open_crawl("second", &serve_small_sites(&web, "second", 3));
-    // If its messages got through, it would count as alive, and would get every other new site.
+    // If messages of the revoked supervisor were accepted, it would count as alive and get every other new site.
     fleet.wait_until_supervisor_logs("old", "dispatcher_silent");
     assert_eq!(web.visits().len(), before, "nothing was handed to it");
     let new = fleet.supervisor_run(&web, "new").start();
@@ -261,7 +261,7 @@ fn a_revoked_client_is_not_answered_any_more() {
     assert!(old.has_no_answer());
 }
 
-/// A client with the right to feed a fleet may neither end it nor change the crawls of others.
+/// A client that may feed a fleet must neither end it nor change the crawls of others.
 #[test]
 fn a_client_is_refused_requests_reserved_for_the_command() {
     let fleet = Fleet::new();
@@ -313,7 +313,7 @@ fn a_supervisor_goes_by_the_name_of_its_key() {
         fleet.logged_lines("supervisor_joined")[0]["supervisor"],
         "swarm:i-0abc"
     );
-    // The supervisor has sent many hellos.
+    // The refused supervisor has sent many hellos, but only one refusal is logged in a minute.
     assert_eq!(
         fleet.logged_lines("message_refused").len(),
         1,

@@ -1,4 +1,4 @@
-//! Decaying mappings: pages change in the middle of a crawl, and this is reported once.
+//! Tests mappings that decay: the layout of pages changes in the middle of a crawl, and the change is reported once.
 
 mod rows;
 
@@ -10,13 +10,13 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Site, Web, page};
 use webfill_tests::workplace::{Workplace, profile_mapping_with_alternative};
 
-/// The number of pages before the change, and after it.
+/// The number of pages with the old layout, which come first, and the number of pages after the change.
 const BEFORE: usize = 150;
 const AFTER: usize = 60;
 
 const HOST: &str = "shop.example";
 
-/// The number in a path such as `/17`.
+/// The number in a path, for example 17 in `/17`.
 fn parse_number(path: &str) -> usize {
     path.trim_start_matches('/').parse().unwrap_or_default()
 }
@@ -34,7 +34,7 @@ fn new_page(number: usize) -> Page {
     ))
 }
 
-/// Serves old pages with the numbers below [`BEFORE`], and pages made by `other` with that number or a higher one.
+/// Serves pages with the old layout for the numbers below [`BEFORE`], and pages made by `other` for all higher numbers.
 fn serve(site: &Site, other: impl Fn(usize) -> Page + Send + Sync + 'static) {
     site.serve_otherwise(move |request| match parse_number(&request.path) {
         number if number < BEFORE => old_page(number).into(),
@@ -76,7 +76,7 @@ fn fields_of(alert: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Checks for one alert with both fields, and with samples from before and after the change.
+/// Checks that there is one alert, which names both fields and has sample pages from before and after the change.
 fn assert_layout_changed(report: &Value) {
     assert_eq!(report["alerts"], 1, "{report:#}");
     let mapping = &report["mappings"][0];
@@ -135,7 +135,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     }
     let listed = read(String::from("pages.jsonl"));
     assert_eq!(listed.lines().count(), 40);
-    // Crawling the same pages again changes nothing. The readable summary contains the alert.
+    // A second crawl of the same pages changes nothing. The summary for people contains the alert.
     let again = crawl(&work, &web)
         .replace_flag("--summary", "human")
         .finish()
@@ -150,7 +150,7 @@ fn fields_that_fall_together_are_one_alert_everywhere() {
     assert_layout_changed(&report(&store));
 }
 
-/// The number of samples in a SQLite store.
+/// The number of sample pages in the SQLite store of a workplace.
 fn count_samples(work: &Workplace) -> u64 {
     let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
     let count = store.query_row("SELECT count(*) FROM samples", (), |row| {
@@ -198,7 +198,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
-    // MongoDB returns pages that were saved together in any order, so the change is sharp only between two saves.
+    // MongoDB may return pages that were saved together in any order. Two separate saves make the change sharp.
     for pages in [BEFORE, BEFORE + AFTER] {
         let run = crawl_of(&work, &web, pages).replace_flag("--store", database.uri());
         run.finish().expect_code(0);
@@ -216,7 +216,7 @@ fn mongodb_keeps_the_same_samples_as_the_embedded_store() {
     assert_eq!(listed.lines().count(), 40, "{listed}{report:#}");
 }
 
-/// Half of the sites answer with a challenge, the others with one page that has no known signature.
+/// Half of the sites answer with a challenge. All other sites answer with the same page, which has no known signature.
 #[test]
 fn blocked_pages_are_no_change_of_the_layout() {
     let web = Web::start();

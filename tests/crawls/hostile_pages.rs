@@ -1,4 +1,4 @@
-//! Hostile pages: each has its outcome, the crawl ends, and all other pages are fetched.
+//! Tests hostile pages: each ends with its expected outcome, the crawl ends, and all other pages are fetched.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ const MIB: u64 = 1 << 20;
 #[needs(namespaces)]
 #[test]
 fn every_hostile_page_ends_in_its_outcome() {
-    // Isolated, because some pages name addresses that must not be contacted from this machine.
+    // The crawl runs in an isolated network, because some pages name addresses that must not be contacted from this
+    // machine.
     run_isolated(
         "hostile_pages::every_hostile_page_ends_in_its_outcome",
         || {
@@ -23,7 +24,7 @@ fn every_hostile_page_ends_in_its_outcome() {
             let mut urls: Vec<String> = pages.iter().map(HostilePage::url).collect();
             for hostile in &pages {
                 let site = web.site(&hostile.host());
-                // Each page has a connection of its own, so that no request is repeated.
+                // Without keep-alive, no request is repeated because of a closed connection.
                 site.serve("/robots.txt", status(404).header("connection", "close"));
                 site.serve("/", hostile.reply.clone());
             }
@@ -108,7 +109,7 @@ fn a_server_that_drops_every_connection_is_an_outcome() {
     let closing = web.site_with_policy("127.0.11.1", ConnectionPolicy::Close);
     let resetting = web.site_with_policy("127.0.11.2", ConnectionPolicy::Reset);
     let work = Workplace::new();
-    // If robots.txt is unavailable, pages are not requested.
+    // If robots.txt is unavailable, no pages are requested.
     let urls = [closing.url("/"), resetting.url("/")];
     let run = work.crawl(&web).args(&urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome_count("robots_unreachable"), 2);

@@ -1,4 +1,4 @@
-//! HTTP: versions, encodings, charsets, types, proxies.
+//! Tests HTTP: versions, encodings, charsets, content types, and proxies.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn every_content_encoding_is_decoded() {
     }
 }
 
-/// An `<h1>` whose text is in any charset, after a head in ASCII.
+/// An ASCII head, followed by an `<h1>` whose text may be in any charset.
 fn heading(head: &str, text: &[u8]) -> Vec<u8> {
     [head.as_bytes(), b"<h1>", text, b"</h1>"].concat()
 }
@@ -210,7 +210,7 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     );
 }
 
-/// Real heads become this long because of policies, cookies and reports.
+/// Real response heads become so long because of policies, cookies and reports.
 #[test]
 fn long_heads_are_read_in_both_versions() {
     for (version, protocol) in [("HTTP/2", "h2"), ("HTTP/1.1", "http/1.1")] {
@@ -388,7 +388,7 @@ fn proxies_are_taken_from_the_flag_and_never_from_the_environment() {
 #[needs(namespaces)]
 #[test]
 fn a_name_that_does_not_resolve_is_a_dns_error() {
-    // `.invalid` never resolves (RFC 6761). Isolated, so that no DNS server is contacted.
+    // Names in `.invalid` never resolve (RFC 6761). The network is isolated, so that no DNS server is contacted.
     run_isolated("http::a_name_that_does_not_resolve_is_a_dns_error", || {
         let work = Workplace::new();
         let run = work.plain_crawl().args([
@@ -428,13 +428,13 @@ fn any_status_is_an_outcome_with_its_number() {
         );
         assert!(page.fields.is_empty(), "an error page is no profile");
     }
-    // This request had no condition.
+    // The server answers 304 although the request had no condition.
     let unasked = &pages[&site.url("/304")];
     assert_eq!(
         (unasked.outcome.as_str(), unasked.status_code),
         ("http_error", Some(304))
     );
-    // Status 999 is used only by sites that refuse robots.
+    // Only sites that refuse robots use status 999.
     let refused = &pages[&site.url("/999")];
     assert_eq!(
         (refused.outcome.as_str(), refused.status_code),

@@ -1,4 +1,4 @@
-//! Requested interruptions: Ctrl-C, SIGTERM, limits. Completed work is not repeated.
+//! Tests requested interruptions: Ctrl-C, SIGTERM, and limits. Completed work is not repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn a_crawl_is_resumed_only_with_its_original_scope() {
 fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
     let web = Web::start();
     let roots = serve_wide_web(&web);
-    // This page keeps the drain waiting.
+    // The slow answers of this site keep the drain waiting.
     web.site("w0.example").set_latency(Duration::from_secs(20));
     let work = Workplace::new();
     let mut running = crawl(&work, &web, &roots).start();
@@ -90,7 +90,7 @@ fn a_second_ctrl_c_stops_at_once_and_resumes_as_well() {
         visits.len() > 18 && !visits.for_host("w0.example").is_empty()
     });
     running.signal(Signal::INT);
-    // The kernel merges pending signals of the same kind.
+    // The kernel merges pending signals of the same kind, so the second one is sent only when the first was received.
     running.wait_until("the first was taken", |run| !run.has_pending_signals());
     running.signal(Signal::INT);
     running.finish().expect_code(11);
@@ -127,7 +127,7 @@ fn max_pages_stops_politely_and_can_be_continued() {
         .finish()
         .expect_code(12);
     let fetched = web.visits().pages().len();
-    // Requests that were in flight when the limit was reached are finished: at most one page of each site.
+    // Requests in flight at the limit are still finished: at most one for each site.
     assert!((12..12 + SITES).contains(&fetched), "{fetched} pages");
     assert_eq!(run.summary().pages() as usize, fetched);
     assert_eq!(work.stored().pages().len(), fetched);

@@ -1,4 +1,4 @@
-//! A crawl from its seeds to stored pages: fields, depth, followed links, and consistent counts.
+//! Tests a crawl from its seeds to the stored pages: fields, depth, followed links, and consistent counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -241,7 +241,7 @@ fn every_link_ends_as_a_task_or_with_a_reason() {
             summary.skipped()
         );
     }
-    // The seed and all links were judged. Each of them is a task, or was skipped.
+    // The seed and all links were judged. Each of these URLs either became a task or was skipped.
     let judged = 1 + summary.links();
     let skipped: u64 = summary.skipped().values().sum();
     assert_eq!(judged, summary.tasks() + skipped, "{}", summary.json);
@@ -334,7 +334,7 @@ fn many_sites_are_crawled_side_by_side() {
         "{:?}",
         visits.counts()
     );
-    // If the sites were crawled one after another, only one of them would occur until it is finished.
+    // If the sites were crawled one after another, the first site would have three pages before any other site has one.
     let mut pages_of = BTreeMap::new();
     for visit in visits.pages().0 {
         let pages = pages_of.entry(visit.host).or_insert(0);

@@ -1,4 +1,4 @@
-//! Keep-alive connections that servers close between two requests.
+//! Tests keep-alive connections that servers close between two requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const PAGES: usize = 6;
 
-/// Answers the first `times` requests by a script, and later ones by a page.
+/// Answers the first `times` requests for a path with the script `how`, and later ones with the page `then`.
 fn serve_failing_first(site: &Site, path: &str, times: usize, how: Script, then: Page) {
     let asked = Arc::new(AtomicUsize::new(0));
     site.serve_with(path, move |_| -> Reply {
@@ -34,7 +34,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
         let web = Web::start();
         let site = web.site("closing.example");
         for number in 0..PAGES {
-            // Each request is sent on the connection of the previous one, which has been closed.
+            // Each request is first sent on the connection of the previous request, which the server has closed.
             serve_failing_first(&site, &format!("/{number}"), 1, how.clone(), page("T"));
         }
         let work = crawl(&web, &site, "0.2");
@@ -50,7 +50,7 @@ fn a_request_lost_with_a_closed_connection_is_repeated_immediately_and_once() {
             assert_ne!(pair[0].connection, pair[1].connection, "{name}");
         }
         assert_eq!(site.visits().overlaps(), [""; 0], "{name}");
-        // The requests that were answered keep the delay.
+        // The delay is kept between requests that were answered.
         let answered: Vec<_> = site
             .visits()
             .0
@@ -162,7 +162,7 @@ fn a_site_with_a_long_delay_is_asked_to_close_its_connections() {
                 "delay {delay}"
             );
         }
-        // The first page follows its robots.txt on the same connection.
+        // The first page is requested after robots.txt, on the same connection.
         let first = &site.visits().robots().0[0];
         assert_eq!(first.connection, pages.0[0].connection, "delay {delay}");
         assert_eq!(

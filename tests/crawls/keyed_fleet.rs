@@ -1,5 +1,5 @@
-//! A fleet over TCP on loopback: a dispatcher, supervisors and clients started one by one, each with keys of its own.
-//! Clients use plain libzmq, as any application might.
+//! A fleet over TCP on loopback: a dispatcher, supervisors and clients that are started one by one, each with its own
+//! keys. Clients use plain libzmq, as any application might.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The default ports of a dispatcher.
+/// The default ports of a dispatcher for tasks and for control messages.
 const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 
 pub(crate) struct Fleet {
     pub(crate) work: Workplace,
-    /// A loopback address of the fleet's own, so that tests running in parallel do not share ports.
+    /// The loopback address of this fleet. It differs for each fleet, so that tests running in parallel do not share
+    /// ports.
     pub(crate) host: String,
 }
 
@@ -32,7 +33,7 @@ impl Fleet {
         Fleet::start_at(format!("127.{}.{high}.{low}", 1 + number))
     }
 
-    /// A fleet at an address of this machine. The dispatcher has keys, and an empty allow list.
+    /// Prepares a fleet at an address of this machine. The dispatcher has keys, and an empty allow list.
     pub(crate) fn start_at(host: impl Into<String>) -> Fleet {
         let fleet = Fleet {
             work: Workplace::new(),
@@ -52,7 +53,7 @@ impl Fleet {
             .finish()
     }
 
-    /// Creates a folder of keys that trusts our dispatcher. Returns the public key.
+    /// Creates a folder of keys that trusts this fleet's dispatcher. Returns the public key.
     pub(crate) fn new_keys(&self, owner: &str, folder: &str) -> String {
         let made = Run::new(["keys", "new", owner, "--keys"])
             .arg(self.work.path(folder))
@@ -63,8 +64,8 @@ impl Fleet {
         made.stdout.trim().to_owned()
     }
 
-    /// Creates a folder of keys as [`Fleet::new_keys`] does, and adds the public key to the dispatcher's list under the
-    /// folder's name.
+    /// Creates a folder of keys as [`Fleet::new_keys`] does. Adds the public key to the dispatcher's allow list under
+    /// the folder's name.
     pub(crate) fn new_member(&self, role: &str, name: &str) -> String {
         let key = self.new_keys(role, name);
         self.run_keys(&["add", role, name, &key]).expect_code(0);
@@ -76,7 +77,7 @@ impl Fleet {
         start_serving(self.dispatcher_run())
     }
 
-    /// A dispatcher that has not started yet.
+    /// The command that starts the dispatcher.
     pub(crate) fn dispatcher_run(&self) -> Run {
         self.run_of_role("dispatcher", "keys")
             .args(["--listen", &self.host, "--mappings"])
@@ -85,14 +86,15 @@ impl Fleet {
             .arg(self.work.path("keys"))
     }
 
-    /// A supervisor that has not started yet, with the keys of a folder and its name as id.
+    /// The command that starts a supervisor, with the keys of a folder and the folder's name as its id.
     pub(crate) fn supervisor_run(&self, web: &Web, folder: &str) -> Run {
         self.supervisor_without_keys(web, folder)
             .arg("--keys")
             .arg(self.work.path(folder))
     }
 
-    /// A supervisor with the keys of a folder and another state folder, as on another machine.
+    /// The command that starts a supervisor with the keys of a folder, but with another state folder, as on another
+    /// machine.
     pub(crate) fn supervisor_elsewhere(&self, web: &Web, folder: &str, state: &str) -> Run {
         self.supervisor_run(web, folder)
             .replace_flag("--state", self.state_folder("supervisor", state))
@@ -112,9 +114,9 @@ impl Fleet {
         Run::new([role, "--store", &store, "--state"])
             .arg(self.state_folder(role, id))
             .env("WEBFILL_POLITENESS_DELAY", "0.05")
-            // A fixed port would already be in use by another fleet of the test run.
+            // A fixed port could be in use by another fleet of the test run.
             .env("WEBFILL_DISPATCHER_HTTP", "off")
-            // The sites of a lost supervisor are released once its longest request must have ended.
+            // The sites of a lost supervisor are released only after the longest time that a request may take.
             .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "2")
     }
 
@@ -192,7 +194,7 @@ impl Fleet {
         });
     }
 
-    /// A connection to the control socket, with the client's keys of a folder.
+    /// Opens a connection to the control socket, with a client's keys from a folder.
     pub(crate) fn client(&self, folder: &str) -> Client {
         let context = zmq::Context::new();
         let socket = context.socket(zmq::REQ).expect("a socket");
@@ -225,7 +227,7 @@ impl Fleet {
         Client { socket, private }
     }
 
-    /// The dispatcher's socket, which only processes of this user can reach.
+    /// The address of the dispatcher's socket that only processes of this user can reach.
     fn private_endpoint(&self) -> String {
         let states = fs::read_dir(self.work.path("state")).expect("a folder");
         let states = states.map(|state| state.expect("an entry").path());
@@ -235,7 +237,8 @@ impl Fleet {
     }
 }
 
-/// A client that sends JSON to the dispatcher's control socket, or the protocol of `webfill crawl` to its private one.
+/// A client of the dispatcher. It sends either JSON to the control socket, or the protocol of `webfill crawl` to the
+/// private socket.
 pub(crate) struct Client {
     socket: zmq::Socket,
     private: zmq::Socket,
@@ -267,7 +270,7 @@ impl Client {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Opens a crawl of these URLs; returns its key.
+    /// Opens a crawl of these URLs. Returns the key of the crawl.
     pub(crate) fn open_crawl(&self, crawl_id: &str, urls: &[String]) -> Value {
         let spec = json!({"app_id": "test", "crawl_id": crawl_id, "max_depth": 1});
         let opened = self.send_command(&json!({"action": "open_crawl", "spec": spec}));
@@ -300,7 +303,7 @@ pub(crate) fn start_serving(dispatcher: Run) -> Running {
     running
 }
 
-/// The secret key in a file.
+/// Reads the secret key from a file.
 pub(crate) fn read_secret(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a key");
     let secret = text.trim().strip_prefix("secret ").expect("a secret");

@@ -1,5 +1,4 @@
-//! `webfill keys`, and missing or invalid keys: mistakes are reported in one sentence before anything is
-//! opened.
+//! Tests `webfill keys`, and missing or invalid keys. Mistakes are reported in one sentence before anything is opened.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -134,7 +133,7 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
     assert_eq!(fleet.run_keys(&["list"]).expect_code(0).stdout, "");
 }
 
-/// A key may begin with a hyphen, like an option. One in 85 does.
+/// A key may begin with a hyphen, as an option does. This is the case for one key in 85.
 #[test]
 fn keys_that_begin_with_a_hyphen_are_taken_and_revoked() {
     let fleet = Fleet::new();
@@ -172,7 +171,8 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     assert!(!fleet.work.path("keys/allowed.new").exists());
 }
 
-/// The first change is made by root. Its files must not keep the dispatcher's user from making the next one.
+/// Root makes the first change. The files created by it must not prevent the dispatcher's user from making the next
+/// change.
 #[needs(root)]
 #[test]
 fn files_written_by_root_belong_to_the_owner_of_the_keys() {
@@ -201,7 +201,7 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
         assert_eq!(owner(file), nobody, "{file}");
     }
     fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
-    // Root must not write elsewhere on behalf of the folder's owner.
+    // The log is a link to a file elsewhere. Root must not write there on behalf of the folder's owner.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
     std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
@@ -219,7 +219,7 @@ fn files_written_by_root_belong_to_the_owner_of_the_keys() {
     );
 }
 
-/// The folder of the package belongs to root, and every role may create files in it (deploy/systemd/tmpfiles.conf).
+/// Root owns the package's folder for keys, and every role may create files in it (`deploy/systemd/tmpfiles.conf`).
 #[needs(root)]
 #[test]
 fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatcher() {
@@ -249,18 +249,18 @@ fn files_written_by_root_into_a_shared_folder_belong_to_the_user_of_the_dispatch
     for file in files.into_iter().chain(["dispatcher-next.pub"]) {
         assert_eq!(owner(file), (dispatcher, webfill), "{file}");
     }
-    // An existing log keeps its owner, whatever it is.
+    // An existing log keeps its owner, whoever that is.
     chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
     fleet.run_keys(&["revoke", "vm-01"]).expect_code(0);
     assert_eq!(owner("audit.log"), (64_003, webfill));
 
-    // If the dispatcher could not read its next key, it could not start.
+    // A dispatcher that cannot read its next key would not start, so the rotation is refused.
     chown(keys.join("dispatcher-next.key"), Some(0), Some(0)).expect("we are root");
     let refused = fleet.run_keys(&["rotate"]).expect_code(2);
     let said = refused.one_sentence();
     assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
     chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
-    // The state after root has copied the key, with a narrow mode.
+    // As if root had copied this key with a mode that lets only its owner read it.
     chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
     let narrow = fs::Permissions::from_mode(0o600);
     fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
@@ -298,7 +298,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
         .run_keys(&["new", "dispatcher", "--next"])
         .expect_code(2);
     assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
-    // The public key of another pair is beside it.
+    // Next to the secret key is the public key of another pair.
     let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
@@ -316,7 +316,7 @@ fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
     fs::remove_file(path("dispatcher-next.pub")).expect("our own");
     fs::write(path("dispatcher-next.pub"), kept).expect("our own");
 
-    // The rotation was interrupted after the secret key was put in place, and is completed now.
+    // The rotation was interrupted after the new secret key was put in place. Now the command completes it.
     fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
     fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
     assert_eq!(fleet.run_keys(&["rotate"]).expect_code(0).stdout, public);

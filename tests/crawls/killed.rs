@@ -1,4 +1,4 @@
-//! Killed processes: no task is lost, no page is stored twice, and the delay of every site is kept.
+//! Tests killed processes: no task is lost, no page is stored twice, and the delay of every site is kept.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use webfill_tests::workplace::Workplace;
 use crate::wide_web::{assert_complete, repeated_pages, serve_wide_web};
 
 const DELAY: Duration = Duration::from_millis(200);
-/// The most pages that are requested twice: those in flight at a kill, one per site, and as many again that a busy
-/// machine has not stored yet.
+/// The most pages that may be requested twice. These are the pages in flight at a kill, one for each site, and as many
+/// that a busy machine has not stored yet.
 const IN_FLIGHT: usize = 12;
 
 fn crawl(work: &Workplace, web: &Web, roots: &[String]) -> Run {
@@ -65,7 +65,8 @@ fn every_worker_may_be_killed_again_and_again() {
     web.visits().assert_polite(DELAY);
 }
 
-/// Kills the processes of a role, or all, during a run. Waits until all have ended, and resumes.
+/// Kills the processes whose role is accepted by `victims` during a run. Waits until all processes have ended, and
+/// resumes the crawl.
 fn kill_and_resume(victims: impl Fn(&str) -> bool) {
     let web = Web::start();
     let roots = serve_wide_web(&web);
@@ -78,7 +79,7 @@ fn kill_and_resume(victims: impl Fn(&str) -> bool) {
             process.signal(Signal::KILL);
         }
     }
-    // This waits for all processes: a survivor must notice that its parent is dead.
+    // The run ends only when all of its processes end, so a survivor must notice that its parent is dead.
     let ended = running.finish();
     let stored = work.stored();
     assert_eq!(stored.integrity(), "ok");
@@ -117,7 +118,8 @@ fn a_killed_supervisor_loses_nothing() {
     assert_survives_death_of("supervisor");
 }
 
-/// Kills a process of a role. The run may continue by itself, or end so that the same command resumes it.
+/// Kills a process with this role. Afterwards the run may continue by itself, or end and be resumed by the same
+/// command.
 fn assert_survives_death_of(role: &str) {
     let web = Web::start();
     let roots = serve_wide_web(&web);

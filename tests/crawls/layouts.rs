@@ -1,5 +1,6 @@
-//! Layouts that lose fields, on small sites of very different pages: the alert names the fields, and comes on the
-//! nights promised in docs/explanation/health.md. A night is a run of a watch; no test waits for a day to pass.
+//! Tests layouts that lose fields, on small sites with very different pages. The alert names the fields, and comes on
+//! the night promised in docs/explanation/health.md. Each night is a run of a watch, so no test waits for a day to
+//! pass.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const HOST: &str = "shop.example";
 
 const DAY_S: i64 = 86_400;
 
-/// The frame of a shop, which is around the content on all of its pages.
+/// A page of the shop: the menu and the footer that all pages have, around this content.
 fn shop_page(inner: &str) -> String {
     let menu: String = (0..12)
         .map(|at| format!("<li><a href='#{at}'>Part {at}</a></li>"))
@@ -27,7 +28,7 @@ fn shop_page(inner: &str) -> String {
     )
 }
 
-/// A page of goods, as a table.
+/// A goods page, which shows its fields in a table.
 fn goods_page(number: usize, has_all: bool) -> String {
     let rows = match has_all {
         true => format!(
@@ -42,7 +43,7 @@ fn goods_page(number: usize, has_all: bool) -> String {
     ))
 }
 
-/// A page of a story, as an article. It has the same fields as goods, but in other places.
+/// A story page. It has the same fields as a goods page, but in other places.
 fn story_page(number: usize, has_all: bool) -> String {
     let facts = match has_all {
         true => format!(
@@ -69,10 +70,10 @@ fn mapping() -> Value {
     }])
 }
 
-/// Whether the page with this number loses its fields, once that is switched on.
+/// Whether the page with this number loses its fields after the change.
 type Loses = fn(usize) -> bool;
 
-/// The HTML of a page, by its number and by whether it has all of its fields.
+/// Returns the HTML of the page with this number, with all of its fields or without them.
 type Looks = fn(usize, bool) -> String;
 
 struct Shop {
@@ -82,7 +83,7 @@ struct Shop {
     is_listed: bool,
     more: Value,
     is_after: Arc<AtomicBool>,
-    /// How many nights have passed. The clock of each night is a day ahead of the previous one's.
+    /// The number of past nights. The clock of each night is a day ahead of the clock of the previous night.
     nights: AtomicI64,
 }
 
@@ -153,7 +154,7 @@ impl Shop {
         serde_json::from_str(&reported.expect_code(0).stdout).unwrap()
     }
 
-    /// How many notifications so far contain this text.
+    /// The number of notifications so far that contain this text.
     fn count_notifications(&self, text: &str) -> usize {
         let reported = fs::read_to_string(self.work.path("notified.jsonl")).unwrap_or_default();
         reported.lines().filter(|line| line.contains(text)).count()
@@ -180,7 +181,7 @@ fn goods_or_story(number: usize, has_all: bool) -> String {
     }
 }
 
-/// A page of goods. If it lacks two of its fields, only the name is left.
+/// A goods page that either has all of its fields or keeps only the name.
 fn goods_or_name(number: usize, has_all: bool) -> String {
     match has_all {
         true => goods_page(number, true),
@@ -211,8 +212,8 @@ fn two_layouts_are_two_templates_and_fields_missing_in_the_second_raise_an_alert
     assert_eq!(shop.count_notifications("layout_changed"), 1);
 }
 
-/// The name of a case, the number of pages, whether they are behind a listing, their HTML, which of them lose fields,
-/// which fields these are, and the night by which that must be reported.
+/// The name of the case, the number of pages, whether a listing links to them, their HTML, and which pages lose fields.
+/// Then the names of the lost fields, and the number of nights within which the loss must be reported.
 type Loss = (
     &'static str,
     usize,

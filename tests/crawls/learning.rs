@@ -1,5 +1,5 @@
-//! `webfill mapping learn`: a mapping learned from partly filled records and the pages that they link to. A crawl
-//! then fills the missing values with it.
+//! Tests `webfill mapping learn`: a mapping is learned from partly filled records and the pages that they link to. A
+//! crawl then fills the missing values by this mapping.
 
 mod bounds;
 mod made_site;
@@ -22,7 +22,7 @@ use self::made_site::{
     HOST, PEOPLE, birth_year, city, name, page_count, person_html, records, serve, url,
 };
 
-/// A workplace for `webfill`, with a mapping that matches none of its pages.
+/// A workplace whose only mapping matches no page of the test site.
 fn workplace() -> Workplace {
     let work = Workplace::new();
     let other = json!({"name": "other", "url_patterns": [{"type": "host", "pattern": "other.example"}],
@@ -37,7 +37,7 @@ fn learn(work: &Workplace, args: &[&str]) -> Run {
         .in_folder(work.path("."))
 }
 
-/// Checks the written mapping and uses it in a crawl. After that, no record lacks a value.
+/// Checks that the written mapping is valid, and that after a crawl with it no record lacks a value.
 fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     let mapping = work.path(mapping);
     Run::new(["mapping", "check"])
@@ -125,7 +125,7 @@ fn learned_from_a_folder_and_csv() {
         assert!(run.stdout.contains(reported), "{reported}: {}", run.stdout);
     }
     assert_fills(&work, &web, "people.json");
-    // The file is not overwritten without a flag.
+    // The command refuses to overwrite the file, because a flag is required for that.
     let again = learn(&work, &args).finish().expect_code(2);
     assert!(
         again.stderr.contains("use --force to replace it"),
@@ -133,7 +133,7 @@ fn learned_from_a_folder_and_csv() {
         again.stderr
     );
     learn(&work, &args).arg("--force").finish().expect_code(0);
-    // Without an output file, standard output contains the mapping and nothing else.
+    // Without an output file, the command prints the mapping and nothing else to standard output.
     let printed = learn(&work, &args[..4]).finish().expect_code(0);
     let written = std::fs::read_to_string(work.path("people.json")).unwrap();
     assert_eq!(printed.stdout, written);
@@ -196,7 +196,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
 fn learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);
-    // Records that link to addresses which redirect to the pages.
+    // These records link to addresses that redirect to the pages.
     let old = |record: &Value| {
         let mut record = record.clone();
         record["urls"] = json!([record["urls"][0].as_str().unwrap().replace("/p/", "/old/")]);

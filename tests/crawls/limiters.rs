@@ -1,5 +1,5 @@
-//! Limiters that refuse with statuses other than 429: the pages are fetched later, at a pace that the limiter accepts.
-//! Servers that send `Retry-After` with every refusal do not delay their sites for long.
+//! Tests limiters that refuse with statuses other than 429. The pages are fetched later, at a pace that the limiter
+//! accepts. A server that sends `Retry-After` with every refusal does not delay its site for long.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,14 +14,14 @@ const NAMED: Duration = Duration::from_secs(3);
 
 fn epoch_in(wait: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    // Rounded up, so that the second that has begun is over by then.
+    // One more second, because the current second has already begun.
     (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
 }
 
-/// A host, and the page that it sends as a refusal.
+/// The name of a host, and the page that this host sends as a refusal.
 type Refusal = (&'static str, fn() -> Page);
 
-/// Refusals that name the time to wait.
+/// Refusals that say how long to wait.
 fn refusals() -> Vec<Refusal> {
     vec![
         ("s403", || status(403).header("retry-after", "3")),
@@ -62,8 +62,7 @@ fn refusals() -> Vec<Refusal> {
     ]
 }
 
-/// Makes a site refuse the fourth request, and all requests until the named time is over. Returns the counter of
-/// refusals.
+/// Makes a site refuse requests for the time [`NAMED`], beginning with the fourth. Returns the counter of refusals.
 fn serve_limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
     let refused: &'static AtomicUsize = Box::leak(Box::default());
     let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
@@ -107,8 +106,8 @@ fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
     assert!(early.is_empty(), "asked again before the time: {early:?}");
 }
 
-/// A server may send the header out of habit. Then the refused page is retried a few times, but its site does not back
-/// off for a minute each time.
+/// A server may send the header with every refusal. Then the refused page is retried a few times, but the site does not
+/// back off for a minute each time.
 #[test]
 fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     let web = Web::start();
@@ -133,7 +132,7 @@ fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
     assert_eq!(asked("/gone"), 1, "there is no such page");
 }
 
-/// A site that refuses everything for longer than the patience ends with its outcome, and gets no further requests.
+/// A site that asks to wait for longer than the crawl's patience ends with its outcome, and gets no further requests.
 #[test]
 fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     let web = Web::start();
@@ -154,7 +153,7 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     assert_eq!(site.visits().pages().len(), 1);
 }
 
-/// The host, the way in which one of its pages fails for good while the others are fine, and its outcome.
+/// For each host, its name, the answer of its only page that always fails, and the outcome of this page.
 fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
     let every_time = || status(429).header("retry-after", "1");
     vec![
@@ -166,7 +165,7 @@ fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
     ]
 }
 
-/// The failing page is the first, in the middle or the last.
+/// In each test case, the failing page is the first, a middle or the last page of its site.
 #[test]
 fn a_page_that_always_fails_ends_no_other() {
     let web = Web::start();
@@ -189,7 +188,8 @@ fn a_page_that_always_fails_ends_no_other() {
     assert_all_others_are_ok(&work, &closed, urls.len());
 }
 
-/// Only the failing page of the site is known until the patience with it is over.
+/// At first, only the failing page of the site is known. The links to its other pages are found after the patience with
+/// it is over.
 #[test]
 fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     const CHAIN: usize = 12;
@@ -211,7 +211,7 @@ fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
     }
     for number in 0..CHAIN {
         let next = hub.url(&format!("/{}", number + 1));
-        // Each page has different words. Otherwise the chain would count as endless.
+        // Each page has other words. If the words were the same, the chain would count as endless.
         let words = [
             "alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak",
         ];
@@ -246,7 +246,7 @@ fn assert_all_others_are_ok(work: &Workplace, closed: &[(String, &str)], pages: 
     assert!(outcomes.is_empty(), "{outcomes:?}");
 }
 
-/// The partial answer was not requested.
+/// The server sends a partial answer (206) although the request did not ask for a part.
 #[test]
 fn a_part_of_a_page_is_no_page() {
     let web = Web::start();

@@ -1,4 +1,4 @@
-//! Links are resolved as a real Chromium resolves them, on pages of every encoding.
+//! Tests that links are resolved as a real Chromium resolves them, on pages in every encoding.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use webfill_tests::site::{Web, document};
 use webfill_tests::workplace::Workplace;
 
 /// The encodings of the pages. Links are written in ASCII, with character references, so that they are the same in
-/// each.
+/// every encoding.
 const ENCODINGS: [&str; 8] = [
     "utf-8",
     "windows-1252",
@@ -22,7 +22,7 @@ const ENCODINGS: [&str; 8] = [
     "big5",
 ];
 
-/// Links as written in HTML, without their quotes.
+/// The values of links as written in HTML, without quotes.
 const LINKS: &[&str] = &[
     "a",
     "./a/./b/../c",
@@ -147,7 +147,7 @@ fn body(encoding: &str, base: &str, links: &[&str]) -> String {
     format!("<!DOCTYPE html><meta charset={encoding}><title>Links</title>{base}<body>{anchors}")
 }
 
-/// JavaScript that returns the addresses of the links on the open page, as they are requested.
+/// JavaScript that returns the addresses that the browser would request for the links on the open page.
 const ADDRESSES: &str = "return [...document.links].flatMap(link => {
     try {
         const url = new URL(link.href);

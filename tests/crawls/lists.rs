@@ -1,4 +1,4 @@
-//! Values that are lists: over several pages, and in the cells of tables.
+//! Tests values that are lists: over several pages, and in the cells of tables.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -10,7 +10,7 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 const SITE: &str = "authors.example";
 
-/// Serves a list whose pages each link to the next.
+/// Serves a list of several pages, each of which links to the next one.
 fn serve(web: &Web) {
     let site = web.site(SITE);
     for (number, works) in [
@@ -62,7 +62,7 @@ fn only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// Checks that a failed page leaves a gap in the list, which is closed when the page is retried.
+/// Checks that a failed page leaves a gap in the list, and that a retry of the page closes the gap.
 fn a_gap_is_closed(store: &str) {
     let web = Web::start();
     serve(&web);
@@ -122,7 +122,7 @@ fn a_list_is_whole_after_a_kill_in_the_middle() {
     assert_eq!(only_record(&store)["fields"]["works"], works());
 }
 
-/// Pages that were fetched before a record came fill it by the same rules.
+/// Pages fetched before a record was fed fill this record by the same rules.
 #[test]
 fn mappings_also_apply_to_records_that_come_later() {
     let web = Web::start();

@@ -1,5 +1,6 @@
-//! A machine's own failure costs no URL. If a machine's egress is offline, this is noticed, its tasks and sites go to
-//! others or wait, and it is tried again later. Machines that join late get their share of sites.
+//! Tests that a failure of a machine itself costs no URL. If a machine loses its way to the web, this is noticed. Its
+//! tasks and sites are given to other machines or wait, and the machine is tried again later. A machine that joins late
+//! gets its share of sites.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::keyed_fleet::{Client, Fleet, start_serving, wait_for};
 
-/// The address of the web that the machines lose.
+/// The address of the web to which the machines lose their route.
 const WEB: &str = "10.88.0.1";
 
 fn serve_pages(web: &Web, sites: usize, pages: usize) -> Vec<String> {
@@ -28,7 +29,7 @@ fn serve_pages(web: &Web, sites: usize, pages: usize) -> Vec<String> {
     (0..pages).flat_map(page_of_each).collect()
 }
 
-/// Backoffs that would outlast the test.
+/// Sets backoffs that are longer than the test.
 fn with_long_backoffs(run: Run) -> Run {
     let reasons = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
     let name = |reason| format!("WEBFILL_BACKOFF_{reason}");
@@ -45,7 +46,7 @@ fn assert_all_ok(work: &Workplace, urls: &[String]) {
     }
 }
 
-/// The lines that a crawl's dispatcher has logged about an event.
+/// The log lines of a crawl's dispatcher about an event.
 fn logged_lines(work: &Workplace, event: &str) -> Vec<Value> {
     let logs = work.logs().into_iter();
     let mut lines: Vec<Value> = logs
@@ -126,7 +127,7 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
     );
 }
 
-/// A crawl of 200 sites by two machines. The second has its own way to the web.
+/// A crawl of 200 sites by two machines. The second machine has its own route to the web.
 struct TwoMachines {
     web: Web,
     fleet: Fleet,
@@ -190,7 +191,7 @@ impl TwoMachines {
     }
 }
 
-/// A supervisor as `status` shows it.
+/// The entry of a supervisor in the answer to `status`.
 fn supervisor_status(client: &Client, name: &str) -> Value {
     let status = client.request(&json!({"action": "status"}));
     let all = status["supervisors"].as_array().expect("a list").clone();
@@ -225,7 +226,7 @@ fn a_supervisor_that_loses_its_route_costs_no_url_and_is_tried_again() {
             wait_for("its sites are with the other", || {
                 (machines.far_machine_report()["sites"].as_u64() <= Some(1)).then_some(())
             });
-            // By now no request of the machine's kernel is in transit.
+            // By now, the kernel of the offline machine has no request in transit.
             let asked = machines.web.visits().pages().len();
             machines
                 .web

@@ -1,4 +1,4 @@
-//! `webfill mapping test` with URLs: they are fetched politely, once, and stored.
+//! Tests `webfill mapping test` with URLs: the pages are fetched politely and once, and are stored.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn serve_people(web: &Web) -> Site {
     site
 }
 
-/// The paths that were requested from the site of these tests.
+/// The paths that were requested from the test site.
 fn requested_paths(web: &Web) -> Vec<String> {
     let visits = web.visits().for_host("people.example").paths();
     let path = |visit: &String| visit.replacen("people.example", "", 1);
@@ -112,7 +112,7 @@ fn the_delay_of_a_site_holds_between_commands_also_behind_redirects() {
     let leading = web.site("leading.example");
     for path in ["/ada", "/broken", "/bob"] {
         leading.serve(path, redirect(&site.url(path)));
-        // Pages that fail count as requested as well.
+        // A page that fails counts as requested, too.
         try_private_pages(&work, &web, &[&leading.url(path)]);
     }
     assert_eq!(web.visits().for_host("people.example").pages().len(), 3);

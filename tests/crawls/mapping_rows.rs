@@ -1,4 +1,4 @@
-//! The tools for writing mappings, used on mappings with rows.
+//! Tests the tools for writing mappings with mappings that have rows.
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Finished, Run};
@@ -16,7 +16,7 @@ fn css(selector: &str) -> Value {
     json!([{"type": "css", "parameters": {"selector": selector}}])
 }
 
-/// A mapping file for the ratings of a user. The selector finds the stars.
+/// Writes a mapping file for the ratings of a user. `stars` is the CSS selector of the stars.
 fn write_ratings_mapping(work: &Workplace, stars: &str) -> String {
     let mapping = json!({
         "name": "ratings",
@@ -186,8 +186,8 @@ fn a_field_of_rows_can_be_selected_by_its_name() {
     );
 }
 
-/// The output of `webfill mapping check` for a mapping with these fields as lists, and with golden cases of these
-/// pages.
+/// The output of `webfill mapping check` for a mapping with these fields. Each of the `pages` is the HTML of a golden
+/// case.
 fn check_lists(work: &Workplace, fields: &Value, pages: &[&str]) -> String {
     let listed = json!({
         "name": "listed",
@@ -351,7 +351,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
     assert!(reported.contains("all good"), "{reported}");
 }
 
-/// A block of the how-to, found by how it begins.
+/// The block of docs/how-to/listings.md that begins with this text.
 fn block_of_how_to(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();

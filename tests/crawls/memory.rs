@@ -1,5 +1,5 @@
-//! The memory of workers: large pages in flight stay within `worker.memory_mib`, and with small settings all processes
-//! run on a machine with 512 MB.
+//! Tests the memory of workers. Large pages in flight stay within `worker.memory_mib`, and with small settings all
+//! processes run on a machine with 512 MB.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const MIB: u64 = 1 << 20;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const PAGE_BYTES: usize = 8_000_000;
 
-/// A page of 8 MB with a heading, filled with `piece`.
+/// A page of 8 MB with a heading, filled with copies of `piece`.
 fn large_page(piece: &str) -> Vec<u8> {
     let mut html = String::from("<!DOCTYPE html><h1>large</h1>");
     html += &piece.repeat((PAGE_BYTES - html.len()) / piece.len());
@@ -31,7 +31,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Pages of 8 MB, of several kinds. Most are text; one in sixteen is dense with elements, and one with attributes.
+/// Pages of 8 MB. Most are text; one in sixteen consists of many elements, and one of many attributes.
 fn large_pages() -> Vec<Page> {
     let html = "text/html; charset=utf-8";
     let text = large_page(&format!(
@@ -40,7 +40,7 @@ fn large_pages() -> Vec<Page> {
     ));
     let dense = document(html, large_page("<p>dense</p>"));
     let attributes = document(html, large_page("<p a b c d e f g>x"));
-    // This page is almost twice as long when it is decoded.
+    // The decoded page is almost twice as long as its bytes.
     let mut latin = large_page("\u{1}\u{1}\u{1}\u{1} ");
     latin
         .iter_mut()
@@ -60,7 +60,7 @@ fn large_pages() -> Vec<Page> {
         .collect()
 }
 
-/// A web of this many sites, each with one page of 8 MB, and their URLs.
+/// A web of this many sites with one page of 8 MB each. Also returns the URLs of the pages.
 fn start_web(sites: usize) -> (Web, Vec<String>) {
     let web = Web::start();
     let kinds = large_pages();
@@ -73,7 +73,7 @@ fn start_web(sites: usize) -> (Web, Vec<String>) {
     (web, urls)
 }
 
-/// A crawl of these pages by one worker, with the given settings.
+/// A crawl of these pages by one worker. `settings` is the content of the settings file.
 fn crawl_of(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> Run {
     work.crawl(web)
         .replace_flag("--workers", "1")
@@ -97,7 +97,7 @@ fn assert_titles(work: &Workplace, urls: &[String]) {
     }
 }
 
-/// Runs to the end. Returns the most memory that any worker has used, in MiB, as recorded by the kernel.
+/// Runs a command to its end. Also returns the most memory that a worker has used according to the kernel, in MiB.
 fn run_and_measure_peak(run: Run) -> (Finished, u64) {
     let mut run = run.start();
     let mut peak = 0;
@@ -132,8 +132,8 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
 fn no_site_is_blamed_for_a_wait_for_memory() {
     let web = Web::start();
     let work = Workplace::new();
-    // Each page holds its memory for a second, and there is memory for one at a time. Most of a page is sent before
-    // that second, more than fits into the buffers between server and worker.
+    // Each page holds its memory for a second, and there is memory for only one page at a time. The part sent before
+    // that second is larger than the buffers between server and worker.
     let body = large_page("<p>slow</p>");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
@@ -142,7 +142,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
     let (first, rest) = body.split_at(body.len() / 16 * 15);
     let reply = script()
         .send(head)
-        // All pages have begun before the first body takes the memory.
+        // With this pause, all requests have begun before the first body takes the memory.
         .pause(Duration::from_secs(1))
         .send(first.to_vec())
         .pause(Duration::from_secs(1))
@@ -212,7 +212,7 @@ fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     assert_eq!(machine.killed_count(), 0);
 }
 
-/// Shows that the tests above can fail.
+/// Shows that the memory limit of these tests works: with 1 MiB, even `--version` is killed.
 #[needs(memory_limit)]
 #[test]
 fn a_machine_that_is_too_small_kills() {

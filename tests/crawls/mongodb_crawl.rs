@@ -1,5 +1,4 @@
-//! Whole crawls with their store or cache in MongoDB. The tests read the documents with a client of
-//! their own.
+//! Tests whole crawls with their store or cache in MongoDB. The tests read the documents with their own client.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use crate::wide_web::{
 
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Serves two people, one of whom can be completed. Returns the seeds.
+/// Serves the pages of two people, of whom only one can be completed. Returns the path of the seeds.
 fn serve_two_people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     let site = web.site("people.example");
     let ada = page("Ada").field("name", "Ada, \"the\" $first.one \u{1F600}");
@@ -38,7 +37,7 @@ fn serve_two_people(web: &Web, work: &Workplace) -> std::path::PathBuf {
     work.write_lines("seeds.jsonl", &[record("ada", ada), record("bob", bob)])
 }
 
-/// The pages without the parts that depend on time or chance.
+/// The pages without the fields that depend on time or chance.
 fn without_varying_parts(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage> {
     let without_worker = |page: StoredPage| StoredPage {
         worker: String::new(),
@@ -47,7 +46,7 @@ fn without_varying_parts(pages: BTreeMap<String, StoredPage>) -> Vec<StoredPage>
     pages.into_values().map(without_worker).collect()
 }
 
-/// The server's own log of received commands is checked.
+/// The check reads the server's own log of received commands.
 #[needs(mongod)]
 #[test]
 fn each_write_waits_for_the_journals_of_a_majority() {
@@ -120,7 +119,7 @@ fn a_crawl_and_its_caches_are_documents_with_dates() {
     let web = Web::start();
     let work = Workplace::new();
     let seeds = serve_two_people(&web, &work);
-    // A clock that delays no request need not be stored, so the delay is long.
+    // A clock need not be stored if it delays no request, so this delay is long.
     let run = work.crawl(&web).replace_flag("--delay", "2");
     let run = run.replace_flag("--store", database.uri());
     run.arg("--seeds").arg(seeds).finish().expect_code(0);
@@ -168,7 +167,7 @@ fn an_interrupted_crawl_in_mongodb_is_resumed() {
     assert_eq!(documents.count("pages") as usize, fetched);
     assert!(fetched < SITES * PAGES_PER_SITE, "it was interrupted");
 
-    // There is no seed, so the crawl must be known.
+    // The command names no seeds, so the crawl must be known from the store.
     let resumed = work.crawl(&web).replace_flag("--store", database.uri());
     let run = resumed.finish().expect_code(0);
     assert_pages_complete(&documents.pages());
@@ -262,7 +261,7 @@ fn store_and_cache_may_be_two_servers_of_mongodb() {
     assert_eq!(counts(&cached), [0, 0, 0, 1, 1]);
 }
 
-/// A crawl of a deployment that shares nothing but a cache with others.
+/// A run of a deployment that shares only the cache with other deployments.
 fn deployment(work: &Workplace, web: &Web, cache: &str, delay: &str) -> Run {
     work.crawl_without_delay(web)
         .args(["--delay", delay, "--cache", cache])

@@ -1,4 +1,4 @@
-//! Two collections with the same ids are written back through one store.
+//! Tests that two collections with the same ids are written back from one store.
 
 use mongodb::bson::{Document, doc};
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use webfill_tests::workplace::Workplace;
 
 const IDS: i32 = 20;
 
-/// Inserts documents without a name and a location, and serves their pages. Each page has a name. Pages of people also
-/// have a location; pages of firms have none.
+/// Inserts documents that lack name and location, and serves their pages. Every page has a name, but only pages of
+/// people have a location; pages of firms have none.
 fn insert_and_serve(documents: &Documents, web: &Web, kind: &str) {
     web.site(&format!("{kind}.example")).serve_otherwise({
         let kind = kind.to_owned();

@@ -1,5 +1,6 @@
-//! Faults of MongoDB while a crawl runs: fetching pauses once the bounded buffers are full, nothing is acknowledged
-//! before it is stored, the crawl continues by itself once the server is back, and the log reports the outage once.
+//! Tests faults of MongoDB while a crawl runs. Fetching pauses once the bounded buffers are full, and no task is
+//! acknowledged before its page is stored. The crawl continues by itself once the server is back, and the log reports
+//! the outage once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
@@ -26,8 +27,8 @@ const PAGES: usize = SITES * PAGES_PER_SITE;
 
 const WORKERS: usize = 2;
 const CONCURRENCY: usize = 4;
-/// The most tasks that a supervisor holds: four for each fetch in flight. It gets no more before these are
-/// acknowledged, so this is the bounded buffer.
+/// The most tasks that a supervisor holds: four for each fetch in flight. It gets further tasks only when some of these
+/// are acknowledged, so this is the limit of its buffer.
 const HELD_AT_MOST: usize = 4 * WORKERS * CONCURRENCY;
 
 /// A crawl whose store gets into trouble.
@@ -43,7 +44,7 @@ impl Trouble {
         Trouble::with_pages(store, page)
     }
 
-    /// Prepares a crawl of so many sites that only full buffers can stop it. `page` creates the page of a path.
+    /// Prepares a crawl with more pages than the buffers can hold. `page` creates the page of a path.
     fn with_pages(store: String, page: fn(&str) -> Page) -> Trouble {
         let web = Web::start();
         let seeds = (0..SITES).map(|number| {
@@ -80,7 +81,7 @@ impl Trouble {
         running
     }
 
-    /// Waits until no request has come for some seconds.
+    /// Waits until no request has arrived for some seconds.
     fn wait_until_quiet(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -97,7 +98,7 @@ impl Trouble {
         }
     }
 
-    /// How many tasks the dispatcher has closed.
+    /// The number of tasks that the dispatcher has closed.
     fn closed_tasks(&self) -> usize {
         let frontier = Stored::open(&self.work.path("state/dispatcher.db"));
         frontier.query_number("SELECT count(*) FROM tasks WHERE state = 2") as usize
@@ -113,11 +114,11 @@ impl Trouble {
         );
     }
 
-    /// Checks that every page was fetched once, and is stored. `outages` is how often the server was unavailable. If an
-    /// outage lasts so long that the claim to the crawl is not renewed, tasks that had not started are handed out once
+    /// Checks that every page was fetched once and is stored. `outages` is the number of the server's outages. A long
+    /// outage prevents the renewal of the claim to the crawl. Tasks that have not started are then handed out once
     /// more.
     fn assert_unharmed(&self, outages: usize) {
-        // When the server is back, a busy machine may fail to reach it in time once more.
+        // A busy machine may fail once more to reach the server in time after it is back.
         let outages = outages + 1;
         assert_eq!(self.closed_tasks(), PAGES);
         let pages = Documents::open(&self.store).pages();
@@ -171,7 +172,7 @@ impl Trouble {
     }
 }
 
-/// Breaks the server of a running crawl, repairs it once the crawl has paused, and checks that the crawl is unharmed.
+/// Breaks the server of a running crawl, repairs it once the crawl has paused, and checks that no page was lost.
 fn assert_survives(break_it: impl FnOnce(&mut Mongod), mend: impl FnOnce(&mut Mongod)) {
     let mut mongod = Mongod::start();
     let trouble = Trouble::with_store(mongod.uri("trouble"));
@@ -244,7 +245,7 @@ fn another_mongod_of_a_replica_set_takes_over() {
     trouble.assert_unharmed(2);
 }
 
-/// Operators let the primary step down before they upgrade its server: no member ends, and the members elect another
+/// Operators let the primary step down before they upgrade its server. No server ends, and the members elect another
 /// primary.
 #[needs(mongod)]
 #[test]
@@ -328,7 +329,7 @@ fn a_mongod_whose_disk_is_full_goes_on_with_room() {
         "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
-            // The server's journal takes 100 MB of the disk, and the crawl writes twice as much as the rest holds.
+            // The server's journal takes 100 MB of the disk. The crawl writes twice as much as the remaining space.
             mount_small_disk(disk.path(), 150 << 10, false);
             let mut mongod = Mongod::start_in(disk.path());
             let trouble = Trouble::with_pages(mongod.uri("trouble"), heavy_page);

@@ -1,5 +1,5 @@
-//! Many records from a dataset in MongoDB. Whichever process is killed, all of them are written back in the end, and
-//! only a few are in memory at a time.
+//! Tests many records from a dataset in MongoDB. Whichever process is killed, all records are written back in the end,
+//! and only a few records are in memory at a time.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn check_kill_and_resume(store: impl Fn(&People) -> Option<String>) {
         assert_eq!(people.person(number)["name"], format!("Name of /{number}"));
     }
     assert_eq!(run.summary().records(), (COUNT as u64, COUNT as u64));
-    // If the crawl is resumed again, there is nothing to do.
+    // When the completed crawl is started again, there is nothing to do.
     let asked = people.web.visits().pages().len();
     let idle = crawl().finish().expect_code(0);
     assert_eq!(people.web.visits().pages().len(), asked);
@@ -91,7 +91,7 @@ fn a_resumed_crawl_continues_after_the_fed_records() {
     let run = people.crawl_and_write_back().finish().expect_code(0);
     assert_eq!(people.person("new")["name"], "Name of /new");
     assert_eq!(count_named(&people), 1_201);
-    // Every document was read and reported once, in one of the two runs.
+    // The broken document was read and reported in only one of the two runs.
     let broken = |run: &Finished| run.summary().json["broken_seeds"]["count"].clone();
     let reported = broken(&first).as_u64().unwrap() + broken(&run).as_u64().unwrap();
     assert_eq!(reported, 1);
@@ -110,7 +110,7 @@ fn a_resumed_crawl_reads_documents_that_were_inserted_before_the_others() {
     for (id, name) in [(-1, "Name of /before"), (5_000, "Name of /behind")] {
         assert_eq!(people.person(id)["name"], name);
     }
-    // There are now as many documents as before.
+    // One document is deleted and another is inserted, so the number of documents stays the same.
     let delete = doc! {"q": {"_id": 3}, "limit": 1};
     people
         .documents
@@ -167,7 +167,7 @@ fn a_dataset_that_goes_away_is_waited_for() {
     );
 }
 
-/// Inserts people with notes of some length. One in a hundred lacks a value.
+/// Inserts `count` people with notes of this length. One person in a hundred lacks a value.
 fn insert_mostly_complete(people: &People, count: i32, notes_bytes: usize) {
     let notes = "x".repeat(notes_bytes);
     let person = |number: i32| {
@@ -184,12 +184,12 @@ fn insert_mostly_complete(people: &People, count: i32, notes_bytes: usize) {
 #[derive(Debug)]
 struct Needed {
     elapsed: Duration,
-    /// The greatest memory use of the crawl process and of the dispatcher, in MiB.
+    /// The highest memory use of the crawl process, and of the dispatcher, in MiB.
     crawl_mib: u64,
     dispatcher_mib: u64,
 }
 
-/// Measures a run until it ends, or as long as `is_wanted` returns true.
+/// Measures a run until it ends, or until `is_wanted` returns false.
 fn measure(run: Run, is_wanted: impl Fn() -> bool) -> (Needed, Running) {
     let mut needed = Needed {
         elapsed: Duration::ZERO,
@@ -234,7 +234,7 @@ fn memory_does_not_grow_with_the_number_of_records() {
     let few = measure_to_its_end(few);
     let all = people.crawl_and_write_back().replace_flag("--crawl", "all");
     let all = measure_to_its_end(all);
-    // There are ten times as many records. All of them together would take 40 MB.
+    // The second crawl has ten times as many records. All of them in memory would take 40 MB.
     let grown = |few: u64, all: u64| all.saturating_sub(few);
     assert!(grown(few.crawl_mib, all.crawl_mib) < 25, "{few:?} {all:?}");
     assert!(

@@ -1,5 +1,5 @@
-//! The queries of docs/how-to/progress.md, executed exactly as written there on the results of a crawl. The server is
-//! asked for their plans.
+//! Tests the queries of docs/how-to/progress.md. They run exactly as written there on the results of a crawl, and the
+//! server is asked for their plans.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// A query of `docs/how-to/progress.md`: its collection and its pipeline.
+/// A query of `docs/how-to/progress.md`: the name of the collection, and the pipeline.
 struct Query {
     collection: String,
     pipeline: Vec<Document>,
 }
 
-/// Every query, by its heading.
+/// All queries of the document by their headings.
 fn documented_queries() -> BTreeMap<String, Query> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).expect("the page is there");
@@ -36,7 +36,7 @@ fn documented_queries() -> BTreeMap<String, Query> {
     queries
 }
 
-/// Reads `db.COLLECTION.aggregate([...])`, with nothing but JSON between the brackets.
+/// Reads `db.COLLECTION.aggregate([...])`, in which the part between the brackets is JSON.
 fn read_query(text: &str) -> Query {
     let call = text.trim().strip_prefix("db.");
     let (collection, rest) = call
@@ -55,7 +55,7 @@ fn read_query(text: &str) -> Query {
     }
 }
 
-/// A crawl of a good site, a slow one, and one that refuses.
+/// Crawls three sites: a good one, a slow one, and one that refuses requests.
 fn crawl_three_sites() -> (Database, Documents) {
     let database = fresh_database();
     let web = Web::start();
@@ -94,7 +94,7 @@ fn crawl_three_sites() -> (Database, Documents) {
     (database, documents)
 }
 
-/// The result of the query under this heading.
+/// The result of the documented query under this heading.
 fn run_query(documents: &Documents, heading: &str) -> Vec<Value> {
     let query = documented_queries().remove(heading);
     let query = query.unwrap_or_else(|| panic!("no query on {heading}"));
@@ -237,8 +237,8 @@ fn every_query_of_the_docs_goes_by_an_index_of_mongodb() {
             "verbosity": "executionStats",
         });
         let plan = Bson::Document(explained).into_relaxed_extjson().to_string();
-        // A collection of clocks is small, because the server drops old ones; one of sites in trouble is even smaller.
-        // Both may be read whole.
+        // The server drops old clocks, so the collection `sites` is small. `site_states` has only sites in trouble and
+        // is even smaller. Both may be read without an index.
         let is_read_whole = ["sites", "site_states"].contains(&query.collection.as_str());
         let goes_by_index = !plan.contains("\"COLLSCAN\"");
         assert!(goes_by_index || is_read_whole, "{heading}: {plan}");

@@ -1,5 +1,5 @@
-//! Records that are documents of a dataset in MongoDB: read by query and projection, filled, and
-//! written back. The tests check the database with a client of their own.
+//! Tests records that are documents of a dataset in MongoDB: they are read by query and projection, filled, and written
+//! back. The tests check the database with their own client.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 pub(crate) const HEX: &str = "0123456789abcdef01234567";
 const HOSTILE: &str = "$name.x, {\"$gt\": \"\"} \u{1F600}";
 
-/// A dataset, a web with more values, and a workplace.
+/// A dataset with missing values, a web that has these values, and a workplace.
 pub(crate) struct People {
     pub(crate) documents: Documents,
     pub(crate) work: Workplace,
     pub(crate) web: Web,
     pub(crate) uri: String,
-    /// The database, if it is on a server that was not started by the test; it is dropped with this value.
+    /// A database on a server that was not started by the test. It is dropped together with this value.
     _database: Option<Database>,
 }
 
@@ -56,7 +56,7 @@ impl People {
             .run(doc! {"insert": "people", "documents": people});
     }
 
-    /// A crawl of all documents that `--records` reads, with the embedded store.
+    /// The command that crawls all documents selected by `--records`, with the embedded store.
     fn crawl(&self) -> Run {
         let delay = ["--delay", "0"];
         let records = ["--records", &self.uri, "--records-collection", "people"];
@@ -132,7 +132,7 @@ fn missing_values_are_found_and_written_back() {
     assert_eq!(ids, [HEX, "7", "ada", r#"{"x":{"$numberInt":"1"}}"#]);
 }
 
-/// Programs that write tables of floats to a collection leave NaN in empty cells.
+/// Programs that write tables of floats to a collection store NaN for empty cells.
 #[needs(mongod)]
 #[test]
 fn nan_is_missing_and_overwritten() {
@@ -227,7 +227,7 @@ fn only_a_refresh_writes_over_values() {
         "born": 1815});
     assert_eq!(people.person(1), kept);
 
-    // In the store the record is complete, but a refresh fetches it again.
+    // The stored record is complete, but a refresh fetches its page again.
     let refresh = people.crawl_and_write_back().arg("--refresh");
     let run = refresh
         .replace_flag("--crawl", "again")
@@ -275,7 +275,7 @@ fn old_values_are_written_over(is_store_in_mongodb: bool) {
         "/1",
         page("1").field("name", "New").field("location", "Bonn"),
     );
-    // A measured wait: after it, the value is too old for one second.
+    // After this time, the value is too old for a limit of one second.
     std::thread::sleep(Duration::from_millis(1_100));
     crawl("1h");
     assert_eq!(people.person(1)["name"], "Name of /1");

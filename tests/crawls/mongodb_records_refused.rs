@@ -1,4 +1,4 @@
-//! Datasets in MongoDB, and documents in them, that cannot be used: each is reported in words, and as early as
+//! Tests datasets in MongoDB, and documents in them, that cannot be used. Each is reported in words, and as early as
 //! possible.
 
 use mongodb::bson::{doc, oid::ObjectId};
@@ -126,7 +126,7 @@ fn an_unreadable_or_unwritable_dataset_is_reported_immediately() {
         1,
         "no server answers",
     );
-    // A view can be read, but not written.
+    // The records are in a view, which can be read but not written.
     crawl()
         .replace_flag("--records-collection", "seen")
         .finish()

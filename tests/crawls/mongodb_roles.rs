@@ -1,5 +1,5 @@
-//! The roles of `deploy/mongodb/roles.json`, on a server with access control: a dispatcher and a supervisor crawl
-//! with only their own role, and everything else is refused.
+//! Tests the roles of `deploy/mongodb/roles.json` on a server with access control. A dispatcher and a supervisor can
+//! crawl with their own roles, and everything else is refused.
 
 use bson::{Document, doc};
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 use crate::keyed_fleet::{Fleet, start_serving, wait_for};
 
-/// The server's error code for a missing right.
+/// The server's error code for a request without the necessary right.
 const UNAUTHORIZED: i32 = 13;
 
-/// The message that the server logs when a right is missing.
+/// The message that the server logs when a client lacks a right.
 const REFUSED: &str = "Checking authorization failed";
 
-/// A server with the shipped roles, and a user for each role.
+/// A server that has the shipped roles and one user for each role.
 struct Server {
     mongod: Mongod,
     /// Set if the server identifies users by their certificates.
@@ -91,7 +91,7 @@ impl Server {
             };
             return format!("mongodb://{user}:secret@{address}/webfill{source}");
         };
-        // The certificate names the host, so the address must use the name.
+        // The certificate is for the host name, so the address must contain this name.
         let (_, port) = address.rsplit_once(':').expect("a port");
         let tls = format!(
             "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
@@ -132,7 +132,7 @@ impl Server {
     }
 }
 
-/// Certificates of a server and of its clients, in a folder of their own.
+/// A folder with the certificates of a server and of its clients.
 struct Certificates(tempfile::TempDir);
 
 impl Certificates {
@@ -167,7 +167,7 @@ impl Certificates {
     }
 }
 
-/// A run on this store that also drops old pages and old entries of the log of pages.
+/// A run on this store. It also drops old pages and old entries of the page log.
 fn with_store_and_retention(run: Run, uri: &str) -> Run {
     run.replace_flag("--store", uri)
         .env("WEBFILL_RETENTION_PAGES_DAYS", "30")
@@ -181,7 +181,7 @@ fn request(url: &str) -> Value {
     })
 }
 
-/// The messages about rights in the logs of a fleet.
+/// The log lines of a fleet about missing rights.
 fn refusals(fleet: &Fleet) -> Vec<String> {
     let logs = files_under(&fleet.work.path("state"));
     let logs = logs

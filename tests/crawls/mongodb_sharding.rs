@@ -1,5 +1,5 @@
-//! Checks what `docs/how-to/mongodb-fleet.md` says on sharding, as far as possible without a router: every write goes
-//! to one shard, because each statement contains the shard key, and only the key is unique.
+//! Tests the claims of `docs/how-to/mongodb-fleet.md` about sharding, as far as possible without a router. Every write
+//! goes to one shard, because each statement contains the shard key. Only this key is unique.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, profile_mapping};
 
-/// The collections that the recipe shards by a hash of `_id`.
+/// The collections that are sharded by a hash of `_id` in the how-to.
 const SHARDED: [&str; 4] = ["pages", "records", "bodies", "versions"];
 
-/// Queries on these collections without the key, with the members of their filters: the counts of a crawl, and pages
-/// that are read again in the order of their keys.
+/// The only queries on sharded collections whose filter has no key, each with the fields of the filter. They count the
+/// records of a crawl, and read pages again in the order of their keys.
 const TO_EVERY_SHARD: [&str; 6] = [
     "records: crawls",
     "records: crawls, doubts.pages",
@@ -26,7 +26,7 @@ const TO_EVERY_SHARD: [&str; 6] = [
     "bodies: _id",
 ];
 
-/// A server that logs each executed statement.
+/// A server that logs all executed statements.
 fn start_logging_server() -> (Mongod, Documents) {
     let mongod = Mongod::start();
     let documents = Documents::open(&mongod.uri("webfill"));
@@ -39,8 +39,8 @@ fn start_logging_server() -> (Mongod, Documents) {
     (mongod, documents)
 }
 
-/// Crawls so that everything is written that a crawl can write: records, bodies, the state for changes, and pages that
-/// are read again.
+/// Crawls twice and extracts once, so that everything that a crawl can write is written: records, bodies, the state for
+/// changes, and pages that are read again.
 fn crawl_twice(store: &str) {
     let (web, work) = (Web::start(), Workplace::new());
     let site = web.site("town.example");
@@ -72,7 +72,7 @@ fn crawl_twice(store: &str) {
     extract.arg(work.path("mappings")).finish().expect_code(0);
 }
 
-/// Whether a statement writes, and its filter; `None` for statements of other kinds.
+/// Whether a statement writes, and its filter. `None` for statements of other kinds, such as inserts.
 fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     let command = &statement["command"];
     match statement["op"].as_str()? {
@@ -87,7 +87,7 @@ fn filter_of(statement: &Value) -> Option<(bool, &Value)> {
     }
 }
 
-/// Whether a filter shows a router which shards are concerned.
+/// Whether a router can determine the shards from this filter.
 fn names_keys(filter: &Value) -> bool {
     match &filter["_id"] {
         Value::Null => false,

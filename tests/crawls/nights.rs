@@ -1,5 +1,5 @@
-//! Ten nights of a regulator's website: exactly the changes are reported, each once and on its night. A night is a run
-//! of the watch; no test waits for a day to pass.
+//! Tests ten nights of a regulator's website: exactly the changes are reported, each once and on its night. A night is
+//! a run of the watch, so no test waits for a day to pass.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// The exit codes of a night: everything was checked, or some sites are backing off.
+/// The exit codes that a night may have: 0 if everything was checked, 12 if some sites are backing off.
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
-/// The end of the process that recorded the end of a run and then delivered its notifications.
+/// How the process ended that recorded the end of a run and then delivered the notifications.
 struct Reporter {
     was_killed: bool,
     /// The standard error of that process.
@@ -31,7 +31,7 @@ impl From<Finished> for Reporter {
     }
 }
 
-/// A watch of a regulator's website, on this machine.
+/// A watch of a regulator's website on this machine, without a fleet.
 struct Watched {
     regulator: Regulator,
     work: Workplace,
@@ -39,7 +39,7 @@ struct Watched {
     notifications: Notifications,
     /// All changes reported so far.
     all: Changes,
-    /// Changes that a run recorded but did not deliver, because it was killed in between.
+    /// Changes that a run recorded but did not deliver because it was killed. The next run must deliver them.
     owed: Vec<Change>,
 }
 
@@ -76,8 +76,8 @@ impl Watched {
             .env("WEBFILL_BACKOFF_BLOCKED", ["60"; 9].join(","))
     }
 
-    /// Runs one night. Its reports must be the true changes, plus those that the previous night still owes. A run may
-    /// owe changes only if it was killed after its end was recorded.
+    /// Runs one night. It must report the changes of this night and those that the previous run did not deliver. A run
+    /// may leave changes undelivered only if it was killed after its end was recorded.
     fn run_night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Reporter) {
         let changes = self.regulator.start_next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
@@ -116,8 +116,8 @@ impl Watched {
         }
     }
 
-    /// Checks that entries and PDFs were reported as new, changed, gone and back, and that every other kind of page was
-    /// reported at least once.
+    /// Checks that entries and PDFs were reported as new, changed, gone and back. Every other kind of page must have
+    /// been reported at least once.
     fn assert_everything_has_happened(&self) {
         for kind in ["new", "changed", "gone", "back"] {
             for page in ["regulator.test/entry", "register.example/entry", "/paper"] {
@@ -138,7 +138,7 @@ impl Watched {
         }
     }
 
-    /// The latest record of the last run.
+    /// The latest line about the last run in the file of runs.
     fn last_run(&self) -> Option<Value> {
         let runs = self.work.path("state/runs-regulator.jsonl");
         let text = fs::read_to_string(runs).unwrap_or_default();
@@ -171,8 +171,8 @@ fn ten_nights_of_a_regulator_report_exactly_the_changes() {
     assert!(counts["documents"].is_u64(), "{counts}");
 }
 
-/// The most process starts that a night's run needs: for four kills, and for some processes that die together with a
-/// killed one.
+/// The most times that a night's command is started: after up to four kills, and after processes that died together
+/// with a killed process.
 const MOST_STARTS: u32 = 12;
 
 fn kill(victims: &[Process]) {
@@ -181,14 +181,14 @@ fn kill(victims: &[Process]) {
     }
 }
 
-/// Kills of one night: a few, at moments determined by the seed.
+/// Kills a few processes in each night, at moments that are determined by a seed.
 struct Killer {
     random: fastrand::Rng,
     kills: u32,
 }
 
 impl Killer {
-    /// Waits for a while. Returns false if the run ends before.
+    /// Waits for a random time. Returns false if the run ends earlier.
     fn wait(&mut self, running: &mut Running) -> bool {
         let until = Instant::now() + Duration::from_millis(self.random.u64(0..1_800));
         while Instant::now() < until {
@@ -200,7 +200,7 @@ impl Killer {
         true
     }
 
-    /// Kills one process, or all.
+    /// Kills either one random process or all of them.
     fn kill_one_or_all(&mut self, running: &Running) {
         self.kills -= 1;
         let mut victims = running.processes();
@@ -211,7 +211,7 @@ impl Killer {
         kill(&victims);
     }
 
-    /// Kills all processes as soon as the end of their run is recorded.
+    /// Kills all processes as soon as the end of the run is recorded.
     fn kill_at_end(watched: &Watched, number: u32, running: &mut Running) {
         while running.exit_status().is_none() {
             if watched.has_ended(number) {
@@ -221,7 +221,7 @@ impl Killer {
         }
     }
 
-    /// Runs the command until the night's run has ended, whatever dies meanwhile.
+    /// Starts the command again until the night's run has ended, although processes are killed meanwhile.
     fn run_night(&mut self, watched: &Watched, number: u32) -> Reporter {
         self.kills = self.random.u32(2..=4);
         let strikes_at_end = self.random.bool();
@@ -259,6 +259,6 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_the_reports() {
     for number in 1..=NIGHTS {
         watched.run_night(number, |watched| killer.run_night(watched, number));
     }
-    // The last night has no kills, so that nothing is owed afterwards.
+    // Nothing is killed in the last night, so that all remaining changes are delivered.
     watched.run_night(NIGHTS + 1, |watched| watched.watch_run().finish().into());
 }

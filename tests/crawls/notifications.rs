@@ -1,5 +1,5 @@
-//! Notifications of a watch on one machine. They are delivered before the command ends, by a command that waits for the
-//! next run, or after that run.
+//! Tests notifications of a watch on one machine. They are delivered before the command ends, by a command that waits
+//! for the next run, or after that run.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -19,7 +19,7 @@ struct Watched {
     work: Workplace,
     notify: Value,
     url: &'static str,
-    /// More settings of the watch, and of its crawl.
+    /// Further settings of the watch, and further settings of its crawl.
     more: Value,
     crawl: Value,
 }
@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-/// Verifies a notification by running the code that `docs/how-to/notifications.md` recommends to receivers.
+/// Verifies a notification with the code that `docs/how-to/notifications.md` recommends to receivers.
 fn is_genuine(secret: &str, posted: &Posted) -> bool {
     let guide = include_str!("../../docs/how-to/notifications.md");
     let (_, code) = guide.split_once("```python\n").unwrap();
@@ -133,7 +133,7 @@ fn a_run_is_reported_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(watched.read_lines("notified.jsonl").len(), 2);
 }
 
-/// A watch with a run whose notification was not delivered, because the folder is missing.
+/// A watch with a notification that was not delivered, because the folder of its file is missing.
 fn watch_with_undelivered() -> Watched {
     let watched = Watched::new(json!([{"file": "later/notified.jsonl", "about": ["runs"]}]));
     let first = watched.run_once().finish().expect_code(0);
@@ -337,7 +337,7 @@ impl MailServer {
         }
     }
 
-    /// The first mail, and its SMTP envelope.
+    /// The first received mail, and the addresses of its SMTP envelope.
     fn first_mail(&self) -> Option<(String, Value)> {
         let mail = fs::read_to_string(self.folder.path().join("0.eml")).ok()?;
         let envelope = fs::read_to_string(self.folder.path().join("0.json")).ok()?;

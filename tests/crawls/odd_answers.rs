@@ -1,5 +1,5 @@
-//! Answers that violate the standards. They are read as browsers and curl read them, or rejected as a whole; no part of
-//! one is read as a page.
+//! Tests answers that violate the standards. They are read as browsers and curl read them, or rejected as a whole. No
+//! part of a rejected answer is read as a page.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn every_odd_answer_is_read_whole_or_refused() {
     let mut urls = Vec::new();
     for answer in &answers {
         let site = web.site(&answer.host());
-        // Each page is fetched on a connection of its own.
+        // Without keep-alive, each page is fetched on a new connection.
         site.serve("/robots.txt", status(404).header("connection", "close"));
         site.serve("/", answer.reply.clone());
         urls.push(site.url("/"));

@@ -1,4 +1,4 @@
-//! Only one `webfill crawl` runs a crawl at a time, whatever state folder it is started from.
+//! Tests that only one `webfill crawl` runs a crawl at a time, whatever state folder it is started with.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn serve_slow_site(web: &Web) -> Vec<String> {
         .collect()
 }
 
-/// A crawl of these URLs with a state folder of this name.
+/// A crawl of these URLs whose state folder has this name.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
     let run = work.crawl(web).replace_flag("--store", store);
     let run = run.arg("--config").arg(work.write_short_timeouts());
@@ -48,7 +48,7 @@ fn a_second_one_is_refused(work: &Workplace, store: &str) {
         assert!(output.contains(part), "{output}");
     }
     assert!(!work.path("other").exists(), "nothing is left of it");
-    // A crawl of another application is a different crawl.
+    // A crawl with the same id but for another application is a different crawl, and may run.
     let other = crawl_from("third", work, &web, store, &[]);
     let site = web.site("quick.example");
     site.serve("/", page("quick"));
@@ -76,14 +76,15 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
         .expect_code(0);
     assert_eq!(second.summary().outcome_count("ok"), 10);
     assert!(killed.elapsed() < Duration::from_secs(60));
-    // The folder of the killed process shows that it is dead, and no other process has taken over the crawl.
+    // The state folder of the killed process shows that this process is dead, and no other process has taken over the
+    // crawl.
     let again = crawl_from("state", work, &web, store, &urls)
         .finish()
         .expect_code(0);
     assert_eq!(again.summary().outcome_count("ok"), 10);
 }
 
-/// A site of many pages, fetched one every 200 ms, for a crawl whose process is stopped.
+/// A site with this many pages. The crawl fetches one page every 200 ms, so there is time to stop its process.
 fn serve_paced_site(web: &Web, pages: usize) -> Vec<String> {
     let site = web.site("paced.example");
     site.serve_otherwise(|request| page(&request.path).into());
@@ -92,8 +93,8 @@ fn serve_paced_site(web: &Web, pages: usize) -> Vec<String> {
         .collect()
 }
 
-/// Starts a crawl and stops its own process, but not its children, after the first page. Then runs it from another
-/// folder to the end, and continues the stopped one.
+/// Starts a crawl, and after the first page stops its own process but not its children. Runs the same crawl from
+/// another folder to the end. Then continues the stopped process.
 fn take_over_stopped_crawl(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
     let store = sqlite_uri(work);
     let from = |folder| {
@@ -126,7 +127,7 @@ fn the_children_of_a_stopped_crawl_visit_no_site_beside_its_successor() {
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
-/// The first request is answered only after another process has taken over the crawl.
+/// The first request is still unanswered when another process takes over the crawl.
 #[test]
 fn a_successor_waits_for_the_requests_that_are_under_way() {
     let (work, web) = (Workplace::new(), Web::start());

@@ -1,4 +1,5 @@
-//! A local crawl ends although its dataset has dead links. It loses no page that a polite second attempt would get.
+//! Tests that a local crawl ends although its dataset has dead links. It loses no page that a polite second attempt
+//! would get.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,7 +36,7 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-/// A crawl with the default retries and backoffs, and a patience.
+/// A crawl with the default tables of retries and backoffs, and with this patience.
 pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
@@ -43,7 +44,7 @@ pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
         .arg(work.write_short_timeouts())
 }
 
-/// Answers that fail, each with the name of a host that gives it.
+/// The name of a host and the failure that all of its pages answer with.
 fn failures() -> Vec<(&'static str, Reply)> {
     vec![
         ("s429", status(429).header("retry-after", "1").into()),
@@ -116,7 +117,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
         site.serve_otherwise(move |_| reply.clone());
         urls.push(site.url("/1"));
     }
-    // One robots.txt is unavailable, and the other is available only in an hour.
+    // At one site, robots.txt is unavailable. At the other one, the server asks to wait for an hour.
     let robots = web.site("robots.example");
     robots.serve("/robots.txt", status(503));
     let later = web.site("later.example");
@@ -152,7 +153,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     );
 }
 
-/// A page that always answers 429 proves nothing about the others, as long as the site answers them.
+/// A page that answers 429 is not given up while its site answers other pages.
 #[test]
 fn a_429_ends_no_page_while_its_site_answers_others() {
     let web = Web::start();
@@ -167,7 +168,7 @@ fn a_429_ends_no_page_while_its_site_answers_others() {
         }
     });
     let work = Workplace::new();
-    // The patience for a single page would end after three retries.
+    // After three retries, the patience for a single page would be over.
     crawl(&work, &web, "3s")
         .args((0..30).map(|number| site.url(&format!("/{number}"))))
         .finish()
@@ -264,7 +265,7 @@ fn a_name_that_does_not_exist_is_looked_up_once_more_and_ends() {
                 outcomes.values().all(|code| code == "dns_error"),
                 "{outcomes:?}"
             );
-            // Each look-up is one query for IPv4 addresses and one for IPv6 addresses.
+            // Each look-up sends one query for IPv4 addresses and one for IPv6 addresses.
             assert_eq!(names.question_count("gone.example"), 4);
             assert!(started.elapsed() >= Duration::from_secs(5));
         },
@@ -353,7 +354,7 @@ fn one_line_shows_what_a_crawl_waits_for() {
     running.finish().expect_code(11);
 }
 
-/// Ten ways in which a site can be dead, each with the outcome of its URL.
+/// Ten ways in which a site can be dead, each with the outcome that its URL gets.
 const WAYS: [(&str, &str); 10] = [
     ("refuses", "robots_unreachable"),
     ("resets", "network_error"),
@@ -367,7 +368,7 @@ const WAYS: [(&str, &str); 10] = [
     ("blocks", "blocked"),
 ];
 
-/// Creates a site that is dead in this way. Returns a URL of it.
+/// Creates a site that is dead in one of these [`WAYS`]. Returns a URL of the site.
 fn serve_dead_site(web: &Web, way: &str, host: &str) -> String {
     let site = web.site(host);
     if way == "no-robots" {
@@ -389,7 +390,7 @@ fn serve_dead_site(web: &Web, way: &str, host: &str) -> String {
     }
 }
 
-/// Every dataset has dead links. Here they are a tenth of a thousand records.
+/// All datasets have some dead links. In this test, they are a tenth of a thousand records.
 #[test]
 fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     let web = Web::start();
@@ -409,7 +410,7 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
             let port = web.plain_address().port();
             match way {
                 "refuses" => refused.push(format!("{host}:80:127.0.0.1:1")),
-                // The server does not speak TLS at this port.
+                // The server at this port does not speak TLS.
                 "no-tls" => refused.push(format!("{host}:443:127.0.0.1:{port}")),
                 _ => {}
             }
@@ -447,8 +448,8 @@ fn a_crawl_of_a_thousand_records_ends_although_a_tenth_of_them_is_dead() {
     assert_eq!(listed.lines().count(), 101, "each once, below a header");
 }
 
-/// A limiter accepts five requests per second and a burst of three. Its refusals cost no page. The crawl matches its
-/// pace after the first few refusals, and the next command knows it.
+/// The limiter accepts five requests per second, and a burst of three. Its refusals cost no page. After the first few
+/// refusals the crawl keeps the limiter's pace, and the next command knows the pace.
 #[test]
 fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
     const PER_SECOND: f64 = 5.0;
@@ -480,7 +481,7 @@ fn a_limiter_is_met_after_a_few_refusals_and_its_pace_is_kept() {
         refused.swap(0, Ordering::SeqCst)
     };
     let first = run(0, 90);
-    // On a busy machine, the crawl may be too slow to meet the limiter.
+    // A crawl on a busy machine may be so slow that it gets no refusal.
     assert!(first <= 6, "{first} refusals");
     let second = run(90, 40);
     assert!(second <= 2, "{second} refusals by the next command");

@@ -1,4 +1,4 @@
-//! Politeness as a webmaster sees it: one request at a time, the delay between requests, and the user agent.
+//! Tests politeness as a webmaster sees it: one request at a time, the delay between requests, and the user agent.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Serves a root that links to this many leaves.
+/// Serves a root page that links to this many leaf pages.
 fn serve_star(site: &Site, leaves: u32) {
     site.serve_otherwise(|_| page("leaf").into());
     let root = (0..leaves).fold(page("root"), |page, leaf| {
@@ -24,7 +24,7 @@ fn a_site_is_asked_one_page_at_a_time_with_the_delay_between() {
     serve_star(&slow, 6);
     slow.set_latency(150 * MS);
     serve_star(&web.site("quick.example"), 6);
-    // Subdomains are one site: they share its clock.
+    // Subdomains belong to one site, so their requests share a clock.
     for name in ["www.shared.example", "shared.example", "m.shared.example"] {
         serve_star(&web.site(name), 2);
     }
@@ -179,7 +179,7 @@ fn retry_after_is_obeyed_in_seconds_and_as_a_date() {
     }
 }
 
-/// A time such as `Sun, 06 Nov 1994 08:49:37 GMT`, formatted by the system's own `date`.
+/// Formats a time by the system command `date`, for example as `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn http_date(time: SystemTime) -> String {
     let seconds = time
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -294,7 +294,7 @@ fn connections_are_reused_between_polite_requests() {
     );
 }
 
-/// Runs two crawls in parallel, with separate state folders and stores and a common cache, over the same sites.
+/// Crawls the same sites twice in parallel. Each crawl has its own state folder and store, but both use the same cache.
 fn crawl_twice_at_once(web: &Web, cache: &str) {
     let sites = ["one.example", "two.example"];
     for name in sites {
@@ -318,7 +318,7 @@ fn crawl_twice_at_once(web: &Web, cache: &str) {
     }
 }
 
-/// Checks that no request of either crawl came too early, and that only one of them requested robots.txt.
+/// Checks that no request of either crawl came too early, and that robots.txt was requested by only one of them.
 fn assert_shared_clock(cache: &str) {
     let web = Web::start();
     crawl_twice_at_once(&web, cache);

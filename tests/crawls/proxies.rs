@@ -1,5 +1,5 @@
-//! Crawls through a proxy. The proxy connects to any address, so webfill must refuse forbidden addresses before. The
-//! proxy's password must not be shown.
+//! Tests crawls through a proxy. The proxy connects to any address, so webfill must refuse forbidden addresses before.
+//! The proxy's password must not be shown anywhere.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/")], "ok", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/inside")], "redirected");
-    // The targets of the two redirects, in addition to the seeds.
+    // The refused URLs are the targets of two redirects, in addition to refused seeds.
     assert_eq!(
         run.summary().outcome_count("unsafe_address"),
         refused.len() as u64 + 2,
@@ -54,7 +54,7 @@ fn a_proxy_gets_no_requests_that_are_refused_without_one() {
 fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     let proxy = Web::start();
     proxy.site("quick.example").serve("/", page("T"));
-    // This page keeps the processes alive while they are inspected.
+    // The latency of this page keeps the processes alive while they are inspected.
     let busy = proxy.site("busy.example");
     busy.serve("/", page("T").latency(Duration::from_secs(2)));
     let work = Workplace::new();
@@ -79,12 +79,12 @@ fn the_password_of_a_proxy_is_used_and_shown_nowhere() {
     assert!(sent.is_some_and(|value| value.starts_with("Basic ")));
     assert!(!run.stdout.contains(SECRET) && !run.stderr.contains(SECRET));
     for path in files_under(&work.path("state")) {
-        // Some of the files are sockets.
+        // Some files are sockets and cannot be read.
         let Ok(content) = std::fs::read(&path) else {
             continue;
         };
         let text = String::from_utf8_lossy(&content);
-        // This file, which only its owner can read, passes the settings to the other processes.
+        // The settings with the password are passed to the other processes in this file. Only its owner may read it.
         if path.extension().is_some_and(|kind| kind == "toml") {
             let mode = path.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{}", path.display());
@@ -126,7 +126,8 @@ fn a_proxy_that_refuses_is_reported_without_its_password() {
     assert!(!wrong.stderr.contains(SECRET));
 }
 
-/// Crawls a page at a public address and two at a private address through a SOCKS5 proxy. Returns what the proxy noted.
+/// Crawls one page at a public address and two pages at a private address through a SOCKS5 proxy. Returns the log of
+/// the proxy.
 fn crawl_through_socks(scheme: &str) -> ProxyLog {
     let web = Web::start();
     web.site("public.example").serve("/", page("T"));

@@ -1,5 +1,5 @@
-//! Pages of real manuals under their public URLs: the fields that the mappings extract are compared with
-//! a simple text search in the same files.
+//! Tests pages of real manuals under their public URLs. The fields that the mappings extract are compared with a simple
+//! text search in the same files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn crawl(web: &Web, work: &Workplace, url: &str, pages: &str) -> Finished {
         .finish()
 }
 
-/// The text of the first `<tag ...>` element of a file, without inner tags and with some entities decoded.
+/// The text of the first `<tag ...>` element in a file. Inner tags are removed and some entities are decoded.
 fn first_text(html: &str, tag: &str) -> Option<String> {
     let start = html.find(&format!("<{tag}"))?;
     let inner = html[start..]
@@ -76,7 +76,8 @@ fn modules_of_the_python_library() {
         let file = url.replace("https://docs.python.org/3", PYTHON);
         let html = std::fs::read_to_string(file).expect("the page that was served");
         let heading = first_text(&html, "h1").unwrap_or_default();
-        // A heading such as `json \u{2014} JSON encoder and decoder`, with a sign that links to the heading itself.
+        // A heading reads like `json \u{2014} JSON encoder and decoder`, followed by a sign that links to the heading
+        // itself.
         let Some((module, _)) = heading.split_once(" \u{2014} ") else {
             continue;
         };

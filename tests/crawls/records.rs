@@ -1,4 +1,5 @@
-//! Records: missing fields are filled from the linked pages, and from the pages that these link to.
+//! Tests records: missing fields are filled from the pages that a record links to, and from the pages that these link
+//! to.
 
 use std::time::Duration;
 
@@ -137,7 +138,8 @@ fn two_records_share_a_page_that_is_fetched_once() {
             .field("name", "Z")
             .mapped_link("http://team.example/team"),
     );
-    // The link to the shared page is found long after that page was fetched.
+    // This latency makes sure that the link of the last page to the shared page is found long after the shared page was
+    // fetched.
     other.set_latency(std::time::Duration::from_secs(2));
     let work = Workplace::new();
     let missing = || json!({"name": null, "location": null});
@@ -178,13 +180,13 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
     team.serve("/shared", page("Team").field("location", "Paris"));
     let late = web.site("late.example");
     late.serve("/b", page("B").field("name", "B").mapped_link("/b/more"));
-    // This page has a lower priority than the seeds, so record a is complete before it is fetched.
+    // This page has a lower priority than the seeds, so record a is complete before this page is fetched.
     late.serve(
         "/b/more",
         page("More").mapped_link("http://team.example/shared"),
     );
     let work = Workplace::new();
-    // With a longer queue, the shared page would be handed out together with `/a`.
+    // A longer queue would allow the shared page to be handed out together with `/a`.
     let settings = work.write("webfill.toml", "[supervisor]\nqueue = 1\n");
     let a = ["http://team.example/a", "http://team.example/shared"];
     let b = ["http://late.example/b"];
@@ -200,7 +202,7 @@ fn a_page_that_was_stopped_is_fetched_for_a_further_record() {
         .arg(work.write_lines("seeds.jsonl", &records))
         .finish()
         .expect_code(0);
-    // Record a names the page as its own, so the page is about no other record.
+    // Record a lists the shared page as its own, so the page is about no other record.
     assert_eq!(work.stored().record("b").fields["location"], Value::Null);
     assert_eq!(
         web.visits().pages().paths(),

@@ -1,4 +1,4 @@
-//! Redirects: each target is judged like a link.
+//! Tests redirects: each target is judged like a link.
 
 use std::time::Duration;
 
@@ -196,7 +196,8 @@ fn a_target_in_another_encoding_is_requested_as_it_was_sent() {
     }
 }
 
-/// A page that sends browsers elsewhere within seconds counts as a redirect. A page for readers stays a page.
+/// A page that sends browsers to another page within seconds counts as a redirect. A page with content for readers
+/// counts as a page.
 #[test]
 fn a_page_that_only_sends_its_readers_on_is_followed() {
     let web = Web::start();

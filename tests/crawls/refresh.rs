@@ -1,4 +1,4 @@
-//! `--refresh`: records from files are filled again, with every store, and their former values are kept.
+//! Tests `--refresh`: records from files are filled again, with every kind of store, and their former values are kept.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 const URL: &str = "http://people.example/ada";
 
-/// The contents of the seeds file in each format, with the same record.
+/// The seeds file in each format. All files contain the same record.
 fn seed_files() -> [(&'static str, String); 3] {
     let fields = json!({"name": null, "location": "Paris", "notes": "mine"});
     let mut record = json!({"id": "1", "urls": [URL], "fields": fields});
@@ -29,7 +29,7 @@ fn the_only_record(store: &str) -> Value {
     serde_json::from_str(text.trim()).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// The former values of a field, without the parts that depend on the time.
+/// The former values of a field, without the times.
 fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
     let former = record["history"][field].as_array();
     let former = former.into_iter().flatten();
@@ -38,7 +38,7 @@ fn history(record: &Value, field: &str) -> Vec<(Value, Value)> {
         .collect()
 }
 
-/// How a later crawl is started: its arguments, and whether it has the same id.
+/// How the second crawl is started: with which arguments, and whether it has the same id as the first crawl.
 #[derive(Debug, Clone, Copy)]
 enum Later {
     Plain,
@@ -74,7 +74,7 @@ impl Later {
         }
     }
 
-    /// Whether values filled by pages are fetched again.
+    /// Whether the second crawl fetches values from pages again.
     fn renews(self) -> bool {
         match self {
             Later::Refresh => true,
@@ -84,7 +84,7 @@ impl Later {
     }
 }
 
-/// A store that lives until the test has used it.
+/// The place of a store, which is removed when the test ends.
 enum Place {
     File(tempfile::TempDir),
     Server(webfill_test_mongod::Database),
@@ -99,7 +99,7 @@ impl Place {
     }
 }
 
-/// Crawls one record, changes its page, and crawls it again.
+/// Crawls one record, changes the record's page, and crawls the record again.
 fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
     let case = format!("{file}, {later:?}");
     let store = place.store_uri();
@@ -113,7 +113,7 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
         let crawl = work.crawl(&web).replace_flag("--store", &store);
         crawl.replace_flag("--crawl", id).arg("--seeds").arg(&seeds)
     };
-    // A field that is listed although it has a value is requested again.
+    // In this file, `location` is listed as missing although it has a value, so the crawl requests it.
     let is_listed = file == "listed.jsonl";
     let (location, old_locations) = match is_listed {
         true => ("London", vec![(json!("Paris"), Value::Null)]),
@@ -158,7 +158,7 @@ fn check_later_crawl(place: &Place, file: &str, seeds: &str, later: Later) {
     assert_eq!(second["fields"]["notes"], "mine", "{case}");
 }
 
-/// Walks through all combinations. The formats of a file are tested in parallel, because most of the time is waiting.
+/// Checks all combinations. The file formats are tested in parallel, because the tests mostly wait.
 fn check_all_later_crawls(place: impl Fn() -> Place + Sync) {
     let place = &place;
     std::thread::scope(|scope| {
@@ -172,7 +172,7 @@ fn check_all_later_crawls(place: impl Fn() -> Place + Sync) {
     });
 }
 
-/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
+/// Sleeps until earlier fetches are too old for `--refresh-after 1s`.
 fn wait_until_older_than_a_second(web: &Web) {
     assert!(!web.visits().pages().is_empty());
     std::thread::sleep(std::time::Duration::from_millis(1_100));
@@ -203,7 +203,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     };
     crawl("first").finish().expect_code(0);
     site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
-    // The second crawl is run again, and the third has no new results.
+    // The crawl `second` is run twice, and the crawl `third` finds no new value.
     for (id, fetched) in [("second", 2), ("second", 2), ("third", 3)] {
         crawl(id).finish().expect_code(0);
         let store = format!("sqlite:{}", work.path("store.db").display());
@@ -215,7 +215,7 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     }
 }
 
-/// A list of URLs, in each format of seeds without records.
+/// A list of URLs in each format of seeds without records.
 fn lists() -> [(&'static str, String); 3] {
     let list = "http://people.example/list";
     let request = json!({"url": list, "appid": "prices", "crawlid": "monday", "maxdepth": 1});

@@ -1,5 +1,5 @@
-//! Pages that the store drops, by command and by setting. Readers who come too late get an error, and filled values
-//! stay.
+//! Tests how the store drops pages, by command and by setting. A reader whose cursor is too old gets an error, and
+//! filled values stay.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A crawl whose list of records grows from run to run.
+/// A crawl whose list of records grows with each run.
 struct Town {
     web: Web,
     work: Workplace,
@@ -39,7 +39,7 @@ impl Town {
         self.work.write_lines("seeds.jsonl", &self.records)
     }
 
-    /// A crawl for one more record.
+    /// The next run of the crawl, with one record more.
     fn crawl_for(&mut self, id: &str, paths: &[&str], want: &[&str]) -> Run {
         let site = self.web.site("town.example");
         let urls: Vec<String> = paths.iter().map(|path| site.url(path)).collect();
@@ -81,7 +81,7 @@ fn parse_lines(run: &Finished) -> Vec<Value> {
         .collect()
 }
 
-/// Checks that old pages are dropped. `make_old` makes everything in the store look as if it were from the year 2020.
+/// Checks that old pages are dropped. `make_old` sets the times of everything in the store to the year 2020.
 fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
     let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
     first.finish().expect_code(0);
@@ -111,7 +111,7 @@ fn assert_old_pages_are_dropped(mut town: Town, make_old: impl Fn()) {
     let filled = json!({"name": "Ada", "location": "London"});
     assert_eq!(town.fields_of("one"), filled);
 
-    // One more record wants a page that was fetched and then dropped.
+    // Another record wants a page that was fetched and dropped.
     let second = town.crawl_for("two", &["/a"], &["name"]);
     second.finish().expect_code(0);
     assert_eq!(town.fields_of("two"), json!({"name": "Ada"}));
@@ -154,7 +154,7 @@ fn pages_that_are_too_old_are_dropped_from_mongodb() {
     });
 }
 
-/// The log of pages is older than the setting allows; the pages themselves are not.
+/// The log of pages is older than the setting allows, but the pages themselves are not.
 #[needs(mongod)]
 #[test]
 fn the_log_of_pages_goes_after_its_own_time() {

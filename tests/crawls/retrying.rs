@@ -1,4 +1,4 @@
-//! `webfill crawl --retry` fetches the failed pages of a crawl again, and nothing else.
+//! Tests that `webfill crawl --retry` fetches the failed pages of a crawl again, and no other pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
 
-/// The paths of a site, and whether each fails while the site is ill.
+/// The paths of a site, and whether each path fails while the site is ill.
 const PATHS: [(&str, bool); 5] = [
     ("/fine", false),
     ("/ill-1", true),
@@ -18,7 +18,8 @@ const PATHS: [(&str, bool); 5] = [
     ("/parent", false),
 ];
 
-/// A web whose pages `/ill..` answer 500 until they are healed. `/parent` links to one of them.
+/// A web with a switch that heals its pages. Until then, the pages `/ill...` answer 500. `/parent` links to one of
+/// them.
 fn start_ill_web() -> (Web, Arc<AtomicBool>) {
     let web = Web::start();
     let site = web.site("a.example");

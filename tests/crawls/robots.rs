@@ -1,4 +1,4 @@
-//! robots.txt: requested first and once, and obeyed in every form.
+//! Tests robots.txt: it is requested first and once, and obeyed in every form.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

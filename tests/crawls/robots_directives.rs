@@ -1,9 +1,9 @@
-//! Directives of pages for robots, in `<meta name="robots">` and `X-Robots-Tag`.
+//! Tests directives of pages for robots, in `<meta name="robots">` and `X-Robots-Tag`.
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// A page's directives about its links, in a header and in its head, and whether the links are followed.
+/// The path of a page, its directives in a header and in its head, and whether its links are followed.
 const DIRECTIVES: &[(&str, &str, &str, bool)] = &[
     ("plain", "", "", true),
     (

@@ -1,4 +1,4 @@
-//! A robots.txt behind redirects: each request takes its turn at the site that the redirect leads to.
+//! Tests a robots.txt behind redirects: each request waits for its turn at the site to which the redirect leads.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn each_redirect_of_it_within_the_site_takes_a_turn() {
     let asked = paths.iter().filter(|path| *path == robots).count();
     assert_eq!(asked, 1, "what a redirect led to is known: {paths:?}");
     assert_eq!(visits.overlaps(), [""; 0]);
-    // The first page follows its robots.txt directly.
+    // Only the gaps between redirects are checked, because the first page may follow its robots.txt immediately.
     let hops = &visits.gaps()[..2];
     let least = Duration::from_millis(500);
     assert!(hops.iter().all(|gap| *gap >= least), "{hops:?}, {paths:?}");
@@ -89,7 +89,7 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
         urls.push(site.url("/"));
     }
     let work = Workplace::new();
-    // The result must be the same whichever worker was redirected there.
+    // With several workers, the result must be the same whichever worker follows a redirect.
     let run = work.crawl(&web).replace_flag("--workers", "4");
     let run = run.args(urls).finish().expect_code(0);
     assert_eq!(run.summary().outcome_count("ok"), 8);
@@ -112,7 +112,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let mut urls = vec![web.site("links.example").url("/")];
     for number in 0..PAIRS {
         let registrar = web.site(&format!("registrar{number}.example"));
-        // The visit to the site lasts until after its first page is found.
+        // The visit to this site lasts until its first page has been found on another site.
         registrar.serve(
             "/robots.txt",
             document("text/plain", "User-agent: *\n").latency(Duration::from_secs(4)),
@@ -128,7 +128,7 @@ fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
     let links = links.latency(Duration::from_secs(1));
     web.site("links.example").serve("/", links);
     let work = Workplace::new();
-    // With four workers, some visits are made by workers that do not own the sites.
+    // With four workers, some redirects are followed by workers that do not own the target's site.
     let run = work.crawl(&web).replace_flag("--workers", "4").args(urls);
     let run = run
         .time_limit(Duration::from_secs(40))
@@ -153,7 +153,7 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     for number in 0..8 {
         let site = web.site(&format!("parked{number}.example"));
         let target = registrar.url(&format!("/rules/{number}"));
-        // By then, the registrar's pages are being fetched.
+        // After this latency, the registrar's pages are already being fetched.
         let later = redirect(&target).latency(Duration::from_secs(4));
         site.serve("/robots.txt", later);
         site.serve("/", page("T"));

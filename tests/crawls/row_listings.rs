@@ -1,4 +1,4 @@
-//! The rows of lists that a crawl has read completely or in part, their keys, and the names of their fields.
+//! Tests the rows of lists that a crawl has read completely or in part, their keys, and the names of their fields.
 
 mod gone;
 mod keys;
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 const HOST: &str = "shop.example";
 
-/// The fields of a row, read from its elements with these classes.
+/// A rule for rows. Each field is read from the row's elements with the class of the same name.
 fn rule(fields: &[&str], key: &[&str]) -> Value {
     let field = |name: &&str| {
         let selector = format!(".{name}");
@@ -34,7 +34,7 @@ fn mapping(rule: &Value) -> Value {
     })
 }
 
-/// A page of a list. Each row is given as its fields by name.
+/// A list page. Each of the `rows` is an object with the values of its fields.
 fn list_page(rows: &[Value], next: Option<&str>) -> Page {
     let row = |row: &Value| {
         let fields = row.as_object().unwrap().iter();

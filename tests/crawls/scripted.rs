@@ -1,5 +1,5 @@
-//! Crawls of the lane `http` with pages that are empty without their scripts. The access log of the site shows which
-//! pages were rendered, because only a browser requests the script of a page.
+//! Tests crawls in the lane `http` with pages that are empty without their scripts. The access log of the site shows
+//! which pages were rendered, because only a browser requests a page's script.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use webfill_tests::site::{Page, Site, Web, document, page};
 use webfill_tests::stored::Stored;
 use webfill_tests::workplace::{Workplace, profile_mapping};
 
-/// The delay of [`Workplace::crawl`].
+/// The delay between two requests to a site in [`Workplace::crawl`].
 const DELAY: Duration = Duration::from_millis(200);
 
-/// A page of an application. Without its scripts it contains nothing but their root element.
+/// A page of an application. Without its scripts it contains only their empty root element.
 const SHELL: &str = "<!doctype html><html><head><title>Shop</title></head><body>
     <noscript>You need to enable JavaScript to run this app.</noscript>
     <div id=root></div><script src=/app.js></script></body></html>";
 
-/// The script that fills the page. The data of `/people/N` are at `/data/N.json`.
+/// The script that fills the page. It reads the data of `/people/N` from `/data/N.json`.
 const APP: &str = "const id = location.pathname.split('/').pop();
     fetch('/data/' + id + '.json').then(answer => answer.json()).then(data => {
         document.getElementById('root').innerHTML =
             `<h1>${data.title}</h1><p class=name>${data.name}</p><a rel=me href='${data.next}'>next</a>`;
     });";
 
-/// A crawl in the lane `http`, on a machine with a browser. The tests run as root, where Chromium's sandbox does
-/// not work.
+/// A crawl in the lane `http` on a machine with a browser. The sandbox is off, because Chromium's sandbox does not work
+/// as root.
 fn crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl(web)
         .env("WEBFILL_BROWSER_SANDBOX", "false")
@@ -38,7 +38,7 @@ fn html_page(text: impl Into<String>) -> Page {
     document("text/html", text.into())
 }
 
-/// Serves this many `people` as pages that scripts fill, each with a link to the next.
+/// Serves pages about this many people that are filled by a script. Each page links to the next one.
 fn serve_application(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", APP));
     for n in 1..=people {
@@ -52,7 +52,7 @@ fn serve_application(site: &Site, people: usize) {
     }
 }
 
-/// Serves the same people as pages that the server fills. A script on them counts readers.
+/// Serves pages about the same people that are filled by the server. They have a script that counts readers.
 fn serve_pages(site: &Site, people: usize) {
     for n in 1..=people {
         let next = n % people + 1;
@@ -66,7 +66,7 @@ fn serve_pages(site: &Site, people: usize) {
     site.serve("/app.js", document("text/javascript", "fetch('/count')"));
 }
 
-/// How many requests to the site came from a browser.
+/// The number of requests to the site that came from a browser.
 fn count_browser_requests(site: &Site) -> usize {
     let visits = site.visits();
     visits
@@ -326,7 +326,7 @@ fn the_stored_body_of_a_page_is_the_rendered_one() {
     assert_eq!((kept(1), kept(0)), (2, 0));
 }
 
-/// `tests/bench/run.sh scripts` prints the measurements of this test.
+/// This test prints measurements, which `tests/bench/run.sh scripts` shows.
 #[needs(chromium)]
 #[test]
 fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
@@ -344,7 +344,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     for (n, site) in served.iter().enumerate() {
         serve_pages(site, PEOPLE);
         if n % 2 == 0 {
-            // Pages of this kind are always empty.
+            // This page is empty, with or without its script.
             site.serve("/people/7", page("").html("<script src=/app.js></script>"));
         }
     }
@@ -361,7 +361,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
         site.visits().assert_polite(DELAY);
     }
     let asked: Vec<usize> = served.iter().map(count_browser_requests).collect();
-    // The only page of a sample requests its script, and the counter that the script calls.
+    // A page of a sample requests its script, which then calls the counter.
     let expected: Vec<usize> = (0..14).map(|n| if n % 2 == 0 { 2 } else { 0 }).collect();
     assert_eq!(asked, expected);
     let values = run.summary().fields();
@@ -374,7 +374,7 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
 
-/// The lane is set by `webfill site` on the state folder of a crawl on this machine, between its runs.
+/// The lane is set by `webfill site` on the state folder of a local crawl, between two runs of this crawl.
 #[needs(chromium)]
 #[test]
 fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {

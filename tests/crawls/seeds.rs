@@ -1,4 +1,4 @@
-//! Seeds in every format, and the reports about invalid lines.
+//! Tests seeds in every format, and the reports about invalid lines.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -91,7 +91,8 @@ fn a_pipe_is_read_once_and_holds_up_nothing_while_it_pauses() {
     let pipe = work.path("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo is there").success());
-    // The pipe is opened for reading as well, so that the writer neither waits for a reader nor sees its end.
+    // The pipe is also opened for reading here, so that the writer neither waits for a reader nor notices the reader's
+    // end.
     let mut writer = File::options()
         .read(true)
         .write(true)
@@ -172,7 +173,7 @@ fn json_lines_hold_crawl_requests_too() {
     );
 }
 
-/// The seed with this number, out of a thousand that are invalid in many ways.
+/// The seed with this number. There are eight kinds of invalid lines, which alternate.
 fn broken_line(number: usize) -> String {
     match number % 8 {
         0 => "not a url".into(),
@@ -186,7 +187,7 @@ fn broken_line(number: usize) -> String {
     }
 }
 
-/// The rows of a file. The first one is so long that a hash of the file's beginning covers no other row.
+/// The rows of a file. The first row is so long that the hash of the file's beginning covers no other row.
 fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     let note = "n".repeat(5_000);
     let mut rows = vec![
@@ -202,10 +203,10 @@ fn row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
-/// The name of an edit, the edit itself, and the records that are new after it.
+/// The name of an edit, the edit itself, and the numbers of the records that are new after it.
 type Edit = (&'static str, fn(&mut Vec<String>), &'static [u32]);
 
-/// Edits of a file between two runs of a crawl.
+/// Edits of a seeds file between two runs of a crawl.
 const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (
@@ -359,8 +360,8 @@ fn broken_json_lines_are_reported_by_number_and_reason() {
     );
 }
 
-/// Checks that the summary counts the broken lines, and names a file with the reason for each. Returns the file's
-/// content.
+/// Checks that the summary counts these broken lines, and names a file that gives a reason for each. Returns the
+/// content of this file.
 fn assert_broken_lines_are_reported(summary: &Value, broken: &[usize]) -> String {
     let reported = &summary["broken_seeds"];
     assert_eq!(

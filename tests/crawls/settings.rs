@@ -1,14 +1,14 @@
-//! Flags override the environment, and the environment overrides the file, in every process of a crawl.
+//! Tests that flags override the environment, and that the environment overrides the file, in every process of a crawl.
 
 use std::time::Duration;
 
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
-/// The delay in settings that must be overridden.
+/// The delay in those settings that must be overridden.
 const OTHER_DELAY: Duration = Duration::from_secs(30);
 
-/// Serves a site of two pages, so that there is a gap to measure.
+/// Serves a site of two pages, so that the time between two requests can be measured.
 fn serve_pair(web: &Web) {
     let site = web.site("a.example");
     site.serve("/", page("first").mapped_link("/second"));

@@ -1,4 +1,4 @@
-//! Sitemaps and feeds as sources of URLs (`--sitemaps`).
+//! Tests sitemaps and feeds as sources of URLs (`--sitemaps`).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,12 +43,12 @@ fn serve_pages(site: &Site, paths: &[&str]) {
     }
 }
 
-/// The requested paths, without robots.txt, in order of name.
+/// The requested paths except for robots.txt, sorted by name.
 fn requested_paths(site: &Site) -> Vec<String> {
     requested_since(site, 0)
 }
 
-/// The paths that were requested after the first `before` requests.
+/// The paths of all requests after the first `before` requests.
 fn requested_since(site: &Site, before: usize) -> Vec<String> {
     let visits = site.visits().pages();
     let mut paths: Vec<String> = visits.0[before..]
@@ -247,7 +247,7 @@ fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
     site.serve("/product/map.xml", redirect("/moved/map.xml"));
     let pages = urlset([site.url("/product/1"), site.url("/product/2")]);
     site.serve("/moved/map.xml", document(XML, pages));
-    // The target of a page that has moved is judged like the page.
+    // This page has moved. The target of the redirect is judged as the page would be.
     site.serve("/product/2", redirect("/moved/2"));
     serve_pages(&site, &["/product/0", "/product/1", "/moved/2"]);
     let work = Workplace::new();
@@ -295,7 +295,7 @@ fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
     };
     crawl_again().finish().expect_code(0);
     assert_eq!(site.visits().for_path("/1").len(), 0);
-    // The server claims that the sitemaps have not changed, although they have.
+    // The server claims that the sitemaps are unchanged, although they have changed.
     for (number, (path, _)) in (1..).zip(&maps) {
         let lists = urlset([site.url(&format!("/{number}"))]);
         site.serve_with(path, move |request| match request.header("if-none-match") {

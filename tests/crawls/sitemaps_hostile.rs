@@ -1,4 +1,4 @@
-//! Sitemaps that are hostile or too long, and pages with too many links.
+//! Tests sitemaps that are hostile or too long, and pages with too many links.
 
 use webfill_tests::site::encodings::{gzip, gzip_bomb, html};
 use webfill_tests::site::{Web, document, page, status};
@@ -29,7 +29,7 @@ fn hostile_sitemaps_end_in_outcomes() {
     site.serve("/bomb.gz", document("application/gzip", gzip_bomb(200)));
     site.serve("/1", page("one"));
     site.serve("/", page("home"));
-    // Indexes that lead to more indexes, without end.
+    // Each index leads to further indexes, without end.
     let site_again = site.url("/deep/");
     site.serve_otherwise(move |request| {
         let number: Option<u32> = request

@@ -1,4 +1,4 @@
-//! Limiters that accept fewer than one request in two seconds. They answer 429 without naming a time.
+//! Tests limiters that accept fewer than one request in two seconds. They answer 429 without a time to wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::patience;
 
-/// Refuses and counts the requests that come within `every` after the last accepted one.
+/// Refuses and counts each request that comes earlier than `every` after the last accepted one.
 fn serve_limited(site: &Site, every: Duration) -> Arc<AtomicUsize> {
     let refused = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refused);
@@ -50,7 +50,7 @@ fn a_slow_limiter_without_retry_after_costs_no_page() {
         .map(|count| count.swap(0, Ordering::SeqCst))
         .collect();
     assert!(refused[0] <= 8 && refused[1] <= 10, "{refused:?}");
-    // The next command knows the pace.
+    // The next command already knows the pace of the site.
     let more = (100..104).map(|number| format!("http://three.example/{number}"));
     crawl().args(more).finish().expect_code(0);
     let summary = work.stored().outcomes();

@@ -1,4 +1,4 @@
-//! The progress of a crawl on a terminal.
+//! Tests the progress of a crawl on a terminal.
 
 use std::process::{Command, Stdio};
 
@@ -7,8 +7,8 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::{Workplace, files_under};
 
-/// Runs a crawl of one record on a terminal with this many columns, and returns its output. The crawl lasts until after
-/// the records are first counted.
+/// Runs a crawl of one record on a terminal with this many columns, and returns its output. The crawl lasts long enough
+/// for the records to be counted once.
 fn crawl_on_terminal(columns: u16) -> String {
     let web = Web::start();
     let work = Workplace::new();
@@ -32,7 +32,7 @@ fn crawl_on_terminal(columns: u16) -> String {
     for argument in web.resolve_args() {
         command += &format!(" '{argument}'");
     }
-    // `script` runs a command on its own terminal.
+    // The program `script` runs a command on a new terminal.
     let output = Command::new("script")
         .args(["--quiet", "--return", "--flush", "--command", &command])
         .arg("/dev/null")
@@ -45,7 +45,7 @@ fn crawl_on_terminal(columns: u16) -> String {
     shown
 }
 
-/// The frames of the progress bar, which come before the summary.
+/// The frames of the progress bar, which are printed before the summary.
 fn progress_frames(shown: &str) -> Vec<&str> {
     let frames = shown.split(['\r', '\n']);
     frames.filter(|frame| frame.contains("errors 0")).collect()
@@ -82,8 +82,8 @@ fn has_control_characters(text: &str) -> bool {
     text.contains(is_steering)
 }
 
-/// Serves a page whose whole text tries to control a terminal, and writes seeds and a saved page with such text.
-/// Returns commands that show the text.
+/// Serves a page whose text tries to control a terminal, and writes seeds and a saved page with the same text. Returns
+/// commands that show this text.
 fn prepare_hostile_commands(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
     let site = web.site("evil.example");
     site.serve(

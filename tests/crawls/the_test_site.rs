@@ -1,4 +1,4 @@
-//! Tests of the test site itself: its log and its answers, as seen by a client with plain sockets, or by curl.
+//! Tests the test site itself: its log and its answers, as seen by curl or by a client with plain sockets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,15 +28,15 @@ fn send_request(stream: &mut TcpStream, host: &str, path: &str) {
         .expect("the site reads");
 }
 
-/// Reads up to the end of the connection, at most a MiB.
+/// Reads until the connection ends, but at most one MiB.
 fn read_all(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A reset counts as the end as well.
+    // A reset connection counts as ended, too.
     let _ = stream.take(1 << 20).read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Reads one answer, which must have a content-length.
+/// Reads one answer. It must have the header `content-length`.
 fn read_page(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
     let mut byte = [0];
@@ -86,7 +86,7 @@ fn pages_are_served_by_host_and_path_on_one_connection() {
 #[test]
 fn the_log_knows_gaps_and_overlaps() {
     let web = Web::start();
-    // The latency is so long that the second request comes before the first answer even on a busy machine.
+    // The latency is so long that even on a busy machine the second request arrives before the first answer.
     let latency = 2_000 * MS;
     web.site("slow.example")
         .serve("/", page("s").latency(latency));
@@ -212,7 +212,7 @@ fn every_hostile_page_answers_something_or_falls_silent_on_purpose() {
         let mut stream = connect(web.plain_address());
         stream.set_read_timeout(Some(500 * MS)).expect("a timeout");
         send_request(&mut stream, &hostile.host(), "/");
-        // An end, a reset and silence all yield no byte.
+        // If the connection ends, is reset or stays silent, no byte can be read.
         let answered = stream.read(&mut [0; 16]).unwrap_or(0) > 0;
         let silent = ["dropped-after-request", "reset-after-request", "silent"];
         assert_eq!(
@@ -250,7 +250,7 @@ fn every_odd_robots_file_is_served() {
     );
 }
 
-/// Requests a URL with curl, an independent client.
+/// Requests a URL with curl, because curl is independent of this project.
 fn curl(web: &Web, arguments: &[&str], url: &str) -> String {
     let authority = web.certificates().authority();
     let output = std::process::Command::new("curl")

@@ -1,4 +1,4 @@
-//! TLS: certificates, and servers without TLS.
+//! Tests TLS: certificates, and servers without TLS.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn certificates_are_checked() {
 
     let stranger = Certificates::make(&["right.example"]);
     let distrusting = Workplace::new();
-    // This authority did not sign the server's certificate.
+    // The server's certificate was not signed by this authority.
     let run = distrusting
         .plain_crawl()
         .args(["--allow-private-networks", "--delay", "0.2", "--resolve"])
@@ -53,7 +53,8 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
     );
 }
 
-/// Certificates rarely change, so all pages of the site end with this outcome, and none waits for the patience.
+/// Certificates rarely change. So all pages of the site end with this outcome at once, without waiting for the
+/// patience.
 #[test]
 fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let web = Web::start_tls(&["right.example"]);
@@ -68,7 +69,7 @@ fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
     let run = patience::crawl(&work, &web, "2m")
         .args(pages("right.example"))
         .args(pages("wrong.example"))
-        // The patience exceeds this limit.
+        // This limit is shorter than the patience of two minutes.
         .time_limit(Duration::from_secs(80));
     run.finish().expect_code(0);
     let outcomes = work.stored().outcomes();

@@ -1,5 +1,5 @@
-//! A watch on documents that cannot be read: scans, broken ones, encrypted ones. A new one is reported once, like a
-//! readable one.
+//! Tests a watch on documents that cannot be read: scans, broken documents, and encrypted ones. A new one is reported
+//! once, like a document that can be read.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use webfill_tests::workplace::Workplace;
 
 const HOST: &str = "regulator.test";
 
-/// A watch, with its store at this URI.
+/// A watch whose store is at this URI.
 struct Watched {
     web: Web,
     work: Workplace,
@@ -33,7 +33,8 @@ impl Watched {
         self.web.site(HOST)
     }
 
-    /// Runs the watch over these paths. Returns the counts in the run's record, and the changes in its notification.
+    /// Runs the watch over these paths. Returns the counts in the record of the run, and the changes in its
+    /// notification.
     fn run(&self, paths: &[&str]) -> (Value, Vec<String>) {
         let resolve = self.web.resolve_args().into_iter();
         let resolve: Vec<String> = resolve.filter(|one| one != "--resolve").collect();

@@ -1,4 +1,4 @@
-//! `webfill watch run FILE`: crawls that run again and again on one machine, without a fleet.
+//! Tests `webfill watch run FILE`: crawls that run again and again on one machine, without a fleet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// A watch over a site with a list, and a page behind it.
+    /// Creates a watch over a site with a list page, which links to another page.
     fn new() -> Watched {
         let web = Web::start();
         let watched = Watched::of(&web);
@@ -36,7 +36,7 @@ impl Watched {
         Watched { web, ..watched }
     }
 
-    /// A watch over a list, whose crawl finds all hosts in the given web.
+    /// Creates a watch over a list page. Its crawl resolves all host names to the given web.
     fn of(web: &Web) -> Watched {
         let resolve: Vec<String> = web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
@@ -65,7 +65,7 @@ impl Watched {
         self.work.write_json("watch.json", &self.watch)
     }
 
-    /// A run of `webfill watch run FILE`, started in a folder other than the file's.
+    /// A run of `webfill watch run FILE`. It is not started in the folder of the file.
     fn run(&self) -> Run {
         let run = Run::new(["watch", "run"]).arg(self.write_watch());
         run.args(["--progress", "none", "--summary", "json"])
@@ -97,7 +97,7 @@ impl Watched {
         self.runs().iter().map(how).collect()
     }
 
-    /// How often the page at a path was requested.
+    /// The number of requests for the page at a path.
     fn count_visits(&self, path: &str) -> usize {
         self.web.visits().pages().for_path(path).len()
     }
@@ -252,7 +252,7 @@ fn missed_runs_are_made_up_for_once() {
     running.wait_until("a second run has ended", |_| {
         watched.run_endings() == ["finished", "finished"]
     });
-    // The command waits for the next run, and has said so.
+    // The command now waits for the next run, and has reported this.
     running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
     running.finish().expect_code(0);
@@ -266,7 +266,7 @@ fn missed_runs_are_made_up_for_once() {
 #[test]
 fn nothing_is_due_at_once_by_a_clock() {
     let mut watched = Watched::new();
-    // This time never comes while the test runs.
+    // This schedule has no time that comes while the test runs.
     watched.watch["schedule"] = json!("0 0 29 2 *");
     let run = watched.run().replace_flag("--progress", "plain");
     let mut running = run.start();
@@ -302,8 +302,8 @@ fn a_killed_run_is_resumed() {
         "the same run"
     );
     let visits = watched.web.visits().pages().len();
-    // The pages that were fetched, and those that a busy machine had not stored yet. If all were fetched again, there
-    // would be more than 64.
+    // Both runs fetch all pages. Only pages that a busy machine had not stored before the kill are fetched once more.
+    // If the second run had started anew, there would be more than 64 visits.
     assert!(
         (48..=56).contains(&visits),
         "{visits}: only what was under way is repeated"
@@ -386,7 +386,7 @@ fn a_window_ends_a_run_politely() {
     assert!((1..50).contains(&visits), "{visits}");
 }
 
-/// A page that keeps failing ends with its outcome within the run's patience, as in any crawl.
+/// As in any crawl, a page that keeps failing ends with its outcome within the patience of the run.
 #[test]
 fn failed_pages_are_retried_in_the_same_run() {
     let mut watched = Watched::new();

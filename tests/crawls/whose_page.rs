@@ -1,4 +1,4 @@
-//! A record is filled only from pages that are about it.
+//! Tests that a record is filled only from pages that are about it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{Web, page};
@@ -19,7 +19,7 @@ fn tel(number: usize) -> String {
     format!("+44 20 7946 {:04}", 100 + number)
 }
 
-/// Serves a listing of all members, each with a page.
+/// Serves a list of all members, and a page for each member.
 fn serve_listing(web: &Web) {
     let site = web.site(SITE);
     let mut list = page("Members");
@@ -119,7 +119,7 @@ fn fields_of_a_mapping_identify_the_record_of_a_page() {
     serve_listing(&web);
     let mut mapping = mapping();
     mapping["match"] = json!(["tel"]);
-    // All names are misspelt, but the telephone numbers are correct.
+    // All names in the records are misspelt, but the telephone numbers are correct.
     let records: Vec<Value> = (0..23)
         .map(|number| {
             let fields = json!({"name": "Someone Else", "location": null, "tel": tel(number)});

@@ -1,4 +1,4 @@
-//! A web of so many sites that a crawl can be interrupted in the middle, and the expected results of its crawl.
+//! Serves a web of so many sites that a crawl can be interrupted in the middle, and checks the results of such a crawl.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use webfill_tests::workplace::Workplace;
 pub(crate) const SITES: usize = 6;
 pub(crate) const PAGES_PER_SITE: usize = 9;
 
-/// Serves sites with a root and eight leaves each. Returns the roots.
+/// Serves sites that each have a root page with links to eight leaf pages. Returns the URLs of the roots.
 pub(crate) fn serve_wide_web(web: &Web) -> Vec<String> {
     let roots = (0..SITES).map(|number| {
         let site = web.site(&format!("w{number}.example"));
@@ -28,7 +28,7 @@ pub(crate) fn serve_wide_web(web: &Web) -> Vec<String> {
     roots.collect()
 }
 
-/// Checks that the store has the results of an undisturbed crawl of [`wide_web`].
+/// Checks that the store has the results of an undisturbed crawl of [`serve_wide_web`].
 pub(crate) fn assert_complete(work: &Workplace) {
     assert_pages_complete(&work.stored().pages());
     assert_eq!(work.stored().integrity(), "ok");

@@ -1,9 +1,9 @@
 //! Sites with an endless number of URLs, and healthy sites that resemble them.
 
-/// A site's content at a path. `visit` counts its requests from 1.
+/// Returns the content of a site at a path. `visit` is the number of the request to this site, from 1.
 pub type Shows = fn(path: &str, visit: u64) -> String;
 
-/// The host, the start of the crawl, and the content.
+/// The host without `.example`, the path at which the crawl starts, and the content of the pages.
 pub type Row = (&'static str, &'static str, Shows);
 
 /// A generated token of hexadecimal digits, different for each number.
@@ -14,7 +14,7 @@ fn token(number: u64) -> String {
     format!("{:016x}", mixed ^ (mixed >> 31))
 }
 
-/// The last number of a path.
+/// The last number in a path.
 fn last_number(path: &str) -> u64 {
     let mut numbers = path.rsplit(|c: char| !c.is_ascii_digit());
     let last = numbers.find(|digits| !digits.is_empty());
@@ -36,7 +36,7 @@ fn name(number: u64) -> String {
     [3, 1, 0, 2].map(part).concat()
 }
 
-/// The year and month at the end of a path.
+/// Reads the year and the month at the end of a path.
 fn parse_month(path: &str) -> (u64, u64) {
     let before = path.trim_end_matches(|c: char| c.is_ascii_digit());
     (
@@ -69,7 +69,8 @@ fn days_table() -> String {
     format!("<table><tr><th>Mo<th>Tu<th>We</tr><tr>{cells}</tr></table>")
 }
 
-/// A page with this content that links to the next, in a chain of the given length.
+/// A page with this content. If the chain of `length` pages continues, the page links to the next URL, in which `N` is
+/// replaced by a number.
 fn chain_page(path: &str, length: u64, next: &str, content: String) -> String {
     let at = last_number(path);
     match at < length {
@@ -279,7 +280,7 @@ pub const TRAPS: [Row; 28] = [
     }),
 ];
 
-/// The number of pages of each healthy site. At the end of a list, there is no next page.
+/// The number of pages of each healthy site. The last page of a list has no link to a next page.
 pub const HONEST: u64 = 130;
 
 pub const SITES: [Row; 24] = [

@@ -1,4 +1,4 @@
-//! Pages from an archive, and documents.
+//! Tests `webfill extract` with pages from an archive, and with documents.
 
 use serde_json::json;
 use webfill_tests::office;
@@ -65,7 +65,7 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
 fn documents_are_read_again_by_their_readers() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
-    // The text is so long that no reader finishes within the deadline below.
+    // The text is so long that no reader can finish within the deadline set below.
     let text = format!("Contract 4711 of Ockham{}", " and so on".repeat(10_000));
     let pdf = office::pdf("Report", &text);
     site.serve("/report.pdf", document("application/pdf", pdf));
@@ -106,7 +106,7 @@ fn documents_are_read_again_by_their_readers() {
     assert_eq!(kept.web.visits().0.len(), visits);
 }
 
-/// An archive has all versions of a page, but only the stored one is read.
+/// The archive has all versions of a page, but only the version that belongs to the stored page is read.
 #[test]
 fn of_a_page_that_was_archived_twice_the_stored_version_is_read() {
     let kept = Kept::new();

@@ -1,4 +1,4 @@
-//! A dry run reports exactly the changes that are made later: to pages, fields, and values of records.
+//! Tests that a dry run reports exactly the changes that are made later: to pages, fields, and values of records.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,11 @@ use webfill_tests::workplace::{Workplace, profile_mapping};
 
 use super::{HOST, Kept};
 
-/// The number of records. Each has two pages, which are read in the order of the hashes of their URLs.
+/// The number of records. Each has two pages, which are read in the order of their URLs' hashes.
 const RECORDS: usize = 12;
 
-/// Writes a mapping that reads each of these fields from the elements of a class.
+/// Writes a mapping for the pages in a folder. Each of its `fields` is given by its name and the class of the elements
+/// to read.
 fn write_mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)]) {
     let field = |(field, class): &(&str, &str)| {
         let expression = format!("//p[@class='{class}']/text()");
@@ -28,7 +29,7 @@ fn write_mapping(kept: &Kept, name: &str, folder: &str, fields: &[(&str, &str)])
         .write_json(&format!("mappings/{name}.json"), &mapping);
 }
 
-/// Crawls pages of two mappings. Pages of the first one have precedence.
+/// Crawls pages of two mappings. A value from a page of the first mapping takes precedence.
 fn crawl(kept: &Kept) {
     let site = kept.web.site(HOST);
     std::fs::remove_file(kept.work.path("mappings/profile.json")).unwrap();
@@ -61,8 +62,8 @@ fn crawl(kept: &Kept) {
     run.finish().expect_code(0);
 }
 
-/// Changes both mappings so that they read `town`, which had no value. The second yields another city than the known
-/// one, the first yields the known one.
+/// Changes both mappings so that they also read `town`, which had no value. For `city`, the second mapping now reads a
+/// value other than the known one, and the first mapping reads the known one.
 fn change_mappings(kept: &Kept) {
     write_mapping(
         kept,
@@ -79,7 +80,7 @@ fn by_id(lines: Vec<Value>) -> BTreeMap<String, Value> {
     lines.into_iter().map(|line| (id(&line), line)).collect()
 }
 
-/// The numbers of values of records that are new, and that differ, for each field.
+/// For each field, the number of records whose value is new, and the number of records whose value has changed.
 fn count_changed_values(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
@@ -99,7 +100,7 @@ fn count_changed_values(
     Value::Object(counts.collect())
 }
 
-/// The numbers of values of pages that are new, that differ, and that are gone, for each mapping and field.
+/// For each mapping and field, the numbers of pages whose value is new, lost, unchanged or changed.
 fn count_changed_fields(
     before: &BTreeMap<String, Value>,
     after: &BTreeMap<String, Value>,
@@ -124,7 +125,7 @@ fn count_changed_fields(
     reported
 }
 
-/// The numbers of values by mapping and field, as a report gives them.
+/// The numbers of values by mapping and field, as they are in a report.
 fn reported_fields(report: &Value) -> Value {
     let mut reported = json!({});
     for (mapping, of) in report["mappings"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! Many stored pages: the command is interrupted, killed, and run with little memory.
+//! Tests extraction from many stored pages: the command is interrupted, killed, and run with little memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use webfill_tests::site::page;
 
 use super::{HOST, Kept, change_mapping, parse_report};
 
-/// Copies the only page of a store, with its body, this many times.
+/// Makes `pages` copies of the only page in a store, each with its body.
 fn duplicate_page(folder: &Path, pages: u32) {
     let numbers = format!(
         "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < {pages})"
@@ -57,7 +57,8 @@ fn crawl_many(pages: u32) -> Kept {
 
 const CHANGED: &str = "SELECT count(*) FROM pages WHERE fields LIKE '%Ockham%'";
 
-/// Waits until some pages are written. Blocks further writes until the returned value is dropped.
+/// Waits until the running extraction has written some pages. Then blocks further writes until the returned connection
+/// is dropped.
 fn block_writes_midway(kept: &Kept, running: &mut Running) -> Connection {
     let store = Connection::open(kept.work.path("store.db")).unwrap();
     running.wait_until("some pages are written", |_| {

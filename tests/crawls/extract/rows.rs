@@ -1,8 +1,8 @@
-//! A mapping written later reads the rows of stored pages as a crawl would.
+//! Tests that a mapping written after a crawl reads the rows of stored pages as a crawl would.
 
 use super::*;
 
-/// The mapping of the tests, with rows whose stars are read by the selector.
+/// The mapping of these tests. It has rows, whose stars are found by the CSS selector `stars`.
 fn mapping_with_rows(stars: &str) -> Value {
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let mut mapping = profile_mapping();
@@ -67,7 +67,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
         assert_eq!(row["row"]["mapping_version"], page["mapping_version"]);
     }
 
-    // Values that the previous version of the mapping read, and that no longer exist, are removed.
+    // Values that only the previous version of the mapping has read are removed.
     kept.work
         .write_json("mappings/profile.json", &mapping_with_rows("b"));
     kept.run_extract(&[]);

@@ -1,4 +1,4 @@
-//! Lists whose rows, or fields of rows, are lost in the middle of a crawl.
+//! Tests lists whose rows, or fields of rows, are lost in the middle of a crawl.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -11,7 +11,7 @@ use super::{AFTER, BEFORE, HOST, fields_of, health, parse_number, report, sqlite
 
 const ROWS: usize = 10;
 
-/// A page of a list with this many rows. Each row has an item, and the first ones have stars.
+/// A list page with this many rows. Every row has an item, and the first `with_stars` rows have stars.
 fn list_page(number: usize, rows: usize, with_stars: usize) -> Page {
     let row = |at: usize| {
         let stars = match at < with_stars {
@@ -40,7 +40,7 @@ fn mapping() -> Value {
     })
 }
 
-/// The summary of a crawl of lists whose later pages come from `after`.
+/// Crawls list pages, of which those after the change are made by `after`. Returns the summary.
 fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     let web = Web::start();
     web.site(HOST)

@@ -1,4 +1,5 @@
-//! The limits of learning: files outside of the folder, the first fault of this machine, and pages of other kinds.
+//! Tests the limits of learning: files outside of the folder, the first fault of this machine, and pages of other
+//! kinds.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
@@ -8,7 +9,8 @@ use webfill_tests::workplace::Workplace;
 use super::made_site::{HOST, name, person_html, records, serve, url};
 use super::{learn, workplace};
 
-/// A list of pages comes with its folder, perhaps from a stranger. It must not cause other files to be read.
+/// A list of pages may come from a stranger, together with its folder. It must not cause files outside of the folder to
+/// be read.
 #[test]
 fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     let work = workplace();
@@ -46,7 +48,7 @@ fn a_list_of_pages_names_no_file_outside_of_its_folder() {
     }
 }
 
-/// If fetching continued, pages that cannot be stored would be fetched again and again.
+/// Without this end, pages that cannot be stored would be fetched again and again.
 #[test]
 fn a_fault_of_this_machine_ends_fetching() {
     let (work, web) = (workplace(), Web::start());
@@ -81,7 +83,7 @@ fn resolve_value(web: &Web) -> String {
     pairs.join(",")
 }
 
-/// The URLs of people have one segment, and so has the URL of another document of the site.
+/// The URLs of people have one path segment, and so has the URL of another document on the site.
 #[test]
 fn other_documents_are_matched_by_no_pattern() {
     let work = workplace();

@@ -112,7 +112,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// Records in which every third value of each field is missing.
+/// The records of people. Every third value of each field is missing.
 pub fn records() -> Vec<Value> {
     let record = |number: usize| {
         let unless = |missing: usize, value: Value| match number % 3 == missing {
@@ -128,7 +128,7 @@ pub fn records() -> Vec<Value> {
     (0..PEOPLE).map(record).collect()
 }
 
-/// Writes all pages into a folder, with their list.
+/// Writes all pages into a folder, together with a list of them.
 pub fn write_folder(work: &Workplace, folder: &str) {
     let mut lines = Vec::new();
     for number in 0..PEOPLE {

@@ -1,5 +1,5 @@
-//! `webfill mapping repair`: a crawl notices that a layout has changed, and the mapping is learned again from the
-//! values extracted before.
+//! Tests `webfill mapping repair`: a crawl notices that a layout has changed, and the mapping is learned again from
+//! values that were extracted before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ fn mapping() -> Value {
     ]})
 }
 
-/// Two things of three are for sale.
+/// Whether a thing is for sale. This is true for two things of three.
 fn is_on_sale(number: usize) -> bool {
     !number.is_multiple_of(3)
 }
@@ -72,7 +72,7 @@ fn old_page_with_sale(number: usize) -> Page {
     ))
 }
 
-/// The place of the sale's price has another price where nothing is for sale.
+/// A page in the new layout. If the thing is not for sale, another price is in the place of the sale price.
 fn new_page_with_sale(number: usize) -> Page {
     let shown = match is_on_sale(number) {
         true => number,
@@ -91,7 +91,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// Crawls all things, changes the layout, and crawls all again.
+    /// Crawls all things, changes the layout, and crawls all things again.
     fn new() -> Shop {
         Shop::with_mapping(&mapping())
     }
@@ -178,7 +178,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         health.stdout
     );
-    // The repaired mapping is shown, but nothing is written.
+    // The command shows the repaired mapping, but writes nothing.
     let before = shop.read_mapping();
     let shown = shop.repair(&["--crawl", "second"]).finish().expect_code(0);
     for reported in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
@@ -242,7 +242,7 @@ fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         again.stdout
     );
-    // The golden cases reject the former mapping.
+    // The golden cases fail with the mapping from before the repair.
     shop.work.write_json("mappings/shop.json", &before);
     shop.test_all().expect_code(1);
 }
@@ -317,7 +317,7 @@ fn pages_that_had_no_value_get_none_from_a_repair() {
     assert_eq!(shop.read_mapping()["fields"][1], mapping["fields"][1]);
 }
 
-/// Writes pages of people with two labelled values, of which the mapping reads the wrong one.
+/// Writes pages of people with two labelled years, of which the mapping reads the wrong one.
 fn write_pages(work: &Workplace) -> (String, String) {
     let (mut list, mut records) = (String::new(), String::new());
     for number in 0..8 {
@@ -390,7 +390,7 @@ const FIELDS: [&str; 12] = [
     "team",
 ];
 
-/// The value on the page of a person.
+/// The value of a field on the page of a person.
 fn value(field: usize, person: usize) -> String {
     const WORDS: [&str; 7] = [
         "amber", "birch", "cedar", "delta", "ember", "fjord", "grove",
@@ -412,7 +412,7 @@ fn value(field: usize, person: usize) -> String {
     }
 }
 
-/// The value in a person's record. For one person in twelve it is outdated, and differs from the page.
+/// The value of a field in the record of a person. For one person in twelve it is outdated and differs from the page.
 fn recorded_value(field: usize, person: usize) -> String {
     match person % 12 == field {
         true => value(field, (person + 17) % PEOPLE),

@@ -1,4 +1,4 @@
-//! Records that are rows of pages with many entries: the learned mapping reads all rows, and no others.
+//! Tests records that are rows of pages with many entries. The learned mapping reads all rows and nothing else.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ fn title(page: usize, row: usize) -> String {
     format!("{} {}", names[row], ["One", "Two", "Three"][page])
 }
 
-/// The stars of a row. Some rows have none.
+/// The number of stars of a row; `None` for the rows without stars.
 fn stars(page: usize, row: usize) -> Option<usize> {
     let all = page * ROWS + row;
     (all % 4 != 2).then_some(1 + all % 5)
@@ -56,7 +56,7 @@ fn page_html(number: usize) -> String {
     html
 }
 
-/// Writes two pages into a folder.
+/// Writes two pages with rows into a folder.
 fn write_pages(work: &Workplace) {
     let mut list = String::new();
     for number in 0..2 {
@@ -70,7 +70,7 @@ fn write_pages(work: &Workplace) {
     work.write("saved/pages.jsonl", list);
 }
 
-/// Writes the known rows as records. `url` returns the link of a record.
+/// Writes the known rows as records. `url` makes the link of a record.
 fn write_records(work: &Workplace, url: impl Fn(usize) -> String) {
     let mut csv = String::from("id,url,title,stars\n");
     for (number, row) in [(0, 0), (0, 2), (0, 5), (1, 1), (1, 4)] {

@@ -1,4 +1,4 @@
-//! Statements of a user about pages: examples, corrections, refusals.
+//! Tests statements of a user about pages: examples, corrections, refusals.
 
 use serde_json::{Value, json};
 use webfill_tests::site::Web;
@@ -6,7 +6,7 @@ use webfill_tests::site::Web;
 use super::made_site::{self, PEOPLE, birth_year, city, name, records, serve, url};
 use super::{learn, parse_report, workplace};
 
-/// The values that the learned mapping reads for a field on the pages of people, in their order.
+/// The values that the learned mapping reads for a field, one for each person's page in order.
 fn read_field(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
     let mut values = Vec::new();
     for number in 0..PEOPLE {
@@ -89,7 +89,7 @@ fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
 fn statements_of_a_person_win_over_values_of_records() {
     let work = workplace();
     made_site::write_folder(&work, "saved");
-    // In all records, the year of birth is really that of death, which the pages have as well.
+    // In these records, the year of birth is really the year of death. The pages have both years.
     let wrong = |record: &Value| {
         let mut record = record.clone();
         let number: usize = record["id"].as_str().unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! Rows that are gone from their list. Only a list that was read to its end shows that they are.
+//! Tests rows that have disappeared from their list. Only a list that was read to its end shows that a row is gone.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -20,7 +20,7 @@ fn workplace() -> Workplace {
     work
 }
 
-/// Serves a list whose pages have these rows. Each page links to the next one.
+/// Serves a list of several pages with these rows. Each page links to the next one.
 fn serve(site: &Site, pages: &[&[&str]]) {
     for (number, ids) in pages.iter().enumerate() {
         let rows: Vec<Value> = ids
@@ -36,7 +36,7 @@ fn refresh(work: &Workplace, web: &Web, store: &str) -> Run {
     crawl(work, web, store, &["/list"]).args(["--refresh-after", "0s"])
 }
 
-/// The ids of the rows in an export, sorted.
+/// The ids of the rows in an export with these arguments, sorted.
 fn row_ids(store: &str, args: &[&str]) -> Vec<String> {
     let text = export(store, args);
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -50,7 +50,7 @@ fn lists_of(run: &Finished) -> Value {
     run.summary().json["found"]["lists"].clone()
 }
 
-/// The output of `webfill lists` about the only list.
+/// The output of `webfill lists` about the only list in the store.
 fn only_list(store: &str, args: &[&str]) -> Value {
     only_list_of("test", store, args)
 }
@@ -81,7 +81,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
         (&reported["rows"], &reported["is_end_known"]),
         (&json!(5), &json!(true))
     );
-    // The last page is gone with its row, and so is a row from the middle.
+    // The last page disappears with its row, and so does a row in the middle.
     serve(&site, &[&["a", "b"], &["d"]]);
     let second = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(
@@ -97,7 +97,7 @@ fn rows_go_and_come_back(work: &Workplace, store: &str) {
     assert_eq!(gone.len(), 2, "{csv}");
     let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
     assert!(left_out.finish().expect_code(0).stderr.contains("2 rows"));
-    // Nothing has changed at first. Then one row is back.
+    // At first nothing has changed. Then one row appears again.
     let third = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
     assert_eq!(lists_of(&third)["rows_gone"], 2);
@@ -225,7 +225,7 @@ fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
     assert!(output.contains("3 rows gone"), "{output}");
     assert_eq!(row_ids(store, &[]), ["a", "b"]);
     assert_eq!(row_ids(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
-    // No list is doubted any more, and rows that the list shows again are back.
+    // No list is in doubt any more, and rows that the list shows again are no longer gone.
     serve(&site, &[&["a"], &["e"]]);
     let run = refresh(work, &web, store).finish().expect_code(0);
     assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
@@ -260,7 +260,7 @@ fn kills_mark_no_row_that_its_list_holds() {
     crawl(&work, &web, &store, &["/list"])
         .finish()
         .expect_code(0);
-    // One row moves to a page that is read later.
+    // Between two pages, one row moves to a page that is read later.
     serve(&site, &[&["b"], &["c"], &["a", "e"]]);
     for asked in [4, 5] {
         let running = refresh(&work, &web, &store).start();

@@ -1,4 +1,4 @@
-//! Rows with the same key, and fields named like other columns.
+//! Tests rows with the same key, and fields that are named like other columns.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -9,7 +9,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{crawl, export, list_page, mapping, rule, sqlite_uri, stored_rows};
 
-/// The rows of a page, the rows that are stored, and the number of rows reported as lost, for each case.
+/// For each case, its name, the rows of a page, the rows that are stored, and the number of rows reported as lost.
 fn cases() -> Vec<(&'static str, Vec<Value>, Value, u64)> {
     let row = |id: &str, price: &str| json!({"id": id, "price": price});
     vec![
@@ -94,7 +94,8 @@ fn rows_lost_to_another_one_with_their_key_are_reported_in_mongodb() {
     rows_that_are_lost_to_another_one_are_said(&work, database.uri());
 }
 
-/// Names that records, rows, sources or columns use themselves.
+/// Names that records, rows, sources or columns use themselves, so that a field of this name could be confused with
+/// them.
 const NAMES: [&str; 14] = [
     "at",
     "dataset",

@@ -1,4 +1,4 @@
-//! The counts of rows in the summary.
+//! Tests the counts of rows in the summary.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::{HOST, crawl, list_page, mapping, rule, sqlite_uri, stored_rows};
 
-/// The length of a row that is longer than rows may be, in bytes.
+/// The length in bytes of a row that is just too long.
 const TOO_LONG: usize = (1 << 20) + 1;
 
 /// The counts of the dataset `items` in the summary.
@@ -76,7 +76,7 @@ fn rows_are_counted_by_result_in_the_summary_in_mongodb() {
     row_results_are_counted(&work, database.uri());
 }
 
-/// The rows of an unchanged page stay counted.
+/// If a page has not changed, its rows still count.
 #[test]
 fn rows_of_pages_that_have_not_changed_stay_counted() {
     let work = Workplace::new();

@@ -1,16 +1,17 @@
-//! A large job: it collects all ratings of the users of a site that refuses requests from time to time. The input is
-//! the list of users with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
+//! Tests a large job: all ratings of a site's users are collected, and the site refuses requests from time to time. The
+//! input is the list of users with their counts of ratings. `WEBFILL_RATING_USERS=2000` runs the job at full size.
 
 use super::*;
 
-/// The time limit of a command at full size.
+/// The time limit of one command in a job of full size.
 const TIME_LIMIT: Duration = Duration::from_secs(3_600);
 
-/// Of this many requests from an address, the last few are refused.
+/// Of each [`OF`] requests from an address, the site refuses the last [`REFUSED`].
 const OF: usize = 200;
 const REFUSED: usize = 2;
 
-/// How often the command that fetches failed pages again may be repeated: it meets refusals, too.
+/// The most times that the command which retries failed pages may be repeated. Its own requests are sometimes refused,
+/// too.
 const MOST_RETRIES: usize = 12;
 
 fn user_count() -> usize {
