@@ -18,7 +18,7 @@ use webfill_service::Fault;
 /// How often to check for further due deliveries.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// How long to wait for deliveries that began in time: a command may take a minute.
+/// How long to wait at the end for deliveries that have begun. A delivery may run a command, for up to a minute.
 const UNDER_WAY: Duration = Duration::from_secs(70);
 
 /// The facts about a run that has ended.

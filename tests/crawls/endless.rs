@@ -20,7 +20,7 @@ fn deep_crawl(work: &Workplace, web: &Web) -> Run {
 }
 
 /// The number at the end of a request's query, for example 7 in `?sid=7`.
-fn parse_number(path: &str) -> u32 {
+fn number_after_last_equals(path: &str) -> u32 {
     let digits = path.rsplit('=').next().unwrap_or_default();
     digits.parse().unwrap_or(0)
 }
@@ -30,7 +30,7 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let web = Web::start();
     let session = web.site("session.example");
     session.serve_otherwise(|request| {
-        let sid = parse_number(&request.path);
+        let sid = number_after_last_equals(&request.path);
         let links = format!(
             "<p>Welcome, {sid}</p><a href='/p?sid={}'>on</a> <a href='/q?sid={}'>on</a>",
             2 * sid + 1,
@@ -143,7 +143,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
     let web = Web::start();
     let (list, strips) = (web.site("list.example"), web.site("strips.example"));
     list.serve_otherwise(|request| {
-        let at = parse_number(&request.path);
+        let at = number_after_last_equals(&request.path);
         let items = format!("<p>Items {at} to {}</p>", at + 10);
         let next = format!("<a href='/list?page={}'>next</a>", at + 1);
         page("List")
@@ -152,7 +152,7 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
             .into()
     });
     strips.serve_otherwise(|request| {
-        let at = parse_number(&request.path);
+        let at = number_after_last_equals(&request.path);
         let next = format!(
             "<img src='/{at}.png'><a href='/strip?n={}'>next</a>",
             at + 1

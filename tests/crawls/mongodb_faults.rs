@@ -324,9 +324,9 @@ fn a_crawl_can_be_stopped_while_mongod_is_away_and_resumed_later() {
 
 #[needs(namespaces, mongod)]
 #[test]
-fn a_mongod_whose_disk_is_full_goes_on_with_room() {
+fn a_crawl_waits_while_the_disk_of_mongod_is_full() {
     run_isolated(
-        "mongodb_faults::a_mongod_whose_disk_is_full_goes_on_with_room",
+        "mongodb_faults::a_crawl_waits_while_the_disk_of_mongod_is_full",
         || {
             let disk = tempfile::tempdir().expect("a temporary folder");
             // The server's journal takes 100 MB of the disk. The crawl writes twice as much as the remaining space.

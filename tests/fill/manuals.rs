@@ -60,7 +60,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
-/// The text between two marks, without its elements.
+/// The text between two marks, without the tags in it.
 fn text_between(html: &str, begin: &str, end: &str) -> Option<String> {
     let (_, rest) = html.split_once(begin)?;
     let (inside, _) = rest.split_once(end)?;

@@ -65,7 +65,7 @@ struct Entry {
     misses: u32,
 }
 
-/// The websites and their ledger; see the module.
+/// The websites, and a list of every entry that they have published.
 pub struct Regulator {
     sites: BTreeMap<&'static str, Site>,
     night: u32,

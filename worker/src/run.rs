@@ -63,7 +63,7 @@ const MAX_WAITING_RESULTS: usize = 256;
 /// How often a heartbeat is sent to the supervisor.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often changed site clocks are written to the shared cache.
+/// How often the shared cache gets the times from which sites may be asked again.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Runs a worker until it has drained.

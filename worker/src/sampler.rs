@@ -19,11 +19,11 @@ const KEPT: u64 = 20;
 /// After the first pages of a kind, one in this many is kept.
 const ONE_IN: u64 = 50;
 
-/// How many kinds of pages the store keeps apart for a mapping. A kind's number is a hash, which two kinds rarely
-/// share.
+/// The number of places that the store has for samples of a mapping. The place of a kind of pages is a hash, so two
+/// kinds rarely share one.
 const PLACES: u64 = 256;
 
-/// Pages that a mapping may keep in addition to a tenth of all.
+/// A mapping may keep this many pages, and a tenth of all its pages.
 const ALLOWED: u64 = 60;
 
 /// The most kinds, and the most mappings, that are remembered.

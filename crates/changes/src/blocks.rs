@@ -223,7 +223,7 @@ impl Blocks {
         if !text.chars().any(char::is_alphanumeric) {
             return;
         }
-        for_each_sentence(&text, |part| self.add(place, part));
+        for_each_part(&text, |part| self.add(place, part));
     }
 
     fn add(&mut self, place: u32, text: &str) {
@@ -309,7 +309,7 @@ fn without_control_characters(text: &str) -> String {
 }
 
 /// Calls `each` with the sentences of a long block, one by one, or with a short block as a whole.
-fn for_each_sentence(text: &str, mut each: impl FnMut(&str)) {
+fn for_each_part(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
     while rest.len() > LONG_BLOCK_BYTES {
         let (sentence, others) = rest.split_at(sentence_end(rest));

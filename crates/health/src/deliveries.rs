@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_a_later_run_counts() {
+    fn a_delivery_of_a_later_run_is_no_repetition() {
         let mut deliveries = Deliveries::default();
         assert!(note_delivery(&mut deliveries, 7, "0", 1));
         assert!(

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 use webfill_values::{DateOrder, DateReading, read_dates};
 
-/// The longest text, in bytes, that can be nothing but a date.
+/// Longer texts, in bytes, contain more than a date.
 const LONGEST: usize = 60;
 
 /// How many bytes before and after the year may contain the rest of a date.

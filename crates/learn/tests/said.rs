@@ -107,7 +107,7 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
         absent: true,
         ..FieldStatement::default()
     };
-    // Records still give the heading as the value of the first page.
+    // The known value of the first page is its heading, of which a person has said that it is not the value.
     let learned = learn_with(said, &["NAME L"]);
     assert!(learned.mappings.is_empty(), "{learned:?}");
     assert_eq!(learned.left_out.len(), 4);

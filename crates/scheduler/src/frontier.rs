@@ -347,12 +347,13 @@ impl Frontier {
         self.0.cx.lanes.has_browsers()
     }
 
-    /// The findings about scripts for the worker that gets a site's tasks; `None` if there are none.
+    /// Which pages of a site need a browser, as far as it is known, for the worker that gets its tasks.
     pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
         browser_handover::findings_for_worker(&self.0.cx, site, name)
     }
 
-    /// Whether a site is unreachable for a crawl with a patience, so that no more requests are sent to it.
+    /// Whether a site could not be reached for as long as a crawl is willing to wait (its *patience*). Its tasks then
+    /// end without requests.
     pub fn ends_without_requests(&self, site: SiteId) -> bool {
         self.0.cx.backoff.ends_without_requests(site)
     }

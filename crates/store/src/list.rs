@@ -23,7 +23,7 @@ pub struct PageOfList {
     /// The pages where the list continues.
     #[serde(default)]
     pub next: Vec<String>,
-    /// The datasets whose missing rows the list marks as gone.
+    /// The datasets that this list has in full: their rows that are missing from it are marked as gone.
     #[serde(default)]
     pub complete: Vec<String>,
     /// Why some rows of the page are missing; `None` if it gives all of them.

@@ -67,7 +67,7 @@ fn kept_pages_yield_rows(kept: &Kept) {
         assert_eq!(row["row"]["mapping_version"], page["mapping_version"]);
     }
 
-    // Values that only the previous version of the mapping has read are removed.
+    // The new version of the mapping removes the values that only the previous version read.
     kept.work
         .write_json("mappings/profile.json", &mapping_with_rows("b"));
     kept.run_extract(&[]);

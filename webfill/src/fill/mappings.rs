@@ -51,7 +51,7 @@ impl Mappings {
                 origins.insert(name.to_owned(), origin);
             }
         }
-        let of_file = |source: &Source| (source.name.clone(), names_in(&source.text));
+        let of_file = |source: &Source| (source.name.clone(), names_of_mappings_in(&source.text));
         let names = set.sources().iter().map(of_file).collect();
         Ok(Mappings {
             set: Arc::new(set),
@@ -343,7 +343,7 @@ fn best_other_agreement(field: &FieldReport) -> f64 {
 }
 
 /// The names of the mappings in a file.
-fn names_in(text: &str) -> Vec<String> {
+fn names_of_mappings_in(text: &str) -> Vec<String> {
     let mappings = match serde_json::from_str(text) {
         Ok(Value::Array(mappings)) => mappings,
         Ok(one) => vec![one],

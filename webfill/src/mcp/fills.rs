@@ -16,13 +16,14 @@ use webfill_service::{Fault, child};
 
 use super::input::Signals;
 
-/// The most ended runs that are remembered. The results of older ones are in the files beside their tables.
+/// How many runs are remembered after their end. The results of older runs are in the files beside their tables.
 const MOST_ENDED: usize = 64;
 
-/// The most bytes kept of a run's output, the most of its last lines on standard error, and the longest such line in
-/// bytes.
+/// How many bytes of a run's output are kept.
 const MOST_PRINTED: u64 = 64 << 10;
+/// How many of the last lines of its standard error are kept.
 const MOST_LINES: usize = 20;
+/// How many bytes of each such line are kept.
 const LONGEST_LINE: u64 = 64 << 10;
 
 /// When the server ends: how long runs may drain, and how long they may take to stop after that.

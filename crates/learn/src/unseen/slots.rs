@@ -130,7 +130,7 @@ impl Site {
                 if place.text.chars().count() > LONGEST {
                     continue;
                 }
-                let Some(mut found) = identify_slot(&place.at, &place.text, &labels, &prefixes)
+                let Some(mut found) = identify_place(&place.at, &place.text, &labels, &prefixes)
                 else {
                     continue;
                 };
@@ -313,7 +313,7 @@ struct FoundValue {
     text: Option<String>,
 }
 
-fn identify_slot(
+fn identify_place(
     at: &PlaceKind<'_>,
     text: &str,
     labels: &Labels,

@@ -300,7 +300,7 @@ impl Lengths {
     }
 
     /// Writes the encoding as a character map in which the glyph number of every code is the code itself. The library
-    /// expects twice as many digits in a range as the length of its codes requires, so they are doubled.
+    /// takes two hexadecimal digits for one byte, so the ends of a range are padded with zeros to twice their digits.
     fn write_cmap(&self) -> Vec<u8> {
         let mut ranges: Vec<(u8, u32, u32)> = Vec::new();
         let mut add = |bytes: u8, begin: u32, end: u32| match ranges.last_mut() {

@@ -27,7 +27,8 @@ pub(super) struct Lanes {
 /// The lane that was set for a site's pages in crawls of the lane `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteLane {
-    /// No lane is set: it follows from the pages. Still kept as a rule, because workers may hold an earlier one.
+    /// The lane follows from the site's pages. Workers get this as a rule too, because it replaces a rule for a fixed
+    /// lane that they may hold.
     Auto,
     Fixed(Lane),
 }

@@ -53,7 +53,8 @@ pub(super) fn lease_unreachable(
     Ok(())
 }
 
-/// Ends older tasks of one crawl. Returns whether it may have more of them.
+/// Ends at most `limit` tasks of a crawl that were queued before its site became unreachable. Returns whether there
+/// may be more such tasks.
 fn end_older_tasks(
     cx: &mut Context,
     site: SiteId,

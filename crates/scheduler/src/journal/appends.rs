@@ -54,7 +54,7 @@ impl Appends {
     /// Adds a commit. Returns the number that must be in the journal before any effect of the commit.
     pub fn add(&mut self, changes: &[u8]) -> u64 {
         if changes.is_empty() {
-            // Nothing is added, but earlier changes that the effects report may still be on their way.
+            // This commit adds nothing. But its effects may report earlier changes, which may not be in the journal yet.
             return self.last_number();
         }
         let mut parts = changes.chunks(self.limits.part_bytes).peekable();

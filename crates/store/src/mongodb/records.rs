@@ -134,7 +134,7 @@ fn why_id_refused(input: &DatasetRecord) -> Option<String> {
 }
 
 /// The values of records that are not from pages.
-async fn given_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
+async fn load_user_values(db: &Db, keys: &[String]) -> Result<Vec<Map<String, Value>>, Fault> {
     let mut ids: Vec<&str> = keys.iter().map(String::as_str).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -193,8 +193,11 @@ impl Records for Mongo {
         decided.map_err(|reason| StoreError::Entry { entry, reason })
     }
 
-    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
-        self.call(async move |db: Db| given_values(&db, &keys).await)
+    async fn load_user_values(
+        &self,
+        keys: Vec<String>,
+    ) -> Result<Vec<Map<String, Value>>, StoreError> {
+        self.call(async move |db: Db| load_user_values(&db, &keys).await)
             .await
     }
 }

@@ -68,7 +68,7 @@ async fn changes(store: &dyn Store, after: &Cursor) -> (Vec<String>, Cursor) {
     (urls, end)
 }
 
-async fn refusal(store: &dyn Store, after: &Cursor) -> String {
+async fn refusal_to_read_changes(store: &dyn Store, after: &Cursor) -> String {
     let everything = ExportFilter::default();
     let mut each = |_, _| Ok(());
     let read = store.changes(after, &everything, &mut each).await;
@@ -123,7 +123,7 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     save_batch(first, 8..10).await;
     assert_eq!(drop_before(second, between).await, 8);
     for late in [&before, &middle] {
-        let refusal = refusal(first, late).await;
+        let refusal = refusal_to_read_changes(first, late).await;
         assert!(reports_dropped_pages(&refusal), "{refusal}");
     }
     let kept = vec![url(8), url(9)];
@@ -134,7 +134,9 @@ pub(crate) async fn a_reader_that_comes_too_late_learns_it_and_others_continue(c
     let between = wait_for_next_ms();
     assert_eq!(drop_before(first, between).await, 2);
     assert_eq!(drop_before(first, between).await, 0);
-    assert!(reports_dropped_pages(&refusal(first, &current).await));
+    assert!(reports_dropped_pages(
+        &refusal_to_read_changes(first, &current).await
+    ));
     save_batch(second, 3..4).await;
     assert_eq!(changes(first, &end).await.0, [url(3)]);
     assert_eq!(changes(first, &Cursor::start()).await.0, [url(3)]);
