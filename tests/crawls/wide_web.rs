@@ -43,7 +43,7 @@ pub(crate) fn assert_pages_complete(pages: &BTreeMap<String, StoredPage>) {
     }
 }
 
-/// The pages that were requested more than once, with their numbers of requests.
+/// The pages that were requested more than once, each with its number of requests.
 pub(crate) fn repeated_pages(web: &Web) -> BTreeMap<String, usize> {
     let mut counts = web.visits().pages().counts();
     counts.retain(|_, count| *count > 1);

@@ -1,5 +1,5 @@
-//! Actions in the views take effect: checked in the access log of the sites, in the store and in the audit log, after
-//! clicks in a real Chromium.
+//! Tests that actions in the views take effect. After clicks in a real Chromium, the access log of the sites, the store
+//! and the audit log are checked.
 
 use std::sync::atomic::Ordering;
 
@@ -12,20 +12,20 @@ use crate::fleet::{APP, wait_for};
 use crate::http::percent_encode;
 use crate::scene::{BLOCKS, CRAWL, LONG_CRAWL, LONG_SITE, Scene, WATCH};
 
-/// Sends the form of a field, and waits for the page after it.
+/// Submits the form that contains a field, and waits until the next page shows a message.
 fn submit_form(browser: &Browser, field: &str) {
     forget_messages(browser);
     browser.wait_and_click(&format!("form:has({field}) button"));
     browser.wait_for("main .message");
 }
 
-/// Removes earlier messages, so that they are not taken for the result of the next action.
+/// Removes messages of earlier actions, so that they are not mistaken for the result of the next action.
 fn forget_messages(browser: &Browser) {
     let forget = "document.querySelectorAll('main .message').forEach(one => one.remove())";
     browser.run_script(forget, json!([]));
 }
 
-/// Clicks the button with this label, and waits until the next page reports the result.
+/// Clicks the button with this label, and waits until the next page reports the result. Returns the text of the report.
 fn click_and_read_message(browser: &Browser, label: &str) -> String {
     let find = "const all = [...document.querySelectorAll('main button, main summary')];
         const one = all.find(one => one.textContent.trim().startsWith(arguments[0]));
@@ -82,7 +82,7 @@ fn check_pause_and_resume(scene: &Scene, browser: &Browser) {
     });
 }
 
-/// Retries all pages of a crawl with one outcome, from their list.
+/// Retries all pages of a crawl that have the outcome `http_error`, with the button on their list.
 fn check_retry(scene: &Scene, browser: &Browser) {
     let site = scene.fleet.web.site("vereine.example");
     site.serve("/1", page("Doch da"));

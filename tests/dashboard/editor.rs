@@ -1,5 +1,5 @@
-//! The mapping editor: mappings created by pointing, checked by the results of a crawl with them; hostile pages, with
-//! the network monitored; repairs.
+//! Tests the mapping editor: mappings created by pointing, which are checked by the results of a crawl; hostile pages,
+//! with the network monitored; and repairs.
 
 mod bench;
 mod by_fleet;

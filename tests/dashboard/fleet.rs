@@ -1,4 +1,5 @@
-//! A fleet with a dashboard: a dispatcher, a supervisor, and the web that they crawl, on a loopback address of their own.
+//! A fleet with a dashboard: a dispatcher, a supervisor, and the web that they crawl. The fleet has its own loopback
+//! address.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +20,7 @@ const WAIT: Duration = Duration::from_secs(60);
 
 const HTTP: u16 = 8080;
 
-/// The application of the tests.
+/// The name of the application in these tests.
 pub(crate) const APP: &str = "testapp";
 
 /// The delay between two requests to a site.
@@ -29,18 +30,18 @@ pub(crate) struct Fleet {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
     host: String,
-    /// The URI of the store, unless it is a file of the workplace.
+    /// The URI of the store; if unset, the store is a file of the workplace.
     store: Option<String>,
     tokens: Option<PathBuf>,
     settings: Vec<(String, String)>,
-    /// The certificate and its key.
+    /// The files of the certificate and of its key.
     tls: Option<[PathBuf; 2]>,
     dispatcher: Option<Running>,
     supervisor: Option<Running>,
 }
 
 impl Fleet {
-    /// A fleet whose dashboard is open to this machine.
+    /// A fleet whose dashboard needs no token from visitors on this machine.
     pub(crate) fn start() -> Fleet {
         let mut fleet = Fleet::unstarted();
         fleet.start_dispatcher();
@@ -48,7 +49,7 @@ impl Fleet {
         fleet
     }
 
-    /// A fleet whose dashboard requires tokens: lines of `NAME TOKEN RIGHTS`.
+    /// A fleet whose dashboard requires tokens. Each of the `lines` is `NAME TOKEN RIGHTS`.
     pub(crate) fn with_tokens(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         fleet.tokens = Some(fleet.work.path("tokens"));
@@ -58,7 +59,7 @@ impl Fleet {
         fleet
     }
 
-    /// Like [`Fleet::with_tokens`], with TLS.
+    /// Like [`Fleet::with_tokens`], but the dashboard uses TLS.
     pub(crate) fn with_tls(lines: &str) -> Fleet {
         let mut fleet = Fleet::unstarted();
         let certificates = Certificates::make(&[&fleet.host]);
@@ -97,13 +98,13 @@ impl Fleet {
         }
     }
 
-    /// Sets a setting for processes started from now on, as an environment variable without its prefix.
+    /// Changes a setting for processes started from now on. `name` is the environment variable without its prefix.
     pub(crate) fn set_setting(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("WEBFILL_{name}"), value.to_owned()));
     }
 
-    /// Sets the store for processes started from now on.
+    /// Changes the store for processes started from now on.
     pub(crate) fn set_store(&mut self, uri: &str) {
         self.store = Some(uri.to_owned());
     }
@@ -112,7 +113,7 @@ impl Fleet {
         &self.host
     }
 
-    /// The answer of the control socket.
+    /// Sends an action to the control socket. Returns the answer.
     pub(crate) fn run_action(&self, action: &Value) -> Value {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
@@ -128,7 +129,7 @@ impl Fleet {
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// Sets the tokens in force from the next start or reload.
+    /// Writes the file of tokens. It takes effect at the next start or reload.
     pub(crate) fn write_tokens(&self, lines: &str) {
         let path = self.tokens.as_ref().expect("it asks for tokens");
         let _ = fs::remove_file(path);
@@ -188,7 +189,7 @@ impl Fleet {
         self.dispatcher.as_mut().expect("it runs")
     }
 
-    /// Kills the dispatcher.
+    /// Kills the dispatcher and waits for its end.
     pub(crate) fn kill_dispatcher(&mut self) {
         let mut dispatcher = self.dispatcher.take().expect("it runs");
         dispatcher.kill_role("dispatcher");
@@ -201,7 +202,7 @@ impl Fleet {
         }
     }
 
-    /// `HOST:PORT` of the dashboard.
+    /// The address `HOST:PORT` of the dashboard.
     pub(crate) fn address(&self) -> String {
         format!("{}:{HTTP}", self.host)
     }
@@ -215,7 +216,7 @@ impl Fleet {
         Visitor::of(&self.address())
     }
 
-    /// A visitor that has logged in.
+    /// A visitor who has logged in with this token.
     pub(crate) fn log_in(&self, token: &str) -> Visitor {
         let mut visitor = self.visitor();
         let answer = visitor.post("/dashboard/login", &[("token", token)]);
@@ -224,7 +225,7 @@ impl Fleet {
         visitor
     }
 
-    /// Runs a separate crawl into the same store, for these records, with the fleet's mappings.
+    /// Crawls these records into the same store with the fleet's mappings, by a separate `webfill crawl`.
     pub(crate) fn crawl_records(&self, crawl_id: &str, dataset: &str, records: &[Value]) {
         let work = &self.work;
         let seeds = work.write_lines("seeds.jsonl", records);
@@ -244,7 +245,7 @@ impl Fleet {
             .expect_code(0);
     }
 
-    /// Feeds requests with `webfill feed`.
+    /// Feeds requests by `webfill feed`.
     pub(crate) fn feed(&self, requests: &[Value]) {
         let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
         let endpoint = format!("tcp://{}:5555", self.host);
@@ -254,7 +255,7 @@ impl Fleet {
             .expect_code(0);
     }
 
-    /// Queues this many pages of a site.
+    /// Serves `count` pages of a site, and feeds requests for all of them.
     pub(crate) fn feed_pages(&self, host: &str, crawl_id: &str, count: usize) {
         let site = self.web.site(host);
         site.serve_otherwise(|_| webfill_tests::site::page("a page").into());
@@ -264,7 +265,7 @@ impl Fleet {
         self.feed(&requests);
     }
 
-    /// Waits until the list of crawls contains this one. The dispatcher stores crawls a moment after it accepts them.
+    /// Waits until the list of crawls contains this crawl. The dispatcher stores a crawl a moment after it accepts it.
     pub(crate) fn wait_until_listed(&self, visitor: &Visitor, crawl_id: &str) {
         let name = format!("{APP} / {crawl_id}");
         wait_for("the crawl is listed", || {
@@ -276,7 +277,7 @@ impl Fleet {
         });
     }
 
-    /// The audit log so far.
+    /// All lines of the audit log so far.
     pub(crate) fn audit_log(&self) -> Vec<Value> {
         let log = self.work.path("state/dispatcher/logs/audit.log");
         let text = fs::read_to_string(log).unwrap_or_default();

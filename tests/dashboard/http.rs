@@ -1,4 +1,4 @@
-//! Handwritten requests like those of a browser, so that each header can be changed.
+//! Handwritten requests like those of a browser. Each header can be changed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// An answer: its status, its head in lower case, its body.
+/// The answer to a request: status, head in lower case, and body.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -20,7 +20,7 @@ impl Answer {
         lines.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The token against forged requests in its forms.
+    /// The token in the page's forms, which protects against forged requests.
     pub(crate) fn form_token(&self) -> String {
         let (_, after) = self
             .body
@@ -29,14 +29,14 @@ impl Answer {
         after.split('"').next().expect("a value").to_owned()
     }
 
-    /// The cookie that it sets, in the form that the browser sends back.
+    /// The cookie that this answer sets, in the form in which a browser sends it back.
     pub(crate) fn cookie(&self) -> Option<String> {
         let cookie = self.header("set-cookie")?;
         cookie.split(';').next().map(str::to_owned)
     }
 }
 
-/// A visitor of one dashboard, with its cookie.
+/// A visitor of one dashboard. Sends its cookie with each request.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) place: String,
@@ -44,7 +44,7 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// A visitor of the dashboard at a place, which is `HOST:PORT`.
+    /// A visitor of the dashboard at this place, which is `HOST:PORT`.
     pub(crate) fn of(place: &str) -> Visitor {
         Visitor {
             place: place.to_owned(),
@@ -61,7 +61,7 @@ impl Visitor {
         self.send("GET", path, headers, "")
     }
 
-    /// Sends a form from a page of the dashboard.
+    /// Sends a form as a page of the dashboard would.
     pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let origin = format!("http://{}", self.place);
         self.post_with(path, fields, &[("Origin", &origin)])
@@ -115,7 +115,7 @@ impl Visitor {
         }
     }
 
-    /// Sends a request without reading the answer.
+    /// Sends a request, and returns the connection without reading the answer.
     pub(crate) fn open_stream(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.place).expect("the dashboard listens");
         stream.set_read_timeout(Some(WAIT)).expect("a time limit");
@@ -128,7 +128,7 @@ impl Visitor {
         stream
     }
 
-    /// Opens a stream of events, and passes the text so far to `read` until that returns a value.
+    /// Opens a stream of events. Passes all of its text so far to `read`, until `read` returns a value.
     pub(crate) fn listen<T>(&self, path: &str, mut read: impl FnMut(&str) -> Option<T>) -> T {
         let mut stream = self.open_stream(path);
         let mut text = String::new();

@@ -1,6 +1,6 @@
-//! Jobs that people do with the dashboard, by keys alone in a real Chromium: judged by the store and the access log. Each
-//! prints the number of its steps and keys, and its time. The doubts of tables are in `tests/fill/review.rs`, and the
-//! repair of a mapping in `editor/repairing.rs`.
+//! Tests jobs that people do with the dashboard, by keys alone in a real Chromium. The results are checked in the store
+//! and in the access log. Each test prints the numbers of steps and keys, and the time. For doubts of tables, see
+//! `tests/fill/review.rs`; for the repair of a mapping, see `editor/repairing.rs`.
 
 use webfill_test_browser::{Browser, Keyboard};
 use webfill_test_needs::needs;
@@ -58,7 +58,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
     by.skip_to_content();
     by.tab_to_and_enter(&format!("{APP} / {LONG_CRAWL}"));
     by.wait_for_page(LONG_CRAWL);
-    // The first line names the only site.
+    // The headline names the crawl's only site.
     browser.wait_until("the reason", || {
         let said = browser.text_at(".headline p")?;
         said.contains(LONG_SITE).then_some(())
@@ -72,7 +72,7 @@ fn people_see_by_keys_why_a_crawl_is_slow() {
         browser.reload();
         browser.page_text().contains(&shown).then_some(())
     });
-    // All that the crawl has done was done at the delay of this one site.
+    // The access log confirms that the delay of this one site limits the whole crawl.
     let site = scene.fleet.web.site(LONG_SITE);
     wait_for("some gaps", || (site.visits().len() > 5).then_some(()));
     site.visits().assert_polite(DELAY);

@@ -1,6 +1,5 @@
-//! Every view, in a real Chromium: it is shown without errors, sends requests only to the dashboard, and is
-//! accessible, in light and dark and on a narrow screen. The pictures are kept for people
-//! (`target/dashboard-screenshots/`).
+//! Tests every view in a real Chromium: it shows no errors, sends requests only to the dashboard, and is accessible, in
+//! light and dark and on a narrow screen. The pictures are kept for people (`target/dashboard-screenshots/`).
 
 use serde_json::json;
 use webfill_test_browser::Browser;
@@ -12,7 +11,7 @@ use crate::scene::{
     BLOCKS, CLOSED, CRAWL, DATASET, DEAD, LONG, LONG_CRAWL, RECORDS_CRAWL, SCRIPTED, Scene, WATCH,
 };
 
-/// The number of tests that share the views, because each takes minutes.
+/// The views are divided among this many tests, because all of them take minutes.
 const PARTS: usize = 3;
 
 #[needs(chromedriver, axe)]
@@ -51,18 +50,18 @@ fn check_views(part: usize) {
     }
 }
 
-/// Checks that everyone can use the open page, on each screen. Keeps pictures.
+/// Checks the accessibility of the open page on each screen, and keeps pictures.
 pub(crate) fn check_on_all_screens(browser: &Browser, name: &str) {
     check_and_screenshot(browser, name, Tables::Fit);
 }
 
-/// Checks the mapping editor in the same way. Its results may scroll sideways, because they have the user's own
-/// columns.
+/// Checks the mapping editor like the other pages. Its results may scroll sideways, because their columns are made by
+/// the user.
 pub(crate) fn check_editor(browser: &Browser, name: &str) {
     check_and_screenshot(browser, name, Tables::Scroll);
 }
 
-/// Every view, with a name for its picture.
+/// The paths of all views, each with a name for its picture.
 fn view_paths(scene: &Scene) -> Vec<(&'static str, String)> {
     let part = |text: &str| crate::http::percent_encode(text);
     let crawl = |id: &str| format!("/dashboard/crawl/{APP}/{}", part(id));
@@ -133,7 +132,7 @@ fn view_paths(scene: &Scene) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The path of a stored page's view.
+/// The path of the view of a stored page, which is found by an SQL condition.
 pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
     let ids = stored.query_texts(&format!(
@@ -146,7 +145,7 @@ pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
     format!("/dashboard/page/{}", parts.join("/"))
 }
 
-/// Checks that apply to a page at any size.
+/// Checks the open page in those respects that do not depend on the size of the screen.
 fn check_page(browser: &Browser, path: &str) {
     assert_eq!(
         browser.find_all("h1").len(),
@@ -156,7 +155,7 @@ fn check_page(browser: &Browser, path: &str) {
     );
     assert!(browser.find("main#content, main").is_some(), "{path}");
     let faults = browser.take_console();
-    // A page about something missing is answered with 404, which browsers log.
+    // A page about something missing has the status 404, which browsers log as an error.
     let faults: Vec<&String> = faults
         .iter()
         .filter(|line| !line.contains("status of 404"))

@@ -1,4 +1,4 @@
-//! The dashboard, from outside: by handwritten requests, and in a real Chromium. Its effects are checked in the
+//! Tests the dashboard from outside, by handwritten requests and in a real Chromium. Its effects are checked in the
 //! access log of the sites, the store and the audit log.
 
 mod access;

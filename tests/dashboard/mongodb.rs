@@ -1,5 +1,5 @@
-//! The dashboard over a MongoDB server: the overview, lists and single items, from a fleet's crawl and from a
-//! separate crawl stored there.
+//! Tests the dashboard over a MongoDB server: the overview, lists and single items. They come from a fleet's crawl and
+//! from a separate crawl into the same server.
 
 use serde_json::json;
 use webfill_test_mongod::fresh_database;
@@ -12,11 +12,11 @@ use crate::http::Visitor;
 fn get_decoded_page(visitor: &Visitor, path: &str) -> String {
     let answer = visitor.get(path);
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    // Decoded as in a browser.
+    // Browsers decode this reference as well.
     answer.body.replace("&#x2f;", "/")
 }
 
-/// Checks that a page contains all of these texts.
+/// Checks that the page at a path contains all of these texts.
 fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
     let body = get_decoded_page(visitor, path);
     for text in texts {
@@ -24,7 +24,7 @@ fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
     }
 }
 
-/// The first path on a page with this beginning.
+/// The first path in a page that begins with `begin`.
 fn find_path_on_page(body: &str, begin: &str) -> String {
     let (_, rest) = body
         .split_once(&format!("href=\"{begin}"))

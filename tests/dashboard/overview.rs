@@ -1,4 +1,4 @@
-//! The overview, while a crawl runs.
+//! Tests the overview while a crawl runs.
 
 use serde_json::Value;
 use webfill_test_browser::Browser;
@@ -25,7 +25,7 @@ fn a_crawl_whose_process_was_killed_is_not_shown_as_running() {
     crawl.wait_until("some pages were fetched", |_| {
         site.visits().pages().len() > 2
     });
-    // Kills all of its processes.
+    // This kills all processes of the crawl.
     drop(crawl);
 
     let [.., high, low] = std::process::id().to_be_bytes();
@@ -79,7 +79,7 @@ fn nothing_is_green_over_a_store_without_crawls() {
     });
 }
 
-/// The content of the snapshot events in a stream.
+/// The events of kind snapshot in a stream: their numbers and contents.
 fn parse_snapshots(text: &str) -> Vec<(u64, Value)> {
     let events = text
         .split("\n\n")
@@ -126,7 +126,7 @@ fn a_listener_gets_the_whole_content_as_it_changes() {
         );
         assert!(!html.contains("<script"), "{html}");
     }
-    // A visitor that comes later, or again, gets everything immediately.
+    // A visitor that comes later, or comes back, immediately gets a complete snapshot.
     let again = visitor.listen("/dashboard/live", |text| {
         parse_snapshots(text).into_iter().next()
     });
@@ -177,8 +177,7 @@ fn metrics_over_time_outlive_the_dispatcher() {
         })
     };
     let before = noted();
-    // The last values are checked, because the first ones are for the beginning of the first span, where only rates are
-    // known.
+    // Only the last values are checked. At the first point in time, only rates are known.
     let last = |list: &Value| list.as_array().and_then(|all| all.last().cloned());
     for figure in [
         last(&before["queued"]),
@@ -188,7 +187,7 @@ fn metrics_over_time_outlive_the_dispatcher() {
         let figure = figure.and_then(|figure| figure.as_f64());
         assert!(figure > Some(0.0), "{before}");
     }
-    // Charts end with the present counts, which are recorded a moment later.
+    // The chart ends with the present counts. They are written to the history a moment later.
     let history = fleet.work.path("state/dispatcher/dashboard-history.jsonl");
     wait_for("a sample is recorded", || {
         let recorded = std::fs::read_to_string(&history).unwrap_or_default();
@@ -229,7 +228,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     browser.set_prefers_dark(true);
     browser.screenshot("first-snapshot-dark");
 
-    // The focus stays in place while the page changes.
+    // The focused element keeps the focus while the page changes.
     browser.run_script(
         "document.querySelector('#snapshot h3 a').focus()",
         serde_json::json!([]),
@@ -266,7 +265,7 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// The times that charts begin and end with.
+/// The first and the last time of the charts, as the browser shows them.
 fn shown_span(browser: &Browser) -> [f64; 2] {
     let read =
         "return (document.getElementById('charts').dataset.shown ?? '').split(' ').map(Number)";
@@ -300,7 +299,7 @@ fn a_brush_over_one_chart_zooms_into_all() {
     let [from, to] = shown_span(&browser);
     let part = (to - from) / (whole[1] - whole[0]);
     assert!((0.4..0.6).contains(&part), "{whole:?}, then {from} to {to}");
-    // The other charts have the same span: a further brush over another one narrows it again.
+    // The other charts now show the same span. A brush over another chart narrows the span again.
     let [left, top, width, height] = place(1);
     let at = |share: f64| ((left + share * width) as i64, (top + height / 2.0) as i64);
     browser.drag(at(0.0), at(0.5));

@@ -1,5 +1,5 @@
-//! The records of a store as a grid, in a real Chromium and by plain requests: judged by the store, by the audit log, and
-//! by what the next crawl makes of them.
+//! Tests the records of a store as a grid, in a real Chromium and by plain requests. The results are checked in the
+//! store, in the audit log, and by the effects on the next crawl.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::scene::HOSTILE;
 
 const GRID: &str = "/dashboard/records?dataset=people";
 
-/// A store with records in many states, and a dashboard of it.
+/// A store with records in many states, and its dashboard.
 struct Records {
     fleet: Fleet,
     dashboard: Running,
@@ -48,7 +48,7 @@ impl Records {
         answer.body.replace("&#x2f;", "/")
     }
 
-    /// The ids that a list shows, page by page.
+    /// The ids of all records that a list shows, from its first to its last page.
     fn listed_ids(&self, query: &str) -> Vec<String> {
         let (mut all, mut path) = (Vec::new(), format!("{GRID}{query}"));
         for _ in 0..60 {
@@ -75,7 +75,7 @@ impl Records {
             .collect()
     }
 
-    /// A record as it is exported.
+    /// A record in the form in which it is exported.
     fn exported_record(&self, id: &str) -> Value {
         let export = Run::new(["export", "records", "--store", &self.fleet.store_uri()]);
         let lines = export.finish().expect_code(0).stdout;
@@ -127,7 +127,7 @@ fn crawl(fleet: &Fleet, crawl: &str) {
     let gap = json!({"name": null, "location": null});
     let mut records = vec![
         record("a-filled", &["/ada"], gap.clone()),
-        // It lacks something that neither page has, so both are fetched.
+        // The record lacks a field that is on neither page, so both pages are fetched.
         record(
             "b-other",
             &["/ada", "/grace"],
@@ -164,7 +164,7 @@ fn crawl(fleet: &Fleet, crawl: &str) {
     fleet.crawl_records(crawl, "people", &records);
 }
 
-/// The class of a cell on a page.
+/// The CSS class of a cell in the HTML of a page.
 fn cell_class(body: &str, id: &str, column: &str) -> String {
     let heads = body.split("role=\"columnheader\"").skip(2);
     let at = heads
@@ -206,7 +206,7 @@ fn check_grid(records: &Records) {
         !body.contains("<b>feindlich") && !body.contains("<img src=x"),
         "{body}"
     );
-    // Page by page, each record once, in the order of ids.
+    // The pages of the list show each record once, in the order of ids.
     let all = records.listed_ids("");
     assert_eq!(all.len(), 69);
     assert!(all.is_sorted());
@@ -231,7 +231,7 @@ fn check_grid(records: &Records) {
         "as links name it"
     );
     assert_eq!(records.listed_ids("&state=filled&column=age"), [""; 0]);
-    // Numbers are sorted as numbers, and records without one come last.
+    // Numbers are sorted as numbers. Records without a number come last.
     let by_age = records.listed_ids("&sort=age");
     assert_eq!((by_age.len(), &*by_age[0]), (69, "z00"));
     assert!(
@@ -260,7 +260,7 @@ fn check_downloads(records: &Records) {
         );
         answer.body
     };
-    // The body is in chunks, whose heads are not JSON objects and are skipped here.
+    // The answer is sent in chunks. The heads of chunks are not JSON objects, so they are skipped here.
     let lines = file("jsonl", "&id=z");
     let listed: Vec<Value> = lines
         .lines()
@@ -306,7 +306,7 @@ fn records_in_mongodb_are_the_same_grid() {
     records.finish();
 }
 
-/// Sends a form of a cell. Returns the page that shows it again.
+/// Sends the form of a cell. Returns the same page again, which shows the new state.
 fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> String {
     let path = format!(
         "/dashboard/record/people/{}/cell?field={}",
@@ -324,7 +324,7 @@ fn decide(records: &Records, id: &str, field: &str, answer: &[(&str, &str)]) -> 
 }
 
 fn check_decisions(records: &Records) {
-    // What is accepted, typed and rejected outlives the next crawl of the same input.
+    // Accepted, typed and rejected answers are kept when the same input is crawled again.
     let other = decide(
         records,
         "b-other",
@@ -382,7 +382,7 @@ fn check_decisions(records: &Records) {
 fn decisions_about_records_are_kept_audited_and_outlive_the_next_crawl() {
     let records = Records::new(None);
     check_decisions(&records);
-    // An answer has no effect if the record has changed since it was shown.
+    // An answer has no effect if the record has changed since its form was shown.
     let path = "/dashboard/record/people/b-other/cell?field=name";
     let token = records.visitor.get(path).form_token();
     let stale = [
@@ -421,7 +421,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         let id = browser.run_script(script, json!([id, column]));
         id.as_str().unwrap().to_owned()
     };
-    // Keys move the focus and open a cell. The evidence is marked in the stored copy of the page.
+    // Arrow keys move the focus, and Enter opens a cell. The evidence is marked in the stored copy of the page.
     browser.run_script(
         "document.querySelector(\"td[tabindex='0']\").focus()",
         json!([]),
@@ -452,7 +452,7 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
     );
     browser.press(&['u']);
     browser.wait_for(&format!("#{filled}:not(.a-accepted)"));
-    // The next doubt is found by a key, and decided.
+    // The key `n` moves to the next doubt, which is then decided.
     browser.press(&['n']);
     let other = place_of("b-other", "name");
     assert_eq!(focused(), json!(other));
@@ -480,13 +480,13 @@ fn cells_of_records_show_their_evidence_and_are_decided_by_keys_alone() {
         browser.take_console()
     );
     check_on_all_screens(&browser, "records-grid");
-    // The page of a cell works without the grid.
+    // A cell also has its own page, which works without the grid.
     browser.open(&url("/dashboard/record/people/b-other/cell?field=name"));
     check_on_all_screens(&browser, "record-cell");
     records.finish();
 }
 
-/// Adds a dataset of `count` records, each with the URL of a page.
+/// Adds a dataset of `count` records, each of which has the URL of a page.
 fn add_dataset(conn: &Connection, name: &str, count: u64) {
     let numbers = format!(
         "WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers LIMIT {count})"
@@ -506,7 +506,7 @@ fn add_dataset(conn: &Connection, name: &str, count: u64) {
     .expect("the store takes them");
 }
 
-/// The shortest time that the page took in several attempts.
+/// The shortest time of several requests for a page.
 fn measure_shortest_time(records: &Visitor, path: &str) -> Duration {
     let attempt = |_| {
         let began = Instant::now();
@@ -517,7 +517,7 @@ fn measure_shortest_time(records: &Visitor, path: &str) -> Duration {
     (0..7).map(attempt).min().expect("there are some")
 }
 
-/// The environment variable `RECORDS` sets another number of records.
+/// The environment variable `RECORDS` replaces the number of records in the larger dataset.
 #[test]
 fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
     let many = std::env::var("RECORDS").ok();
@@ -556,7 +556,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         let limit = 3 * few + Duration::from_millis(20);
         assert!(many <= limit, "`{query}`: {few:?} of few, {many:?} of many");
     }
-    // The page says so if a dataset has too many records to be sorted.
+    // If a dataset has too many records to be sorted, the page says that it cannot be sorted.
     let few = visitor.get("/dashboard/records?dataset=few").body;
     let many = visitor.get("/dashboard/records?dataset=many").body;
     assert!(few.contains("sort=age") && !few.contains("cannot be sorted"));
@@ -564,7 +564,7 @@ fn a_screen_of_many_records_takes_as_long_as_one_of_few() {
         !many.contains("sort=age") && many.contains("cannot be sorted"),
         "{many}"
     );
-    // A search that finds nothing stops after a while, and reports how far it got.
+    // A search without results stops after a while, and reports how far it has searched.
     let nowhere = visitor
         .get("/dashboard/records?dataset=many&site=nowhere.example")
         .body;

@@ -1,7 +1,7 @@
-//! A fleet with content for every view, over eight generated sites: one is ordinary, the others have dead links, block,
-//! are dead, change, are made by scripts, are closed by robots.txt, or are slow. There are running and ended crawls,
-//! sites in trouble, complete and incomplete records, and changes. Some names are German and very long, and some texts
-//! try to be markup.
+//! A fleet with content for every view, over eight generated sites. One site is ordinary. The others have dead links,
+//! block, are dead, change, are made by scripts, are closed by robots.txt, or are slow. There are running and ended
+//! crawls, sites in trouble, complete and incomplete records, and changes. Some names are German and very long, and
+//! some texts try to be markup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,15 @@ use crate::fleet::{APP, Fleet, wait_for};
 
 pub(crate) const LONG: &str =
     "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft";
-/// A crawl of the fleet that ends.
+/// The id of a crawl in the fleet that ends.
 pub(crate) const CRAWL: &str = "Übersicht-über-außergewöhnlich-lange-Wörter";
-/// A crawl of the fleet that runs for longer than any test.
+/// The id of a crawl in the fleet that runs for longer than any test.
 pub(crate) const LONG_CRAWL: &str = "läuft";
-/// The crawl of the records.
+/// The id of the crawl with records.
 pub(crate) const RECORDS_CRAWL: &str = "Vereinsregister-2026";
 pub(crate) const DATASET: &str = "Vereinsmitglieder";
 pub(crate) const WATCH: &str = "Preisbeobachtung-der-Donaudampfschifffahrtsgesellschaft";
-/// The site of the running crawl: läuft.example.
+/// The site of the crawl that does not end, läuft.example, in its ASCII form.
 pub(crate) const LONG_SITE: &str = "xn--luft-loa.example";
 pub(crate) const BLOCKS: &str = "blocks.example";
 /// A site that resets all connections.
@@ -30,13 +30,13 @@ pub(crate) const DEAD: &str = "abgeschaltet.example";
 pub(crate) const SCRIPTED: &str = "skripte.example";
 /// A site whose robots.txt disallows two of its four pages.
 pub(crate) const CLOSED: &str = "privat.example";
-/// Text that would run as markup, reverse a line, or hide.
+/// A text that would run scripts, reverse a line, or be cut off, if it was shown unescaped.
 pub(crate) const HOSTILE: &str =
     "<script>window.wasRun = 1</script><img src=x onerror='window.wasRun = 1'>\u{202e}txt.exe\u{0}";
 
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
-    /// Whether `blocks.example` refuses requests.
+    /// A switch: whether `blocks.example` refuses requests.
     pub(crate) refuses: Arc<AtomicBool>,
 }
 
@@ -55,7 +55,7 @@ impl Scene {
         scene
     }
 
-    /// The fleet's answer to an action.
+    /// Sends an action to the fleet. Returns the answer.
     pub(crate) fn run_action(&self, action: Value) -> Value {
         self.fleet.run_action(&action)
     }
@@ -124,7 +124,7 @@ impl Scene {
         });
     }
 
-    /// A separate crawl into the same store, with records.
+    /// Crawls records into the same store by a separate crawl.
     fn crawl_records(&self) {
         let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [format!("http://mitglieder.example/{path}")], "fields": fields});
         let mut records = vec![
@@ -146,7 +146,7 @@ impl Scene {
     }
 }
 
-/// Serves the crawled web. Returns the switch with which `blocks.example` refuses requests.
+/// Serves the web of the scene. Returns a switch that makes `blocks.example` refuse requests.
 fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     let site = fleet.web.site("vereine.example");
     site.serve_otherwise(|request| match request.path.as_str() {
@@ -201,7 +201,7 @@ fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
     refuses
 }
 
-/// Escapes a text for an HTML page.
+/// Escapes a text for use in an HTML page.
 fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

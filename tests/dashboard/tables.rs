@@ -1,4 +1,4 @@
-//! The pages of tables: which visitors see doubts, and which may answer them.
+//! Tests the pages of tables: which visitors see doubts, and which of them may answer.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -66,7 +66,8 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains("1910"));
     assert_eq!(take(&reader), 403);
-    // A table does not belong to a single application.
+    // A visitor limited to an application may not see the doubts, because a table does not belong to a single
+    // application.
     let shop = log_in(&place, SHOP);
     let doubts = reader.get("/dashboard/doubts").body;
     assert!(
@@ -99,7 +100,7 @@ fn doubts_are_answered_only_by_those_who_may_change_things_of_all() {
     dashboard.finish().expect_code(0);
 }
 
-/// A table of this many rows in a folder, as `webfill fill` leaves it.
+/// Writes a table with this many rows into a folder, in the form in which `webfill fill` leaves it.
 fn write_table(work: &Workplace, rows: usize) {
     let (mut table, mut evidence) = (String::from("id,title,year\n"), String::new());
     for n in 0..rows {
@@ -133,12 +134,12 @@ fn the_first_rows_of_a_large_table_are_shown_while_its_index_is_made() {
     );
     assert!(!first.contains("Title 50"), "{first}");
     assert!(first.contains("class=\"c-filled\""), "{first}");
-    // What needs the index says so at once.
+    // A filter needs the index. Until the index exists, the page says so.
     let filtered = Visitor::of(&place).get(&format!("{rows}?state=filled"));
     assert!(filtered.body.contains("are being prepared"));
     let browser = Browser::start();
     browser.open(&format!("http://{place}{rows}"));
-    // Without anybody's help, the whole grid takes its place.
+    // Without any action, the complete grid replaces the first rows once the index exists.
     browser.wait_until("the index is made", || {
         let text = browser.text_at("[aria-rowcount='150001']")?;
         text.contains("Title 49").then_some(())

@@ -1,4 +1,4 @@
-//! The views by plain requests: who sees which content, page by page, with and without a fleet.
+//! Tests the views by plain requests: which visitors see which content, page by page, with and without a fleet.
 
 use serde_json::json;
 use webfill_tests::run::Run;
@@ -9,7 +9,7 @@ use crate::scene::{CRAWL, DATASET, RECORDS_CRAWL, Scene};
 
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
 
-/// The href of the first link with this label.
+/// The address of the first link with this label.
 fn find_link(body: &str, label: &str) -> Option<String> {
     let (before, _) = body.split_once(&format!(">{label}</a>"))?;
     let (_, tag) = before.rsplit_once("<a ")?;
@@ -18,7 +18,7 @@ fn find_link(body: &str, label: &str) -> Option<String> {
     Some(href.replace("&amp;", "&").replace("&#x2f;", "/"))
 }
 
-/// All rows of a list, page by page.
+/// The rows of a list, from its first to its last page.
 fn load_all_rows(visitor: &Visitor, path: &str) -> Vec<String> {
     let (mut all, mut path) = (Vec::new(), path.to_owned());
     for _ in 0..50 {
@@ -87,7 +87,7 @@ fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
     );
 }
 
-/// The links of the navigation with this label: address, text, `aria-current`.
+/// The links of the navigation named `label`: address, text, and `aria-current`.
 fn navigation_links(body: &str, label: &str) -> Vec<(String, String, Option<String>)> {
     let start = format!("aria-label=\"{label}\">");
     let (_, rest) = body.split_once(&start).expect("a navigation");
@@ -135,7 +135,7 @@ fn three_areas_lead_to_every_view() {
             assert_eq!(current.as_deref(), Some("page"), "{label}");
         }
     }
-    // In the navigation, the view of a crawl belongs to the list of crawls.
+    // The view of one crawl marks the list of crawls as current in the navigation.
     let body = visitor.get(&format!("/dashboard/crawl/{APP}/monday")).body;
     let here = (
         "/dashboard/crawls".into(),

@@ -1,4 +1,4 @@
-//! The actions info, stop, pause and resume; and clients that send invalid messages.
+//! Tests the actions info, stop, pause and resume, and clients that send invalid messages.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// Requests for several pages of one site.
+/// Serves `count` pages of a site. Returns requests for them.
 fn serve_pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<Value> {
     let site = fleet.web.site(host);
     site.serve_otherwise(|request| page(&request.path).into());
@@ -18,7 +18,7 @@ fn serve_pages(fleet: &Fleet, host: &str, count: usize, crawl_id: &str) -> Vec<V
         .collect()
 }
 
-/// A fleet in which these sites are blocked, so that none of their pages is fetched.
+/// A fleet in which these hosts are blocked manually, so that none of their pages is fetched.
 fn fleet_with_blocked_sites(hosts: &[&str]) -> Fleet {
     let fleet = Fleet::start();
     for host in hosts {
@@ -100,7 +100,7 @@ fn info_of_an_application_tallies_its_crawls() {
 fn no_request_starts_after_a_stop_was_answered() {
     let mut fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.01")]);
     fleet.add_supervisor("two");
-    // There are so many sites that requests are always in flight, and others queued at the workers.
+    // With so many sites, some requests are always in flight, and others are queued at the workers.
     let hosts: Vec<String> = (0..30).map(|number| format!("s{number}.example")).collect();
     let mut requests = Vec::new();
     for host in &hosts {
@@ -153,16 +153,16 @@ fn no_request_starts_after_a_stop_was_answered() {
     );
 }
 
-/// The lease of a fleet with a stopped process, and the additional time that an answer may take, because clocks differ
-/// and the machine is busy.
+/// The lease of a fleet with a stopped process. [`MORE`] is the additional time that an answer may take, because clocks
+/// differ and the machine is busy.
 const LEASE: Duration = Duration::from_secs(2);
 const MORE: Duration = Duration::from_secs(25);
 
-/// Checks that no request of a crawl starts after its stop was answered, although a process is frozen meanwhile and a
-/// worker holds tasks that it has not started. `latency` is the site's.
+/// Checks that no request of a crawl starts after its stop was answered, although a process is frozen meanwhile. A
+/// worker then holds tasks that it has not started. `latency` is the time that the site takes for an answer.
 fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Process) {
     let lease = LEASE.as_secs().to_string();
-    // This delay allows four tasks of a site to be handed out at a time.
+    // With this delay, up to four tasks of a site are handed out at a time.
     let fleet = Fleet::start_with(&[("DISPATCHER_LEASE", &lease), ("POLITENESS_DELAY", "0.1")]);
     let requests = serve_pages(&fleet, "a.example", 50, "c");
     fleet.web.site("a.example").set_latency(latency);
@@ -182,7 +182,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
         (fleet.info("c")["leased"] == 0).then_some(())
     });
     assert_eq!(fleet.pending_tasks("c"), 0);
-    // By now the stopped process works again, and would have begun its tasks.
+    // By now the process that was frozen works again. If it had kept its tasks, it would have started them.
     fleet.feed(&serve_pages(&fleet, "b.example", 1, "after"));
     fleet.wait_until_done("after");
     let visits = fleet.web.visits().for_host("a.example").pages();
@@ -192,7 +192,7 @@ fn check_stop_is_kept(latency: Duration, standing_still: impl Fn(&Fleet) -> Proc
 
 #[test]
 fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
-    // The worker of a frozen supervisor continues with its tasks for longer than a moment.
+    // With this latency, the worker of a frozen supervisor works on its tasks for a while.
     check_stop_is_kept(Duration::from_millis(600), |fleet| {
         fleet.supervisor().processes_of_role("supervisor").remove(0)
     });
@@ -200,7 +200,7 @@ fn a_stop_is_kept_by_a_supervisor_that_stands_still() {
 
 #[test]
 fn a_stop_is_kept_by_a_worker_that_stands_still() {
-    // The tasks of a frozen worker are due when it continues.
+    // When the frozen worker continues, its tasks are already due.
     check_stop_is_kept(Duration::ZERO, |fleet| {
         fleet.supervisor().processes_of_role("worker").remove(0)
     });
@@ -228,7 +228,7 @@ fn a_stopped_crawl_id_is_refused_for_good() {
     refused(&fleet);
     fleet.restart();
     refused(&fleet);
-    // Each application has its own ids.
+    // Another application may use the same crawl id.
     let mut other = again.clone();
     other["appid"] = json!("another");
     fleet.feed(&[other]);
@@ -246,7 +246,7 @@ fn a_paused_crawl_waits_until_it_is_resumed() {
     let paused = fleet.client().ask(&action("pause", Some("backoff")));
     let answered = Instant::now();
     assert_eq!(paused["crawlid"], "backoff", "{paused}");
-    // Another crawl on the same site continues, alone.
+    // Another crawl on the same site continues, and only this one.
     fleet.feed(&[request("http://a.example/beside", "beside")]);
     fleet.wait_until_done("beside");
     let info = fleet.info("backoff");
@@ -336,7 +336,7 @@ fn actions_that_are_off_are_refused_with_their_path() {
         "{}",
         run.stderr
     );
-    // The id is still usable.
+    // The crawl id can still be used.
     fleet.feed(&serve_pages(&fleet, "a.example", 1, "no-such-crawl"));
 }
 
@@ -374,7 +374,7 @@ fn rubbish_is_answered_with_an_error_and_others_do_not_notice() {
     assert!(client.ask_bytes(deep.as_bytes())["error"]["message"].is_string());
     let large = format!("{{\"url\": \"http://a.example/{}\"}}", "x".repeat(8 << 20));
     assert!(client.ask_bytes(large.as_bytes())["error"]["message"].is_string());
-    // A REQ socket would not send such frames.
+    // A REQ socket could not send such frames.
     let odd = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
     odd.set_linger(0).expect("an option");
     odd.connect(&fleet.control_endpoint()).expect("an endpoint");

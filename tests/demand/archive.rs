@@ -1,4 +1,4 @@
-//! Supervisors of a fleet archive what their workers fetch.
+//! Tests that supervisors of a fleet archive the pages that their workers fetch.
 
 use webfill_tests::Signal;
 use webfill_tests::site::page;

@@ -1,5 +1,5 @@
-//! Answers to questions of operators: where a URL is among very many crawls, which outcomes a crawl has so far, and
-//! which limits apply to it.
+//! Tests questions of operators: which of very many crawls has a URL, which outcomes a crawl has so far, and which
+//! limits apply to it.
 
 use serde_json::{Value, json};
 use webfill_tests::site::{page, status};
@@ -18,7 +18,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
     };
     let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
     requests.chunks(1_500).for_each(|some| fleet.feed(some));
-    // The answer is from the crawl that was opened before all others.
+    // The answer names the crawl that was opened before all other crawls.
     let answer = fleet.run_json(&["why", "http://first.example/0"]);
     assert_eq!(answer["crawls"][0]["crawlid"], "c0", "{answer}");
     assert_eq!(
@@ -38,7 +38,7 @@ fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
         said.starts_with(&format!("{APP}/c0: it is queued")),
         "{said}"
     );
-    // No crawl knows this URL. After all were searched, some of them judge it.
+    // No crawl has this URL. After all crawls were searched, some of them judge whether they would accept it.
     let answer = fleet.run_json(&["why", "http://nobody.example/"]);
     assert_eq!(
         answer["crawls"].as_array().map(Vec::len),

@@ -1,4 +1,4 @@
-//! The audit log: who did what. It is checked in its files, and by `webfill audit`.
+//! Tests the audit log, which records who did something. It is checked in its files, and by `webfill audit`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::clients::Client;
 use crate::fleet::{Fleet, action, request, wait_for};
 use crate::keyed::Keyed;
 
-/// The output of `webfill audit` for a fleet.
+/// The output of `webfill audit` for the dispatcher with this state folder.
 fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
     let run = Run::new(
         [
@@ -73,7 +73,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
         (text("action"), who, text("result"))
     };
     let mut shortened: Vec<_> = logged.iter().map(short).collect();
-    // Entries that sum up a second come after the actions of that second.
+    // A line that sums up the feeds of a second comes after the actions of this second, so the lines are sorted.
     shortened.sort();
     let mut expected = [
         ("keys_add", "user", "done"),
@@ -115,7 +115,7 @@ fn the_log_shows_who_did_what_by_name_and_address() {
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
 
-/// A reload is answered after it was carried out. By then there is already a line about its request.
+/// A reload is answered only after it was carried out. At that time, a line about the request is already in the log.
 #[test]
 fn a_failed_reload_is_recorded_as_refused() {
     let fleet = Fleet::start_dispatcher_only(&[]);
@@ -141,7 +141,7 @@ fn a_failed_reload_is_recorded_as_refused() {
     });
 }
 
-/// The log cannot know who edited a list of keys by hand, but it records the changes.
+/// The log cannot contain who edited a list of keys by hand, but it contains the changes.
 #[test]
 fn a_hand_edited_list_of_keys_is_recorded() {
     let keyed = Keyed::new();
@@ -159,7 +159,7 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     let other = keyed.create_member("client", "other", false);
     let edited: String = edited.chain([format!("client other {other}\n")]).collect();
     fs::write(&list, edited).expect("our own");
-    // The list is read again when a client sends a message.
+    // The dispatcher reads the list again when a client sends a message.
     keyed.client("chief").ask(&json!({"action": "status"}));
     let state = keyed.work.path("state/dispatcher");
     let logged = wait_for("the change is reported", || {
@@ -177,8 +177,8 @@ fn a_hand_edited_list_of_keys_is_recorded() {
     assert_eq!(changed["was"]["rights"], "", "{logged}");
 }
 
-/// Every answered request is in the log, however soon the dispatcher dies after it: feeds of many clients at a time,
-/// which are summed up, and actions among them.
+/// Every answered request must be in the log, however soon after the answer the dispatcher dies. Many clients feed at
+/// the same time, which is summed up, and send actions in between.
 #[test]
 fn answered_requests_are_in_the_log_of_a_killed_dispatcher() {
     let mut fleet = Fleet::start_dispatcher_only(&[("LOG_LEVEL", "off")]);

@@ -1,4 +1,4 @@
-//! Sites that back off in a fleet. They are shown with their evidence, reported to the application, and resumed
+//! Tests sites that back off in a fleet. They are shown with their evidence, reported to the application, and resumed
 //! manually.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use webfill_tests::site::{page, status};
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// The sites in the output of `webfill sites --json`.
+/// The list of sites that `webfill sites --json` prints with these flags.
 fn list_sites(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
     let args = [&["sites", "--json"], flags].concat();
     let run = fleet.run(&args).expect_code(0);
@@ -39,7 +39,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
     assert_eq!(notification["reason"], "blocked");
     assert_eq!(notification["evidence"]["status_code"], 403);
 
-    // Tasks that were handed out come back a moment later.
+    // Tasks that were handed out are returned a moment later.
     let site = wait_for("all pages are queued again", || {
         let mut backing_off = list_sites(&fleet, &["--backing-off"]);
         assert_eq!(backing_off.len(), 1, "{backing_off:?}");
@@ -49,7 +49,7 @@ fn a_site_that_blocks_is_shown_reported_and_resumed() {
         (&site["site"], &site["state"]),
         (&json!("blocks.example"), &json!("backing_off"))
     );
-    // The backoff counts from the first refusal.
+    // The time of the backoff is counted from the first refusal.
     let rest_s = site["until"].as_f64().unwrap() - site["since"].as_f64().unwrap();
     assert!((3_599.0..3_660.0).contains(&rest_s), "{site}");
     let table = fleet.run(&["sites"]).expect_code(0);

@@ -1,4 +1,4 @@
-//! A backup is made while the fleet works, and another dispatcher starts from it.
+//! Tests backups: a backup is made while the fleet works, and another dispatcher starts from it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,8 +18,8 @@ const SITES: usize = 4;
 const PAGES: usize = 14;
 const DELAY: Duration = Duration::from_millis(400);
 
-/// Settings with short times. A dispatcher that starts from a backup waits for requests that may be in progress: for a
-/// lease, and for the longest request.
+/// Settings that make the tests short. A dispatcher that starts from a backup waits for requests that may still be in
+/// progress. It waits for a lease and for the longest time of a request.
 pub(crate) const QUICK: [(&str, &str); 6] = [
     ("POLITENESS_DELAY", "0.4"),
     ("DISPATCHER_LEASE", "1"),
@@ -29,7 +29,7 @@ pub(crate) const QUICK: [(&str, &str); 6] = [
     ("FETCH_TOTAL_TIMEOUT", "2"),
 ];
 
-/// Makes the backup look an hour older.
+/// Changes the times in the backup so that it looks an hour older.
 fn make_an_hour_old(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     db.execute_batch(
@@ -40,7 +40,7 @@ fn make_an_hour_old(frontier: &Path) {
     .expect("its tables");
 }
 
-/// Makes the file look like an unmarked copy.
+/// Removes the mark of a backup, so that the file looks like an ordinary copy.
 fn remove_backup_mark(frontier: &Path) {
     let db = rusqlite::Connection::open(frontier).expect("a frontier");
     let sql = "DELETE FROM meta WHERE name = 'backup_made_at_ms'";
@@ -59,7 +59,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         let frontier = backup.join("dispatcher.db");
         remove_backup_mark(&frontier);
         fleet.copy_elsewhere(&frontier);
-        // Other programs that open the copy do not spare the dispatcher its wait.
+        // Other programs also open the copy, but the dispatcher must still wait.
         let prune =
             Run::new(["prune", APP, "--older-than", "1s", "--state"]).arg(&fleet.dispatcher_state);
         prune.finish().expect_code(0);
@@ -67,7 +67,7 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
     });
 }
 
-/// A service unit keeps its command, and uses the environment.
+/// A service unit always has the same command line, so it declares the backup by an environment variable.
 #[test]
 fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
     let mut fleet = Fleet::start_with(&QUICK);
@@ -83,7 +83,7 @@ fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts
     let output = fleet.dispatcher().stderr_so_far();
     assert!(output.contains(waits), "{output}");
     fleet.add_supervisor("one");
-    // If the variable is left set, there is no second wait.
+    // If the variable is still set at the next start, the dispatcher does not wait again.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let output = fleet.dispatcher().stderr_so_far();
@@ -112,7 +112,7 @@ fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
     assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
-/// Checks a dispatcher that starts from a backup an hour old.
+/// Checks a dispatcher that starts from a backup which is an hour old.
 fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
     let mut fleet = Fleet::start_with(&QUICK);
     feed_and_wait(&fleet);
@@ -123,7 +123,7 @@ fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Pat
     wait_for_pages(&fleet, SITES * 7);
     let lost = pages(&fleet);
     make_an_hour_old(&backup.join("dispatcher.db"));
-    // The supervisor survives, and has tasks in its queue.
+    // The supervisor keeps running, and has tasks in its queue.
     fleet.kill_dispatcher();
     start_from(&mut fleet, &backup);
     let began = fleet.web.visits().pages().len();
@@ -143,7 +143,7 @@ fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Pat
     assert_eq!(stored.len(), SITES * PAGES);
     assert!(stored.values().all(|page| page.outcome == "ok"));
     let again = visits.pages().len() - SITES * PAGES;
-    // The pages fetched after the backup are fetched again, and those in progress when it was made.
+    // Two kinds of pages are fetched again: those fetched after the backup, and those in progress when it was made.
     assert!(
         again >= lost - after_backup && again <= began - before_backup + SITES,
         "{again}, of {before_backup}, {after_backup}, {lost}, {began}"
@@ -152,7 +152,7 @@ fn check_that_the_rest_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Pat
     assert_eq!(info["state"], Value::from("finished"));
 }
 
-/// Feeds many pages of some sites. Returns when some of them were fetched.
+/// Feeds many pages of some sites, and waits until some of the pages are fetched.
 fn feed_and_wait(fleet: &Fleet) {
     let mut requests = Vec::new();
     for number in 0..SITES {
@@ -170,7 +170,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// `docs/how-to/mongodb-fleet.md` has this recipe for users without `mongodump`.
+/// This recipe in `docs/how-to/mongodb-fleet.md` is for users without `mongodump`.
 #[needs(mongod)]
 #[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
@@ -213,7 +213,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     visits.assert_polite(DELAY);
 }
 
-/// When the machine is lost, the copies are a moment old, and a dispatcher starts from them without another command.
+/// When the machine is lost, its copies are a moment old. A dispatcher starts from them without a further command.
 #[needs(birth_time)]
 #[test]
 fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
@@ -247,14 +247,14 @@ fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
     feed("first");
     fleet.wait_until_done("first");
     feed("second");
-    // Copies of the copies are read, because reading would change them.
+    // Reading would change the copies, so they are copied once more before they are read.
     let read = |name: &str, sql: &str| -> i64 {
         let folder = fleet.work.path("read");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).expect("a folder");
         for ending in ["", "-wal"] {
             let file = format!("{name}{ending}");
-            // The write-ahead log may be checkpointed meanwhile.
+            // The copy of the write-ahead log may disappear at this moment, because of a checkpoint.
             let _ = fs::copy(copies.join(&file), folder.join(&file));
         }
         let db = rusqlite::Connection::open(folder.join(name)).expect("a copy");
@@ -266,7 +266,7 @@ fn a_folder_that_follows_has_what_was_accepted_seconds_before() {
         let pages = read("store.db", "SELECT count(*) FROM pages");
         (tasks == 2 * all && pages >= all).then_some(())
     });
-    // The machine is lost, with the follower.
+    // The whole machine is lost, together with the follower.
     follower.signal(webfill_tests::Signal::KILL);
     fleet.kill_all();
     follower.finish();

@@ -1,4 +1,4 @@
-//! Requests whose `spiderid` asks for a browser, in a fleet where only some supervisors have one.
+//! Tests requests whose `spiderid` asks for a browser, in a fleet in which only some supervisors have a browser.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,15 @@ use webfill_tests::site::{Page, document, page, script};
 
 use crate::fleet::{DELAY, Fleet, action, request, request_with, wait_for};
 
-/// The settings of a supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+/// The settings of a supervisor in the lane `browser`. The sandbox is off, because Chromium's sandbox does not work as
+/// root.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn browser_request(url: &str, crawl_id: &str) -> Value {
     request_with(url, crawl_id, json!({"spiderid": "browser"}))
 }
 
-/// A page with a heading written by its scripts.
+/// A page whose heading is written by its script.
 fn page_with_script(title: &str) -> Page {
     let text = format!("document.body.innerHTML = '<h1>{title}</h1>'");
     let html = format!("<html><body><h1>without</h1><script>{text}</script></body></html>");
@@ -96,7 +97,7 @@ fn a_stop_ends_the_requests_of_a_page() {
     let answer = fleet.client().ask(&action("stop", Some("asking")));
     let answered = Instant::now();
     assert_eq!(answer["spiderid"], "browser", "{answer}");
-    // The next two requests to the site belong to another crawl.
+    // The next two requests to this site are of another crawl.
     let others = ["/other", "/another"];
     fleet.feed(&others.map(|path| browser_request(&site.url(path), "others")));
     fleet.wait_until_done("others");

@@ -1,4 +1,4 @@
-//! Clients of a fleet other than webfill: libzmq on the control socket and the firehose, and hand-written HTTP.
+//! Clients of a fleet that do not use webfill: libzmq on the control socket and the firehose, and hand-written HTTP.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, HTTP, action};
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A client that speaks JSON with the control socket.
+/// A client that sends JSON to the control socket.
 pub(crate) struct Client {
     socket: zmq::Socket,
 }
@@ -24,7 +24,7 @@ impl Client {
         client
     }
 
-    /// A client with the keys in a folder.
+    /// A client that uses the keys in a folder.
     pub(crate) fn connect_with_keys(endpoint: &str, folder: &Path) -> Client {
         let client = Client::unconnected_client();
         set_keys(&client.socket, folder);
@@ -45,14 +45,14 @@ impl Client {
         self.ask_bytes(request.to_string().as_bytes())
     }
 
-    /// Sends these bytes, whatever they are.
+    /// Sends these bytes, which need not be valid JSON. Returns the answer.
     pub(crate) fn ask_bytes(&self, request: &[u8]) -> Value {
         self.socket.send(request, 0).expect("it waits");
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
     }
 
-    /// The answer to a request, unless `is_gone` becomes true before there is one.
+    /// Sends a request and waits for the answer. Returns `None` if `is_gone` becomes true and no answer has arrived.
     pub(crate) fn ask_unless(
         &self,
         request: &Value,
@@ -64,14 +64,14 @@ impl Client {
             if was_gone {
                 return None;
             }
-            // The answer may have been sent before, and still be in transit.
+            // The answer may have been sent before and still be in transit, so the socket is polled once more.
             was_gone = is_gone();
         }
         let answer = self.socket.recv_bytes(0).ok()?;
         serde_json::from_slice(&answer).ok()
     }
 
-    /// Sends a request that must be refused. Returns the path and the message of the refusal.
+    /// Sends a request that must be refused. Returns the JSON path and the message of the refusal.
     pub(crate) fn expect_refusal(&self, request: &Value) -> (String, String) {
         let answer = self.ask(request);
         let text = |key: &str| answer["error"][key].as_str().map(str::to_owned);
@@ -82,7 +82,7 @@ impl Client {
     }
 }
 
-/// A client that sends further requests before the answers arrive.
+/// A client that sends further requests before earlier ones are answered.
 pub(crate) struct Pipeline {
     socket: zmq::Socket,
 }
@@ -101,7 +101,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// A pipelining client with the keys in a folder.
+    /// A pipelining client that uses the keys in a folder.
     pub(crate) fn connect_with_keys(endpoint: &str, folder: &Path) -> Pipeline {
         let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
         set_keys(&socket, folder);
@@ -110,7 +110,7 @@ impl Pipeline {
         Pipeline { socket }
     }
 
-    /// Sends a request, unless too many are waiting already.
+    /// Sends a request. Does nothing if too many requests are waiting to be sent.
     pub(crate) fn try_to_send(&self, request: &Value) {
         let _ = self
             .socket
@@ -125,12 +125,12 @@ impl Pipeline {
         self.socket.send(request, 0).expect("it waits");
     }
 
-    /// Discards the answers that have arrived.
+    /// Discards all answers that have arrived so far.
     pub(crate) fn discard_answers(&self) {
         while self.socket.recv_bytes(zmq::DONTWAIT).is_ok() {}
     }
 
-    /// The next answer, whichever request it is for.
+    /// Receives the next answer, whichever request it belongs to.
     pub(crate) fn receive_answer(&self) -> Value {
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
@@ -176,7 +176,8 @@ impl Firehose {
         firehose
     }
 
-    /// Causes notifications until one arrives, which shows that the subscription is in force. Then drops them all.
+    /// Causes notifications until one of them arrives, which shows that the subscription is in force. Then discards all
+    /// of them.
     fn wait_until_subscribed(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {
             let outbound = format!("outbound.{APP}");
@@ -216,12 +217,12 @@ impl Firehose {
         Some((topic, serde_json::from_slice(body).expect("JSON")))
     }
 
-    /// The next message: its topic and its JSON.
+    /// Receives the next message. Returns its topic and its JSON.
     pub(crate) fn next(&self) -> (String, Value) {
         self.next_within(WAIT).expect("a message in time")
     }
 
-    /// Waits for a message that `is_it` accepts, and skips others.
+    /// Waits for a message that `is_it` accepts, and discards all messages before it.
     pub(crate) fn wait_for(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (_, message) = self.next();
@@ -237,12 +238,12 @@ pub(crate) fn send_http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, Strin
     try_http(&fleet.host, head, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// Sends an HTTP request to a server that may go away. Then the part of the answer that came is the error.
+/// Sends an HTTP request to a server that may end meanwhile. Returns the incomplete answer as the error in this case.
 fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
     try_http_at((host, HTTP), head, body)
 }
 
-/// Sends an HTTP request to a port of a host. If there is no complete answer, the part of it that came is the error.
+/// Sends an HTTP request to a port of a host. If the answer has no status, the error is the received text.
 pub(crate) fn try_http_at(
     server: (&str, u16),
     head: &[&str],
@@ -256,7 +257,7 @@ pub(crate) fn try_http_at(
         "\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    // A server that refuses a request by its head need not read the rest.
+    // The server may refuse the request by its head and close the connection, so errors of writing are ignored.
     let _ = stream.write_all(request.as_bytes());
     let _ = stream.write_all(body.as_bytes());
     let mut answer = Vec::new();
@@ -275,7 +276,7 @@ pub(crate) fn post(fleet: &Fleet, path: &str, body: &Value) -> (u16, Value) {
     try_post(&fleet.host, path, body).unwrap_or_else(|answer| panic!("no HTTP: {answer:?}"))
 }
 
-/// Sends JSON to a server that may go away. Then the part of the answer that came is the error.
+/// Sends JSON to a server that may end meanwhile. Returns the incomplete answer as the error in this case.
 pub(crate) fn try_post(host: &str, path: &str, body: &Value) -> Result<(u16, Value), String> {
     let head = [
         &format!("POST {path} HTTP/1.1"),

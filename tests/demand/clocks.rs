@@ -1,4 +1,4 @@
-//! Machines whose clock is an hour behind: later actions still count as later, and the operator is warned.
+//! Tests machines whose clock is an hour behind: later actions still count as later, and the operator is warned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
-/// Pages that are missing until the switch is set, and requests for all of them.
+/// Serves pages that are missing until the returned switch is set. Also returns requests for all of them.
 fn serve_healing_pages(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
@@ -80,13 +80,14 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_reported() {
     );
 }
 
-/// Tasks of the restored dispatcher count as later than all that the lost one handed out after the backup.
+/// The tasks of the restored dispatcher count as later than all tasks that the lost dispatcher handed out after the
+/// backup.
 #[needs(libfaketime)]
 #[test]
 fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     let mut fleet = Fleet::start_with(&QUICK);
     let backup = fleet.back_up();
-    // The next start gets an epoch that the backup does not know.
+    // This start gets a new epoch, which the backup does not contain.
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     let (heals, requests) = serve_healing_pages(&fleet);
@@ -106,7 +107,7 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     assert_eq!(outcomes(&export_pages(&fleet)), [&json!("ok"); PAGES]);
 }
 
-/// The monotonic clock, which determines delays and leases, stays as it is.
+/// Only the wall clock changes. The monotonic clock, which determines delays and leases, does not.
 #[needs(libfaketime)]
 #[test]
 fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
@@ -129,10 +130,10 @@ fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
     let server_s = info["server_time"].as_u64().expect("a time");
     assert!(server_s >= now_s + hour_s - 5, "{info}");
     assert_eq!(fleet.info("later")["state"], "running");
-    // By the new time, this request has expired and is refused.
+    // By the changed wall clock, this request has already expired, so it is refused.
     let refused = fleet.client().ask(&of("past", hour_s / 2));
     assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
-    // Once the clock is set back, the crawl expires later again.
+    // The clock is set back, so the remaining crawl expires later.
     fleet.work.write("ahead", format!("{:+}", -HOUR_S));
     wait_for("the time is reported", || {
         let server_s = fleet.info("later")["server_time"].as_u64()?;

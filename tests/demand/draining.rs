@@ -1,5 +1,5 @@
-//! A dispatcher that ends alone, supervisors that are asked to drain, and supervisors that fall silent. The access log
-//! shows the requests to each site.
+//! Tests a dispatcher that ends alone, supervisors that are asked to drain, and supervisors that become silent. The
+//! access log shows the requests to each site.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::fleet::{DELAY, Fleet, request, wait_for};
 
 const PAGES: usize = 25;
 
-/// A limit that exceeds the duration of any test, so that no supervisor counts as lost.
+/// A limit that is longer than any test, so that no supervisor counts as lost.
 const LONGEST_FETCH: &str = "100";
 
-/// Feeds the pages of some sites, each of which answers with this latency. Returns the number of pages.
+/// Feeds the pages of some sites, all of which answer after this latency. Returns the number of pages.
 fn feed_sites(fleet: &Fleet, sites: usize, latency: Duration) -> usize {
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -36,7 +36,7 @@ fn wait_until_asked(fleet: &Fleet, pages: usize) {
         .wait_until(&enough, |visits| visits.pages().len() >= pages);
 }
 
-/// Checks that every page was requested once, and none too soon.
+/// Checks that every page was requested once, and that the delay of every site was kept.
 fn assert_asked_once(fleet: &Fleet, pages: usize) {
     let visits = fleet.web.visits();
     let mut asked: Vec<(String, String)> = visits
@@ -106,7 +106,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let left = fleet.run_json(&["status"])["supervisors"].clone();
     assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
 
-    // The other supervisor continues with the sites.
+    // The remaining supervisor takes over the sites.
     fleet.wait_until_done("drained");
     assert_asked_once(&fleet, pages);
 
@@ -119,7 +119,7 @@ fn supervisors_drain_by_word_one_or_all() {
     let reported = fleet.run(&["drain"]).expect_code(0).stdout;
     assert_eq!(reported, "nothing drained: no supervisor is connected\n");
 
-    // The dispatcher continues, and a new supervisor can join.
+    // The dispatcher still runs, and a new supervisor can join.
     fleet.feed(&[request(
         &fleet.web.site("s0.example").url("/later"),
         "later",
@@ -134,7 +134,7 @@ fn a_supervisor_that_drains_while_its_dispatcher_is_away_keeps_its_outcomes_for_
     let pages = feed_sites(&fleet, 6, Duration::from_millis(100));
     wait_until_asked(&fleet, 20);
     fleet.kill_dispatcher();
-    // Those that are fetched now have an outcome that no dispatcher knows.
+    // While the dispatcher is dead, further pages are fetched. No dispatcher knows their outcomes yet.
     let asked = fleet.web.visits().pages().len();
     wait_until_asked(&fleet, asked + 6);
 
@@ -163,7 +163,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
         ("FETCH_TOTAL_TIMEOUT", LONGEST_FETCH),
     ];
     let mut fleet = Fleet::start_with(&settings);
-    // The two supervisors get new sites in turn.
+    // New sites are given to the two supervisors in turn.
     fleet.add_supervisor("two");
     let pages = feed_sites(&fleet, 8, Duration::ZERO);
     fleet.wait_until_done("drained");
@@ -183,7 +183,7 @@ fn a_silent_supervisor_is_reported_within_its_lease_and_its_idle_sites_move_imme
     );
     assert_eq!(fleet.logged_lines("supervisor_silent").len(), 1);
 
-    // All sites are requested again, long before the silent supervisor counts as lost.
+    // All sites can be requested again, long before the silent supervisor counts as lost.
     let again: Vec<Value> = (0..8)
         .map(|site| {
             request(

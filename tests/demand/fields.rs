@@ -1,4 +1,4 @@
-//! Every key of a crawl request has an effect.
+//! Tests that every key of a crawl request has an effect.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use webfill_tests::site::{Site, page};
 
 use crate::fleet::{Fleet, epoch_seconds, request, request_with};
 
-/// Serves pages that each link to two pages one level below: `/` to `/1` and `/2`, `/1` to `/11` and `/12`, and so on.
+/// Serves a tree of pages. Each page links to two pages one level below: `/` to `/1` and `/2`, `/1` to `/11` and `/12`,
+/// and so on.
 fn serve_tree(site: &Site) {
     site.serve_otherwise(|request| {
         let path = request.path.trim_start_matches('/');
@@ -56,7 +57,7 @@ fn maxdepth_says_how_deep_every_link_is_followed() {
 
 #[test]
 fn the_highest_priority_goes_first_and_a_level_down_is_ten_less() {
-    // The site is blocked until everything is queued.
+    // The site is blocked until all requests are queued.
     let fleet = Fleet::start();
     let site = fleet.web.site("p.example");
     site.serve_otherwise(|request| page(&request.path).into());
@@ -337,7 +338,7 @@ fn a_url_is_fetched_once_for_each_crawl_id_and_a_repetition_expands_the_frontier
         2,
         "another crawl is its own"
     );
-    // A second request with the same crawl id: known pages are not fetched again, but new ones are.
+    // A second request with the same crawl id fetches new pages, but no pages that the crawl already has.
     fleet.feed(&[request(url, "a"), request("http://d.example/more", "a")]);
     fleet
         .web

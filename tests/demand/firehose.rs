@@ -1,4 +1,4 @@
-//! The firehose: topics, `webfill dump`, and slow subscribers. Exports with a cursor miss nothing.
+//! Tests the firehose: topics, `webfill dump`, and slow subscribers. Exports with a cursor miss nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use webfill_tests::site::{document, page};
 
 use crate::fleet::{APP, Fleet, action, request, request_with};
 
-/// The keys that every crawl result has.
+/// The keys that each crawl result must have.
 const RESULT_KEYS: [&str; 13] = [
     "url",
     "response_url",
@@ -28,7 +28,7 @@ const RESULT_KEYS: [&str; 13] = [
     "outcome",
 ];
 
-/// Requests for this many pages of each of some sites.
+/// Serves `count` pages of each site. Returns requests for all of them.
 fn serve_pages(fleet: &Fleet, sites: usize, count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for number in 0..sites {
@@ -54,7 +54,7 @@ fn a_result_has_every_field_of_the_contract() {
     let firehose = fleet.subscribe_firehose("crawled.testapp");
     let keys = json!({"attrs": {"a": 1}, "maxdepth": 1});
     fleet.feed(&[request_with("http://r.example/", "c", keys)]);
-    // A link is handed out only if links are followed.
+    // The result contains a link only if this crawl follows links.
     let (topic, result) = firehose.next();
     assert_eq!(topic, "crawled.testapp");
     for key in RESULT_KEYS {
@@ -96,7 +96,7 @@ fn a_document_is_a_result_with_its_text_and_its_metadata() {
     let fleet = Fleet::start_with(&[("DOCUMENTS_READ", "true")]);
     let site = fleet.web.site("papers.test");
     let paper = pdf("A paper", "Contract number 4711");
-    // The URL does not end in `.pdf`, because links with this extension are skipped.
+    // The URL does not end in `.pdf`, because links with this ending are skipped.
     site.serve("/paper", document("application/pdf", paper));
     site.serve("/", page("Home"));
     let firehose = fleet.subscribe_firehose("crawled.testapp");
@@ -170,7 +170,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
         );
     }
     let mut topics: BTreeMap<String, usize> = BTreeMap::new();
-    // Each request of an application is answered on the firehose, too.
+    // Requests of an application are answered on the firehose, too.
     while topics.values().sum::<usize>() < 6 {
         let (topic, message) = all.next();
         if message["action"] != "info" {
@@ -194,7 +194,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     );
 }
 
-/// Starts `webfill dump`, and causes notifications until it has printed one.
+/// Starts `webfill dump`, and causes notifications until it has printed one of them.
 fn start_dump(fleet: &Fleet, args: &[&str]) -> Running {
     let mut dump = fleet.command(&["dump"]).args(args).start();
     let client = fleet.client();
@@ -205,7 +205,7 @@ fn start_dump(fleet: &Fleet, args: &[&str]) -> Running {
     dump
 }
 
-/// The JSON lines that a process has printed so far.
+/// The JSON lines on the standard output of a process so far.
 fn printed_lines(run: &Running) -> Vec<Value> {
     let text = run.stdout_so_far();
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -271,7 +271,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
         disturbed < 3 * undisturbed + Duration::from_secs(5),
         "{disturbed:?} instead of {undisturbed:?}"
     );
-    // A subscriber that keeps up gets everything.
+    // A subscriber that reads in time gets every message.
     for _ in 0..1_200 {
         assert_eq!(awake.next().1["crawlid"], "watched");
     }
@@ -280,7 +280,7 @@ fn a_subscriber_that_stands_still_slows_nothing() {
     dump.signal(Signal::CONT);
 }
 
-/// The URLs of the pages that an export with a cursor prints, and the cursor after the last one.
+/// The URLs of the pages that an export from a cursor prints, and the cursor at its end.
 fn export_pages(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     let run = Run::new([
         "export",
@@ -293,7 +293,7 @@ fn export_pages(fleet: &Fleet, cursor: &str) -> (Vec<String>, String) {
     read_export(&run.finish().expect_code(0).stdout, cursor)
 }
 
-/// Reads JSON lines of an export: the URLs of pages, and the last cursor.
+/// Reads the JSON lines of an export. Returns the URLs of the pages, and the last cursor.
 fn read_export(text: &str, cursor: &str) -> (Vec<String>, String) {
     let mut urls = Vec::new();
     let mut cursor = cursor.to_owned();
@@ -365,7 +365,7 @@ fn follow_continues_while_the_dispatcher_is_restarted() {
     assert_complete(&read_export(&run.stdout, "").0, &requests);
 }
 
-/// Checks that each requested page was exported once.
+/// Checks that each requested page was exported exactly once.
 fn assert_complete(exported: &[String], requests: &[Value]) {
     let expected: BTreeSet<&str> = requests
         .iter()

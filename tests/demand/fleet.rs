@@ -1,4 +1,4 @@
-//! A fleet on a loopback address of its own: a dispatcher, supervisors, the web that they crawl, and clients.
+//! A fleet with its own loopback address: a dispatcher, supervisors, the web that they crawl, and clients.
 
 mod elsewhere;
 
@@ -16,7 +16,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 
 pub(crate) use crate::clients::{Client, Firehose};
 
-/// The default ports of a dispatcher.
+/// The default ports of a dispatcher for tasks and for control messages.
 const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 const FIREHOSE: u16 = 5558;
@@ -25,10 +25,10 @@ pub(crate) const HTTP: u16 = 8080;
 /// The dispatcher's state folder within the workplace.
 const DISPATCHER_STATE: &str = "state/dispatcher-0";
 
-/// The application of the tests.
+/// The name of the application in these tests.
 pub(crate) const APP: &str = "testapp";
 
-/// The delay between two requests to a site in these tests, unless set otherwise.
+/// The default delay between two requests to a site in these tests.
 pub(crate) const DELAY: Duration = Duration::from_millis(50);
 
 pub(crate) struct Fleet {
@@ -36,9 +36,9 @@ pub(crate) struct Fleet {
     pub(crate) work: Workplace,
     pub(crate) host: String,
     pub(crate) dispatcher_state: PathBuf,
-    /// The build that processes are started from.
+    /// The build whose program is used to start processes.
     pub(crate) build: Build,
-    /// The store of processes that are started; a file in the workplace if unset.
+    /// The URI of the store for the next processes; if unset, the store is a file in the workplace.
     pub(crate) store: Option<String>,
     settings: Vec<(String, String)>,
     pub(crate) config: Option<PathBuf>,
@@ -52,7 +52,7 @@ impl Fleet {
         Fleet::start_with(&[])
     }
 
-    /// Starts a dispatcher and a supervisor with other settings, given as environment variables without their prefix.
+    /// Starts a dispatcher and a supervisor with these settings, given as environment variables without their prefix.
     pub(crate) fn start_with(settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::start_dispatcher_only(settings);
         fleet.add_supervisor("one");
@@ -72,7 +72,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts a dispatcher and a supervisor with a settings file.
+    /// Starts a dispatcher and a supervisor whose settings file has this content.
     pub(crate) fn start_with_config_file(settings: &str) -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(&[]);
         let file = fleet.work.write("webfill.toml", settings);
@@ -89,7 +89,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts a dispatcher without supervisors that keeps everything in the given folder.
+    /// Starts a dispatcher without supervisors, whose files are all in this folder.
     pub(crate) fn start_dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted_fleet(settings);
         fleet.work = Workplace::in_folder(folder);
@@ -118,7 +118,7 @@ impl Fleet {
         }
     }
 
-    /// Adds a setting for processes started from now on, as an environment variable without its prefix.
+    /// Adds a setting for processes started from now on. `name` is the environment variable without its prefix.
     pub(crate) fn set_env(&mut self, name: &str, value: &str) {
         let name = format!("WEBFILL_{name}");
         self.settings.retain(|(other, _)| *other != name);
@@ -135,7 +135,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Starts a dispatcher that stands by.
+    /// Starts another dispatcher, which stands by.
     pub(crate) fn start_standby(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("of the journal is applied");
@@ -154,12 +154,13 @@ impl Fleet {
         self.add_supervisor_with(name, &[]);
     }
 
-    /// Starts a supervisor with settings of its own, given as environment variables without their prefix.
+    /// Starts a supervisor with additional settings, given as environment variables without their prefix. Waits until
+    /// it has joined.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
         self.add_supervisor_role(name, self.supervisor_role(name, settings));
     }
 
-    /// Starts this supervisor, and waits until it has joined.
+    /// Starts a supervisor by this command, and waits until it has joined.
     pub(crate) fn add_supervisor_role(&mut self, name: &str, role: Run) {
         let joined = self.logged_lines("supervisor_joined").len();
         self.supervisors.push((name.to_owned(), role.start()));
@@ -168,7 +169,7 @@ impl Fleet {
         });
     }
 
-    /// A supervisor with settings of its own, not started yet.
+    /// The command that starts a supervisor with additional settings.
     pub(crate) fn supervisor_role(&self, name: &str, settings: &[(&str, &str)]) -> Run {
         let resolve = self.web.resolve_args();
         let resolve: Vec<&str> = resolve
@@ -223,7 +224,7 @@ impl Fleet {
             .is_some()
     }
 
-    /// Ends a supervisor gracefully.
+    /// Ends a supervisor gracefully, and waits for its end.
     pub(crate) fn drain_supervisor(&mut self, name: &str) {
         let place = self.supervisors.iter().position(|(own, _)| own == name);
         let (_, running) = self.supervisors.remove(place.expect("it was started"));
@@ -231,7 +232,7 @@ impl Fleet {
         running.finish().expect_code(0);
     }
 
-    /// Kills all processes with `kill -9`.
+    /// Kills all processes of the fleet with `kill -9`.
     pub(crate) fn kill_all(&mut self) {
         self.kill_dispatcher();
         for (_, running) in self.supervisors.drain(..) {
@@ -263,7 +264,7 @@ impl Fleet {
         }
     }
 
-    /// Waits until a supervisor has ended by itself and successfully.
+    /// Waits until a supervisor has ended by itself, with exit code 0.
     pub(crate) fn wait_until_supervisor_ended(&mut self, name: &str) {
         let found = self.supervisors.iter().position(|(other, _)| other == name);
         let (_, running) = self.supervisors.remove(found.expect("it runs"));
@@ -304,7 +305,7 @@ impl Fleet {
         self.store.clone().unwrap_or_else(in_file)
     }
 
-    /// The command `webfill ARGS... --dispatcher ADDRESS` for this fleet, not started yet.
+    /// The command `webfill ARGS... --dispatcher ADDRESS` for this fleet.
     pub(crate) fn command(&self, args: &[&str]) -> Run {
         let run = Run::new(args).args(["--dispatcher", &self.endpoint()]);
         run.in_folder(self.work.path(""))
@@ -314,7 +315,7 @@ impl Fleet {
         self.command(args).finish()
     }
 
-    /// The output of a command with `--json`.
+    /// Runs a command with `--json`. Returns its output.
     pub(crate) fn run_json(&self, args: &[&str]) -> Value {
         let run = self.command(args).arg("--json").finish().expect_code(0);
         serde_json::from_str(&run.stdout)
@@ -330,7 +331,7 @@ impl Fleet {
         Firehose::subscribe(self, topic)
     }
 
-    /// Feeds requests on a connection of their own. They must be accepted.
+    /// Feeds requests on a new connection. All of them must be accepted.
     pub(crate) fn feed(&self, requests: &[Value]) {
         let answer = self.client().ask(&json!(requests));
         assert_eq!(answer["accepted"], requests.len(), "{answer}");
@@ -345,7 +346,7 @@ impl Fleet {
         self.info(crawl_id)["total_pending"].as_u64().unwrap_or(0)
     }
 
-    /// Waits until every task of a crawl has an outcome. All of them are stored then.
+    /// Waits until every task of a crawl has an outcome. All outcomes are stored then.
     pub(crate) fn wait_until_done(&self, crawl_id: &str) {
         self.wait_until_app_is_done(APP, crawl_id);
     }
@@ -368,7 +369,7 @@ impl Fleet {
             .filter(|file| !file.is_symlink())
             .map(|file| fs::read_to_string(file).unwrap_or_default());
         let text: String = texts.collect();
-        // The last line may be incomplete.
+        // The last line of a file may be incomplete.
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
@@ -383,7 +384,7 @@ pub(crate) fn request(url: &str, crawl_id: &str) -> Value {
     json!({"url": url, "appid": APP, "crawlid": crawl_id})
 }
 
-/// A request for one URL with further keys.
+/// A request for one URL with additional keys.
 pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
     let mut request = request(url, crawl_id);
     let Value::Object(more) = more else {
@@ -395,7 +396,7 @@ pub(crate) fn request_with(url: &str, crawl_id: &str, more: Value) -> Value {
     request
 }
 
-/// A request for an action, from the application of the tests.
+/// A request that asks for an action, for the application of the tests.
 pub(crate) fn action(name: &str, crawl_id: Option<&str>) -> Value {
     let mut action = json!({"action": name, "appid": APP, "uuid": "someuuid", "spiderid": "link"});
     if let Some(crawl_id) = crawl_id {

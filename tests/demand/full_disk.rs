@@ -1,5 +1,5 @@
-//! A dispatcher whose disk fills up. Everything that it has confirmed is in its file. With a floor, the fleet pauses
-//! before the disk is full.
+//! Tests a dispatcher whose disk fills up. All requests that it has confirmed are in its file. With a floor, the fleet
+//! pauses before the disk is full.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use webfill_tests::stored::Stored;
 use crate::clients::{Client, try_post};
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// The size of the disk, and the file on it that is removed to make room.
+/// The size of the disk, and the size of a file on it that is later removed to make room.
 const DISK_KIB: u32 = 24 << 10;
 const BALLAST_BYTES: u64 = 17 << 20;
 
@@ -60,7 +60,7 @@ fn check_all_accepted_lists(disk: &Path) {
     }
 }
 
-/// Feeds lists until the dispatcher ends. Makes room, and checks that the accepted requests are stored.
+/// Feeds lists until the dispatcher ends. Then makes room, and checks that all accepted requests are stored.
 fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
     let ballast = disk.join("ballast");
     std::fs::write(&ballast, vec![1; BALLAST_BYTES as usize]).expect("room for it");
@@ -81,7 +81,7 @@ fn check_accepted_lists(disk: &Path, way: Way, length: usize) {
     fleet.start_dispatcher();
     let kept = count_tasks(&fleet);
     let what = format!("{way:?}, lists of {length}: {accepted} accepted, {kept} kept");
-    // The list without an answer may have been stored, too: a slow machine commits parts of it.
+    // The last list got no answer, but may have been stored: a slow machine commits it in parts.
     let possible = accepted..=accepted + length;
     assert!(possible.contains(&kept), "{what}");
 }
@@ -111,7 +111,7 @@ fn count_tasks(fleet: &Fleet) -> usize {
     frontier.query_number("SELECT count(*) FROM tasks") as usize
 }
 
-/// If a confirmation or a task had been sent without its commit, the page would be requested twice.
+/// If the dispatcher confirmed a request or handed out a task without a commit, pages would be requested twice.
 #[needs(namespaces)]
 #[test]
 fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
@@ -122,7 +122,7 @@ fn what_is_done_while_the_disk_fills_up_is_not_done_again() {
             mount_small_disk(disk.path(), DISK_KIB, false);
             let ballast = disk.path().join("ballast");
             std::fs::write(&ballast, vec![1; 22 << 20]).expect("room for it");
-            // The disk holds nothing but the dispatcher's files.
+            // Only the dispatcher's files are on this disk.
             let mut fleet =
                 Fleet::unstarted_fleet(&[("POLITENESS_DELAY", "0.01"), ("DISK_FLOOR_MIB", "0")]);
             fleet.dispatcher_state = disk.path().join("state");
@@ -163,7 +163,7 @@ fn serve_links(fleet: &Fleet, number: usize) {
     site.serve_otherwise(|request| page(&request.path).into());
 }
 
-/// The floor. The ballast leaves less room than this, but enough for the pages of this test.
+/// The floor of the free space. The ballast leaves less room than this, but enough for the pages of this test.
 const FLOOR_MIB: &str = "16";
 
 #[needs(namespaces)]
@@ -200,7 +200,7 @@ fn below_the_floor_a_fleet_pauses_says_so_and_goes_on_by_itself() {
                 (status()["leased"] == 0).then_some(())
             });
             let before = fleet.web.visits().pages().len();
-            // A measured wait, in which fetching would continue: pages are fetched twenty times a second.
+            // Without the pause, twenty pages would be fetched per second in this time.
             std::thread::sleep(Duration::from_secs(2));
             assert_eq!(fleet.web.visits().pages().len(), before);
             assert!(before < pages.len(), "it was done before the pause");

@@ -1,4 +1,4 @@
-//! Runs every command line of `docs/how-to/demand.md` exactly as written there.
+//! Tests that every command line of `docs/how-to/demand.md` works exactly as written there.
 
 use serde_json::json;
 use webfill_test_needs::needs;
@@ -21,7 +21,7 @@ fn every_line_of_the_guide_works() {
     assert!(lines > 15, "{lines}");
 }
 
-/// Runs the command lines of the selected blocks. Returns how many there were.
+/// Runs the command lines of those blocks that `is_wanted` accepts. Returns the number of blocks.
 fn run_blocks(is_wanted: impl Fn(&str) -> bool) -> usize {
     let mut machine = Machine::new("prices");
     machine.web.site("shop.example").serve_otherwise(|request| {

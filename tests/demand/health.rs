@@ -1,4 +1,4 @@
-//! Applications and operators are informed about a mapping that decays.
+//! Tests that applications and operators are informed when a mapping decays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,7 +58,7 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     );
 }
 
-/// The first delivered event with this name.
+/// The first event with this name in the delivered notifications.
 fn first_event(receiver: &Receiver, event: &str) -> Option<Value> {
     let of_notification = |posted: Posted| match posted.json()["events"].take() {
         Value::Array(events) => events,
@@ -71,7 +71,7 @@ fn first_event(receiver: &Receiver, event: &str) -> Option<Value> {
     events.find(|reported| reported["event"] == event)
 }
 
-/// Runs the watch `shop` over pages that are new in this run. Waits for the end of the run.
+/// Runs the watch `shop` over pages that no earlier run had. Waits for the end of the run.
 fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
     const PAGES: usize = 150;
     let pages = number * PAGES..(number + 1) * PAGES;

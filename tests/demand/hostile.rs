@@ -1,5 +1,6 @@
-//! Clients that send more than can be answered, that do not read, or that send forbidden requests. Other clients are
-//! still answered, and the dispatcher's memory stays bounded. `tests/bench/run.sh hostile` does this at length.
+//! Tests clients that send more than can be answered, that do not read, or that send forbidden requests. Other clients
+//! are still answered, and the dispatcher's memory stays bounded. `tests/bench/run.sh hostile` runs the same attacks
+//! for longer.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,12 +11,12 @@ use crate::clients::Pipeline;
 use crate::fleet::{APP, Fleet, action, request, request_with, wait_for};
 use crate::keyed::Keyed;
 
-/// The most memory that a dispatcher may take in these tests. An idle debug build takes some 60 MiB.
+/// The most memory that a dispatcher may take in these tests. A debug build takes about 60 MiB when it is idle.
 const MOST_MIB: u64 = 300;
 
 const CRAWLS: usize = 1_000;
 
-/// A fleet with many crawls of one application, none of which is running.
+/// A fleet with many crawls of one application. None of them runs, because there is no supervisor.
 fn fleet_with_many_crawls() -> Fleet {
     let fleet = Fleet::start_dispatcher_only(&[]);
     let requests = (0..CRAWLS).map(|nth| {
@@ -34,7 +35,8 @@ fn peak_mib(fleet: &Fleet) -> u64 {
     kib.expect("its memory") / 1_024
 }
 
-/// Checks that an honest client is answered. The quickest of several attempts shows whether anything delays it.
+/// Checks that an honest client is still answered quickly. Of several attempts only the quickest counts, because the
+/// machine may be busy.
 fn assert_others_are_answered(fleet: &Fleet) {
     let honest = fleet.client();
     let attempt = |nth: usize| {
@@ -59,9 +61,9 @@ fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
         hostile.send(&action("info", None));
     }
     assert_others_are_answered(&fleet);
-    // Each answer takes 30 KB.
+    // Ten thousand answers of 30 KB each would exceed this limit.
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
-    // Once the client reads, it gets answers, or requests to send again.
+    // When the client reads, it gets answers first, and later refusals with the advice to send again.
     let first = hostile.receive_answer();
     assert_eq!(first["total_crawlids"], CRAWLS, "{first}");
     while !is_refused_for_now(&hostile.receive_answer()) {}
@@ -139,7 +141,7 @@ fn a_long_list_is_accepted_or_refused_as_a_whole() {
     assert_eq!(answer["error"]["path"], "$[3000].crawlid", "{answer}");
     let info = fleet.client().ask(&action("info", None));
     assert_eq!(info["total_pending"], 0, "nothing of it was taken: {info}");
-    // Requests that are sent after a list find it accepted.
+    // The client sends further requests before the answer. They are processed after the list was accepted.
     client.send(&json!(requests("accepted")));
     client.send(&action("info", None));
     client.send(&action("stop", Some("accepted-7")));
@@ -160,7 +162,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
         (0..requests).map(one).collect()
     };
     let hostile = Pipeline::connect(&fleet.control_endpoint());
-    // Each compiled expression takes half a megabyte or more.
+    // Each compiled expression takes at least half a megabyte.
     hostile.send(&list(r"\w{20}", 1_000));
     hostile.send(&list("a+", 800));
     assert_others_are_answered(&fleet);
@@ -169,7 +171,7 @@ fn expensive_patterns_cost_bounded_memory_and_delay_no_others() {
     assert!(why.contains("in parts"), "{refused}");
     assert_eq!(hostile.receive_answer()["accepted"], 800);
     assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
-    // In smaller parts, the list is accepted.
+    // The list is accepted if it is sent in smaller parts.
     for part in list(r"\w{20}", 100).as_array().expect("a list").chunks(10) {
         hostile.send(&json!(part));
         assert_eq!(hostile.receive_answer()["accepted"], 10);
@@ -212,7 +214,7 @@ fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
     for _ in 0..30 {
         let hostile = Pipeline::connect(&fleet.control_endpoint());
         (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
-        // The dispatcher has begun to answer.
+        // This answer shows that the dispatcher has begun to answer.
         hostile.receive_answer();
     }
     assert_others_are_answered(&fleet);
@@ -242,13 +244,13 @@ fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     assert!(is_disconnected, "it floods, and stays connected");
     let logged = keyed.wait_until_logged("client_disconnected", "flooding");
     assert_eq!(logged["refused_s"], 5, "{logged}");
-    // libzmq notices that the connection is closed, and opens another one, once there is room for what it still reads.
+    // libzmq first reads the remaining answers. Then it notices that the connection was closed, and opens another one.
     wait_for("the flooding client is refused", || {
         flooding.discard_answers();
         keyed.find_logged("handshake_failed", "it has flooded")
     });
     assert_eq!(honest.ask(&status)["action"], "status");
     drop(flooding);
-    // Once the refusal is over, a client that sends one request at a time is answered again.
+    // After the refusal, the client is answered again if it sends one request at a time.
     assert_eq!(keyed.client("flooding").ask(&status)["action"], "status");
 }

@@ -1,4 +1,4 @@
-//! HTTP with TLS and tokens, requested by curl.
+//! Tests HTTP with TLS and tokens. The requests are sent by curl.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::fleet::{Fleet, HTTP, request, wait_for};
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
 const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
-/// Stands for the digest of [`SHOP`], which [`Guarded::write_tokens`] writes in its place.
+/// A placeholder in a file of tokens. [`Guarded::write_tokens`] replaces it by the digest of [`SHOP`].
 const SHOP_DIGEST: &str = "sha256:DIGEST";
 
 /// A dispatcher with TLS and tokens, and the files that its clients need.
@@ -54,7 +54,7 @@ impl Guarded {
         guarded
     }
 
-    /// Installs a certificate with the common key.
+    /// Installs this certificate, with the key that all certificates of the test share.
     fn install_certificate(&self, certificate: &Path) {
         let key = fs::read(self.certificates.key()).expect("a key");
         self.replace_file("http.key", &key);
@@ -93,7 +93,7 @@ impl Guarded {
             .expect("curl is installed")
     }
 
-    /// Requests a path with a token. Returns the status and the answer.
+    /// Requests a path with a token. Returns the status and the JSON of the answer.
     fn ask(&self, token: &str, path: &str, more: &[&str]) -> (u16, Value) {
         let header = format!("Authorization: Bearer {token}");
         parse_answer(&self.curl("https", path, &[&["--header", &header], more].concat()))
@@ -149,7 +149,7 @@ fn only_those_with_a_token_are_answered_and_by_tls_alone() {
             .is_some_and(|why| why.contains("https"))
     );
 
-    // A token has rights like a key.
+    // The rights of a token are like those of a key.
     assert_eq!(guarded.ask(SHOP, "/info?appid=shop", &[]).0, 200);
     for (path, place) in [("/info?appid=other", "$.appid"), ("/status", "$.action")] {
         let (status, reported) = guarded.ask(SHOP, path, &[]);
@@ -217,7 +217,7 @@ fn an_address_that_guesses_tokens_is_answered_429() {
     let logged = guarded.fleet.logged_lines("token_refused");
     assert_eq!(logged.len(), 1, "once a minute");
     assert_eq!(logged[0]["address"], "127.0.0.1");
-    // The client continues from another address.
+    // The client is still answered when it uses another address.
     let other = ["--interface", "127.0.0.2"];
     assert_eq!(guarded.ask(CHIEF, "/status", &other).0, 200);
 }
@@ -259,7 +259,7 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         "it is bound no more"
     );
 
-    // A faulty file changes nothing.
+    // If a file is faulty, the reload fails, and the former certificate stays in use.
     guarded.replace_file("http.pem", b"rubbish");
     let said = reload().expect_code(1).stderr;
     assert!(said.contains("http.pem"), "{said}");
@@ -310,7 +310,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
         settings[2],
     ];
     refuses(&swapped, &["cannot use"]);
-    // The dispatcher that runs still accepts requests.
+    // The running dispatcher still answers requests.
     assert_eq!(
         guarded
             .fleet
@@ -320,7 +320,7 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
     );
 }
 
-/// A stream contains lines for other applications, and faulty ones. The audit log records who sent it.
+/// The stream contains lines for another application, and faulty lines. The audit log records the name of the sender.
 #[test]
 fn refused_lines_of_a_stream_are_audited() {
     let guarded = Guarded::start();
@@ -380,7 +380,8 @@ fn refused_lines_of_a_stream_are_audited() {
     assert_eq!(refused["who"], "shop");
 }
 
-/// Clients that send requests without reading the answers take all places of their address, but only for a time.
+/// Clients that do not read the answers take all connections that their address may have, but they lose these after
+/// some time.
 #[test]
 fn clients_that_do_not_read_an_answer_lose_their_place() {
     let work = Fleet::unstarted_fleet(&[]).work;
@@ -392,16 +393,17 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
         let host = &fleet.host;
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
     };
-    // The answers exceed the kernel's buffers of a connection, but the requests do not.
+    // The answers are larger than the kernel's buffers of a connection, but the requests are not.
     let questions = ask("/schema").repeat(4_000);
     let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
     let stalled: Vec<TcpStream> = (0..16)
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");
-            // The socket takes only some of the requests, which are more than enough.
+            // The socket accepts only a part of the requests, but this part is long enough.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
-            // The first answer has begun, so its token is known: this place is not taken away early.
+            // The client is known by its token once it gets an answer. Only then does it keep its connection for
+            // longer.
             wait_for("it is answered", || {
                 stream.peek(&mut [0]).is_ok().then_some(())
             });
@@ -416,7 +418,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     };
     let began = Instant::now();
     wait_for("a place is free again", || is_answered().then_some(()));
-    // The place did not become free by the limit for idle connections.
+    // The limit for idle connections would have closed a connection earlier.
     assert!(
         began.elapsed() > Duration::from_secs(20),
         "{:?}",
@@ -425,7 +427,7 @@ fn clients_that_do_not_read_an_answer_lose_their_place() {
     drop(stalled);
 }
 
-/// Idle connections from six addresses take no place from clients with a token.
+/// Idle connections from six addresses must not take the places of clients with a token.
 #[test]
 fn idle_connections_of_strangers_keep_no_client_out() {
     let work = Fleet::unstarted_fleet(&[]).work;
@@ -455,7 +457,7 @@ fn idle_connections_of_strangers_keep_no_client_out() {
         let answered = ask(&mut late).expect("a place is free");
         assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
     }
-    // The byte that is read may belong to the first answer. It only matters that the connection is still there.
+    // This byte may still belong to the first answer. It is only read to check that the connection is still open.
     known
         .write_all(healthz.as_bytes())
         .expect("the connection is kept");

@@ -1,4 +1,5 @@
-//! How requests come in: by command, as a list, as lines. Which of them are refused, and when they are durable.
+//! Tests how requests arrive: by command, as a list, as lines. Also tests which requests are refused, and when they are
+//! durable.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// Requests for pages of one site, as JSON lines.
+/// Requests for pages of one site. Each request becomes a JSON line.
 fn line_requests(range: std::ops::Range<usize>, crawl_id: &str) -> Vec<Value> {
     let url = |number| format!("http://lines.example/{number}");
     range
@@ -255,7 +256,7 @@ fn what_was_accepted_survives_a_dispatcher_that_is_killed_right_after() {
     assert_eq!(answer, json!({"accepted": 500}));
     fleet.start_dispatcher();
     assert_eq!(fleet.info("killed")["total_pending"], 500);
-    // The contents of the requests are stored as well.
+    // The contents of the requests are stored, too: all pages are fetched after the restart.
     fleet
         .run(&["site", "lines.example", "--delay", "0.001"])
         .expect_code(0);
@@ -283,7 +284,7 @@ fn a_feed_waits_for_its_dispatcher_to_come_back() {
     assert!(feeding.exit_status().is_none(), "it is not over yet");
     fleet.start_dispatcher();
     let run = feeding.finish().expect_code(0);
-    // A list that got no answer is fed again.
+    // The first attempt got no answer, so the command fed the list again.
     assert!(run.stdout.starts_with("30000 accepted"), "{}", run.stdout);
     assert_eq!(fleet.info("waits")["total_pending"], 30_000);
 }
@@ -312,7 +313,7 @@ fn fifty_thousand_requests_are_taken_in_one_call() {
     );
 }
 
-/// Feeds `count` lines from a file, and checks the greatest memory use of the processes.
+/// Feeds `count` lines from a file, and checks the highest memory use of the processes.
 fn check_memory_of_stream(count: usize) {
     let fleet = Fleet::start_dispatcher_only(&[]);
     let file = fleet.work.path("million.jsonl");

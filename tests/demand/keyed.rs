@@ -1,4 +1,4 @@
-//! A fleet with keys on a loopback address of its own.
+//! A fleet that uses keys, with its own loopback address.
 
 use std::fs;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,7 +11,7 @@ use webfill_tests::workplace::{Workplace, files_under};
 use crate::clients::{Client, Pipeline};
 use crate::fleet::wait_for;
 
-/// A dispatcher with keys on an address of its own, and its clients.
+/// A dispatcher that has keys and its own address, and the clients of this dispatcher.
 pub(crate) struct Keyed {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
@@ -40,7 +40,7 @@ impl Keyed {
         run.finish().expect_code(0)
     }
 
-    /// Creates a folder of keys for a role, and adds the public key to the allow list if `admitted`. Returns the public
+    /// Creates a folder of keys for a role. If `admitted`, adds the public key to the allow list. Returns the public
     /// key.
     pub(crate) fn create_member(&self, role: &str, name: &str, admitted: bool) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
@@ -53,7 +53,7 @@ impl Keyed {
         public
     }
 
-    /// A supervisor with the keys from the folder of its name.
+    /// The command that starts a supervisor with the keys from the folder of the same name.
     pub(crate) fn supervisor_run(&self, name: &str) -> Run {
         let dispatcher = format!("tcp://{}:5555", self.host);
         self.command_of_role("supervisor", name).args([
@@ -93,7 +93,7 @@ impl Keyed {
         }
     }
 
-    /// A connection to the control socket by libzmq itself, with the keys in a client's folder.
+    /// Connects to the control socket by libzmq itself, with the keys in a client's folder.
     pub(crate) fn client(&self, folder: &str) -> Client {
         Client::connect_with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -101,7 +101,7 @@ impl Keyed {
         )
     }
 
-    /// A connection for requests that are sent before the answers arrive.
+    /// Like [`Keyed::client`], but the client can send further requests before answers arrive.
     pub(crate) fn pipeline(&self, folder: &str) -> Pipeline {
         Pipeline::connect_with_keys(
             &format!("tcp://{}:5557", self.host),
@@ -109,14 +109,14 @@ impl Keyed {
         )
     }
 
-    /// Waits for a line in the dispatcher's log about this event and with this text.
+    /// Waits until the dispatcher has logged this event with this text. Returns the line.
     pub(crate) fn wait_until_logged(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher logs {event}: {text}"), || {
             self.find_logged(event, text)
         })
     }
 
-    /// The line in the dispatcher's log about this event and with this text, if there is one.
+    /// The line in the dispatcher's log about this event that contains this text; `None` if there is none.
     pub(crate) fn find_logged(&self, event: &str, text: &str) -> Option<Value> {
         let files = files_under(&self.work.path("state/dispatcher/logs"));
         let texts = files

@@ -1,4 +1,4 @@
-//! Keys: which clients may feed, act and subscribe.
+//! Tests keys: which clients may feed, send actions and subscribe.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Crawls that require a browser, in a fleet without one.
+//! Tests crawls that require a browser, in a fleet without one.
 
 use serde_json::{Value, json};
 use webfill_tests::site::page;
@@ -59,7 +59,7 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_delays_no_others() {
         "{status}"
     );
 
-    // The crawl no longer requires a browser.
+    // This request changes the crawl so that it no longer requires a browser.
     let without = request_with(&of_scripts[0], "scripts", json!({"spiderid": "link"}));
     fleet.feed(&[without]);
     fleet.wait_until_done("scripts");

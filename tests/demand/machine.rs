@@ -1,5 +1,5 @@
-//! Runs the command lines of a document in a shell, with webfill and a web to crawl. The text below a line in the
-//! document is the expected output, except for its numbers.
+//! Runs the command lines of a document in a shell, with webfill and a web to crawl. The text below a command line in
+//! the document is the expected output, in which numbers may differ.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -38,7 +38,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine for a document whose commands use this application.
+    /// A machine on which commands of a document can run. These commands use the application `app`.
     pub(crate) fn new(app: &'static str) -> Machine {
         let [.., high, low] = std::process::id().to_be_bytes();
         Machine {
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// The machine's settings. They allow command lines without ports.
+    /// The environment of the commands. It allows URLs and addresses without ports in the document.
     fn settings(&self) -> Vec<(&'static str, String)> {
         vec![
             ("WEBFILL_DISPATCHER_LISTEN", self.host.clone()),
@@ -77,8 +77,8 @@ impl Machine {
         self.client().ask(&question)["total_pending"].as_u64()
     }
 
-    /// Runs the lines of a block and compares their output. Calls `after` after each line that does not start a command
-    /// in the background.
+    /// Runs the lines of a block, and compares each output with the document. Calls `after` after each line, except for
+    /// lines that start a command in the background.
     pub(crate) fn run_block(&mut self, text: &str, mut after: impl FnMut(&Machine, &str)) {
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
@@ -99,7 +99,7 @@ impl Machine {
         }
     }
 
-    /// Starts a command in the background, and waits until it is ready.
+    /// Starts a command in the background and waits until it is ready.
     fn start_in_background(&mut self, line: &str) {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         let run = Run::new(words).in_folder(self.work.path(""));
@@ -150,7 +150,7 @@ impl Machine {
         lines.collect()
     }
 
-    /// Ends the background commands, the last first.
+    /// Ends the commands in the background, in the reverse order of their starts.
     pub(crate) fn shut_down(mut self) {
         while let Some((_, running)) = self.background.pop() {
             running.signal(Signal::TERM);
@@ -173,7 +173,7 @@ fn assert_printed(line: &str, expected: &str, output: Output) {
     }
 }
 
-/// A text with its numbers replaced, because they vary with time.
+/// Replaces the numbers in a text, because they vary.
 fn without_numbers(text: &str) -> String {
     let mut shown = String::new();
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! Crawls on demand: a fleet over TCP that applications use. The tests check the access log of the sites, the store,
-//! and the answers to clients other than webfill: libzmq, hand-written HTTP, Python.
+//! Tests crawls on demand: a fleet over TCP that applications use. The tests check the access log of the sites, the
+//! store, and the answers to clients other than webfill (libzmq, hand-written HTTP, Python).
 
 mod actions;
 mod archive;

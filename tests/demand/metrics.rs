@@ -1,5 +1,6 @@
-//! Metrics for Prometheus. They equal the counts of the sites' access log, no death of a process makes them decrease,
-//! and their number does not grow with the web. A real Prometheus scrapes them, with the shipped alerts and dashboard.
+//! Tests metrics for Prometheus. They equal the counts in the sites' access log, no death of a process makes them
+//! decrease, and their number does not grow with the web. A real Prometheus scrapes them, with the shipped alerts and
+//! dashboard.
 
 pub(crate) mod documented;
 mod machines;
@@ -20,7 +21,7 @@ use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 pub(crate) const DISPATCHER: u16 = 9464;
 const SUPERVISOR: u16 = 9465;
 
-/// A dispatcher, and a supervisor with one worker, both with metrics.
+/// A dispatcher and a supervisor with one worker. Both publish metrics.
 fn fleet_with_metrics() -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let at = |port| format!("{}:{port}", fleet.host);
@@ -31,7 +32,7 @@ fn fleet_with_metrics() -> Fleet {
     fleet
 }
 
-/// A dispatcher and a supervisor with metrics, and a mapping of rows.
+/// A dispatcher and a supervisor that publish metrics, with a mapping of rows.
 fn fleet_with_rows() -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let text = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
@@ -67,7 +68,7 @@ fn ask(fleet: &Fleet, port: u16, request: &str, host: &str) -> (u16, String) {
     try_http_at((&fleet.host, port), &[request, &host], "").expect("an answer")
 }
 
-/// Crawls two sites. Each has some pages, a missing page and a disallowed one.
+/// Crawls two sites. Each has some pages, one missing page, and one page that robots.txt disallows.
 fn crawl_two_sites(fleet: &Fleet) {
     let mut requests = Vec::new();
     for host in ["one.example", "two.example"] {
@@ -132,7 +133,7 @@ fn metrics_equal_the_counts_of_the_access_log() {
         assert!(metrics.value_of(&format!("{name}_sum")) > 0.0);
     }
     assert!(metrics.value_of("webfill_fetched_bytes_total") > 18.0 * 20.0);
-    // Each page has two of the four fields: its title and its name.
+    // The mapping has four fields. Each page has values for two of them, the title and the name.
     for state in ["filled", "empty"] {
         let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
         assert_eq!(metrics.value_of(&fields), 18.0 * 2.0, "{state}");
@@ -170,7 +171,7 @@ fn metrics_equal_the_counts_of_the_access_log() {
     );
 }
 
-/// The list's pages have two rows each, one of them without a key.
+/// The pages of the list have two rows each, of which one has no key.
 #[test]
 fn rows_are_counted_by_result() {
     let fleet = fleet_with_rows();
@@ -221,7 +222,7 @@ fn unfetched_tasks_are_shown_with_their_age_and_sites_that_back_off_with_their_r
     assert!(due < 60.0, "{due}");
     let at = format!("{}:{supervisor}", fleet.host);
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
-    // The loop and the counts are updated at different times.
+    // These three metrics are updated at different times.
     let backoff = [
         "webfill_sites{state=\"backing_off\"}",
         "webfill_sites_backing_off{reason=\"blocked\"}",
@@ -328,7 +329,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
     fleet.feed(&[request(&site.url("/"), "first")]);
     fleet.wait_until_done("first");
     let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
-    // Counts that are made in slices, and those that workers report, arrive a moment later.
+    // Some counts arrive a moment later: counts made in slices, and counts reported by workers.
     wait_for("everything is reported", || {
         let all = names(DISPATCHER);
         let has = |name: &str| all.iter().any(|found| found.starts_with(name));

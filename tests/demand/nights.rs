@@ -1,5 +1,5 @@
-//! The ten nights of a regulator's website, watched by a fleet. The reports are correct although the dispatcher is
-//! killed each night. (Other processes are killed in the test on one machine.)
+//! Tests ten nights of a regulator's website, watched by a fleet. The reports are correct although the dispatcher is
+//! killed each night. (In the test on one machine, all processes are killed.)
 
 use std::time::Duration;
 
@@ -33,14 +33,14 @@ fn add_watch(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
     assert_eq!(added["name"], "regulator", "{added}");
 }
 
-/// The changes that a receiver got since the last call.
+/// The changes that a receiver has got since the last call.
 fn take_changes(receiver: &Receiver, notifications: &mut Notifications) -> Vec<Change> {
     let lines = receiver.all_delivered().into_iter();
     let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
     notifications.take_changes(&lines.join("\n"))
 }
 
-/// Whether the run has ended, its findings are counted, and all of its notifications are delivered.
+/// Whether a run has ended, its changes are counted, and all of its notifications are delivered.
 fn is_over(fleet: &Fleet, number: u32) -> bool {
     let shown = ask(fleet, json!({"action": "watch_show", "name": "regulator"}));
     let run = &shown["runs"][0];
@@ -64,14 +64,14 @@ fn a_fleet_reports_the_changes_of_each_of_ten_nights_though_its_dispatcher_dies(
         }
         let begun = ask(&fleet, json!({"action": "watch_run", "name": "regulator"}));
         assert_eq!(begun.get("error"), None, "{begun}");
-        // Kill the dispatcher at a random moment, whatever it is doing.
+        // The dispatcher is killed at a random moment of the run.
         std::thread::sleep(Duration::from_millis(random.u64(300..3_000)));
         fleet.kill_dispatcher();
         fleet.start_dispatcher();
         wait_for(&format!("night {number} is over"), || {
             is_over(&fleet, number).then_some(())
         });
-        // If there was another report, it shows at the next night at the latest.
+        // A second report of the same night would be noticed in the next night.
         for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
             let mut reported = Changes::new();
             wait_for(&format!("night {number} is reported"), || {

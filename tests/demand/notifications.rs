@@ -1,4 +1,4 @@
-//! Notifications of a fleet's watches. They are delivered whatever dies, within the settings.
+//! Tests notifications of a fleet's watches. They are delivered whatever process dies, within the settings.
 
 use serde_json::{Value, json};
 use webfill_tests::receiver::{Posted, Receiver};
@@ -94,13 +94,14 @@ fn a_killed_dispatcher_loses_no_notification() {
     let delivered = receiver.wait_for_delivered(1);
     assert_eq!(idempotency_key(&delivered[0]), idempotency_key(&first));
     assert_eq!(delivered[0].json(), first.json());
-    // If the dispatcher is killed before it has recorded a delivery, it delivers again under the same key.
+    // This waits until the delivery is recorded. Before that, a killed dispatcher would deliver once more under the
+    // same key.
     wait_for("the delivery is noted", || {
         (show_watch(&fleet)["notifications"]["waiting"] == 0).then_some(())
     });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
-    // Reports are delivered in order, so a second one would come before the report of another run.
+    // Reports are delivered in order, so a repeated report would arrive before the report of this new run.
     run_watch(&fleet);
     let delivered = receiver.wait_for_delivered(2);
     assert_eq!(delivered.len(), 2, "a run is reported once");
@@ -192,7 +193,7 @@ fn the_firehose_publishes_a_watch_and_each_change() {
     );
 }
 
-/// A fleet with a mapping that reads numbers from the page of its watch.
+/// A fleet whose mapping reads numbers from the page of its watch.
 fn fleet_of_numbers() -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let number = |name: &str| {
@@ -254,7 +255,7 @@ fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notifications() {
         let result = firehose.wait_for(|message| message["status_code"] == 200);
         assert_eq!(result["fields"], *expected, "{result}");
         if texts == &TEXTS[0] {
-            // Once this run is judged, the next one counts as a new check.
+            // The next run counts as a new check only after this run was judged.
             reported("run_ended");
         }
     }
@@ -328,7 +329,7 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         let why = error["message"].as_str().unwrap_or_default();
         assert!(why.contains("allow_private_webhooks"), "{refused}");
     }
-    // The address of a host name is checked only when the notification is posted.
+    // The address of a host name is checked only when the notification is delivered, so adding the watch is allowed.
     let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
     let added = add_watch(&fleet, json!([named]));
     assert_eq!(added["name"], "people", "{added}");

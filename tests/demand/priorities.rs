@@ -1,4 +1,4 @@
-//! A crawl of higher priority is fed while another one runs.
+//! Tests a crawl of higher priority that is fed while another crawl runs.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,12 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request_with, wait_for};
 
-/// A little more than twice the promised time, because the machine is busy with other tests.
+/// A little more than twice the time that is promised, because other tests run on the same machine.
 const AT_ONCE: Duration = Duration::from_millis(200);
 const ATTEMPTS: usize = 30;
 
-/// A fleet of two supervisors that crawls some pages of each of some sites at priority 70.
+/// A fleet with two supervisors that already works on a crawl of priority 70 with `pages` pages on each of `sites`
+/// sites.
 fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
     let seconds = delay.as_secs_f64().to_string();
     let mut fleet =
@@ -38,7 +39,7 @@ fn working_fleet(sites: usize, pages: usize, delay: Duration) -> Fleet {
     fleet
 }
 
-/// Feeds a request of priority 90 for a new page of a host. Returns the time until its fetch started.
+/// Feeds a request of priority 90 for a new page of a host. Returns the time from the request until the fetch starts.
 fn measure_wait(fleet: &Fleet, host: &str, number: usize) -> Duration {
     let path = format!("/ninety/{number}");
     let site = fleet.web.site(host);
@@ -61,7 +62,7 @@ fn measure_wait(fleet: &Fleet, host: &str, number: usize) -> Duration {
     started.saturating_duration_since(fed)
 }
 
-/// Checks the shortest of some waits: a busy machine makes some of them long, but none of them short.
+/// Checks that at least one of the waits is within the limit. A busy machine lengthens some waits, but shortens none.
 fn assert_one_is_quick(mut waits: impl Iterator<Item = Duration>, limit: Duration) {
     let mut slow = Vec::new();
     let is_quick = waits.any(|wait| {

@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`, which have a listener of their own for clients without a token or key.
+//! Tests `/healthz` and `/readyz`. They have their own listener for clients without a token or key.
 
 use serde_json::{Value, json};
 use webfill_tests::site::page;
@@ -22,7 +22,7 @@ fn probe(fleet: &Fleet, port: u16, path: &str) -> (u16, Value) {
     probe_at(&fleet.host, port, path).expect("an answer")
 }
 
-/// Waits until both probes of a role answer with these statuses.
+/// Waits until both probes of a role answer with these statuses. Returns the answer of `/readyz`.
 fn wait_for_statuses(fleet: &Fleet, port: u16, healthz: u16, readyz: u16) -> Value {
     wait_for("the probes are answered so", || {
         let (health, _) = probe(fleet, port, "/healthz");
@@ -89,7 +89,7 @@ fn a_dispatcher_whose_loop_is_stuck_is_neither_alive_nor_ready() {
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // If another program holds the lock, the dispatcher waits ten seconds for it.
+    // While another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let reported = wait_for_statuses(&fleet, DISPATCHER, 503, 503);
     let why = reported["why"][0].as_str().unwrap_or_default();

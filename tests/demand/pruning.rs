@@ -1,4 +1,4 @@
-//! Finished crawls are dropped, and their ids can be used again.
+//! Tests that finished crawls are dropped, and that their ids can be used again.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wai
 
 const PAGES: usize = 5;
 
-/// Crawls some pages of a site to the end.
+/// Crawls some pages of a site, and waits for the end of the crawl.
 fn crawl(fleet: &Fleet, host: &str, crawl_id: &str) {
     let site = fleet.web.site(host);
     let pages = (0..PAGES).map(|nth| request(&site.url(&format!("/{nth}")), crawl_id));
@@ -106,7 +106,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     assert_eq!(fleet.web.visits().pages().len(), 0);
 }
 
-/// A pause is answered only when a stopped supervisor can no longer start tasks of the crawl.
+/// A pause is answered only when a frozen supervisor can no longer start tasks of the crawl.
 #[test]
 fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let mut fleet = Fleet::start();
@@ -126,7 +126,7 @@ fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
     let refused = client.receive_answer();
     assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
     assert_eq!(refused["error"]["retry"], true, "{refused}");
-    // This prunes all finished crawls of the application, except for one whose pause is not answered yet.
+    // This request prunes all finished crawls of the application, but no crawl whose pause is not answered yet.
     let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
     client.send(&prune);
     assert_eq!(client.receive_answer()["total_crawls"], 0);
@@ -226,7 +226,7 @@ fn the_file_is_smaller_after_a_prune() {
     assert!(pruned < full / 2, "{full} {pruned}");
 }
 
-/// Ends the dispatcher, so that SQLite has no other files, and returns the length of its file.
+/// Ends the dispatcher, so that all of its data are in one file. Returns the length of this file in bytes.
 fn stop_and_measure_file(fleet: &mut Fleet) -> u64 {
     fleet.dispatcher().signal(Signal::TERM);
     fleet.wait_until_dispatcher_ended(0);

@@ -1,4 +1,4 @@
-//! A supervisor reports `ready` once it can work. Until then, it reports what it is waiting for.
+//! Tests that a supervisor reports `ready` once it can work, and the reason for waiting before that.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 use crate::clients::get;
 use crate::fleet::{Fleet, HTTP, request, wait_for};
 
-/// Waits until a supervisor reports on standard error, and in its log, what it is waiting for.
+/// Waits until a supervisor reports this reason for waiting, on standard error and in its log.
 fn wait_until_logged(fleet: &Fleet, running: &mut Running, reason: &str) {
     running.wait_for_stderr(&format!("waiting: {reason}"));
     wait_for("it is in the log", || {
@@ -76,7 +76,7 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
     wait_until_logged(&fleet, &mut running, "no worker has opened the store yet");
 }
 
-/// The fleet waits for the dispatcher's successor, which finishes the remaining work.
+/// The dispatcher must end although its store does not answer. Its successor does the remaining work.
 #[needs(mongod)]
 #[test]
 fn a_dispatcher_ends_though_its_store_stands_still() {
@@ -93,7 +93,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     mongod.pause();
     fleet.feed(&[request("http://a.example/", "c")]);
     running.signal(Signal::TERM);
-    // The dispatcher would otherwise be killed at the time limit, instead of exiting with 0.
+    // Exit code 0 means that the dispatcher was not killed at the time limit.
     running.finish().expect_code(0);
     mongod.resume();
     let successor = start();
@@ -105,7 +105,7 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     successor.finish().expect_code(0);
 }
 
-/// If a supervisor could connect before, it would wait for an answer that cannot come yet.
+/// A supervisor that could already connect would wait for an answer that cannot come yet.
 #[test]
 fn nothing_can_connect_before_the_frontier_is_open() {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
@@ -113,7 +113,7 @@ fn nothing_can_connect_before_the_frontier_is_open() {
     fleet.wait_until_dispatcher_ended(0);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // If another program holds the lock, the dispatcher waits ten seconds for it.
+    // While another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let mut running = fleet.dispatcher_role().start();
     wait_for("it opens the frontier", || {
@@ -157,7 +157,7 @@ fn an_unavailable_store_is_reported_by_healthz_until_it_is_back() {
     });
 }
 
-/// The dispatcher has a version far from today's.
+/// The test takes the part of a dispatcher whose versions of messages are far from those of today.
 #[test]
 fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let fleet = Fleet::unstarted_fleet(&[]);
@@ -170,10 +170,10 @@ fn a_supervisor_that_shares_no_version_says_so_and_waits() {
     let mut hellos = 0;
     while hellos < 3 {
         let frames = socket.recv_multipart(0).expect("a hello");
-        // A frame with another first byte is the same hello, for dispatchers of versions that do not refuse.
+        // If the first byte is another one, the frame repeats the hello for old dispatchers, which do not refuse.
         if frames[1][0] == 0 {
             hellos += 1;
-            // The refusal contains the session, and the versions of the dispatcher.
+            // The refusal consists of the session and the range of versions that the dispatcher supports.
             let refusal: &[u8] = &[0, 1, 200, 201];
             let answer = [frames[0].as_slice(), refusal];
             socket.send_multipart(answer, 0).expect("it is sent");

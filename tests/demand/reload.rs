@@ -1,4 +1,4 @@
-//! Changes of mappings and settings while a fleet works.
+//! Tests changes of mappings and settings while a fleet works.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// The tests' mapping with one more field.
+/// The tests' mapping with one additional field, `shoe`.
 fn mapping_with_shoe() -> Value {
     let mut mapping = profile_mapping();
     let mut field = mapping["fields"][1].clone();
@@ -40,7 +40,7 @@ fn mapping_with_shoe() -> Value {
     mapping
 }
 
-/// The version of the mapping file, computed by another program.
+/// The version of the mapping file, which another program computes.
 fn version_of_file(fleet: &Fleet) -> String {
     let file = fleet.work.path("mappings/profile.json");
     let output = std::process::Command::new("sha256sum").arg(file).output();
@@ -48,8 +48,8 @@ fn version_of_file(fleet: &Fleet) -> String {
     String::from_utf8_lossy(&printed[..32]).into_owned()
 }
 
-/// The versions of the mapping that have read pages of a crawl: those pages that have the new field, or those that lack
-/// it.
+/// The mapping versions that were used for pages of a crawl. `has_shoe` selects the pages with a value for the new
+/// field, or those without.
 fn mapping_versions(fleet: &Fleet, crawl_id: &str, has_shoe: bool) -> BTreeSet<String> {
     let sql = format!(
         "SELECT mapping_version FROM pages WHERE crawl_id = '{crawl_id}'
@@ -134,7 +134,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let (status, answer) = post(&fleet, "/reload", &json!({}));
     assert_eq!(status, 400, "{answer}");
 
-    // A signal gets no answer, so the result goes to standard error.
+    // A signal has no answer, so the result is printed to standard error.
     fleet.dispatcher().signal(Signal::HUP);
     let refused = wait_for("the signal's refusal is reported", || {
         let reported = fleet.dispatcher().stderr_so_far();
@@ -161,7 +161,7 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     assert_eq!(mapping_versions(&fleet, "c", false), BTreeSet::new());
 }
 
-/// The test follows the runbook for a site that complains.
+/// The test follows the runbook for complaints of a site's owner.
 #[test]
 fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     let mut fleet = Fleet::unstarted_fleet(&[]);

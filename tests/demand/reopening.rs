@@ -1,4 +1,4 @@
-//! Tasks that have ended are queued again when an application asks for it.
+//! Tests that ended tasks are queued again when an application asks for this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::post;
 use crate::fleet::{APP, Fleet, action, request, wait_for};
 
-/// Sites that can be healed. Until then, a page whose path begins with a status answers with that status.
+/// Sites that are ill until they are healed. An ill site answers a path that begins with a status by this status.
 struct IllSites {
     is_healthy: Arc<AtomicBool>,
     urls: Vec<String>,
@@ -37,7 +37,7 @@ impl IllSites {
         IllSites { is_healthy, urls }
     }
 
-    /// Crawls all pages to the end.
+    /// Crawls all pages of these sites, and waits for the end of the crawl.
     fn crawl(&self, fleet: &Fleet, crawl_id: &str) {
         let requests: Vec<Value> = self.urls.iter().map(|url| request(url, crawl_id)).collect();
         fleet.feed(&requests);
@@ -57,7 +57,7 @@ fn retry_request(crawl_id: &str, more: Value) -> Value {
     retry
 }
 
-/// The stored pages with their URLs, sorted by URL.
+/// All stored pages by their URLs, sorted.
 fn export_pages(fleet: &Fleet) -> Vec<(String, Value)> {
     let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;

@@ -1,4 +1,4 @@
-//! The reports of a fleet in which something is stuck: `status`, `info`, `why`.
+//! Tests the reports of a fleet in which crawls cannot continue: `status`, `info`, `why`.
 
 use serde_json::{Value, json};
 use webfill_test_mongod::Mongod;
@@ -8,7 +8,7 @@ use webfill_tests::site::{page, status};
 use crate::clients::get;
 use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
-/// A fleet of two supervisors, with a crawl for each reason to wait.
+/// A fleet with two supervisors, which has a crawl for each reason to wait.
 fn fleet_that_waits() -> Fleet {
     let mut fleet = Fleet::start_with(&[("BACKOFF_BLOCKED", "10800")]);
     fleet.add_supervisor("two");
@@ -52,19 +52,19 @@ fn fleet_that_waits() -> Fleet {
     fleet
 }
 
-/// The entry of an unfinished crawl in `status`.
+/// The entry about a crawl in the list of unfinished crawls in `status`.
 fn unfinished_crawl<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
     let crawls = status["unfinished"].as_array().expect("a list");
     crawls.iter().find(|reported| reported["crawlid"] == crawl)
 }
 
-/// The entry in a report which says that a crawl waits for this reason.
+/// The entry in a report which says that a crawl waits for the reason `what`.
 fn wait_of(reported: &Value, what: &str) -> Option<Value> {
     let waits = reported["waits"].as_array()?;
     waits.iter().find(|wait| wait["for"] == what).cloned()
 }
 
-/// Waits until `status` reports that the crawl waits for this reason. Returns the entry.
+/// Waits until `status` reports that a crawl waits for the reason `what`. Returns the entry.
 fn wait_until_waiting(fleet: &Fleet, crawl: &str, what: &str) -> Value {
     wait_for(&format!("{crawl} waits for {what}"), || {
         let status = fleet.run_json(&["status"]);
@@ -124,13 +124,13 @@ fn status_shows_the_machines_and_what_each_crawl_waits_for() {
         reported["store"]["latency_ms"].as_f64() > Some(0.0),
         "{reported}"
     );
-    // The end cannot be estimated, because a person has to act first.
+    // The end of these crawls cannot be estimated, because a person has to act first.
     for crawl in ["limited", "scripts", "halted"] {
         let reported = unfinished_crawl(&reported, crawl).expect("it is listed");
         assert_eq!(reported["estimated_end"], Value::Null, "{reported}");
         assert_eq!(reported["not_before"], Value::Null, "{reported}");
     }
-    // After the next page, two more wait for their delay.
+    // After the next page, two further pages wait for the delay.
     let slow = unfinished_crawl(&reported, "slow").expect("it is listed");
     let least_s =
         slow["not_before"].as_f64().expect("a time") - reported["server_time"].as_f64().unwrap();
@@ -218,7 +218,7 @@ fn status_says_that_pages_wait_for_a_store_that_is_away() {
     fleet.wait_until_done("c");
 }
 
-/// The report of `webfill why` about a URL, in the only crawl that knows it.
+/// The report of `webfill why` about a URL that only one crawl knows.
 fn report_why(fleet: &Fleet, url: &str) -> Value {
     let answer = fleet.run_json(&["why", url]);
     let crawls = answer["crawls"].as_array().expect("a list");
@@ -249,7 +249,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &first,
         &["it ended with `ok` (status 200) at ", "after 1 delivery"],
     );
-    // The URL is written as people type it, not in its canonical form.
+    // The URL is written as people would type it, and not in its canonical form.
     let last = report_why(&fleet, "HTTP://slow.example:80/3#top");
     assert_eq!(
         (&last["state"], &last["waits_for"]),
@@ -286,7 +286,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
         &["its crawl is paused"],
     );
 
-    // The crawl does not know these URLs.
+    // These are URLs that the crawl does not know.
     let of_crawl = |url: &str, crawl: &str| {
         let answer = fleet.run_json(&["why", url, "--app", APP, "--crawl", crawl]);
         answer["crawls"][0].clone()
@@ -303,7 +303,7 @@ fn why_shows_where_a_url_is_and_what_it_waits_for() {
     assert_eq!(refused["reason"], "out_of_domain", "{refused}");
     assert_says(&refused, &["out of scope", "outside the allowed domains"]);
 
-    // The answers after a stop.
+    // After a crawl was stopped, the answers are different.
     fleet.run(&["stop", APP, "limited"]).expect_code(0);
     assert_says(
         &report_why(&fleet, "http://limited.example/0"),

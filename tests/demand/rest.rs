@@ -1,4 +1,4 @@
-//! Requests and actions by HTTP, from clients on the same machine.
+//! Tests requests and actions by HTTP, from clients on the same machine.
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
@@ -172,7 +172,7 @@ fn a_stuck_loop_is_reported() {
     fleet.feed(&[request("http://a.example/1", "stuck")]);
     let frontier = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
-    // If another program holds the lock, the dispatcher waits ten seconds for it.
+    // While another program holds the lock, the dispatcher waits ten seconds for it.
     db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let answer = wait_for("it is reported", || {
         let (status, answer) = get(&fleet, "/healthz");

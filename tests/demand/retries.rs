@@ -1,4 +1,4 @@
-//! Failed tasks are retried with growing waits, after other tasks, and a bounded number of times.
+//! Tests that failed tasks are retried with growing waits, after other tasks, and only a few times.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
-/// Tables of retries with waits that are short enough for a test, in the form of a settings file.
+/// A settings file with tables of retries whose waits are short enough for a test.
 pub(crate) const TABLE: &str = "\
 [retries]
 timeout = [0.3, 0.6]
@@ -20,7 +20,7 @@ fn start_fleet() -> Fleet {
     Fleet::start_with_config_file(TABLE)
 }
 
-/// A page that fails `times` times and then answers.
+/// A page whose first `times` requests fail.
 fn failing_page(
     times: u32,
     failure: impl Into<Reply>,
@@ -35,12 +35,13 @@ fn failing_page(
     }
 }
 
-/// Makes each request for a page use a new connection, because lost requests on used ones are repeated immediately.
+/// Makes the site close each connection after one request. A request that is lost on a used connection would be
+/// repeated immediately.
 fn close_connections(site: &Site) {
     site.serve("/robots.txt", status(404).header("connection", "close"));
 }
 
-/// The stored page of a URL.
+/// The page of a URL as it is exported from the store.
 fn export_page(fleet: &Fleet, url: &str) -> Value {
     let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
     let lines = run.finish().expect_code(0).stdout;
@@ -121,7 +122,7 @@ fn a_time_out_goes_back_and_others_go_first() {
         "c",
         json!({"priority": 60}),
     )];
-    // When the site is free again after a while, these requests have the higher priority.
+    // These requests have a higher priority. When the site is available again, they come first.
     requests.extend((0..3).map(|page| {
         request_with(
             &format!("http://t.example/{page}"),

@@ -1,4 +1,4 @@
-//! Keys of clients that are limited to applications, or to reading.
+//! Tests keys of clients that are limited to applications, or to reading.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::fleet::wait_for;
 use crate::keyed::Keyed;
 
-/// Each action as a client of the application `shop` may send it, whether it changes something, and whether it concerns
-/// more than that application.
+/// All actions as a client of the application `shop` may send them. For each: whether it changes something, and whether
+/// it concerns more than this application.
 fn actions() -> Vec<(Value, bool, bool)> {
     let own = |action: &str| json!({"action": action, "appid": "shop", "crawlid": "c"});
     let watch = |action: &str| json!({"action": action, "name": "of-others"});
@@ -74,7 +74,7 @@ fn is_refused_for_rights(answer: &Value) -> bool {
     .any(|why| message.contains(why))
 }
 
-/// The names of all actions. The refusal of an unknown one names each of them once.
+/// The names of all actions. They are read from the refusal of an unknown action, which lists them.
 fn names_of_all_actions(answer: &Value) -> BTreeSet<String> {
     let message = answer["error"]["message"].as_str().expect("a refusal");
     let (_, names) = message.split_once("known are ").expect("it names them");
@@ -140,7 +140,7 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(shop.ask(&feed("sho"))["accepted"], 1);
     let read = keyed.client("reader").ask(&feed("shop"));
     assert_eq!(read["error"]["path"], "$", "{read}");
-    // The refused request changed nothing.
+    // The refused request has changed nothing.
     let info = chief.ask(&json!({"action": "info", "appid": "shopping", "crawlid": "c"}));
     assert_eq!(
         (&info["total_pending"], &info["state"]),
@@ -151,7 +151,8 @@ fn every_action_is_refused_to_keys_that_are_not_let_in_for_it() {
     assert_eq!(watches["watches"][0]["state"], "waiting", "{watches}");
 }
 
-/// Subscriptions are prefixes: a client that subscribes to `shop` would also receive `shopping`.
+/// A subscription is a prefix of topics, so a client that subscribes to `shop` would also receive messages for
+/// `shopping`.
 #[test]
 fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     let keyed = keyed_with_clients(&[("shop", &["--apps", "shop"]), ("reader", &["--read-only"])]);
@@ -162,7 +163,7 @@ fn keys_that_are_bound_to_applications_hear_nothing_of_the_firehose() {
     let logged = keyed.wait_until_logged("peer_refused", "bound to applications");
     assert_eq!(logged["name"], "shop", "{logged}");
     let mut reader = keyed.command(&["dump"], Some("reader")).start();
-    // Each answer is published on the firehose as well.
+    // Each answer to a request is also published on the firehose.
     reader.wait_until("it listens", |reader| {
         let asked = keyed.command(&["info", "shop"], Some("shop")).finish();
         asked.expect_code(0);

@@ -1,6 +1,6 @@
-//! `deploy/roll` replaces the version of a working fleet batch by batch, and reverts by itself if the new one does not
-//! work. The machines are units on loopback. The access log and the store show whether anything was lost, fetched twice
-//! or fetched too soon.
+//! Tests `deploy/roll`, which replaces the version of a working fleet batch by batch, and reverts by itself if the new
+//! version does not work. Units on loopback stand for machines. The access log and the store show whether anything was
+//! lost, fetched twice or fetched too soon.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::upgrades::handshake;
 
 mod machines;
 
-/// The longest acceptable pause when the dispatcher is replaced.
+/// The longest time for which the fleet may pause when the dispatcher is replaced.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 fn printed_text(output: &Output) -> String {
@@ -30,8 +30,8 @@ fn printed_text(output: &Output) -> String {
     format!("{out}{err}")
 }
 
-/// Requests the status twenty times a second, each time on a new connection. Returns the longest time without an
-/// answer.
+/// Asks for the status twenty times a second, each time on a new connection. The thread returns the longest time
+/// without an answer.
 fn spawn_status_probe(
     control: String,
     is_over: Arc<AtomicBool>,
@@ -58,8 +58,8 @@ fn spawn_status_probe(
     })
 }
 
-/// The longest time without an answer of the control socket, and the longest without a request for a page, while `work`
-/// runs.
+/// Runs `work`. Returns the longest time without an answer on the control socket, and the longest time without a
+/// request for a page.
 fn measure_pauses(machines: &Machines, work: impl FnOnce()) -> [Duration; 2] {
     let is_over = Arc::new(AtomicBool::new(false));
     let watched = spawn_status_probe(machines.fleet.control_endpoint(), Arc::clone(&is_over));
@@ -97,7 +97,8 @@ fn check_replacement_under_load(former: Build) {
         said.contains("all of 6 supervisors and the dispatcher"),
         "{said}"
     );
-    // A roll to the version that runs already is not an error, but it is reported, because the package may be wrong.
+    // If the new version is the same as the former one, the roll succeeds, but reports this, because the package may be
+    // wrong.
     let is_same = former == Build::Today;
     assert_eq!(
         said.contains("reported the same version before"),
@@ -110,7 +111,7 @@ fn check_replacement_under_load(former: Build) {
         machines.fleet.pending_tasks("c") > 0,
         "there was load to the end"
     );
-    // On a busy machine, other attempts may be needed.
+    // On a busy machine, a pause may be too long by chance, so it is measured again.
     for _ in 0..6 {
         if found.iter().all(|pause| *pause <= LONGEST_PAUSE) {
             break;
@@ -139,7 +140,7 @@ fn a_released_fleet_is_replaced_by_todays_under_load() {
     check_replacement_under_load(Build::Released);
 }
 
-/// Creates two programs: one that ends immediately, and one that has no version of messages in common with the fleet.
+/// Creates two programs: one that ends immediately, and one that shares no version of messages with the fleet.
 fn create_wrong_programs(machines: &Machines) -> [PathBuf; 2] {
     let [broken, strange] = ["broken", "strange"].map(|name| machines.fleet.work.path(name));
     write_program(&broken, "#!/bin/sh\necho 'cannot start'\nexit 1\n");
@@ -180,7 +181,7 @@ fn a_version_that_does_not_work_is_taken_back() {
     machines.assert_nothing_lost_twice_or_too_soon();
 }
 
-/// Creates a program that starts and says hello, but reaches no site.
+/// Creates a program that starts and joins the fleet, but can fetch nothing, because its proxy does not exist.
 fn create_program_without_network(machines: &Machines) -> PathBuf {
     let deaf = machines.fleet.work.path("deaf");
     let today = Build::Today.binary();
@@ -223,7 +224,7 @@ fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
     machines.assert_nothing_lost_twice_or_too_soon();
 }
 
-/// A package upgrade does this while the processes run: the old file is gone, and a new one has its name.
+/// A package upgrade replaces the program while processes run: the old file is removed, and a new file gets its name.
 #[test]
 fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
     let machines = Machines::start(Build::Today);
@@ -244,7 +245,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
         (workers.len() == SUPERVISORS && workers.is_disjoint(&killed)).then_some(())
     });
     machines.wait_for_pages(SITES * 2);
-    // Pages whose worker died while it fetched them are fetched again.
+    // If a worker died while it fetched a page, the page is fetched again.
     machines.fleet.wait_until_done("c");
     let visits = machines.fleet.web.visits();
     visits.assert_polite(DELAY);
@@ -256,7 +257,7 @@ fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
 fn a_dispatcher_that_does_not_start_is_taken_back() {
     let machines = Machines::start(Build::Today);
     let [broken, _] = create_wrong_programs(&machines);
-    // The version that the supervisors run works.
+    // The supervisors get a version that works, and only the dispatcher gets the broken one.
     let hosts = machines.fleet.work.path("new");
     let only_dispatcher = format!(
         "case {{name}} in dispatcher) {} ;; *) {} ;; esac",

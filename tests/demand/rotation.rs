@@ -1,4 +1,5 @@
-//! The dispatcher's key is replaced in the middle of a crawl, with the commands in docs/how-to/operate.md.
+//! Tests that the dispatcher's key can be replaced in the middle of a crawl, with the commands in
+//! docs/how-to/operate.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,11 +20,11 @@ const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
 const SITES: usize = 8;
 const PAGES: usize = 60;
 
-/// After the dispatcher has restarted, all supervisors must be back within this time: some pauses between attempts to
-/// connect, and a hello.
+/// All supervisors must be connected again this long after a restart of the dispatcher. The time covers some pauses
+/// between attempts to connect, and a hello.
 const BACK_WITHIN: Duration = Duration::from_secs(20);
 
-/// The commands of the runbook, in order.
+/// The commands of the runbook about rotating keys, in order.
 fn runbook_commands() -> Vec<String> {
     let text = fs::read_to_string(RUNBOOKS).expect("the runbooks");
     let (_, text) = text.split_once("## Rotate keys").expect("the runbook");
@@ -32,7 +33,7 @@ fn runbook_commands() -> Vec<String> {
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
-/// Runs a command of the runbook with a folder of keys in place of the machine's.
+/// Runs a command of the runbook. The given folder of keys replaces the folder in the command.
 fn run_runbook_command(keyed: &Keyed, command: &str, folder: &str) {
     let folder = keyed.work.path(folder);
     let command = command.replace(CERTS, folder.to_str().expect("plain"));
@@ -57,7 +58,7 @@ fn state_folder(keyed: &Keyed, name: &str) -> PathBuf {
     keyed.work.path(&format!("state/{name}"))
 }
 
-/// The lines that a process has logged about an event.
+/// The lines that a process has logged about an event so far.
 fn logged_lines(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
     let mut files = files_under(&state_folder(keyed, name).join("logs"));
     files.retain(|file| !file.is_symlink());
@@ -73,7 +74,7 @@ fn logged_lines(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The number of supervisors that the dispatcher reports on the control socket.
+/// The number of supervisors in the dispatcher's status.
 fn count_supervisors(keyed: &Keyed) -> usize {
     let status = keyed
         .command(&["status", "--json"], Some("feeder"))
@@ -161,7 +162,8 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         );
     }
 
-    // A supervisor with the former key gets instructions, and is not treated as a stranger yet.
+    // A supervisor that still trusts the former key prints what to do. The dispatcher does not treat it as a stranger
+    // yet.
     let mut forgotten = start_supervisor(&keyed, "forgotten");
     forgotten.wait_for_stderr("dispatcher-next.pub");
     keyed.wait_until_logged("handshake_failed", "was replaced");
@@ -195,7 +197,7 @@ fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
         SUPERVISORS.len(),
         "all have followed"
     );
-    // The file is enough to let the supervisor in.
+    // Once this file exists, the running supervisor is admitted.
     keyed.work.write("forgotten/dispatcher-next.pub", &next);
     forgotten.wait_for_stderr("ready");
     supervisors

@@ -1,4 +1,4 @@
-//! The detail pages of rows complete the rows' records in a fleet, too.
+//! Tests that detail pages complete the records of rows in a fleet, too.
 
 use serde_json::json;
 use webfill_tests::shelves::{self, SHELVES, shelf_url};
@@ -24,7 +24,7 @@ fn supervisors_complete_the_records_of_rows_from_the_pages_to_which_they_lead() 
         shelves::stored_records(&fleet.store_uri()),
         shelves::expected_values()
     );
-    // Crawls that are opened by requests follow all links.
+    // Crawls that are opened by requests follow all links, not only those of mappings.
     assert_eq!(
         shelves::requested_pages(&fleet.web),
         shelves::linked_pages()

@@ -1,4 +1,4 @@
-//! A list that was read to its end shows which rows are gone in a fleet, too.
+//! Tests that in a fleet, too, a list that was read to its end shows which rows have disappeared.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::fleet::{Fleet, request_with, wait_for};
 
 const HOST: &str = "shop.example";
 
-/// Serves a list of two pages.
+/// Serves a list of two pages, each with the rows of these ids.
 fn serve(site: &Site, first: &[&str], second: &[&str]) {
     let html = |ids: &[&str], next: &str| {
         let rows: String = ids.iter().map(|id| format!("<li><b>{id}</b>")).collect();
@@ -19,7 +19,7 @@ fn serve(site: &Site, first: &[&str], second: &[&str]) {
     site.serve("/list?page=2", html(second, ""));
 }
 
-/// The ids of the rows that are not gone.
+/// The ids of the stored rows that are still in their list.
 fn row_ids(fleet: &Fleet) -> Vec<String> {
     let store = fleet.store_uri();
     let export = Run::new(["export", "records", "--store", &store, "--dataset", "items"]);
@@ -31,7 +31,7 @@ fn row_ids(fleet: &Fleet) -> Vec<String> {
     ids
 }
 
-/// A fleet with a list that shows which of its rows are gone, after the first crawl of its site.
+/// A fleet after the first crawl of a site with a list, and the site.
 fn fleet_with_list() -> (Fleet, Site) {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
@@ -78,8 +78,8 @@ fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
     wait_until_gone(&fleet);
 }
 
-/// Blocks all writes to the store as soon as it has the last page of the second crawl. They stay blocked until the
-/// connection is dropped.
+/// As soon as the store has the last page of the second crawl, blocks all further writes to it. They stay blocked until
+/// the returned connection is dropped.
 fn lock_store(fleet: &Fleet) -> Connection {
     let uri = fleet.store_uri();
     let file = uri.strip_prefix("sqlite:").expect("a file");

@@ -1,4 +1,4 @@
-//! A mapping editor: of `webfill dashboard` over a folder of mappings, or of a fleet.
+//! A client of the mapping editor, which belongs to `webfill dashboard` over a folder of mappings or to a fleet.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 use crate::http::{Answer, Visitor};
 
 pub(super) struct Bench {
-    /// The process of the dashboard, unless it belongs to a fleet.
+    /// The process of the dashboard; `None` if the dashboard belongs to a fleet.
     dashboard: Option<Running>,
     pub(super) visitor: Visitor,
     pub(super) token: String,
@@ -76,7 +76,7 @@ impl Bench {
         format!("http://{}{path}", self.visitor.place)
     }
 
-    /// Posts a form. The answer must be a redirect, whose target is returned.
+    /// Posts a form that must be answered with a redirect. Returns the redirect's target.
     fn post_form(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let token = [("token", self.token.as_str())];
         let answer = self.visitor.post(path, &[&token, fields].concat());
@@ -84,7 +84,7 @@ impl Bench {
         answer.header("location").expect("it leads on").to_owned()
     }
 
-    /// Begins a draft, for an existing mapping or a new one. Returns its path.
+    /// Creates a draft, either of an existing mapping or of a new one. Returns the path of the draft.
     pub(super) fn begin_draft(&self, mapping: &str, name: &str) -> String {
         self.post_form(
             "/dashboard/editor/new",
@@ -96,7 +96,7 @@ impl Bench {
         self.post_form("/dashboard/editor/repair", &[("mapping", mapping)])
     }
 
-    /// Sends a request as the page's script does, with the path of the draft, an action and its JSON.
+    /// Sends a request as the page's script does. It consists of the path of a draft, an action and a JSON body.
     pub(super) fn request(&self, draft: &str, action: &str, body: &Value) -> Answer {
         let origin = format!("http://{}", self.visitor.place);
         let headers = [
@@ -109,14 +109,14 @@ impl Bench {
             .send("POST", &path, &headers, &body.to_string())
     }
 
-    /// Like [`Bench::request`], but it must succeed.
+    /// Like [`Bench::request`], but checks that the request succeeds.
     pub(super) fn request_ok(&self, draft: &str, action: &str, body: &Value) -> Value {
         let answer = self.request(draft, action, body);
         assert_eq!(answer.status, 200, "{action}: {}", answer.body);
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Like [`Bench::request`], but it must be refused. Returns the reason.
+    /// Like [`Bench::request`], but checks that the request is refused. Returns the reason.
     pub(super) fn request_refused(&self, draft: &str, action: &str, body: &Value) -> String {
         let answer = self.request(draft, action, body);
         assert_ne!(answer.status, 200, "{action}: {}", answer.body);
@@ -129,7 +129,7 @@ impl Bench {
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Uploads a page.
+    /// Uploads a page into a draft.
     pub(super) fn upload(&self, draft: &str, name: &str, body: &str) -> Answer {
         self.post_raw(&format!("{draft}/upload/{name}"), body)
     }
@@ -145,7 +145,7 @@ impl Bench {
     }
 }
 
-/// A mapping of one field, the first heading.
+/// A mapping with one field, which reads the first heading.
 pub(super) fn heading_mapping(name: &str, host: &str) -> Value {
     json!({
         "name": name,

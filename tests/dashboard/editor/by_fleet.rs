@@ -1,4 +1,5 @@
-//! URLs requested in the mapping editor of a fleet's dashboard: the fleet fetches them, as politely as all others.
+//! Tests URLs that a visitor requests in the mapping editor of a fleet's dashboard. The fleet fetches them as politely
+//! as all other URLs.
 
 use serde_json::json;
 use webfill_tests::site::{page, redirect, status};
@@ -43,7 +44,7 @@ fn a_url_is_fetched_once_in_its_sites_turn() {
     let mut read: Vec<&str> = rows.filter_map(|row| row["read"].as_str()).collect();
     read.sort_unstable();
     assert_eq!(read, ["Moved", "Wanted"]);
-    // The crawl continues after it.
+    // After these requests, the crawl of the site continues.
     log.wait_until("the crawl continues", |now| {
         now.pages().0.len() > paths.len() + 5
     });

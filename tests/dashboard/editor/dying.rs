@@ -1,5 +1,5 @@
-//! Deaths at the mapping editor harm nothing else: jobs that are killed or need too much, and a dashboard that is
-//! killed while it saves.
+//! Tests that deaths at the mapping editor harm nothing else: jobs that are killed or need too much, and a dashboard
+//! that is killed while it saves.
 
 use std::fs;
 use std::path::Path;
@@ -18,10 +18,10 @@ use super::bench::{Bench, heading_mapping};
 
 const HOST: &str = "people.example";
 
-/// The length of a page that takes seconds to read, in bytes.
+/// The length in bytes of a page that takes seconds to read.
 const LARGE: usize = 15 << 20;
 
-/// The id of the job of a dashboard, once its reading thread has begun.
+/// The process id of a job of this dashboard, once the job's reading thread has started.
 fn find_job_process(dashboard: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{dashboard}/task"))
         .ok()?
@@ -68,7 +68,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     );
     let slow = ended(&|job| send_signal(job, Signal::XCPU));
     assert!(slow.starts_with("it took too long"), "{slow}");
-    // From now on, the job cannot allocate memory.
+    // This limit on the address space makes every further allocation of the job fail.
     let large = ended(&|job| {
         let limit = Command::new("prlimit")
             .args(["--as=1", "--pid", &job.to_string()])
@@ -84,7 +84,7 @@ fn a_job_that_dies_is_reported_and_the_dashboard_continues() {
     assert_eq!(tried["rows"][0]["read"], "Bob");
 }
 
-/// A mapping that takes some time to write, the same for the same number.
+/// A mapping so large that it takes some time to write. Its content depends only on the number.
 fn mapping(number: usize) -> Value {
     let mut mapping = heading_mapping("people", HOST);
     mapping["description"] = format!("{number} {}", "x".repeat(500_000)).into();
@@ -107,7 +107,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         });
         let is_there = || work.path("mappings/people.json.1").exists() || first;
         wait_for("something was saved", || is_there().then_some(()));
-        // The dashboard is killed at a different moment in each round.
+        // In each round, the dashboard is killed at another moment of its work.
         std::thread::sleep(Duration::from_millis(7 * round));
         send_signal(dashboard, Signal::KILL);
         saving.join().expect_err("its dashboard is gone");
@@ -119,7 +119,7 @@ fn a_dashboard_that_is_killed_while_it_saves_leaves_whole_files() {
         .expect_code(0);
 }
 
-/// Checks that all versions are complete.
+/// Checks that every saved version of the mapping is complete.
 fn assert_whole(folder: &Path) {
     let files = fs::read_dir(folder).expect("it is there").flatten();
     let files = files.filter(|file| {

@@ -1,5 +1,5 @@
-//! The script of docs/how-to/mapping-editor.md: from an empty start to a saved mapping of five fields with tests, in at
-//! most 12 clicks and 60 seconds by hand. Each step is printed, so that a person can follow it.
+//! Tests the script of docs/how-to/mapping-editor.md: from an empty start to a saved mapping of five fields with tests,
+//! in at most 12 clicks and 60 seconds by hand. Each step is printed, so that a person can follow it.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::bench::Bench;
 
 const HOST: &str = "menschen.example";
 
-/// Name, date of birth, town, number of papers, page of the person.
+/// For each person: name, date of birth, town, number of papers, and name of the website.
 const PEOPLE: [[&str; 5]; 4] = [
     ["Ada Lovelace", "10 December 1815", "London", "204", "ada"],
     [
@@ -36,15 +36,15 @@ const PEOPLE: [[&str; 5]; 4] = [
 
 const MOST_CLICKS: usize = 12;
 
-/// The part of the minute that a person may take; the rest is for the site and the program. A slow machine makes the
-/// test slower, but does not make it fail.
+/// The longest time that a person's own actions may take. The other half of the minute is for the site and the program,
+/// so that a slow machine does not make the test fail.
 const MOST_BY_HAND: Duration = Duration::from_secs(30);
 
-/// The number of pages on which the mapping is made.
+/// The number of pages from which the mapping is made.
 const PAGES: usize = 2;
 
-/// How long a practised person takes, by the keystroke-level model: to move the mouse onto a target and click, to press
-/// a key, and to decide on the next step.
+/// The times that a practised person needs according to the keystroke-level model: to move the mouse onto a target and
+/// click, to press a key, and to decide on the next step.
 const TO_CLICK: Duration = Duration::from_millis(1_300);
 const TO_TYPE: Duration = Duration::from_millis(280);
 const TO_DECIDE: Duration = Duration::from_millis(1_350);
@@ -61,12 +61,12 @@ fn person_page([name, born, town, papers, page]: [&str; 5]) -> Page {
         ))
 }
 
-/// A person at the mapping editor, with the clicks and the time so far.
+/// A person at the mapping editor. Counts clicks and time.
 struct Person<'b> {
     browser: &'b Browser,
     began: Instant,
     clicks: usize,
-    /// The time that a person needs besides that of the program.
+    /// The time that a person's own actions take, without the time of the program.
     by_hand: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Person<'_> {
         self.by_hand += TO_TYPE * text.chars().count() as u32;
     }
 
-    /// Pastes where the focus is: two keys for a person.
+    /// Pastes a text into the focused input. A person presses two keys for that.
     fn paste_text(&mut self, text: &str) {
         let paste = "document.execCommand('insertText', false, arguments[0])";
         self.browser.run_script(paste, json!([text]));
@@ -120,13 +120,13 @@ impl Person<'_> {
     }
 }
 
-/// The first line of each head of the results.
+/// The first line of each column head of the results.
 fn columns(browser: &Browser) -> Vec<String> {
     let script = "return [...document.querySelectorAll('#results thead th')].map((one) => one.innerText.split('\\n')[0])";
     serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
 }
 
-/// The text of each cell of the results, by row.
+/// The text of each cell of the results. Each inner list is a row.
 fn results(browser: &Browser) -> Vec<Vec<String>> {
     let script = "return [...document.querySelectorAll('#results table tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))";
     serde_json::from_value(browser.run_script(script, json!([]))).expect("texts")
@@ -145,7 +145,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
-    // As polite as by default: two pages of a site take fifteen seconds.
+    // With the default delay, two pages of a site take fifteen seconds.
     let bench = Bench::with_delay(&work, &web, "15");
     let browser = Browser::start();
     browser.set_size(1440, 900);
@@ -173,7 +173,7 @@ fn five_fields_take_at_most_twelve_clicks_and_a_minute() {
     check_saved_mapping(&work);
 }
 
-/// Performs the script of the how-to.
+/// Performs the steps of the how-to.
 fn make_mapping(person: &mut Person<'_>) {
     person.print_step("Open System, Mapping editor.");
     person.click(".areas li:last-child a");
@@ -210,7 +210,7 @@ fn make_mapping(person: &mut Person<'_>) {
     person.print_step("Done.");
 }
 
-/// Checks that the saved mapping passes its tests, and that the golden case of the first page has the right values.
+/// Checks that the saved mapping passes its tests, and that the golden case of the first page has the expected values.
 fn check_saved_mapping(work: &Workplace) {
     for action in ["check", "test"] {
         let mut run = Run::new(["mapping", action]);
@@ -246,7 +246,7 @@ fn check_saved_mapping(work: &Workplace) {
     assert_eq!(fields["website"], "http://ada.example/", "{fields}");
 }
 
-/// Runs `use_it` with a draft that has the pages of all people, in a browser.
+/// Starts a browser and a draft that contains the pages of all people. Passes them to `use_it`.
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Person<'_>)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
@@ -302,7 +302,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         });
         assert_eq!(head, "Candidates for born");
         assert!(browser.find(".candidate table").is_some());
-        // Another candidate is chosen after the reload.
+        // The visitor chooses another candidate after the reload.
         browser.wait_and_click(".candidate:last-child button[aria-label^='Use candidate']");
         person.wait_for_status("born is read by");
         person.wait_for_columns(&["name", "born"]);
@@ -317,7 +317,7 @@ fn candidates_survive_a_reload_and_steps_are_undone() {
         browser.wait_until("the former results", || {
             (columns(browser) == ["Page", "name", "born"]).then_some(())
         });
-        // A value pointed at again begins a field once more.
+        // After the undo, the same value can be pointed at again, which adds its field again.
         click("tr:nth-child(2) td");
         person.wait_for_columns(&["name", "born", "town"]);
         assert_eq!(field_names(bench, draft), ["name", "born", "town"]);
@@ -330,14 +330,15 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
     serve(&web);
-    // A crawl needs a mapping, but here it must not match these pages.
+    // A crawl needs a mapping. This one must not match the pages of the test.
     let field = |name: &str| json!({"name": name, "processors": [{"type": "css", "parameters": {"selector": "h1"}}]});
     let elsewhere = json!({"name": "elsewhere", "url_patterns": [{"type": "host", "pattern": "elsewhere.example"}],
         "fields": [field("wohnort"), field("geboren")]});
     work.write_json("mappings/elsewhere.json", &elsewhere);
     let records: Vec<Value> = (0..PEOPLE.len())
         .map(|number| {
-            // The record of the last one disagrees with its page, and the columns have the user's names.
+            // The record of the last person has a town other than the one on the page. The columns have German names,
+            // which are on no page.
             let town = if number == 3 {
                 "Moscow"
             } else {
@@ -368,7 +369,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         by_hand: Duration::ZERO,
     };
     browser.wait_for("#frame");
-    // The value is pointed at on a page whose record agrees.
+    // Point at the value on a page whose record has the same value.
     let choose = "const choice = document.getElementById('page-choice');
         choice.value = [...choice.options].find((one) => one.text.endsWith('/1')).value;
         choice.dispatchEvent(new Event('change', {bubbles: true}))";
@@ -380,7 +381,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     });
     browser.wait_and_click("tr:nth-child(2) td");
     browser.leave_frames();
-    // The field is named after the column of the table that knows the value, not after the label.
+    // The field gets the name of the table's column that contains the value, and not the label on the page.
     person.wait_for_columns(&["wohnort"]);
     let rows = results(&browser);
     assert_eq!(rows.len(), PEOPLE.len(), "{rows:?}");
@@ -389,7 +390,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
         "{rows:?}"
     );
     assert!(rows[1..].iter().all(|row| row[1].contains('✓')), "{rows:?}");
-    // The results are beside the page: at the same height, to the right.
+    // The results are to the right of the page, at the same height.
     let boxes = "return ['frame', 'results'].map((id) => { const box = document.getElementById(id).getBoundingClientRect();
         return [box.left, box.right, box.top, box.bottom]; })";
     let boxes: [[f64; 4]; 2] =
@@ -397,7 +398,7 @@ fn results_are_beside_the_page_with_disagreements_first() {
     let [frame, results] = boxes;
     assert!(results[0] >= frame[1], "{boxes:?}");
     assert!(results[2] < frame[3] && frame[2] < results[3], "{boxes:?}");
-    // The input of an XPath takes most of the width of the form.
+    // The input for an XPath is wider than half of the form.
     let widths = "const form = document.getElementById('editor').clientWidth;
         return [...document.querySelectorAll('#editor .step input[type=text]')].map((one) => one.clientWidth / form)";
     let widths: Vec<f64> = serde_json::from_value(browser.run_script(widths, json!([]))).unwrap();

@@ -1,4 +1,4 @@
-//! Hostile pages in a real browser, with the network monitored: only the dashboard gets requests.
+//! Tests hostile pages in a real browser. The network is monitored: only the dashboard may get requests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
 
-/// Listens at the target of all foreign URLs of the pages, and counts visitors.
+/// A server at the target of all foreign URLs in the pages. It counts its visitors.
 struct Watcher {
     port: u16,
     came: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ impl Watcher {
         std::thread::spawn(move || {
             for visitor in listener.incoming() {
                 count.fetch_add(1, Ordering::SeqCst);
-                // Without an answer, the one visit by the test itself would sometimes end in an error.
+                // The server must answer, because otherwise the test's own visit would sometimes end in an error.
                 let _ = visitor.and_then(answer);
             }
         });
@@ -48,7 +48,7 @@ fn answer(mut visitor: TcpStream) -> io::Result<()> {
     visitor.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nseen")
 }
 
-/// Pages that would run, load, send or navigate; `EVIL` stands for the monitored host.
+/// Pages that try to run scripts, load resources, send data or navigate. `EVIL` stands for the monitored host.
 fn hostile_pages() -> Vec<(String, String)> {
     let pages = [
         (
@@ -106,7 +106,7 @@ fn a_hostile_page_reaches_nothing() {
     }
     let browser = Browser::start_with(&["--host-resolver-rules=MAP evil.example 127.0.0.1"]);
     browser.open(&bench.url(&draft));
-    // The editor rebuilds the list of pages after each trial.
+    // After each trial, the editor rebuilds the list of pages, so each page is selected anew.
     for page in 1..=hostile_pages().len() {
         browser.wait_and_click(&format!("#page-choice option:nth-child({page})"));
         browser.enter_frame(&browser.wait_for("#frame"));
@@ -130,19 +130,19 @@ fn a_hostile_page_reaches_nothing() {
             !url.starts_with(&own) && !url.starts_with("about:") && !url.starts_with("data:")
         })
         .collect();
-    // The test's own attempts in the frame are listed as requests, but were not sent.
+    // The browser lists the test's own attempts in the frame as requests, although they were not sent.
     let of_pages: Vec<&String> = foreign
         .iter()
         .filter(|url| !url.ends_with("/by-the-test"))
         .collect();
     assert_eq!(of_pages, Vec::<&String>::new());
     assert_eq!(watcher.visit_count(), 0, "somebody came");
-    // This visit shows that the watcher notices visitors.
+    // The test's own visit shows that the watcher would have noticed visitors.
     browser.open(&format!("http://{evil}/"));
     browser.wait_until("the watcher", || (watcher.visit_count() > 0).then_some(()));
 }
 
-/// Checks that even a script that runs in the frame reaches nothing.
+/// Checks that a script that runs in the frame has no access to the dashboard or to the network.
 fn assert_frame_isolated(browser: &Browser, evil: &str) {
     let tried = |script: &str| browser.run_script(script, json!([]));
     let denied = "try { SCRIPT; return 'done' } catch (error) { return error.name }";

@@ -1,4 +1,4 @@
-//! Jobs of the mapping editor as processes: their rights, and how they end.
+//! Tests the processes of the mapping editor's jobs: their rights, and how they end.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ fn page_head(url: &str, body: &str) -> Value {
     json!({"url": url, "content_type": null, "ending": "html", "bytes": body.len(), "known": {}})
 }
 
-/// The result of a job for one page.
+/// Runs a job on one page with this body. Returns the result for the page.
 fn run_job(work: Value, body: &str) -> Value {
     let order = json!({"work": work, "pages": [page_head("https://a.example/", body)]});
     let mut job = start_job();

@@ -1,4 +1,5 @@
-//! A mapping edited by keys alone: what is done in the form and in the copy of the page keeps the focus where it was.
+//! Tests editing a mapping by keys alone. After each action in the form or in the copy of the page, the focus must
+//! still be in a useful place.
 
 use serde_json::{Value, json};
 use webfill_test_browser::{Browser, CONTROL, DOWN, ENTER, ESCAPE, Keyboard};
@@ -11,7 +12,7 @@ use super::bench::{Bench, heading_mapping};
 const PAGE: &str = "<html><body><h1>Ada</h1><dl><dt>Town</dt><dd>London</dd><dt>Born</dt><dd>10 <b>December</b> 1815</dd>\
                     <dt>Second town</dt><dd>Ockham</dd></dl></body></html>";
 
-/// Uses a draft of a mapping with one field and one page, in a browser.
+/// Starts a browser and a draft of a mapping with one field and one page. Passes them to `use_it`.
 fn with_draft(use_it: impl FnOnce(&Bench, &str, &Browser)) {
     let (work, web) = (Workplace::new(), Web::start());
     std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
@@ -45,7 +46,7 @@ fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
         let by = Keyboard::new(browser);
         by.tab_to_and_enter("Add a step to title");
         assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
-        // Each arrow chooses another processor, whose parameters are drawn.
+        // Each press of an arrow key chooses another processor, and the inputs for its parameters are shown.
         let before = browser.run_script("return document.activeElement.value", json!([]));
         by.press(&[DOWN, DOWN]);
         assert_eq!(by.focused_name(), "Processor of step 2 of title Processor");
@@ -68,7 +69,7 @@ fn steps_are_added_and_removed_by_keys_without_losing_the_place() {
         by.type_text("x");
         by.press(&[webfill_test_browser::TAB]);
         assert_eq!(by.focused_name(), "all values, as a list");
-        // The name is new, and the form was drawn again.
+        // The legend shows the new name, so the form was drawn again.
         assert_eq!(
             browser.wait_for_text("#editor fieldset:last-of-type legend"),
             "field_2x"
@@ -93,12 +94,13 @@ fn text_typed_in_the_copy_finds_elements() {
         };
         by.type_text("TOWN");
         here("dt: Town");
-        // A pause ends the search, and the next one begins behind what it has found.
+        // After a pause, typing starts a new search behind the element found last.
         std::thread::sleep(std::time::Duration::from_millis(1_200));
         by.type_text("town");
         here("dt: Second town");
         std::thread::sleep(std::time::Duration::from_millis(1_200));
-        // Across inline elements, and with a space, which points only where nothing is being typed.
+        // The search matches across inline elements. A space is part of the searched text while something is being
+        // typed; otherwise it would point.
         by.type_text("10 dec");
         here("dd: 10 December 1815");
         by.type_text("x");
@@ -108,9 +110,9 @@ fn text_typed_in_the_copy_finds_elements() {
         by.press(&[ENTER]);
         browser.leave_frames();
         wait_for_mapping(bench, draft, browser, "/fields/1/name", &json!("born"));
-        // The editor has the answer, too, and can undo it.
+        // The editor has received the value from the frame, and can undo this step.
         browser.wait_for("#undo:not([disabled])");
-        // Control and Z are undone within the copy, and Escape leads out of it.
+        // Control and Z also undo when the copy has the focus. Escape moves the focus out of the copy.
         browser.press_with(CONTROL, 'z');
         wait_for_mapping(bench, draft, browser, "/fields/1", &Value::Null);
         by.press(&[ESCAPE]);

@@ -1,4 +1,4 @@
-//! Pages other than HTML in the mapping editor: shown as text, and read by mappings as in a crawl.
+//! Tests pages other than HTML in the mapping editor: they are shown as text, and read by mappings as in a crawl.
 
 use serde_json::{Value, json};
 use webfill_tests::office::pdf;
@@ -19,7 +19,7 @@ fn mapping(fields: &[Value]) -> Value {
     }})
 }
 
-/// The values read from the only page of a new draft, by field.
+/// Uploads a page into a new draft. Returns the values that are read from it, by field.
 fn read_uploaded_page(
     bench: &Bench,
     name: &str,

@@ -1,4 +1,4 @@
-//! From pointing at a page in a real browser to a saved mapping that is then used in a crawl.
+//! Tests the whole way from pointing at a page in a real browser to a saved mapping that is then used in a crawl.
 
 use serde_json::Value;
 use webfill_test_browser::{Browser, DOWN, ENTER, RIGHT};
@@ -57,13 +57,13 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
     }
     assert_eq!(site.visits().pages().len(), 3, "each page was fetched once");
 
-    // With the mouse: the heading.
+    // Point at the heading with the mouse.
     at.name_field("name");
     browser.enter_frame(&browser.wait_for("#frame"));
     browser.wait_and_click("h1.right, h1");
     browser.leave_frames();
     at.use_first_candidate("name");
-    // With keys only: arrow keys lead from the page in the frame to the town.
+    // Point at the town with keys alone. Arrow keys walk through the page in the frame.
     at.name_field("town");
     browser.run_script(
         "document.getElementById('frame').focus()",
@@ -139,7 +139,7 @@ impl Pointing<'_> {
         });
     }
 
-    /// Adds a page by its URL.
+    /// Adds a page to the draft by its URL.
     fn add_page(&self, url: &str) {
         let browser = self.browser;
         browser.wait_until("the script", || {
@@ -161,7 +161,7 @@ impl Pointing<'_> {
         });
     }
 
-    /// Adds a field to the mapping, and selects it for pointing.
+    /// Adds a field with this name to the mapping, and selects it for pointing.
     fn name_field(&self, name: &str) {
         let browser = self.browser;
         browser.wait_for("#editor fieldset, #editor .rows");
@@ -180,7 +180,7 @@ impl Pointing<'_> {
         assert_eq!(chosen, name);
     }
 
-    /// Waits for the candidates of a field, and takes the first.
+    /// Waits until candidates for a field are shown, and uses the first one.
     fn use_first_candidate(&self, field: &str) {
         let browser = self.browser;
         browser.wait_until("candidates", || {
@@ -200,7 +200,7 @@ impl Pointing<'_> {
         assert!(!self.status().contains("to fix"), "{}", self.status());
     }
 
-    /// Walks through the copy of the page by arrow keys until the status within the frame begins with `reported`.
+    /// Walks through the copy of the page by arrow keys, until the status in the frame begins with `reported`.
     fn walk_to(&self, reported: &str) {
         let browser = self.browser;
         for _ in 0..60 {
@@ -208,7 +208,8 @@ impl Pointing<'_> {
             if here.starts_with(reported) {
                 return;
             }
-            // The key leads into an element that contains the searched words, and past any other element.
+            // The right arrow enters an element, here if it contains the searched text. The down arrow moves past the
+            // element.
             let holds = here.contains(reported.split(": ").nth(1).unwrap_or_default());
             browser.press(&[if holds || here.is_empty() || here.starts_with("div") {
                 RIGHT

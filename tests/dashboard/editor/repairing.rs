@@ -1,4 +1,4 @@
-//! An alert opens in the mapping editor, and the repair is only a proposal.
+//! Tests that an alert opens in the mapping editor, and that the repair is only a proposal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn price(number: usize) -> String {
     format!("{}.{:02}", 10 + number * 3, number % 100)
 }
 
-/// A price that no page had before the change.
+/// A price that was on no page before the layout changed.
 fn raised_price(number: usize) -> String {
     price(number + 1_000)
 }
@@ -49,7 +49,7 @@ fn mapping() -> Value {
     ]})
 }
 
-/// A site that has changed its layout, and the mapping that read it before.
+/// A site that has changed its layout, and the mapping that could read the former layout.
 struct Broken {
     work: Workplace,
     web: Web,
@@ -99,7 +99,7 @@ impl Broken {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The fields that the mapping of the folder reads in a crawl of one page.
+    /// Crawls one page with the mapping of the folder. Returns the fields that are read.
     fn crawl_and_read(&self, number: usize) -> Value {
         let seeds = format!("http://{HOST}/{number}");
         self.work
@@ -141,7 +141,7 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
         pages.iter().filter(|page| !is_former(page)).count() >= 3,
         "pages of after: {pages:?}"
     );
-    // Further pages, with their earlier values, come from the crawl.
+    // Adds further pages of the crawl, with the values that were read from them earlier.
     bench.request_ok(
         &draft,
         "add",
@@ -175,7 +175,8 @@ fn an_alert_opens_with_pages_from_before_and_after_and_a_repair_is_applied_only_
     assert_eq!(broken.crawl_and_read(77)["price"], price(77));
 }
 
-/// A person without a mouse who follows the alert of the overview to the proposal for its repair.
+/// Follows the alert on the overview to the proposal for its repair, as a person without a mouse does. Returns this
+/// person's keyboard.
 fn open_repair<'b>(broken: &Broken, browser: &'b Browser) -> Keyboard<'b> {
     browser.set_size(1440, 900);
     browser.open(&broken.bench.url("/dashboard/"));
@@ -201,7 +202,7 @@ fn wait_for_status(browser: &Browser, wanted: &str) {
     });
 }
 
-/// Waits until the copy of the page has the focus.
+/// Waits until the copy of the page has the keyboard focus.
 fn wait_for_copy(browser: &Browser) {
     let focused = "return document.hasFocus() && document.activeElement.id === 'page'";
     browser.wait_until("the copy has the focus", || {
@@ -212,7 +213,7 @@ fn wait_for_copy(browser: &Browser) {
     });
 }
 
-/// Waits until the copy of the page describes the present element like this.
+/// Waits until the description of the focused element in the copy of the page contains `wanted`.
 fn wait_for_element(browser: &Browser, wanted: &str) {
     browser.wait_until(wanted, || {
         browser.enter_frame(&browser.wait_for("#frame"));
@@ -249,7 +250,7 @@ fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
     wait_for_status(&browser, "Saved");
     by.tab_to_and_enter("Point at price");
     wait_for_copy(&browser);
-    // What is typed finds the label, and its value is beside it.
+    // Typing a text finds the label. The next element is the value.
     by.type_text("price");
     wait_for_element(&browser, "th: Price");
     by.press(&[DOWN]);
@@ -270,7 +271,7 @@ fn a_field_that_no_repair_finds_is_pointed_at_by_keys() {
     assert_eq!(read["name"], "Thing 77");
 }
 
-/// The texts that are marked in a frame of the page of a mapping.
+/// The marked texts in the frame whose title begins with `frame`, on the page of a mapping.
 fn marked_texts(browser: &Browser, frame: &str) -> Vec<String> {
     let frame = format!("iframe[title^='{frame}']");
     browser.run_script(

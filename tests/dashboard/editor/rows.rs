@@ -1,4 +1,4 @@
-//! From pointing at two rows of a listing in a real browser to a saved rule that reads all of them.
+//! Tests the whole way from pointing at two rows of a listing in a real browser to a saved rule that reads all rows.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ fn no_arguments() -> Value {
     Value::from(Vec::<Value>::new())
 }
 
-/// A person's actions in the mapping editor, on rows.
+/// The actions of a person who makes a rule for rows in the mapping editor.
 struct Rows<'b>(&'b Browser);
 
 impl Rows<'_> {
@@ -55,7 +55,7 @@ impl Rows<'_> {
         self.0.wait_until(what, is_there);
     }
 
-    /// Clicks on the innermost element within an entry that has this text.
+    /// Clicks the innermost element with this text in an entry of the listing.
     fn click_element_with_text(&self, text: &str) {
         let script = "const [text] = arguments;
             const all = [...document.querySelectorAll('li, li *')].filter((one) => one.textContent.includes(text));
@@ -78,7 +78,7 @@ impl Rows<'_> {
         });
     }
 
-    /// The texts of the marked elements in the page.
+    /// The texts of the marked elements in the copy of the page.
     fn marked_texts(&self) -> Vec<String> {
         self.0.enter_frame(&self.0.wait_for("#frame"));
         let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
@@ -87,7 +87,7 @@ impl Rows<'_> {
         serde_json::from_value(marked).unwrap()
     }
 
-    /// Renames a field of the rule, once it exists.
+    /// Renames a field of the rule as soon as the field exists.
     fn rename_field(&self, before: &str, now: &str) {
         let script = "const [before, now] = arguments;
             const boxes = [...document.querySelectorAll('#editor [data-path^=\"rows.fields\"][data-path$=\".name\"]')];

@@ -1,4 +1,4 @@
-//! Drafts, faults and saving, by the requests of the page's script.
+//! Tests drafts, faults and saving, by the requests that the page's script sends.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
             .contains("2 golden cases, all as expected")
     );
 
-    // A draft outlives its dashboard, and a new one of the same mapping has the golden cases.
+    // A draft is kept when its dashboard is killed. A new draft of the same mapping contains the golden cases.
     bench.dashboard().signal(webfill_tests::Signal::KILL);
     bench
         .dashboard()
@@ -110,7 +110,7 @@ fn changes_by_someone_else_are_not_overwritten() {
     );
 }
 
-/// The lines of `webfill audit` about saved mappings.
+/// The lines of `webfill audit` about saved mappings, with these further arguments.
 fn mapping_save_audit_lines(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
     let reported = Run::new(["audit", "--json", "--what", "mapping_save"])
         .args(arguments)

@@ -1,4 +1,4 @@
-//! A fleet whose dispatcher continues elsewhere: from a backup, from a copy, or moved with its folder.
+//! A fleet whose dispatcher continues in another place: from a backup, from a copy, or with its moved folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use webfill_tests::run::Run;
 use super::Fleet;
 
 impl Fleet {
-    /// Copies the dispatcher's files and the store while they are in use. Returns the folder's name.
+    /// Backs up the dispatcher's files and the store while they are in use. Returns the path of the backup.
     pub(crate) fn back_up(&self) -> PathBuf {
         let folder = self.work.path("backup");
         Run::new(["backup", "--store", &self.store_uri()])
@@ -21,13 +21,13 @@ impl Fleet {
         folder
     }
 
-    /// Starts a dispatcher from a backup, on another address and with another state folder. A first attempt without the
-    /// option that declares the backup is refused.
+    /// Starts a dispatcher from a backup, with another address and another state folder. Also checks that a start
+    /// without the option `--restored` is refused.
     pub(crate) fn start_restored(&mut self, backup: &Path) {
         self.start_restored_with(backup, |role| role);
     }
 
-    /// Starts such a dispatcher with a role modified by `change`.
+    /// Like [`Fleet::start_restored`], but `change` modifies the command of the dispatcher.
     pub(crate) fn start_restored_with(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect_code(2);
@@ -38,7 +38,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// Copies a frontier into the folder in which the next dispatcher starts, and gives the fleet another address.
+    /// Copies a frontier into a new state folder for the next dispatcher, and gives the fleet another address.
     pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
         self.host = self.other_address(240);
         let state = self.work.path("state/dispatcher-restored");
@@ -47,7 +47,7 @@ impl Fleet {
         self.dispatcher_state = state;
     }
 
-    /// Starts the dispatcher without declaring that its frontier is a copy.
+    /// Starts the dispatcher on a copied frontier without declaring this.
     pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("is a copy, or was moved here");
@@ -55,8 +55,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    /// An address that stands for another machine. The second part of the address is `part` or one of the six numbers
-    /// after it.
+    /// Another address of this machine, in place of another machine. Its second part is between `part` and `part + 6`.
     fn other_address(&self, part: u8) -> String {
         let parts: Vec<&str> = self.host.split('.').collect();
         let number: u8 = parts[1].parse().expect("it is an address");
@@ -64,7 +63,7 @@ impl Fleet {
         format!("127.{}.{pid}.{}", part + number % 7, parts[3])
     }
 
-    /// Ends the whole fleet, and starts the dispatcher from its state folder on another address.
+    /// Ends the whole fleet. Then starts the dispatcher with the same state folder on another address.
     pub(crate) fn move_dispatcher(&mut self) {
         self.run(&["drain"]).expect_code(0);
         for (_, drained) in self.supervisors.drain(..) {

@@ -1,4 +1,4 @@
-//! `docs/reference/metrics.md` lists all series of the program, with their types and labels.
+//! Tests that `docs/reference/metrics.md` lists all series of the program, with their types and labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_metrics, scrape, scrape_text};
 use crate::fleet::wait_for;
 
-/// The type and the names of the labels, by the name of the series.
+/// For each name of a series, its type and the names of its labels.
 type Families = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// A series that is absent until the dispatcher has read it from the store.
+/// A series that appears only after the dispatcher has read it from the store.
 const READ_LATER: &str = "webfill_extraction_alerts";
 
-/// Series of a dispatcher with a journal; the tests of standbys read them.
+/// Series that only a dispatcher with a journal has. They are tested together with standbys.
 pub(crate) const OF_A_JOURNAL: [&str; 4] = [
     "webfill_journal_record",
     "webfill_standbys",
@@ -44,7 +44,7 @@ fn read_documented() -> Families {
     families
 }
 
-/// Adds the series of a page of metrics.
+/// Adds the series in a page of metrics to `families`.
 fn add_series(families: &mut Families, exposition: &str) {
     let mut current = String::new();
     for line in exposition.lines() {
@@ -54,7 +54,7 @@ fn add_series(families: &mut Families, exposition: &str) {
             let family = families.entry(current.clone()).or_default();
             kind.clone_into(&mut family.0);
         } else if let Some((_, labels)) = line.split_once('{') {
-            // No label of a webfill series has a comma or an equals sign in its value.
+            // The values of webfill's labels contain neither commas nor equals signs.
             let labels = labels
                 .split(',')
                 .filter_map(|label| label.split('=').next());
@@ -96,7 +96,7 @@ fn the_reference_lists_the_series_with_their_types_and_labels() {
             "{name}"
         );
     }
-    // These two have no series, and thus no labels, as long as there are no rows.
+    // As long as there are no rows, these two metrics have no series, so their labels are unknown.
     for without_series in ["webfill_rows_total", "webfill_pages_rows_cut_total"] {
         for families in [&mut exposed, &mut documented] {
             families

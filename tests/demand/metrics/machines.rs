@@ -1,5 +1,5 @@
-//! Metrics of processes and of their machine: start time, number of starts, resources used, free space, and the time
-//! of the last backup.
+//! Tests metrics of processes and of their machine: start time, number of starts, used resources, free space, and the
+//! time of the last backup.
 
 use webfill_tests::Signal;
 
@@ -50,7 +50,7 @@ fn starts_are_counted_though_nothing_has_scraped_between_them() {
     let after = scrape(&fleet, DISPATCHER);
     assert_eq!(after.value_of("webfill_starts_total"), 4.0);
     assert!(began(&after) > began(&before));
-    // A restart of a supervisor counts. A worker that dies is counted separately.
+    // Restarts of a supervisor are counted. Deaths of its workers are counted separately.
     let worker = fleet.supervisor().processes_of_role("worker").remove(0);
     worker.signal(Signal::KILL);
     wait_for("the death is reported", || {

@@ -1,4 +1,4 @@
-//! A real Prometheus, with the files of `deploy/monitoring/`.
+//! Tests a real Prometheus with the files of `deploy/monitoring/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn promtool(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end. Returns its output.
+/// Runs a command, which must succeed. Returns its output.
 fn run_to_success(mut command: Command) -> String {
     let output = command.output().expect("promtool runs");
     let reported = [output.stdout, output.stderr].concat();
@@ -33,7 +33,7 @@ fn run_to_success(mut command: Command) -> String {
     reported
 }
 
-/// A Prometheus server that ends with the test.
+/// A Prometheus server. It is ended when this value is dropped.
 struct Prometheus {
     child: Child,
     host: String,
@@ -47,12 +47,13 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Starts with the shipped configuration, but scrapes this fleet, and more often.
+    /// Starts Prometheus with the shipped configuration, except that it scrapes this fleet, and more often.
     fn start(fleet: &Fleet) -> Prometheus {
         Prometheus::start_with(fleet, &[])
     }
 
-    /// Starts with these texts of the rules replaced, because a test cannot wait as long as the rules do.
+    /// Like [`Prometheus::start`], but with some texts of the rules replaced. A test cannot wait as long as the shipped
+    /// rules do.
     fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
         let config = fs::read_to_string(repository_path("deploy/monitoring/prometheus.yml"));
@@ -105,7 +106,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// The values of all series that an expression yields.
+    /// The current values of all series that an expression yields.
     fn query(&self, expression: &str) -> Vec<f64> {
         let encoded: String = expression
             .bytes()
@@ -177,7 +178,8 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     }
 }
 
-/// No metric showed these states before. They come from a real fleet.
+/// The states of a real fleet must raise the alerts: tasks in a lane without supervisors, and a role that crashes again
+/// and again.
 #[needs(prometheus)]
 #[test]
 fn an_unserved_lane_and_a_crash_loop_raise_their_alerts() {
@@ -228,7 +230,7 @@ fn panel_expressions() -> Vec<String> {
         .collect()
 }
 
-/// The names of series in an expression.
+/// The names of the series that an expression contains.
 fn series_names(expression: &Value) -> Vec<String> {
     let expression = expression.as_str().expect("an expression");
     let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));

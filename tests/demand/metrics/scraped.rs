@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The value of each series, by its name with its labels, as written.
+/// Maps each series to its value. The key is the name with the labels, as written in the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Scraped(BTreeMap<String, f64>);
 
@@ -30,15 +30,16 @@ impl Scraped {
             .unwrap_or_else(|| panic!("{series} is not among {:#?}", self.0))
     }
 
-    /// The sum of all series whose names begin with this text.
+    /// The sum of the values of all series whose names begin with this text.
     pub(super) fn sum(&self, beginning: &str) -> f64 {
         let found = self.0.range(beginning.to_owned()..);
         let found = found.take_while(|(name, _)| name.starts_with(beginning));
         found.map(|(_, value)| value).sum()
     }
 
-    /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared. Counts that the
-    /// operating system keeps of a process start anew with the next process.
+    /// Checks that no counter of webfill, and no part of a histogram, has decreased or disappeared since `before`.
+    /// Counts that the operating system keeps for a process are left out, because they start from 0 in the next
+    /// process.
     pub(super) fn assert_not_behind(&self, before: &Scraped) {
         let grows = |name: &str| {
             let name = name.split('{').next().unwrap_or_default();

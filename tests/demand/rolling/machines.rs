@@ -1,4 +1,4 @@
-//! A working fleet of units on loopback, which is rolled to another version.
+//! A fleet that works, and whose version is replaced by a roll. Its units are on loopback in place of machines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,9 @@ pub(crate) const SUPERVISORS: usize = 6;
 pub(crate) const SITES: usize = 60;
 pub(crate) const DELAY: Duration = Duration::from_millis(500);
 
-/// The dispatcher and supervisors that a roll replaces, and the programs of the two versions.
+/// The dispatcher and the supervisors that a roll replaces, and the programs of both versions.
 pub(crate) struct Machines {
-    // Dropped first, because its processes write into the fleet's folder.
+    // This field is dropped first, because its processes write into the folder of the fleet.
     pub(crate) units: Units,
     pub(crate) fleet: Fleet,
     pub(crate) former: PathBuf,
@@ -55,7 +55,7 @@ impl Machines {
         machines
     }
 
-    /// Feeds more pages of each site.
+    /// Feeds this many further pages of each site.
     pub(crate) fn feed(&mut self, pages: usize) {
         let mut requests = Vec::new();
         for number in 0..SITES {
@@ -74,7 +74,7 @@ impl Machines {
         wait_for("pages flow", || (asked() >= enough).then_some(()));
     }
 
-    /// Runs `deploy/roll` from the former program to this one.
+    /// Runs `deploy/roll` from the former program to `new`.
     pub(crate) fn roll(&self, new: &Path, more: &[&str]) -> Output {
         let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
         let status = format!(
@@ -120,7 +120,7 @@ impl Machines {
         });
     }
 
-    /// The program that the process of each unit runs.
+    /// For each unit, the program that its process runs.
     pub(crate) fn programs(&self) -> BTreeMap<String, PathBuf> {
         let all = names().into_iter().chain(["dispatcher".to_owned()]);
         all.filter_map(|name| Some((name.clone(), self.units.program(&name)?)))
@@ -134,8 +134,7 @@ impl Machines {
         assert_eq!(others.count(), 0, "{programs:?}");
     }
 
-    /// Checks that all pages are stored, that each was requested once, and that none was requested too soon for its
-    /// site's delay.
+    /// Checks that all pages are stored, that each page was requested once, and that the delay of every site was kept.
     pub(crate) fn assert_nothing_lost_twice_or_too_soon(&self) {
         self.fleet.wait_until_done("c");
         let visits = self.fleet.web.visits();
@@ -158,7 +157,7 @@ fn names() -> Vec<String> {
         .collect()
 }
 
-/// A copy of the program under another name, so that processes show which one they run.
+/// A copy of the program under another name. The name shows which program a process runs.
 fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     let path = fleet.work.path(name);
     if fs::hard_link(of, &path).is_err() {
@@ -167,7 +166,7 @@ fn link_program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
     path.canonicalize().expect("it was just made")
 }
 
-/// Whether all shares are within a fifth of their mean.
+/// Whether there is a share for each supervisor, and all shares are within a fifth of their mean.
 fn is_even(shares: &[u64]) -> bool {
     let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
     let off = |share: &u64| (*share as f64 - mean).abs();
