@@ -1,10 +1,10 @@
-//! Crawl requests mean the same by every way in: a file for `webfill feed`, a seeds file for `webfill crawl --seeds`,
-//! the control socket, and HTTP. The same lines are sent each of these ways, to separate processes. Then the refusals,
-//! the settings of crawls, the tasks, and the effects on sites and store are compared.
+//! Tests that crawl requests mean the same at every intake: a file for `webfill feed`, a seeds file for `webfill crawl
+//! --seeds`, the control socket, and HTTP. The same lines are sent to each intake, in separate processes. Then the
+//! refusals, the settings of crawls, the tasks, and the effects on sites and store are compared.
 //!
-//! The ways differ in what happens to the other lines if one is refused. The control socket and a JSON body by HTTP
-//! accept a list only as a whole, so lines are sent to them one by one. Files and JSON lines by HTTP are accepted line
-//! by line.
+//! The intakes differ in one respect: if one line of a list is refused, the other lines may be refused, too. The
+//! control socket and a JSON body by HTTP accept a list only as a whole, so lines are sent to them one by one. Files
+//! and JSON lines by HTTP are accepted line by line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ mod table;
 use table::Fate::{Accepted, Refused};
 use table::{line, table};
 
-/// A way in, with its results.
+/// An intake, with the results of the lines that were sent to it.
 struct Way {
     name: &'static str,
     refusals: Refusals,
@@ -33,7 +33,7 @@ struct Way {
     order: Vec<String>,
 }
 
-/// The path and the message of each refusal, by the number of its line.
+/// For each refused line, its number with the JSON path and the message of the refusal.
 type Refusals = BTreeMap<usize, (String, String)>;
 
 fn serve(web: &Web) {
@@ -44,8 +44,8 @@ fn serve(web: &Web) {
     });
 }
 
-/// Feeds a fleet that has no supervisor yet, so that only priorities determine the order. Then runs it and collects the
-/// results.
+/// Feeds a fleet that has no supervisor yet, so that the order of requests is determined by priorities alone. Then
+/// starts a supervisor and collects the results.
 fn crawl_by_fleet(name: &'static str, feed: impl Fn(&Fleet) -> Refusals) -> Way {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
     serve(&fleet.web);
@@ -73,7 +73,7 @@ fn crawl_by_seeds_file(text: &str) -> Way {
     collect_results("--seeds", refusals, &web, &work, &frontier)
 }
 
-/// The seeds that a local crawl has listed as broken. If a fault has no path, it concerns the whole line.
+/// The seeds that a local crawl has listed as broken. A fault without a path concerns the whole line.
 fn broken_seeds(summary: &Value) -> Refusals {
     let file = summary["broken_seeds"]["file"]
         .as_str()
@@ -95,7 +95,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
 }
 
-/// Reads the results. The SQL turns each row into one text: a name and its JSON.
+/// Collects the results of an intake. Each SQL query yields one JSON text per row, with a name and a value.
 fn collect_results(
     name: &'static str,
     refusals: Refusals,
@@ -115,7 +115,7 @@ fn collect_results(
         "SELECT json_object('name', crawl_id, 'value', json(spec)) FROM crawls WHERE app_id = 'app'",
     );
     for spec in crawls.values_mut() {
-        // A local crawl ends with its seeds and retries nothing, so these settings differ.
+        // These two settings differ in a local crawl, because it ends with its seeds and retries nothing.
         let spec = spec.as_object_mut().expect("an object");
         assert!(spec.remove("on_demand").is_some() && spec.remove("retry").is_some());
     }
@@ -156,7 +156,7 @@ fn collect_results(
     }
 }
 
-/// Feeds lines by `webfill feed FILE`, which reports the refused ones on standard error.
+/// Feeds lines by `webfill feed FILE`. The command reports refused lines on standard error.
 fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     let file = fleet.work.write("requests.jsonl", text);
     let run = fleet
@@ -181,7 +181,7 @@ fn feed_file(fleet: &Fleet, text: &str) -> Refusals {
     run.stderr.lines().map(refusal).collect()
 }
 
-/// Sends each line separately. `ask` returns the answer.
+/// Sends the lines separately. `ask` sends one line and returns the answer.
 fn send_one_by_one(lines: &[&str], ask: impl Fn(&str) -> Value) -> Refusals {
     let mut refusals = Refusals::new();
     for (index, line) in lines.iter().enumerate() {
@@ -207,7 +207,7 @@ fn post(fleet: &Fleet, media_type: &str, body: &str) -> Value {
     serde_json::from_str(&answer).unwrap_or_else(|_| panic!("no JSON: {answer}"))
 }
 
-/// Sends JSON lines by HTTP. The answer lists the refused ones.
+/// Sends JSON lines by HTTP. The answer lists the refused lines.
 fn post_lines(fleet: &Fleet, text: &str) -> Refusals {
     let answer = post(fleet, "application/x-ndjson", text);
     let refused = answer["errors"]
@@ -268,7 +268,7 @@ fn assert_same(first: &Way, other: &Way, lines: &[&str]) {
     assert_eq!(other.order, first.order, "{name}: order of requests");
 }
 
-/// Checks what the lines mean: that all ways agree does not prove that they are right.
+/// Checks the results themselves, because the intakes could all make the same mistake.
 fn assert_expected_results(way: &Way) {
     assert_eq!(
         way.order,
@@ -314,8 +314,8 @@ fn assert_expected_results(way: &Way) {
     );
 }
 
-/// A plain URL is not a crawl request: it belongs to the command's own crawl. Pages that require a browser require
-/// `--lane browser` in a local crawl.
+/// The intakes differ in two respects. A plain URL in a seeds file belongs to the command's own crawl. A page that
+/// requires a browser requires `--lane browser` in a local crawl.
 #[test]
 fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     let plain = r#"{"url": "http://a.example/plain"}"#;
@@ -352,7 +352,7 @@ fn a_seeds_file_differs_in_plain_urls_and_in_browsers() {
     );
 }
 
-/// An interrupted local crawl is resumed together with the crawls that its requests have opened.
+/// When a local crawl is resumed, the crawls that its requests have opened are resumed, too.
 #[test]
 fn a_resumed_local_crawl_finds_the_crawls_of_its_requests_again() {
     let (web, work) = (Web::start(), Workplace::new());

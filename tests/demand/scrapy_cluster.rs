@@ -1,5 +1,5 @@
-//! Runs the command lines of `docs/how-to/scrapy-cluster.md` in a shell. Scrapy Cluster's requests are sent exactly as
-//! written there, and webfill's answers must have every key of its replies.
+//! Tests that the command lines of `docs/how-to/scrapy-cluster.md` work. Scrapy Cluster's requests are sent exactly as
+//! written there, and webfill's answers must have every key of Scrapy Cluster's replies.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::machine::{Machine, parse_blocks};
 
 const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
-/// A machine with the sites that the document names.
+/// A machine with a web that has the sites in the document.
 fn machine() -> Machine {
     let machine = Machine::new("testapp");
     for host in [
@@ -37,7 +37,8 @@ fn machine() -> Machine {
     machine
 }
 
-/// Waits until there are pending tasks if the next line reports them.
+/// Waits until all links of the crawl `abc1234` are pending, if `line` is the one that feeds this crawl. The next line
+/// of the document reports their number.
 fn wait_for_links(machine: &Machine, line: &str) {
     if line.contains("\"crawlid\":\"abc1234\", \"maxdepth\"") {
         wait_for("its links are pending", || {
@@ -46,7 +47,7 @@ fn wait_for_links(machine: &Machine, line: &str) {
     }
 }
 
-/// The JSON that a line feeds. Shell arithmetic in it is replaced by a number.
+/// The JSON in a line that feeds a request. Shell arithmetic in the JSON is replaced by a number.
 fn parse_request(line: &str) -> Value {
     let line = match (line.find("'$(("), line.find("))'")) {
         (Some(from), Some(to)) => format!("{}4102444800{}", &line[..from], &line[to + 3..]),
@@ -59,7 +60,7 @@ fn parse_request(line: &str) -> Value {
     serde_json::from_str(&line[from..=to]).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Reads a reply as the documentation of Scrapy Cluster prints it, in Python syntax.
+/// Reads a reply of Scrapy Cluster in the form in which its documentation prints it, in Python syntax.
 fn parse_reply(text: &str) -> Option<Value> {
     let from = text.find("{u'").or_else(|| text.find("{\n"))?;
     let as_json = text[from..].replace("u'", "\"").replace('\'', "\"");
@@ -75,7 +76,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The request and the reply in a block of Scrapy Cluster's lines, as far as it has them.
+/// The request and the reply in a block of Scrapy Cluster's command lines; `None` if the block has none.
 #[derive(Default)]
 struct Theirs {
     request: Option<Value>,
@@ -97,7 +98,7 @@ impl Theirs {
         }
     }
 
-    /// Checks that webfill's line beside it means the same.
+    /// Checks that the webfill command in the same row of the document feeds the same request.
     fn assert_same_as(&self, ours: &str) {
         let fed = ours.lines().find(|line| line.contains("webfill feed '{"));
         if let (Some(theirs), Some(ours)) = (&self.request, fed) {
@@ -110,7 +111,8 @@ impl Theirs {
         }
     }
 
-    /// Sends Scrapy Cluster's action unchanged, and checks that the answer has every key of its reply.
+    /// Sends Scrapy Cluster's action unchanged, and checks that webfill's answer has every key of Scrapy Cluster's
+    /// reply.
     fn assert_answered(&self, machine: &Machine) {
         if let (Some(request), Some(reply)) = (&self.request, &self.reply)
             && request.get("action").is_some()
@@ -143,8 +145,9 @@ fn every_line_of_the_document_works() {
     machine.shut_down();
 }
 
-/// Checks that `webfill dump` prints such a message: with the same keys, with the same values except for the time, the
-/// body, the fields and most headers, and with every key of Scrapy Cluster's message.
+/// Checks that `webfill dump` prints a message like this text. The keys must be the same, and so must the values,
+/// except for the time, the body, the fields and most headers. The message must also have every key of Scrapy Cluster's
+/// message.
 fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     let expected: Value = serde_json::from_str(text).expect("JSON");
     let of_theirs = theirs.reply.as_ref().map(keys).unwrap_or_default();
@@ -178,7 +181,7 @@ fn assert_dumped(machine: &Machine, theirs: &Theirs, text: &str) {
     }
 }
 
-/// The rows of the table whose first line begins with `head`.
+/// The rows of the table in the document whose first line begins with `head`.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
     let table = DOCUMENT
         .lines()

@@ -1,4 +1,4 @@
-//! Pages that are empty without their scripts, in fleets with and without supervisors that have a browser.
+//! Tests pages that are empty without their scripts, in fleets with and without supervisors that have a browser.
 
 use serde_json::json;
 use webfill_test_needs::needs;
@@ -6,7 +6,8 @@ use webfill_tests::site::{Site, document};
 
 use crate::fleet::{DELAY, Fleet, request};
 
-/// The settings of a supervisor in the lane `browser`. The tests run as root, where Chromium's sandbox does not work.
+/// The settings of a supervisor in the lane `browser`. The sandbox is off, because Chromium's sandbox does not work as
+/// root.
 const BROWSER: [(&str, &str); 2] = [("SUPERVISOR_LANE", "browser"), ("BROWSER_SANDBOX", "false")];
 
 fn serve_application(site: &Site, pages: usize) {
@@ -137,7 +138,7 @@ fn pages_wait_for_no_browser_that_has_left() {
     made.visits().assert_polite(DELAY);
 }
 
-/// How often a site's script was requested.
+/// The number of requests for the script of a site.
 fn count_script_requests(site: &Site) -> usize {
     site.visits().for_path("/app.js").len()
 }
@@ -199,7 +200,7 @@ fn a_restart_of_the_fleet_renders_no_new_sample() {
     let mut fleet = Fleet::start_dispatcher_only(&[]);
     fleet.add_supervisor_with("two", &BROWSER);
     let empty = fleet.web.site("empty.example");
-    // The script adds nothing to the page.
+    // This script runs, but adds nothing to the page.
     let shell = "<body><div id=root></div><script src=/app.js></script></body>";
     empty.serve_otherwise(move |request| match request.path.as_str() {
         "/app.js" => document("text/javascript", "1")

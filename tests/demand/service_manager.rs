@@ -1,4 +1,5 @@
-//! The notifications that a fleet's processes send to a service manager. Here the test is the service manager.
+//! Tests the notifications that a fleet's processes send to a service manager. The test takes the part of the service
+//! manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use webfill_tests::run::{Run, Running};
 
 use crate::fleet::Fleet;
 
-/// The socket passed to a process as `NOTIFY_SOCKET`.
+/// The socket whose path is passed to a process as `NOTIFY_SOCKET`.
 struct ServiceManager {
     socket: UnixDatagram,
     path: String,
@@ -28,7 +29,7 @@ impl ServiceManager {
         }
     }
 
-    /// Starts a process that must send notifications, and may be silent for at most three seconds.
+    /// Starts a process with this command. It must send notifications, with pauses of at most three seconds.
     fn start(&self, role: Run) -> Running {
         let role = role.env("NOTIFY_SOCKET", &self.path);
         role.env("WATCHDOG_USEC", "3000000").start()
@@ -47,7 +48,7 @@ impl ServiceManager {
         self.reported.iter().any(|reported| reported == word)
     }
 
-    /// Waits for a notification, and drops all earlier ones.
+    /// Waits for a notification that `is_it` accepts, and discards all notifications before it.
     fn wait_for(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -112,7 +113,7 @@ fn a_supervisor_notifies_what_it_waits_for_and_serves_when_it_is_welcome() {
     fleet.start_dispatcher();
     manager.wait_for_word("READY=1");
     manager.wait_for_word("STATUS=workers: 1");
-    // Only the dispatcher ends. The supervisor waits for the next one.
+    // Only the dispatcher ends. The supervisor keeps running and waits for another dispatcher.
     fleet.dispatcher().signal(Signal::TERM);
     fleet.wait_until_dispatcher_ended(0);
     manager.wait_for_word("STATUS=waits: the dispatcher is silent");

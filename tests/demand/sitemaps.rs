@@ -1,4 +1,4 @@
-//! Crawls with sitemaps that an application has requested.
+//! Tests crawls that use sitemaps because an application has requested this.
 
 use serde_json::json;
 use webfill_tests::site::{document, page};

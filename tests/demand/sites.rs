@@ -1,4 +1,5 @@
-//! Settings of one site that are changed while the fleet runs. They apply on all machines, and after restarts.
+//! Tests settings of one site that are changed while the fleet runs. They apply on all machines, and also after
+//! restarts.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, wait_for};
 
-/// Requests for this many pages of each of these sites.
+/// Serves `count` pages of each host. Returns requests for all of them.
 fn serve_pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> Vec<Value> {
     let mut requests = Vec::new();
     for host in hosts {
@@ -18,7 +19,7 @@ fn serve_pages(fleet: &Fleet, hosts: &[&str], count: usize, crawl_id: &str) -> V
     requests
 }
 
-/// A fleet of two supervisors, each of which crawls a site.
+/// A fleet with two supervisors, each of which crawls one site.
 fn start_busy_fleet() -> Fleet {
     let mut fleet = Fleet::start();
     fleet.add_supervisor("two");
@@ -31,7 +32,7 @@ fn start_busy_fleet() -> Fleet {
     fleet
 }
 
-/// The number of requests to a site that started after this moment.
+/// The number of requests to a site that started after `moment`.
 fn count_requests_after(fleet: &Fleet, host: &str, moment: Instant) -> usize {
     let visits = fleet.web.visits().for_host(host);
     visits
@@ -51,7 +52,7 @@ fn a_blocked_site_is_left_alone_on_all_machines_within_a_second() {
             .expect_code(0);
         eprintln!("answered after {:?}", asked.elapsed());
         let answered = Instant::now();
-        // Another site is requested meanwhile, which shows that time has passed.
+        // Time passes until all pages of another site are fetched.
         let other = format!("after-{host}");
         fleet.feed(&serve_pages(&fleet, &[&other], 20, &other));
         fleet.wait_until_done(&other);
@@ -93,7 +94,7 @@ fn a_delay_takes_effect_on_all_machines_within_a_second() {
         }
         fleet.run(&["site", host, "--delay", "none"]).expect_code(0);
         let so_far = fleet.web.visits().for_host(host).len();
-        // A busy machine makes some gaps long, but none short.
+        // A busy machine makes some gaps longer, but none shorter.
         fleet.web.log().wait_until("it is quick again", |visits| {
             let gaps = visits.for_host(host).gaps();
             let gaps = gaps.iter().skip(so_far);
@@ -141,8 +142,8 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     wait_for("the rest is queued", || {
         (pending("c") + pending("d") == 35).then_some(())
     });
-    // Wherever the limit is reported, the report has its number, how many pages it has let through, and how to raise
-    // it.
+    // Every report about the limit contains its number, the number of pages that it has allowed, and the command that
+    // raises it.
     let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
     let reported = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let info = fleet.info("c");

@@ -1,5 +1,5 @@
-//! Two dispatchers with one journal: whichever is lost, the other continues, and nothing that was accepted is lost,
-//! fetched twice, or fetched too soon.
+//! Tests two dispatchers with one journal. Whichever is lost, the other one continues, and nothing that was accepted is
+//! lost, fetched twice, or fetched too soon.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::metrics::{DISPATCHER, scrape};
 const SITES: usize = 4;
 const PAGES: usize = 30;
 
-/// A second dispatcher on the same machine, with a state folder of its own. It listens where the first one does, once
-/// that one is gone.
+/// Starts a second dispatcher on the same machine, with its own state folder. It listens on the addresses of the first
+/// dispatcher as soon as this one is gone.
 fn start_standby(fleet: &Fleet, state: &str) -> Running {
     let folder = fleet.work.path(state);
     let role = fleet.dispatcher_role();
@@ -38,7 +38,7 @@ fn feed_all(fleet: &Fleet, crawl_id: &str) {
     fleet.feed(&requests);
 }
 
-/// Each page was requested once, and no gap at a site was shorter than the delay.
+/// Checks that each page was requested once, and that no gap between requests to a site was shorter than the delay.
 fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
     let visits = fleet.web.visits().pages();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -61,7 +61,8 @@ fn assert_fetched_once(fleet: &Fleet, crawls: &[&str]) {
     }
 }
 
-/// A fleet with a journal in this database. Of several, each stands for another dispatcher's machine.
+/// A fleet whose dispatcher has a journal in this database. Several such fleets stand for the machines of several
+/// dispatchers.
 fn fleet_with_journal(store: &str) -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
     fleet.store = Some(store.to_owned());
@@ -88,7 +89,7 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     wait_for("pages are fetched", || {
         (first.web.visits().pages().len() > SITES * PAGES / 4).then_some(())
     });
-    // Accepted a moment before the death.
+    // These requests are accepted a moment before the dispatcher is killed.
     feed_all(&first, "second");
     first.kill_dispatcher();
     next.wait_for_stderr("ready");
@@ -97,7 +98,7 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     assert_fetched_once(&first, &["first", "second"]);
     let status = Run::new(["status", "--json", "--dispatcher", &both]);
     status.finish().expect_code(0);
-    // The former one stands by, and is handed the lease when the other one ends.
+    // The first dispatcher is started again. It stands by, and gets the lease when the second dispatcher ends.
     let mut former = first.dispatcher_role().start();
     former.wait_for_stderr("stands by");
     feed_all(&second, "third");
@@ -110,8 +111,8 @@ fn a_dispatcher_that_is_killed_is_replaced_and_nothing_is_lost() {
     former.finish().expect_code(0);
 }
 
-/// A dispatcher that is stopped for longer than its lease wakes up when another one serves. It accepts nothing more, and
-/// ends.
+/// A dispatcher is suspended for longer than its lease, and continues when another one already serves. It must accept
+/// nothing more, and end.
 #[needs(mongod)]
 #[test]
 fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
@@ -140,7 +141,7 @@ fn a_dispatcher_that_wakes_up_after_it_was_replaced_ends() {
     running.finish().expect_code(0);
 }
 
-/// Without a database that others reach, there is no journal.
+/// A journal must be in a database that other machines can reach.
 #[test]
 fn a_journal_needs_a_store_in_mongodb() {
     let fleet = Fleet::unstarted_fleet(&[("DISPATCHER_JOURNAL", "true")]);
@@ -150,7 +151,8 @@ fn a_journal_needs_a_store_in_mongodb() {
     assert!(stderr.contains("MongoDB"), "{stderr}");
 }
 
-/// A fleet that has served without a journal, and now has one. So the journal lacks what was fed before.
+/// A fleet whose dispatcher has served without a journal, and has a journal from its next start on. The journal lacks
+/// the requests that were fed before.
 fn fleet_with_late_journal(database: &str) -> Fleet {
     let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.to_owned());
@@ -161,7 +163,8 @@ fn fleet_with_late_journal(database: &str) -> Fleet {
     fleet
 }
 
-/// Kills the first dispatcher, waits until the second one serves, and checks what that one has of these crawls.
+/// Kills the first dispatcher and waits until the second one serves. Checks that the second one has these numbers of
+/// pending tasks.
 fn check_takeover(first: &mut Fleet, mut next: Running, second: &Fleet, pending: &[(&str, u64)]) {
     first.kill_dispatcher();
     next.wait_for_stderr("ready");
@@ -182,12 +185,12 @@ fn a_new_dispatcher_begins_with_a_snapshot_and_no_copied_file() {
     let mut next = second.dispatcher_role().start();
     next.wait_for_stderr("begins with the snapshot");
     next.wait_for_stderr("of the journal is applied");
-    // This request is fed after the snapshot.
+    // This request is fed after the snapshot was taken.
     first.feed(&[request("http://s0.test/2", "after")]);
     check_takeover(&mut first, next, &second, &[("before", 1), ("after", 1)]);
 }
 
-/// The number of the first record that is there.
+/// The number of the oldest record that the journal still has.
 fn first_record_number(documents: &Documents) -> i64 {
     let first = documents.aggregate(
         "dispatcher_journal",
@@ -228,7 +231,7 @@ fn a_dispatcher_that_has_missed_more_than_the_journal_has_begins_again_with_a_sn
             (first_record_number(&documents) > last + 1).then_some(())
         },
     );
-    // What is kept is bounded: 1 MiB, a snapshot's distance beyond it, and what was fed meanwhile.
+    // The journal keeps at most 1 MiB, the distance between two snapshots, and the requests that were fed meanwhile.
     let stats = documents.run(bson::doc! {"collStats": "dispatcher_journal"});
     let fed_bytes = stats.get_i32("size").map_or(i64::MAX, i64::from);
     assert!(fed_bytes < 64 << 20, "{fed_bytes}");
@@ -250,7 +253,7 @@ fn with_standby_a_dispatcher_waits_for_the_journal_of_another_one() {
     let mut first = fleet_with_late_journal(database.uri());
     let mut second = Fleet::unstarted_fleet(&[]);
     second.store = Some(database.uri().to_owned());
-    // Without the option, it would serve now, with nothing.
+    // Without `--standby`, this dispatcher would serve immediately, with an empty frontier.
     let mut next = second.dispatcher_role().arg("--standby").start();
     next.wait_for_stderr("no dispatcher has begun a journal");
     first.start_dispatcher();
@@ -319,14 +322,14 @@ fn a_dispatcher_hands_over_when_it_is_asked_and_another_one_stands_by() {
     second.wait_until_dispatcher_ended(0);
 }
 
-/// A folder with crawls of its own does not continue the journal of others.
+/// A dispatcher whose state folder already has crawls must not continue the journal of another fleet.
 #[needs(mongod)]
 #[test]
 fn a_folder_of_another_fleet_is_refused() {
     let database = fresh_database();
     let mut fleet = Fleet::unstarted_fleet(&[]);
     fleet.store = Some(database.uri().to_owned());
-    // It served without a journal.
+    // The dispatcher first serves without a journal.
     fleet.start_dispatcher();
     fleet.kill_dispatcher();
     fleet.set_env("DISPATCHER_JOURNAL", "true");
@@ -337,7 +340,7 @@ fn a_folder_of_another_fleet_is_refused() {
     let refused = refused.finish().expect_code(2);
     let stderr = &refused.stderr;
     assert!(stderr.contains("does not continue the journal"), "{stderr}");
-    // A backup of the dispatcher that serves continues the journal.
+    // A backup of the serving dispatcher may continue the journal.
     let backup = fleet.back_up();
     let state = fleet.work.path("state/dispatcher-copy");
     std::fs::create_dir_all(&state).expect("a folder");

@@ -1,4 +1,4 @@
-//! An unreachable host delays no other host, whatever is still queued for it.
+//! Tests that an unreachable host delays no other host, whatever tasks are still queued for it.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,8 @@ use webfill_tests::site::{Site, page, status};
 
 use crate::fleet::{APP, DELAY, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// The backoffs of a host whose robots.txt answers 503: two short ones, or a short one and a longer one.
+/// The backoffs in seconds of a host whose robots.txt answers 503. [`SHORT`] has two short ones. [`THEN_LONG`] has a
+/// short one and a longer one, whose duration is its second element.
 const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
@@ -15,7 +16,7 @@ fn start_fleet(settings: &[(&str, &str)]) -> Fleet {
     Fleet::start_with(&[&[("BACKOFF_ROBOTS", SHORT)], settings].concat())
 }
 
-/// A host that answers 503 to everything.
+/// Serves a host that answers 503 to every request.
 fn serve_dead_host(fleet: &Fleet, name: &str) -> Site {
     let site = fleet.web.site(name);
     site.serve("/robots.txt", status(503));
@@ -23,8 +24,8 @@ fn serve_dead_host(fleet: &Fleet, name: &str) -> Site {
     site
 }
 
-/// Feeds pages of healthy hosts and waits until they are crawled. With their delay this takes about ten seconds, so the
-/// backoff of the dead host is over by then.
+/// Feeds pages of healthy hosts and waits until they are crawled. Because of the delay this takes about ten seconds,
+/// which is longer than the backoff of the dead host.
 fn crawl_good_hosts(fleet: &Fleet, domain: &str) {
     let mut requests = Vec::new();
     for number in 0..5 {
@@ -56,7 +57,7 @@ fn wait_until_unreachable(fleet: &Fleet, host: &str) {
     });
 }
 
-/// Blocks a host while `act` runs, so that no task of it is handed out.
+/// Blocks a host while `act` runs, so that none of its tasks is handed out meanwhile.
 fn run_while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     let client = fleet.client();
     let block = |until: Value| {
@@ -69,7 +70,7 @@ fn run_while_blocked(fleet: &Fleet, host: &str, act: impl FnOnce()) {
     block(Value::Null);
 }
 
-/// Feeds a crawl with a page of the host, and pauses it before any request.
+/// Feeds a crawl with a page of the host, and pauses the crawl before the page is requested.
 fn feed_paused(fleet: &Fleet, site: &Site) {
     run_while_blocked(fleet, site.host(), || {
         fleet.feed(&[request(&site.url("/P"), "paused")]);
@@ -85,7 +86,7 @@ fn assert_nothing_was_set_aside(fleet: &Fleet) {
 #[test]
 fn a_paused_crawl_at_a_dead_host_keeps_no_other_host_waiting() {
     for domain in [".example", ".github.io"] {
-        // All hosts below a provider's suffix share the provider's limits.
+        // Because of this setting, all hosts below the suffix of one provider share a limit.
         let bounds = [("POLITENESS_ADDRESS_DELAY", "0.005")];
         let mut fleet = start_fleet(&bounds);
         let dead = serve_dead_host(&fleet, &format!("dead{domain}"));
@@ -124,7 +125,8 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     assert_nothing_was_set_aside(&fleet);
 }
 
-/// The crawls are held back at the dead host by other means than a pause.
+/// The crawls are held back at the dead host by a limit, by their lane, or because they have expired, and not by a
+/// pause.
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
     let fleet = Fleet::start_with_config_file(&format!(
@@ -147,7 +149,7 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
             of(APP, "expired", &dead.url("/expired"), expires),
             of("limited", "here", &dead.url("/limited"), json!({})),
         ]);
-        // The crawl uses up the only site that the application may have.
+        // This crawl occupies the only site that the application may crawl at a time.
         let elsewhere = (0..20).map(|number| {
             let url = slow.url(&format!("/{number}"));
             of("limited", "elsewhere", &url, json!({"priority": 90}))

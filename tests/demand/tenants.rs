@@ -1,4 +1,5 @@
-//! Many applications share a fleet: a large crawl of one does not delay the crawls of others.
+//! Tests many applications that share a fleet: a large crawl of one application does not delay the crawls of other
+//! applications.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +8,10 @@ use webfill_tests::site::page;
 
 use crate::fleet::{APP, Fleet, request, wait_for};
 
-/// The most sites that the dispatcher holds in memory.
+/// The most sites that the dispatcher keeps in memory.
 const WINDOW: u64 = 200;
 
-/// Feeds a large crawl in lists of ten thousand requests.
+/// Feeds a large crawl as lists of ten thousand requests.
 fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
     let client = fleet.client();
     let mut fed = 0;
@@ -29,7 +30,7 @@ fn feed_large(fleet: &Fleet, count: usize, host: impl Fn(usize) -> String) {
     }
 }
 
-/// Checks that a small crawl beside a large one on the same site gets every second page.
+/// Checks a small crawl and a large crawl on the same site: every second page must be of the small crawl.
 fn check_small_beside_large_on_one_site(count: usize) {
     let fleet = Fleet::start_with(&[("POLITENESS_DELAY", "0.02")]);
     let site = fleet.web.site("shared.example");
@@ -52,11 +53,11 @@ fn check_small_beside_large_on_one_site(count: usize) {
         .rposition(|visit| visit.path.starts_with("/small"));
     let between = last.expect("it was fetched") - before;
     eprintln!("{between} fetches for a small crawl of 20 beside {count}");
-    // Some tasks of the large crawl had been handed out already. After them, the crawls take turns.
+    // At first, tasks of the large crawl are fetched that were already handed out. After that, the crawls take turns.
     assert!(between < 20 * 2 + 40, "{between} fetches");
 }
 
-/// Checks that a small crawl on its own sites is not delayed by a large one on thousands of sites.
+/// Checks that a small crawl on its own sites is not delayed by a large crawl on thousands of sites.
 fn check_small_beside_large_on_many_sites(count: usize, sites: usize) {
     let fleet = Fleet::start_with(&[
         ("POLITENESS_DELAY", "30"),
@@ -69,7 +70,7 @@ fn check_small_beside_large_on_many_sites(count: usize, sites: usize) {
         site.serve_otherwise(|request| page(&request.path).into());
     }
     feed_large(&fleet, count, host);
-    // More sites wait for their delay than the window holds.
+    // More sites are waiting for their delay than the dispatcher keeps in memory.
     wait_for("the large one has met many sites", || {
         (fleet.web.connection_count() > 3 * WINDOW).then_some(())
     });

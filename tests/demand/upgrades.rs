@@ -1,5 +1,5 @@
-//! The machines of a fleet are upgraded one after another: the latest release and today's webfill work together in both
-//! roles. `tests/released.sh` builds the release.
+//! Tests that the machines of a fleet can be upgraded one after another: the latest release and today's webfill work
+//! together in both roles. `tests/released.sh` builds the release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// Checks that all pages are stored, each requested once.
+/// Checks that all pages are stored, and that each was requested once.
 fn assert_all_there_once(fleet: &Fleet) {
     fleet.wait_until_done("c");
     let visits = fleet.web.visits();
@@ -45,7 +45,7 @@ fn assert_all_there_once(fleet: &Fleet) {
     assert_eq!(fleet.work.stored().integrity(), "ok");
 }
 
-/// The version of messages that the dispatcher uses with each supervisor.
+/// The version of messages that the dispatcher uses with each supervisor, by the names of the supervisors.
 fn message_versions(fleet: &Fleet) -> BTreeMap<String, Value> {
     let joined = fleet.logged_lines("supervisor_joined").into_iter();
     joined
@@ -87,11 +87,11 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
         (fleet.logged_lines("supervisor_joined").len() == 4).then_some(())
     });
     wait_for_pages(&fleet, SITES * PAGES / 2);
-    // One supervisor is upgraded next, and a new one joins. The other one stays as it is.
+    // One of the two supervisors is upgraded, the other one keeps its version, and a new one joins.
     fleet.drain_supervisor("one");
     fleet.add_supervisor("one");
     fleet.add_supervisor("three");
-    // The expected version is 1 as long as the release knows no other.
+    // As long as the release has only version 1, this version is expected everywhere.
     let expected = ["one", "two", "three"].map(|name| (format!("{name:?}"), Value::from(1)));
     let expected = BTreeMap::from(expected);
     wait_for("all three have the same version", || {
@@ -100,7 +100,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     assert_all_there_once(&fleet);
 }
 
-/// The frozen frame of a handshake that offers these versions.
+/// The bytes of a handshake that offers these versions. They are read from a file that must never change.
 pub(crate) fn handshake(oldest: u8, newest: u8) -> Vec<u8> {
     let frozen = include_str!("../../crates/wire/tests/frozen/handshake.txt");
     let line = frozen
@@ -125,7 +125,8 @@ fn a_build_that_shares_no_version_is_refused_in_bytes_that_every_version_reads()
     for _ in 0..3 {
         socket.send(handshake(20, 21), 0).expect("it is sent");
         let answer = socket.recv_bytes(0).expect("a refusal");
-        // The answer: no version (0), the session of the hello, the dispatcher's oldest version, and its newest one.
+        // The refusal consists of a 0 in place of a version, the session of the hello, and the dispatcher's oldest and
+        // newest version.
         assert_eq!(answer, [0, 92, 1, 1]);
     }
     let logged = wait_for("it is reported", || {

@@ -1,4 +1,4 @@
-//! Watches of a fleet: the dispatcher starts due runs by itself, even if it was down when they became due.
+//! Tests watches of a fleet. The dispatcher starts due runs by itself, even if it was down when they became due.
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::fleet::{Fleet, request, wait_for};
 
 const SITE: &str = "people.example";
 
-/// A watch of a list, and of a page behind it.
+/// The definition of a watch over a list page, which links to another page.
 fn watch_of_list(fleet: &Fleet, schedule: &str) -> Value {
     let site = fleet.web.site(SITE);
     site.serve("/list", page("List").mapped_link("/ada"));
@@ -73,7 +73,7 @@ fn runs_begin_by_themselves_and_check_each_page_once() {
         assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
         assert_eq!(run["counts"]["pages"], 2);
     }
-    // Another watch with the same schedule shows that the first would have been due.
+    // Meanwhile another watch with the same schedule runs twice, so the paused watch would have been due.
     fleet.web.site("clock.example").serve("/clock", page("C"));
     let clock =
         json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
@@ -111,8 +111,8 @@ fn a_restarted_dispatcher_continues_its_run() {
     let paths = fleet.web.visits().pages().counts();
     assert_eq!(paths.len(), 60, "every page");
     let visits: usize = paths.values().sum();
-    // At each death, the few tasks that were handed out are fetched again. If each run started over, these would be 40
-    // pages or more.
+    // After each death, the few tasks that were handed out are fetched again. If the run started over each time, this
+    // would be 40 pages or more.
     assert!(
         visits <= 60 + 2 * 8,
         "{visits}: only what was under way is repeated"
@@ -125,7 +125,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     let watch = watch_of_list(&fleet, "0 0 1 1 *");
     add_watch(&fleet, &watch);
     fleet.kill_dispatcher();
-    // Makes it look as if the watch had been added ten New Years ago.
+    // The dispatcher must believe that the watch was added ten New Years ago.
     let file = fleet.dispatcher_state.join("dispatcher.db");
     let db = rusqlite::Connection::open(file).unwrap();
     let sql = "UPDATE watches SET since_ms = since_ms - 3652 * 86400000";
@@ -137,7 +137,7 @@ fn runs_missed_while_the_dispatcher_was_down_are_made_up_for_once() {
     assert_eq!(first["missed"], 9, "{first}");
     let late_s = first["started"].as_f64().unwrap() - first["due"].as_f64().unwrap();
     assert!(late_s > 9.0 * 365.0 * 86_400.0, "{first}");
-    // A manual run begins after all runs that are due.
+    // A manual run starts only after all due runs.
     ask(&fleet, json!({"action": "watch_run", "name": "people"}));
     wait_until("it has ended", || ended_runs(&fleet).len() >= 2);
     assert_eq!(runs(&fleet).len(), 2, "once for all");

@@ -1,5 +1,5 @@
-//! The same table, completed by the machines of a fleet and its MongoDB: judged by the outputs of a run on one machine,
-//! and by the access log.
+//! Tests a table that is completed by the machines of a fleet and its MongoDB. The outputs must be those of a run on
+//! one machine, and the access log is checked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct Fleet {
     host: String,
     dispatcher: Option<Running>,
     supervisors: Vec<Option<Running>>,
-    /// Whether supervisors and clients need a key that the dispatcher knows.
+    /// Whether the dispatcher admits only supervisors and clients whose keys it knows.
     is_keyed: bool,
 }
 
@@ -60,7 +60,7 @@ impl Fleet {
         fleet
     }
 
-    /// Makes the keys of the dispatcher, of two machines and of a client, each in a folder of its own.
+    /// Creates keys for the dispatcher, two machines and a client, each in a separate folder.
     fn make_keys(&self) {
         self.run_keys_command(&["new", "dispatcher"], "keys");
         let members = [
@@ -74,7 +74,7 @@ impl Fleet {
         }
     }
 
-    /// Makes a folder of keys that trusts our dispatcher; returns the public key.
+    /// Creates a folder of keys that trusts this fleet's dispatcher. Returns the public key.
     fn new_keys(&self, role: &str, folder: &str) -> String {
         let trusted = self.work.path("keys/dispatcher.pub");
         let trusted = trusted.to_str().expect("plain");
@@ -82,7 +82,7 @@ impl Fleet {
         public.trim().to_owned()
     }
 
-    /// Runs `webfill keys ARGS...` on a folder. Returns its output.
+    /// Runs `webfill keys ARGS...` on a folder of keys. Returns the output.
     fn run_keys_command(&self, args: &[&str], folder: &str) -> String {
         let run = Run::new(["keys"]).args(args).arg("--keys");
         run.arg(self.work.path(folder))
@@ -91,7 +91,7 @@ impl Fleet {
             .stdout
     }
 
-    /// Adds the keys of a folder to a run, if the fleet has keys.
+    /// Adds the keys in a folder to a command, if the fleet uses keys.
     fn with_keys(&self, run: Run, folder: &str) -> Run {
         match self.is_keyed {
             true => run.arg("--keys").arg(self.work.path(folder)),
@@ -195,7 +195,7 @@ fn a_fleet_fills_as_one_machine_does_and_a_killed_client_resumes() {
     visits.assert_polite(DELAY);
     let counts = visits.pages().counts();
     assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
-    // A second run has nothing to do.
+    // A second run with the same table requests nothing.
     let before = fleet.web.visits().len();
     fleet.fill_command().finish().expect_code(0);
     assert_eq!(fleet.web.visits().len(), before);
@@ -222,8 +222,8 @@ fn what_dies_in_the_fleet_changes_nothing() {
     assert_same_outputs(&alone, &fleet.work);
     let visits = fleet.web.visits();
     visits.assert_polite(DELAY);
-    // Pages that were not stored yet are requested again. Pages are stored every quarter of a second, which is three at
-    // each site.
+    // Pages that were not stored before the kill are requested again. Pages are stored every quarter of a second, and
+    // in this time up to three pages of each site are fetched.
     let counts = visits.pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 2 * 4 * SITES.len(), "{again} again: {counts:#?}");
@@ -237,7 +237,7 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     let run = fleet.fill_command().finish().expect_code(0);
     let all = format!("gaps: {}, filled: {0} (100.0 %)", gap_count());
     assert!(run.stdout.contains(&all), "{}", run.stdout);
-    // A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
+    // After this time, earlier fetches are too old for `--refresh-after 1s`.
     std::thread::sleep(Duration::from_millis(1_100));
     let first = fleet.web.visits().pages().len();
     for again in 1..=2 {
@@ -270,7 +270,7 @@ fn a_fleet_refreshes_what_is_old_and_asks_nothing_else_again() {
     );
 }
 
-/// A table whose name is no id, and whose crawl an operator stops.
+/// The name of the table cannot be used as the id of its crawl. Also, an operator stops this crawl.
 #[needs(mongod)]
 #[test]
 fn a_table_is_completed_though_its_crawl_was_stopped() {
@@ -309,7 +309,7 @@ fn a_table_is_completed_though_its_crawl_was_stopped() {
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= 4 * SITES.len(), "{again} again: {counts:#?}");
 
-    // Pages that the store has dropped meanwhile are fetched again, and nothing else.
+    // Pages that were dropped from the store are fetched again, and no other pages.
     let dropped = Documents::open(fleet.database.uri()).run(doc! {
         "delete": "pages",
         "deletes": [{"q": {"url": {"$regex": SITES[0]}}, "limit": 0}],

@@ -1,4 +1,4 @@
-//! A collection of MongoDB as the table: judged by its documents, read with a client of the tests' own.
+//! Tests a collection of MongoDB as the table. The tests check its documents with their own client.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, book_count, evidence, gap_count, is_gap, serve, truth, url};
 
-/// Titles of members; one is no name that a mapping could have, and years are numbers.
+/// The fields of the documents that have values of books. `author-name` could not be the name of a mapping's field, and
+/// years are stored as numbers.
 const MEMBERS: [&str; 4] = ["Title", "author-name", "year", "publisher"];
 
 fn value(book: usize, field: usize) -> Bson {
@@ -25,7 +26,7 @@ fn value(book: usize, field: usize) -> Bson {
     }
 }
 
-/// A document for each book. Its gaps are missing, null or empty.
+/// Makes a document for each book. A gap is a missing field, null or an empty text.
 fn documents() -> Vec<Document> {
     let document = |book: usize| {
         let mut document = doc! {
@@ -33,7 +34,7 @@ fn documents() -> Vec<Document> {
             "link": url(book),
             "seen": bson::DateTime::from_millis(1_700_000_000_000),
             "note": {"mine": book as i32},
-            // In a query, this name is a path. The member is read, and never written.
+            // MongoDB's queries would treat this name as a path. The field is read, but never written.
             "the.year": if book.is_multiple_of(2) { Bson::Null } else { value(book, 2) },
         };
         for (field, member) in MEMBERS.iter().enumerate() {
@@ -49,7 +50,7 @@ fn documents() -> Vec<Document> {
     (0..book_count()).map(document).collect()
 }
 
-/// Whether a line of the evidence is about a filled gap that may be written.
+/// Whether a line of the evidence is about a gap that was filled and may be written.
 fn is_filled(line: &&Value) -> bool {
     let column = line["column"].as_str().unwrap();
     line["state"] == "filled" && !column.contains("the.year")
@@ -64,7 +65,8 @@ fn fill_command(work: &Workplace, web: &Web, database: &Database) -> Run {
         .in_folder(work.path("."))
 }
 
-/// Checks that all documents have the values of the pages, except for `other_than`, and everything else as it was.
+/// Checks that all documents have the values of the pages, except for the fields in `other_than`, and that nothing else
+/// has changed.
 fn assert_complete(all: &[Value], other_than: &[(usize, &str)]) {
     assert_eq!(all.len(), book_count());
     for (book, document) in all.iter().enumerate() {
@@ -107,14 +109,14 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     let first = evidence(&work);
     assert_eq!(filled(&first), gap_count());
     assert!(work.path("books.doubts.csv").exists());
-    // Values that the first run wrote do not count as known: the second run has the same evidence, and requests
+    // Values written by the first run do not count as known. So the second run has the same evidence, and requests
     // nothing.
     let (requests, books) = (web.visits().len(), client.all_documents("books"));
     fill_command(&work, &web, &database).finish().expect_code(0);
     assert_eq!(web.visits().len(), requests);
     assert_eq!(evidence(&work), first);
     assert_eq!(client.all_documents("books"), books);
-    // A value that a person writes over it is known, and stays.
+    // If a person replaces such a value, the new value counts as known and stays.
     let gap = (0..96).find(|&book| is_gap(book, 3)).unwrap();
     let id = bson::oid::ObjectId::from_bytes([u8::try_from(gap).unwrap(); 12]);
     let set = doc! {"q": {"_id": id}, "u": {"$set": {"publisher": "Mine"}}};
@@ -126,7 +128,7 @@ fn gaps_of_documents_are_filled_in_their_own_types() {
     assert_eq!(filled(&evidence(&work)), gap_count() - 1);
 }
 
-/// A run that is killed at any moment is completed by the same command.
+/// The run is killed at some moment, and then completed by the same command.
 #[needs(mongod)]
 #[test]
 fn a_killed_run_is_resumed() {
@@ -136,7 +138,7 @@ fn a_killed_run_is_resumed() {
     client.run(doc! {"insert": "books", "documents": documents()});
     for moment in 0..12 {
         let running = fill_command(&work, &web, &database).start();
-        // The run is killed at twelve different moments, whatever it is doing then.
+        // The run is killed at twelve different moments.
         std::thread::sleep(Duration::from_millis(60 + 110 * moment));
         for process in running.processes() {
             process.signal(Signal::KILL);

@@ -1,4 +1,4 @@
-//! Columns that the user names: later than others, with a comma in their names, or wrongly.
+//! Tests columns that the user names later than other columns, with a comma in their names, or wrongly.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn columns_that_are_named_later_are_learned_from_the_stored_pages() {
     assert_all_filled(&work);
     assert_eq!(web.visits().pages().counts().len(), book_count());
     assert_eq!(web.visits().pages().len(), book_count());
-    // Fewer columns again, and then a third run of all.
+    // Another run completes fewer columns, and the last run completes all columns again.
     fill_command(&work, &web)
         .args(["--fields", "year"])
         .finish()

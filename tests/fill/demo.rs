@@ -1,4 +1,4 @@
-//! The demo fills its table from its own web: judged by the values that its pages are made of.
+//! Tests that the demo fills its table from its own web with the values that its pages are made of.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -87,7 +87,7 @@ fn the_demo_fills_its_table_with_what_its_pages_have() {
         .collect();
     assert_eq!(doubts, wrong);
     assert!(read("books.html").contains("<h2>Doubts</h2>"));
-    // The command that is printed runs again, though the web is gone: all pages are there.
+    // The printed command also works when the demo's web is gone, because all pages are stored.
     let command = run
         .stdout
         .lines()

@@ -1,4 +1,4 @@
-//! A page that has several values where one is meant decides nothing alone.
+//! Tests that a page with several values in place of one does not decide a cell alone.
 
 use serde_json::Value;
 use webfill_tests::run::Run;
@@ -8,15 +8,15 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::{evidence, rows, truth};
 
 const THINGS: usize = 24;
-/// The number of rows that know their maker.
+/// The number of rows whose maker is known.
 const KNOWN: usize = 12;
 
 fn maker(thing: usize) -> String {
     truth(thing)[1].clone()
 }
 
-/// Serves the pages of things with the numbers from 100 on, and of the same things from 200 on. The pages with the
-/// numbers in `torn` name another maker behind the true one.
+/// Serves two pages of each thing: one with a number from 100 on, the other with a number from 200 on. Pages whose
+/// numbers are in `torn` name a wrong maker after the true one.
 fn serve(web: &Web, torn: &'static [usize]) {
     web.site("things.example").serve_otherwise(move |request| -> Reply {
         let number = request.path.strip_prefix("/thing/");
@@ -39,7 +39,7 @@ fn serve(web: &Web, torn: &'static [usize]) {
     });
 }
 
-/// A table of the things. Those in `second` have a second link.
+/// A table of all things. The things in `second` have a second link.
 fn table(second: &[usize]) -> String {
     let mut text = String::from("id,link,second,maker\n");
     for thing in 0..THINGS {
@@ -65,7 +65,8 @@ fn fill_command(work: &Workplace, web: &Web) -> Run {
         .in_folder(work.path("."))
 }
 
-/// Checks that all rows but the conflicting ones have their maker, and that the evidence calls these conflicting.
+/// Checks that all rows have their maker except for the rows in `conflicting`, which the evidence must call
+/// conflicting.
 fn assert_filled_except(work: &Workplace, conflicting: &[usize]) {
     for (thing, row) in rows(work, "books.filled.csv").iter().enumerate() {
         let expected = match conflicting.contains(&thing) {
@@ -114,7 +115,7 @@ fn a_page_with_several_values_is_noticed_wherever_it_is_read() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &[115, 122]);
     work.write("books.csv", table(&[]));
-    // None of the rows with gaps is learned from.
+    // The sample has only rows whose maker is known, so nothing is learned from rows with gaps.
     let run = fill_command(&work, &web).args(["--sample", "8"]);
     run.finish().expect_code(0);
     assert_filled_except(&work, &[15, 22]);

@@ -1,4 +1,4 @@
-//! Known values that the pages contradict are listed, and replaced only if a person says so.
+//! Tests that known values which the pages contradict are listed, and are replaced only if a person accepts this.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, book_count, fill_command, is_gap, rows, serve, table, truth, url};
 
-/// One known value in ten is that of another book.
+/// The wrong values of the table, by book and field. One known value in ten is replaced by the value of another book.
 fn wrong_values() -> BTreeMap<(usize, usize), String> {
     let known = (0..book_count()).flat_map(|book| (0..4).map(move |field| (book, field)));
     let known = known.filter(|&(book, field)| !is_gap(book, field));
@@ -58,7 +58,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
         assert_eq!(cells[3], wrong[&(book, field)]);
         assert_eq!(cells[4], truth(book)[field]);
     }
-    // Half of them are accepted, one is rejected, the rest stays open.
+    // Half of the doubts are accepted, one is rejected, and the others stay open.
     let mut answered = vec![doubts.lines().next().unwrap().to_owned()];
     let accepted = listed.len() / 2;
     answered.extend(listed.iter().enumerate().map(|(at, line)| match at {
@@ -81,7 +81,7 @@ fn wrong_known_values_are_doubted_and_not_overwritten() {
             .count()
     };
     assert_eq!(still_wrong(&work), wrong.len() - accepted);
-    // The answers are kept.
+    // A later run still knows the answers.
     fill_command(&work, &web)
         .args(["--check", "all"])
         .finish()
@@ -116,7 +116,8 @@ fn an_answer_that_is_none_is_refused_in_words() {
     assert!(web.visits().is_empty());
 }
 
-/// Accepts the first two doubts of a table, and changes the page's value in the second one. Returns both as they were.
+/// Accepts the first two doubts of a table, and falsifies the page's value in the second one. Returns both doubts as
+/// they were listed.
 fn accept_two(work: &Workplace) -> Vec<Vec<String>> {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut lines: Vec<String> = doubts.lines().map(str::to_owned).collect();
@@ -137,7 +138,8 @@ fn answers_follow_their_rows_and_are_not_lost() {
     let all = |run: Run| run.args(["--check", "all"]);
     all(fill_command(&work, &web)).finish().expect_code(0);
     let answered = accept_two(&work);
-    // Without --doubts they would be written over.
+    // The file contains answers that were not read. Without `--doubts`, the command would overwrite it, so it must
+    // refuse.
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let run = all(fill_command(&work, &web)).finish().expect_code(2);
     assert!(
@@ -149,7 +151,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
         std::fs::read_to_string(work.path("books.doubts.csv")).unwrap(),
         text
     );
-    // All rows move down by two.
+    // Two rows are inserted at the top of the table, so the numbers of all rows change.
     let (head, rest) = before.split_once('\n').unwrap();
     let new = "new1,,A,B,1900,C,mine\nnew2,,D,E,1901,F,mine\n";
     work.write("books.csv", format!("{head}\n{new}{rest}"));
@@ -179,7 +181,7 @@ fn answers_follow_their_rows_and_are_not_lost() {
     assert_accepted();
     all(fill_command(&work, &web)).finish().expect_code(0);
     assert_accepted();
-    // Answers to values that are corrected in the table itself are kept and counted.
+    // In this table, the doubtful values are correct. The earlier answers to them are kept and counted.
     work.write("books.csv", table(&BTreeMap::new()));
     let run = all(fill_command(&work, &web)).finish().expect_code(0);
     assert!(run.stdout.contains("2 of your answers"), "{}", run.stdout);

@@ -1,5 +1,6 @@
-//! Few known values: a rule that one or two rows show is used where another kind of anchor confirms it on all pages.
-//! Few different values: a value that appears on a page in another meaning is no evidence.
+//! Tests tables with few known values: a rule that one or two rows show is used if another kind of anchor confirms it
+//! on all pages. Also tests columns with few different values: a value that a page contains with another meaning is no
+//! evidence.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
@@ -7,7 +8,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{BOOKS, Oddities, book_count, fill_command, rows, serve, truth, url};
 
-/// A table in which the first `known` books of each site have all values, and the others none.
+/// A table in which the first `known` books of each site have all values, and the other books have none.
 fn table(known: usize) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
@@ -48,7 +49,7 @@ fn colour(lamp: usize) -> &'static str {
     COLOURS[lamp * 7 % 11 % 5]
 }
 
-/// Each page has the colour of its lamp, and names all colours that there are.
+/// Serves the pages of lamps. Each page has the colour of its lamp, and also lists all existing colours.
 fn serve_lamps(web: &Web) {
     web.site("lamps.example").serve_otherwise(|request| -> Reply {
         let lamp: Option<usize> = request
@@ -126,7 +127,8 @@ const KITCHENS: [&str; 10] = [
     "Thai",
 ];
 
-/// Serves the pages of houses. The description of the first one names a Mexican dish.
+/// Serves the pages of houses. The description of the first house names a Mexican dish, although its kitchen is another
+/// one.
 fn serve_houses(web: &Web) {
     web.site("houses.example").serve_otherwise(|request| -> Reply {
         let house: Option<usize> = request

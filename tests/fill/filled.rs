@@ -1,4 +1,4 @@
-//! A table with gaps goes in, and comes out complete.
+//! Tests that a table with gaps is completed.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
         assert_eq!(row[2..6], truth(book), "book {book}");
         assert_eq!(row[6], "mine");
     }
-    // The input is as it was.
+    // The input file is unchanged.
     assert_eq!(
         std::fs::read_to_string(work.path("books.csv")).unwrap(),
         table(&BTreeMap::new())
@@ -40,7 +40,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
             .count()
     };
     assert_eq!(of_state("filled"), gap_count());
-    // A second run has nothing to do, and asks nobody.
+    // A second run requests nothing, because there is nothing left to do.
     let before = web.visits().len();
     let first = std::fs::read(work.path("books.evidence.jsonl")).unwrap();
     let again = fill_command(&work, &web).finish().expect_code(0);
@@ -50,7 +50,7 @@ fn gaps_are_filled_with_what_the_pages_have() {
         "{}",
         again.stdout
     );
-    // Each round fetches other pages, which is not reported.
+    // The seeds differ between the rounds of a run, which must not be reported as a change.
     assert!(!run.stderr.contains("seeds have changed"), "{}", run.stderr);
     assert_eq!(
         std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
@@ -86,7 +86,7 @@ fn a_dry_run_plans_and_does_nothing_else() {
     assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
 }
 
-/// A field that a page lacks stays a gap, and so does one of a page that is gone.
+/// The gap stays if the page lacks the field, or if the page is gone.
 #[test]
 fn a_page_without_the_value_leaves_the_gap() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -140,7 +140,7 @@ fn a_table_that_cannot_be_filled_is_refused_in_words() {
         .finish()
         .expect_code(2);
     assert!(run.stderr.contains("name it with --url"), "{}", run.stderr);
-    // The folder `books.webfill` belongs to books.csv, so books.jsonl cannot use it.
+    // The folder `books.webfill` belongs to books.csv, so it cannot be used for books.jsonl.
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
     fill_command(&work, &web).finish().expect_code(0);

@@ -1,4 +1,5 @@
-//! Values are written in the form of their column, and only into a table that has not changed during the run.
+//! Tests that values are written in the form of their column, and only into a table that has not changed during the
+//! run.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +10,8 @@ use super::made_web::{Oddities, evidence, fill_command, rows, serve, table};
 
 const BOOKS: usize = 30;
 
-/// Serves a site with the sold copies and the motto of each book. A spreadsheet would run one of the mottos as a
-/// formula.
+/// Serves a site with the number of sold copies and the motto of each book. A spreadsheet would treat one of the mottos
+/// as a formula.
 fn serve_sales(web: &Web) {
     web.site("sales.example").serve_otherwise(move |request| -> Reply {
         let book: Option<usize> = request
@@ -42,7 +43,8 @@ fn group_digits(number: usize) -> String {
     format!("{},{},{}", &digits[..1], &digits[1..4], &digits[4..])
 }
 
-/// The motto of a book. All mottos contain a sign of formulas or a bracket, and one begins with `=`.
+/// The motto of a book. Each motto contains a bracket or a sign that is used in formulas, and one motto begins with
+/// `=`.
 fn motto(book: usize) -> String {
     let beginning = ["(a", "b=", "c-", "d+"][book % 4];
     match book {
@@ -73,7 +75,7 @@ fn values_are_written_in_the_form_of_their_column() {
     let run = plain_fill_command(&work, &web).finish().expect_code(0);
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2], sold_copies(book).to_string(), "book {book}");
-        // A motto that a spreadsheet would run is not filled.
+        // A motto that a spreadsheet would treat as a formula is not written.
         let expected = if book == 3 {
             String::new()
         } else {
@@ -111,7 +113,7 @@ fn a_table_that_is_changed_during_the_run_is_not_filled() {
         .start();
     web.log()
         .wait_until("some pages were asked", |visits| visits.pages().len() >= 5);
-    // All rows move down by one.
+    // A row is inserted at the top of the table, so the numbers of all rows change.
     let (head, rest) = before.split_once('\n').unwrap();
     work.write("books.csv", format!("{head}\nnew,,A,B,1900,C,mine\n{rest}"));
     let run = running.finish().expect_code(1);
@@ -169,7 +171,7 @@ fn lists_without_common_entries_are_lists_and_hold_no_value_twice() {
 fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     let (work, web) = (Workplace::new(), Web::start());
     serve_sales(&web);
-    // Five rows know their value, and three of these are misspelt.
+    // Five rows have a known value, and three of these values are misspelt.
     let misspelt = [4, 11, 17];
     let mut text = String::from("id,link,sold\n");
     for book in 0..BOOKS {
@@ -197,7 +199,7 @@ fn misspelt_values_are_pointed_at_and_cost_no_gap() {
     }
 }
 
-/// The fields of a car: the name, the value as its page writes it, and the value as the table has it.
+/// The fields of a car. Each has its name, the value as the page writes it, and the value as the table writes it.
 fn car(number: usize) -> [(&'static str, String, String); 5] {
     let (city, highway) = (18 + number % 7, 27 + number % 11);
     let (feet, inches) = (4 + number % 3, number % 12);
@@ -272,7 +274,7 @@ fn values_that_pages_write_otherwise_get_the_form_of_the_known_ones() {
         let expected = format!("c{number},http://cars.example/car/{number},{wanted}");
         assert_eq!(line, expected, "car {number}");
     }
-    // The forms are ordinary processors of the mapping.
+    // The mapping converts the values by ordinary processors.
     let mapping = work.path("books.webfill/mappings/cars.example.json");
     let mapping = std::fs::read_to_string(mapping).unwrap();
     assert!(

@@ -1,5 +1,5 @@
-//! The rows of a table in the dashboard, in a real Chromium and by plain requests: judged by the table, by the answers on
-//! disk, and by what the next run makes of them.
+//! Tests the rows of a table in the dashboard, in a real Chromium and by plain requests. The results are checked in the
+//! table, in the answers on disk, and by the effects on the next run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use super::review::{Dashboard, answers, wrong_values};
 
 const ROWS: &str = "/dashboard/table/books/rows";
 
-/// A filled table with cells of several states, and its dashboard.
+/// A completed table that has cells in several states, and its dashboard.
 struct Filled {
     work: Workplace,
     web: Web,
@@ -69,7 +69,7 @@ impl Filled {
         )
     }
 
-    /// The line of the evidence of a cell in a state.
+    /// The evidence line of the first cell in this state.
     fn cell_evidence(&self, state: &str) -> Value {
         let lines = evidence(&self.work).into_iter();
         let mut found = lines.filter(|line| line["state"] == state);
@@ -77,7 +77,7 @@ impl Filled {
     }
 }
 
-/// Sends a request. Returns the head and the body of the answer, with its chunks joined.
+/// Sends a request. Returns the head and the body of the answer. The chunks of the body are joined.
 fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(place).unwrap();
     let mut head = format!(
@@ -88,7 +88,7 @@ fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (S
         head += &format!("{name}: {value}\r\n");
     }
     stream.write_all((head + "\r\n").as_bytes()).unwrap();
-    // A refusal may come before the end of the body.
+    // The server may refuse the request before it has read the whole body, so errors of writing are ignored.
     let _ = stream.write_all(body);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -113,7 +113,7 @@ fn request(place: &str, line: &str, headers: &[(&str, &str)], body: &[u8]) -> (S
     }
 }
 
-/// Waits until `count` answers are on disk, and the pane shows the last one.
+/// Waits until `count` answers are on disk, and until the pane shows the last one.
 fn wait_for_answers(browser: &Browser, filled: &Filled, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(&filled.work).len() == count).then_some(())
@@ -128,7 +128,7 @@ fn focused_id(browser: &Browser) -> String {
     id.as_str().unwrap_or_default().to_owned()
 }
 
-/// The id of a cell in the grid: its row, counted from 1 without the header, and its column, counted from 0.
+/// The HTML id of a cell in the grid. Rows are counted from 1 without the header, and columns from 0.
 fn cell_id(line: &Value) -> String {
     let columns = ["id", "link", "title", "author", "year", "publisher", "note"];
     let column = columns.iter().position(|name| line["column"] == *name);
@@ -143,7 +143,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     ];
     let filled = Filled::new();
     let browser = filled.open(ROWS);
-    // The user's own columns and rows, in their order.
+    // The grid shows the user's columns and rows in their order.
     let heads = browser.run_script(
         "return [...document.querySelectorAll('[role=columnheader]')].map(head => head.innerText.trim())",
         json!([]),
@@ -167,7 +167,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     );
     let expected: Vec<String> = (0..50).map(|book| format!("b{book}")).collect();
     assert_eq!(ids, json!(expected));
-    // Each state has a class, a sign and a word.
+    // Each state has a CSS class, a sign and a word.
     for state in [
         "filled",
         "contradicted",
@@ -189,7 +189,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
         );
         assert!(text.as_str().unwrap().trim().len() > 1, "{state}: {text}");
     }
-    // Keys move, Enter opens, Escape closes and comes back.
+    // Arrow keys move the focus, Enter opens a cell, and Escape closes it and returns the focus.
     browser.open(&filled.dashboard.url(ROWS));
     browser.wait_for("td[tabindex='0']");
     browser.run_script(
@@ -204,7 +204,8 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&[escape]);
     assert!(browser.find("#pane[hidden]").is_some());
     assert_eq!(focused_id(&browser), "c1-2");
-    // A contradicted value is accepted, one that was filled is rejected, and another one is typed anew.
+    // A contradicted value is accepted, a filled value is rejected, and the value of an unreachable page is typed by
+    // hand.
     let goto = |state: &str, place: usize| -> Value {
         let lines = evidence(&filled.work).into_iter();
         let line = lines
@@ -248,7 +249,7 @@ fn cells_show_their_evidence_and_are_answered_by_keys_alone() {
     browser.press(&[enter]);
     wait_for_answers(&browser, &filled, 3);
     browser.wait_for(&format!("#{}.a-edited", cell_id(&typed)));
-    // An answer is undone.
+    // The last answer is undone.
     let undone = goto("filled", 1);
     browser.press(&[enter]);
     browser.wait_for("#pane #evidence");
@@ -404,7 +405,7 @@ fn rows_and_cells_are_shown_whole_and_accessible_on_any_screen() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// With no data, a table is dropped onto the page, and its gaps are filled.
+/// The page without data accepts a dropped table, whose gaps are then filled.
 #[needs(chromedriver, axe)]
 #[test]
 fn a_table_that_is_dropped_is_filled() {
@@ -428,7 +429,7 @@ fn a_table_that_is_dropped_is_filled() {
     looks::check_and_screenshot(&browser, "first-run", Tables::Fit);
     let text = browser.page_text();
     assert!(text.contains("Fill your first table"), "{text}");
-    // No file is accepted without the token of the page, or outside of the folder.
+    // A file is refused if the request lacks the token of the page, or if the path leads out of the folder.
     let place = &dashboard.place;
     let origin = format!("http://{place}");
     let token = browser.run_script(

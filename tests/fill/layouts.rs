@@ -1,4 +1,4 @@
-//! Sites that are harder: values behind a link, and pages of another layout that no sample has shown.
+//! Tests sites that are harder to read: values behind a link, and pages in a layout that is not in the sample.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::made_web::{is_gap, rows, truth};
 const HOST: &str = "one.example";
 const BOOKS: usize = 60;
 
-/// The surroundings of the values.
+/// Parts of a page that surround the values.
 const REVIEWS: &str = "<div class=\"review\"><h4>A reader</h4><p>Read it <em>twice</em>.</p><span>5 stars</span></div>";
 const EDITIONS: &str = "<dl class=\"edition\"><dt>Binding</dt><dd>Cloth</dd><dt>Pages</dt><dd><code>300</code></dd></dl><hr><blockquote>An \
      excerpt</blockquote>";
 
-/// A page, with much else on it: layouts are distinguished by all that pages have.
+/// A page that consists mainly of `around`. Layouts are distinguished by the frequent parts of their pages.
 fn html_page(main: &str, around: &str) -> Page {
     let around = around.repeat(8);
     let text = format!(
@@ -112,10 +112,10 @@ fn values_behind_a_link_are_found() {
     let before = web.visits().len();
     let counts: BTreeMap<String, usize> = web.visits().pages().counts();
     assert!(counts.values().all(|count| *count == 1), "{counts:#?}");
-    // A few links are tried to find the one that leads on.
+    // A few links of each kind are tried, to find the kind that leads to the values.
     let tried = counts.keys().filter(|url| url.contains("similar")).count();
     assert!(tried <= 5, "{counts:#?}");
-    // A book whose year and publisher are known needs nothing more.
+    // If the year and the publisher of a book are known, no page behind its page is needed.
     let details = counts.keys().filter(|url| url.contains("details")).count();
     let lacking = (0..BOOKS)
         .filter(|&book| is_gap(book, 2) || is_gap(book, 3))
@@ -154,7 +154,7 @@ fn a_layout_that_turns_up_late_is_learned() {
         true => format!("/book/old-{book}"),
         false => format!("/book/{book}"),
     };
-    // Rows of new pages know most, so that only these are sampled.
+    // Rows with new pages have most of their values, so only such rows are in the sample.
     let lacks = move |book: usize, field: usize| match is_old(book) {
         true => field == book % 4 || field == (book / 4) % 4,
         false => field == book % 4 && book > 25,
@@ -176,7 +176,7 @@ fn a_layout_that_turns_up_late_is_learned() {
     assert_eq!(web.visits().len(), before);
 }
 
-/// Rows that are added later link to pages of another kind. What was learned of the first kind stays.
+/// Rows that were added later link to pages of another kind. The mapping of the first kind must stay valid.
 #[test]
 fn a_new_kind_of_url_is_learned_beside_the_first() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -221,7 +221,7 @@ fn a_new_kind_of_url_is_learned_beside_the_first() {
     assert_eq!(web.visits().len(), before);
 }
 
-/// Links that lead to another site: all of them are fetched.
+/// The links redirect to another site. All of them are fetched.
 #[test]
 fn links_that_redirect_to_another_site_are_filled() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -250,7 +250,7 @@ fn links_that_redirect_to_another_site_are_filled() {
     assert_complete(&work);
 }
 
-/// A mapping of a person is used as it is, however wrong it looks.
+/// A mapping that a person has written is used without changes, even if it looks wrong.
 #[test]
 fn a_mapping_of_a_person_wins() {
     let (work, web) = (Workplace::new(), Web::start());

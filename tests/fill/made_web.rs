@@ -1,4 +1,4 @@
-//! Four sites of books, each in a layout of its own, and a table of their books that lacks some values.
+//! Four sites of books, each with its own layout, and a table of these books that lacks some values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub const SITES: [&str; 4] = [
     "press.example",
     "index.example",
 ];
-/// The number of books of each site.
+/// The number of books on each site.
 pub const BOOKS: usize = 24;
 
 const FIRST: [&str; 12] = [
@@ -40,7 +40,7 @@ const PUBLISHERS: [&str; 7] = [
     "Gorse",
 ];
 
-/// The true values of a book. Books are counted over all sites.
+/// The true values of a book. The numbers of books continue from site to site.
 pub fn truth(book: usize) -> [String; 4] {
     [
         format!(
@@ -112,14 +112,14 @@ fn html(site: usize, book: usize, lacks: bool) -> String {
     )
 }
 
-/// The pages that differ from the table's expectation.
+/// The differences between the pages and the table.
 #[derive(Default, Clone)]
 pub struct Oddities {
-    /// Books whose page does not name a publisher.
+    /// The books whose pages name no publisher.
     pub lack_publisher: Vec<usize>,
-    /// Books whose page is gone.
+    /// The books whose pages are gone.
     pub gone: Vec<usize>,
-    /// The number of requests that are still answered. All later ones are kept waiting.
+    /// The number of requests that are still answered; later requests get no answer. `None` sets no limit.
     pub answers: Option<Arc<AtomicUsize>>,
 }
 
@@ -155,13 +155,13 @@ pub fn serve(web: &Web, oddities: &Oddities) {
     }
 }
 
-/// Whether a value is deleted; about two in five are.
+/// Whether the table lacks this value of a book. Two values in five are missing.
 pub fn is_gap(book: usize, field: usize) -> bool {
     let mixed = (book * 4 + field + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 40) % 5 < 2
 }
 
-/// The table, with other values where `wrong` says so.
+/// The table. The values in `wrong` replace the true ones, by book and field.
 pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
@@ -181,7 +181,7 @@ pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
     text
 }
 
-/// The rows of a written table, each a list of cells.
+/// The rows of a written table. Each row is a list of cells.
 pub fn rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(work.path(name)).unwrap();
     text.lines()
@@ -203,7 +203,7 @@ pub fn gap_count() -> usize {
         .sum()
 }
 
-/// `webfill fill books.csv` over the made web, as fast as it goes.
+/// The command `webfill fill books.csv` over the made web, without delays.
 pub fn fill_command(work: &Workplace, web: &Web) -> Run {
     Run::new([
         "fill",
@@ -222,7 +222,7 @@ pub fn fill_command(work: &Workplace, web: &Web) -> Run {
     .in_folder(work.path("."))
 }
 
-/// Some pages lack a value, some are gone, and some known values are wrong.
+/// Oddities of the pages: some name no publisher, and some are gone. Also returns some wrong values for the table.
 pub fn oddities() -> (Oddities, BTreeMap<(usize, usize), String>) {
     let oddities = Oddities {
         lack_publisher: (0..book_count()).filter(|book| book % 12 == 1).collect(),
@@ -241,7 +241,7 @@ fn evidence_without_times(work: &Workplace) -> Vec<Value> {
     lines
 }
 
-/// The outputs of both are the same, byte for byte but for times.
+/// Checks that two workplaces have the same outputs, except for times.
 pub fn assert_same_outputs(one: &Workplace, other: &Workplace) {
     for name in ["books.filled.csv", "books.doubts.csv"] {
         let read = |work: &Workplace| std::fs::read_to_string(work.path(name)).unwrap();

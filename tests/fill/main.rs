@@ -1,4 +1,4 @@
-//! `webfill fill` on a made web of four sites: judged by what the table lacks and gets, by the access log, and by the
+//! Tests `webfill fill` on a made web of four sites. The tests check the values in the table, the access log, and the
 //! evidence.
 
 mod by_fleet;

@@ -14,7 +14,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::review::Dashboard;
 
-/// Each site, the folder of its manual, and the path of the folder on the site.
+/// For each site, its host, the folder of its manual on this machine, and the path of the manual on the site.
 const MANUALS: [(&str, &str, &str); 2] = [
     (
         "docs.python.org",
@@ -28,7 +28,7 @@ const MANUALS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The values on the page of a module or a command.
+/// The values on the page of a Python module or a PostgreSQL command.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -51,7 +51,7 @@ fn serve(web: &Web) {
     }
 }
 
-/// The pages of a folder, in order of their names.
+/// The pages in a folder, sorted by name.
 fn pages(folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut pages: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -83,7 +83,7 @@ fn text_between(html: &str, begin: &str, end: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Modules of Python: summary, file of the source, chapter.
+/// The modules of Python. The values of each are its summary, its source file, and its chapter.
 fn modules() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[0];
     let read = |file: &PathBuf| {
@@ -105,7 +105,7 @@ fn modules() -> Vec<Entry> {
     files.iter().filter_map(read).collect()
 }
 
-/// Commands of PostgreSQL: summary, none, chapter.
+/// The commands of PostgreSQL. The values of each are its summary, no source file, and its chapter.
 fn commands() -> Vec<Entry> {
     let (host, folder, path) = MANUALS[1];
     let read = |file: &PathBuf| {
@@ -133,7 +133,7 @@ fn quote_cell(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// The table: a third of the values is missing, and some are those of other rows.
+/// The table. A third of its values are missing, and some are replaced by values of other rows.
 fn table(entries: &[Entry]) -> String {
     let mut text = String::from("name,url,summary,source,chapter,reviewer\n");
     for (row, entry) in entries.iter().enumerate() {

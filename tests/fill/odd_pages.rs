@@ -1,5 +1,5 @@
-//! Ordinary pages that have something else where a value is meant, or write it in another way. A wrong value is worse
-//! than none.
+//! Tests ordinary pages that have something else in the place of a value, or write the value in another way. No value
+//! is better than a wrong one.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Reply, Web, page, status};
@@ -9,17 +9,17 @@ use super::made_web::{rows, truth};
 
 const THINGS: usize = 36;
 
-/// A third of the rows lack the value.
+/// Whether the row of a thing lacks its value. A third of the rows do.
 fn is_gap(thing: usize) -> bool {
     thing % 3 == 1
 }
 
-/// Half of these have an odd page.
+/// Whether the page of a thing is odd. This is the case for half of the rows that lack their value.
 fn is_odd(thing: usize) -> bool {
     thing % 6 == 1
 }
 
-/// Known values that are all different, and in no order.
+/// A number for each thing. All numbers are different, and they are in no order.
 fn number(thing: usize) -> usize {
     10_000 + thing * 7_919 % 89_989
 }
@@ -42,13 +42,13 @@ fn html(thing: usize, value: &str) -> String {
     )
 }
 
-/// What was written into the gaps, by row, and the lines of doubts.
+/// The results of a run: the values in the former gaps, with their row numbers, and the lines of doubts.
 struct Filled {
     values: Vec<(usize, String)>,
     doubts: Vec<Vec<String>>,
 }
 
-/// Completes a table whose column has the values `known`, from pages of these bytes.
+/// Completes a table with one column. The column has the values `known`, and `serve` makes the bytes of the pages.
 fn fill_from_pages(
     known: impl Fn(usize) -> String,
     serve: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
@@ -93,7 +93,7 @@ fn fill_from_pages(
 }
 
 impl Filled {
-    /// Checks that every gap has the value that is expected of its row, and that there are no doubts.
+    /// Checks that every gap was filled with the expected value of its row, and that there are no doubts.
     fn assert_filled(&self, case: &str, expected: impl Fn(usize) -> String) {
         for (thing, value) in &self.values {
             assert_eq!(*value, expected(*thing), "{case}: thing {thing}");
@@ -119,7 +119,7 @@ fn a_text_in_place_of_a_value_is_no_value() {
 
 #[test]
 fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
-    // Two related things follow. An odd page lacks its own value.
+    // Each page also shows two related things with their makers. An odd page lacks its own maker.
     let page = |thing| {
         let own = match is_odd(thing) {
             true => String::new(),
@@ -145,12 +145,13 @@ fn the_value_of_something_else_on_the_page_is_not_that_of_the_row() {
     });
 }
 
-/// The maker of a thing, which is one of few.
+/// The maker of a thing. Only few different makers exist.
 fn maker(thing: usize) -> String {
     truth(thing)[3].clone()
 }
 
-/// The content of a page with the maker of its thing in a row of a table, followed by other things.
+/// The content of a page that has the maker of its thing in a row of a table, if the page is not odd. `others` follows,
+/// which is about other things.
 fn page_with_maker_row(thing: usize, others: &str) -> String {
     let own = match is_odd(thing) {
         true => String::new(),
@@ -185,10 +186,10 @@ fn product_json(thing: usize, has_maker: bool) -> String {
     format!(r#"{{"@type":"Product",{maker}"name":"{}"}}"#, title(thing))
 }
 
-/// The name of a layout, and the content of the page of a thing in it.
+/// The name of a layout, and a function that makes the page of a thing in this layout.
 type Layout = (&'static str, fn(usize) -> String);
 
-/// Layouts of pages that show other things under the same label, even where their own value is missing.
+/// Layouts in which other things appear under the same label, even on pages that lack their own value.
 const LAYOUTS: [Layout; 7] = [
     ("boxes of related things", |thing| {
         let others = [thing + 5, thing + 17]
@@ -310,7 +311,7 @@ fn letters_and_times_of_day_are_written_as_their_column_has_them() {
     };
     let capitals = move |thing: usize| html(thing, &words(thing).to_uppercase()).into_bytes();
     fill_from_pages(words, capitals).assert_filled("capitals", words);
-    // The pages do not show which letters of these are capitals.
+    // The pages are in capitals, so they do not show which letters of these names are capitals.
     let mixed = |thing: usize| format!("The {} of Mc{}", truth(thing)[1], truth(thing + 3)[1]);
     let capitals = move |thing: usize| html(thing, &mixed(thing).to_uppercase()).into_bytes();
     fill_from_pages(mixed, capitals).assert_filled("mixed", |_| String::new());
@@ -427,7 +428,7 @@ fn a_page_may_declare_another_encoding_than_it_has() {
     let page = move |thing: usize| {
         let text = declare(html(thing, &known(thing)), "utf-8");
         let text = String::from_utf8(text).unwrap();
-        // All characters are in ISO-8859-1.
+        // This conversion is possible because all characters exist in ISO-8859-1.
         text.chars().map(|c| c as u8).collect()
     };
     fill_from_pages(known, page).assert_filled("ISO-8859-1 as UTF-8", known);

@@ -1,4 +1,4 @@
-//! A run as programs see it: `--progress json`, and the end of a run whose parent has died.
+//! Tests the parts of a run that other programs use: `--progress json`, and the end of a run whose parent has died.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -23,7 +23,7 @@ fn keys(object: &Value) -> BTreeSet<&str> {
     members.map(|(key, _)| key.as_str()).collect()
 }
 
-/// The line has the members that the schema gives its kind, each of a type that it permits.
+/// Checks that a line has exactly the fields that the schema requires for its kind, each with a permitted type.
 fn assert_follows(schema: &Value, line: &Value) {
     let kinds = schema["oneOf"].as_array().expect("a list");
     let is_its = |kind: &&Value| kind["properties"]["kind"]["const"] == line["kind"];
@@ -89,7 +89,7 @@ fn a_run_ends_when_its_parent_has_died() {
     let (work, web) = (Workplace::new(), Web::start());
     serve(&web, &Oddities::default());
     work.write("books.csv", table(&BTreeMap::new()));
-    // No process has this number, so the parent died before the start.
+    // No process has this number, so the run must believe that its parent has died before the start.
     let run = fill_command(&work, &web).replace_flag("--delay", "60");
     let run = run.args(["--parent-process", "4194304"]).finish();
     assert!(!run.status.success());

@@ -1,4 +1,5 @@
-//! Every filled value can be made again from the archived bytes of the page that its evidence names, by its chain.
+//! Tests that every filled value can be extracted again from the archived bytes of the page named in its evidence, by
+//! the chain in the evidence.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ fn each_filled_value_is_made_again_by_its_chain() {
         .filter(|line| line["state"] == "filled")
         .collect();
     assert_eq!(filled.len(), gap_count());
-    // For each chain in the evidence, a mapping with it is run on the kept pages, by other code than that which
-    // filled the gaps.
+    // For each chain in the evidence, a mapping with this chain is run on the kept pages. The code that does this
+    // differs from the code that filled the gaps.
     let mut by_chain: BTreeMap<String, Vec<&serde_json::Value>> = BTreeMap::new();
     for line in &filled {
         assert!(

@@ -1,4 +1,4 @@
-//! Pages that are asked again: old ones, and those that failed for a reason that has passed.
+//! Tests pages that are requested again: old pages, and pages that failed for a reason that no longer exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ use webfill_tests::workplace::Workplace;
 use super::made_web::rows;
 
 const BOOKS: usize = 24;
-/// A measured wait: after it, earlier fetches are too old for `--refresh-after 1s`.
+/// After this time, earlier fetches are too old for `--refresh-after 1s`.
 const SECOND: Duration = Duration::from_millis(1_100);
 
-/// Serves a site whose behaviour depends on the returned day. On day 1, it has its first mottos. From day 2 on, some
-/// are changed. On day 3, the page of the first book fails.
+/// Serves a site whose pages depend on a day, which is returned and set by the test. On day 1, it has its first mottos.
+/// From day 2 on, some mottos are changed. On day 3, the page of the first book fails.
 fn serve(web: &Web) -> Arc<AtomicUsize> {
     let day = Arc::new(AtomicUsize::new(1));
     let today = Arc::clone(&day);
@@ -47,7 +47,7 @@ fn is_gap(book: usize) -> bool {
     book.is_multiple_of(3)
 }
 
-/// The motto of a book on a day. Only mottos that the table lacks change.
+/// The motto of a book on a day. Only the mottos that the table lacks are changed.
 fn motto(book: usize, day: usize) -> String {
     match is_gap(book) && day > 1 {
         true => format!("Changed motto {}", book * 31),
@@ -131,7 +131,7 @@ fn a_page_that_failed_is_asked_again_by_the_next_run() {
     assert_filled(&work, 4);
 }
 
-/// A site that fails for longer than the patience ends its other pages without a request.
+/// If a site fails for longer than the patience, its remaining pages are given up without a request.
 #[test]
 fn pages_that_were_not_requested_because_their_site_failed_are_requested_the_next_time() {
     let (work, web) = (Workplace::new(), Web::start());

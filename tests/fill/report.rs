@@ -1,5 +1,5 @@
-//! `--report`: an HTML file for people. It loads nothing else, and texts of pages and tables cannot act as markup in
-//! it.
+//! Tests `--report`: an HTML file for people. It loads no other files, and texts of pages and tables in it cannot act
+//! as markup.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use webfill_tests::workplace::Workplace;
 
 use super::made_web::{Oddities, book_count, fill_command, is_gap, serve, table, truth};
 
-/// A table with wrong values and pages that are gone, completed, with its report.
+/// Completes a table that has wrong values and missing pages. Returns its report.
 fn fill_with_report() -> (Workplace, String) {
     let (work, web) = (Workplace::new(), Web::start());
     let odd = Oddities {
@@ -55,7 +55,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
     let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let listed = doubts.lines().count() - 1;
     assert_eq!(page.matches("your table</dt>").count(), listed);
-    // The doubts stand before all else but the figures.
+    // The doubts come before all other parts of the report, except for the figures.
     assert!(page.find("<h2>Doubts").unwrap() < page.find("<h2>By column").unwrap());
     for markup in [
         "<script", "<i>", "<img", "<link", "url(", "@import", " src=",
@@ -63,7 +63,7 @@ fn the_report_shows_doubts_columns_sites_reasons_and_examples() {
         assert!(!page.contains(markup), "{markup} is in the report");
     }
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    // The same command makes the same report from the pages that it has already fetched.
+    // The same command creates the same report again. The pages are already fetched.
     let again = Run::new([
         "fill",
         "books.csv",
@@ -131,7 +131,7 @@ fn a_report_cannot_take_the_place_of_the_table() {
     assert!(run.stderr.contains("ends in .html"), "{}", run.stderr);
 }
 
-/// In a real Chromium: it requests nothing, and nothing sticks out on the screen of a telephone.
+/// In a real Chromium, the report requests nothing, and nothing on it is wider than the screen of a telephone.
 #[needs(chromedriver)]
 #[test]
 fn the_report_is_shown_whole_on_any_screen() {
@@ -156,7 +156,7 @@ fn the_report_is_shown_whole_on_any_screen() {
     }
     assert_eq!(browser.take_console(), Vec::<String>::new());
     for url in browser.requested_urls() {
-        // The browser's first page has a picture in its own URL.
+        // The page with which the browser starts contains a picture in a data URL.
         let is_own = url.starts_with("file:") || url.starts_with("data:");
         assert!(is_own, "{url} was requested");
     }

@@ -1,4 +1,4 @@
-//! A killed run is resumed by the same command, with the same outputs, and no page is asked twice.
+//! Tests that a killed run is resumed by the same command, with the same outputs, and that no page is requested twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use super::made_web::{
     rows, serve, table, truth,
 };
 
-/// Kills a run when this many pages were answered. All further ones are kept waiting: otherwise a busy machine might
-/// end the run before it is killed.
+/// Kills a run when this many pages have been answered, and resumes it. Further requests get no answer before the kill,
+/// because otherwise a busy machine might end the run earlier.
 fn kill_after_and_resume(pages: usize) {
     let (work, web) = (Workplace::new(), Web::start());
     let answers = Arc::new(AtomicUsize::new(pages));
@@ -50,7 +50,7 @@ fn kill_after_and_resume(pages: usize) {
     for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
         assert_eq!(row[2..6], truth(book), "book {book}");
     }
-    // Those that were kept waiting are asked again, one at each site.
+    // The requests without an answer are repeated. There is at most one at each site.
     let counts = web.visits().pages().counts();
     assert_eq!(counts.len(), book_count());
     let repeated = counts.values().filter(|count| **count > 1).count();
@@ -67,8 +67,8 @@ fn a_run_that_is_killed_later_is_resumed() {
     kill_after_and_resume(70);
 }
 
-/// The moment at which a run is killed: it has just begun, all runs together have fetched this many pages, or it has
-/// begun this step for the first or the second time.
+/// The moment at which a run is killed. `Start` is its start. `Pages` is reached when all runs together have fetched
+/// this many pages. `Step` is reached when the run begins this step for the given time, counted from 1.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Start,
@@ -77,8 +77,8 @@ enum Moment {
 }
 
 impl Moment {
-    /// Each step twice: while pages of rows that are not in the sample are missing, and when all are there. Each run
-    /// reaches its moment, whatever those before it have fetched.
+    /// Each step is interrupted in two situations: while pages of rows outside of the sample are missing, and when all
+    /// pages are stored. Each run reaches its moment, whatever pages earlier runs have fetched.
     const ALL: [Moment; 14] = [
         Moment::Start,
         Moment::Pages(5),
@@ -95,7 +95,7 @@ impl Moment {
         Moment::Step("fetch", 2),
         Moment::Step("write", 1),
     ];
-    /// Milliseconds after the beginning of a moment.
+    /// The run is killed this many milliseconds after its moment.
     const LATER: [u64; 4] = [0, 15, 60, 200];
 
     fn wait(self, running: &mut Running, web: &Web) {
@@ -114,8 +114,8 @@ impl Moment {
     }
 }
 
-/// Planning, sampling, learning, reading, judging, fetching and writing, each killed at several moments, one after
-/// another in one folder.
+/// The steps plan, sample, learn, read, judge, fetch and write are each interrupted at several moments. All runs use
+/// the same folder.
 #[test]
 fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
     let alone = fill_on_one_machine();
@@ -133,8 +133,8 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
             moment.wait(&mut running, &web);
             std::thread::sleep(Duration::from_millis(later));
             moments += 1;
-            // By turns, all processes are killed, as when a machine runs out of memory, or only the first one, as a
-            // person would.
+            // Every second run loses all of its processes, as on a machine without memory. In all other runs only the
+            // first process is killed, as a person would do it.
             match moments % 2 {
                 0 => running.signal(Signal::KILL),
                 _ => running
@@ -143,24 +143,25 @@ fn a_run_that_is_killed_at_any_moment_of_any_step_changes_nothing() {
                     .for_each(|process| process.signal(Signal::KILL)),
             }
             killed += usize::from(running.finish().status.code().is_none());
-            // A file is there as a whole or not at all.
+            // The file of the filled table is either complete or does not exist.
             if let Ok(text) = filled(&work) {
                 assert_eq!(text, right, "{moment:?} {later} ms later");
             }
         }
     }
     println!("{killed} of {moments} were killed before their end");
-    // On a fast machine, some runs end before they are killed in one of the last steps.
+    // On a fast machine, some runs end before they are killed during the last steps.
     assert!(killed * 2 >= moments, "{killed} of {moments}");
     fill_command(&work, &web).finish().expect_code(0);
     assert_same_outputs(&alone, &work);
-    // Each end while pages are fetched costs one request of each site at most.
+    // Each kill during fetching costs at most one repeated request for each site.
     let counts = web.visits().pages().counts();
     let again: usize = counts.values().map(|count| count - 1).sum();
     assert!(again <= killed * SITES.len(), "{again} again: {counts:#?}");
 }
 
-/// The first run stands for one that was cut short: few pages do not show everything.
+/// The first run stands for one that was interrupted early: mappings that were learned from few pages do not fit all
+/// pages.
 #[test]
 fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     let (work, web) = (Workplace::new(), Web::start());

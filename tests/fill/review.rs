@@ -1,4 +1,5 @@
-//! The review of doubts in the dashboard, by the keys of a real Chromium: judged by what the next run makes of it.
+//! Tests the review of doubts in the dashboard, by keys in a real Chromium. The results are checked by the effects on
+//! the next run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +46,7 @@ impl Dashboard {
         format!("http://{}{path}", self.place)
     }
 
-    /// Posts a form without the token of a page. Returns the status line of the answer.
+    /// Posts a form that lacks the token of the page. Returns the status line of the answer.
     fn post_forged(&self, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.place).unwrap();
         let request = format!(
@@ -61,7 +62,7 @@ impl Dashboard {
     }
 }
 
-/// Some known authors are wrong, and one of them is markup.
+/// The wrong authors in the table, by book and field. One of them is HTML markup.
 pub(super) fn wrong_values() -> BTreeMap<(usize, usize), String> {
     let known = (0..book_count()).filter(|book| book % 6 == 2 && !is_gap(*book, 1));
     let mut wrong: BTreeMap<(usize, usize), String> = known
@@ -73,7 +74,7 @@ pub(super) fn wrong_values() -> BTreeMap<(usize, usize), String> {
     wrong
 }
 
-/// The listed doubts: id, column, known value, value of the page.
+/// The listed doubts. Each has the id of its row, the column, the known value, and the value on the page.
 fn doubts(work: &Workplace) -> Vec<[String; 4]> {
     let lines = rows(work, "books.doubts.csv").into_iter();
     lines
@@ -88,7 +89,7 @@ pub(super) fn answers(work: &Workplace) -> Vec<Value> {
         .collect()
 }
 
-/// Waits until `count` answers are on disk, and the page shows the next doubt.
+/// Waits until `count` answers are on disk, and until the page shows the next doubt.
 fn wait_for_answers(browser: &Browser, work: &Workplace, count: usize) {
     browser.wait_until("the answer is on disk", || {
         (answers(work).len() == count).then_some(())
@@ -136,14 +137,16 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         browser.run_script("return window.wasRun === undefined", json!([])),
         true
     );
-    // Next, next, previous; accept, reject, accept; the last one is taken back and rejected instead.
+    // First the keys move to the next, the next and the previous doubt. Then three doubts are answered: accepted,
+    // rejected, accepted. The last answer is undone and replaced by a rejection.
     browser.press(&['n']);
     is_at(1);
     browser.press(&['n']);
     is_at(2);
     browser.press(&['p']);
     is_at(1);
-    // Letters count only while the focus is in the review (WCAG 2.1.4), where a click on its text brings it back.
+    // Letter keys only work while the focus is in the review (WCAG 2.1.4). A click on the text of the review restores
+    // the focus.
     for away in [
         "document.querySelector('.mark').focus()",
         "document.activeElement.blur()",
@@ -167,7 +170,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     browser.press(&['r']);
     wait_for_answers(&browser, &work, 5);
     is_at(4);
-    // A doubt can also be answered without scripts.
+    // Doubts can also be answered while scripts are switched off.
     browser.run_devtools_command(
         "Emulation.setScriptExecutionDisabled",
         json!({"value": true}),
@@ -213,7 +216,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
         };
         assert_eq!(filled[book][3], expected, "{id}");
     }
-    // A later run keeps to it, and the review shows what is left.
+    // A later run uses these answers, and the review shows the remaining doubts.
     run();
     assert_eq!(doubts(&work), open);
     browser.open(&dashboard.url(path));
@@ -224,7 +227,7 @@ fn doubts_are_answered_by_keys_and_the_next_run_takes_them() {
     );
 }
 
-/// The job of whoever cleans a table: twenty of its values are wrong.
+/// A person cleans a table in which twenty values are wrong.
 #[needs(chromedriver)]
 #[test]
 fn people_accept_twenty_doubts_by_keys() {
@@ -316,7 +319,7 @@ fn tables_and_their_review_are_shown_whole_to_everybody() {
     }
 }
 
-/// The later of two answers to one doubt counts, wherever it was given.
+/// If a doubt has two answers, the later one counts, whether it was given in the review or in the file.
 #[test]
 fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -344,7 +347,7 @@ fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
         .as_millis() as i64;
     let listed: Value =
         serde_json::from_slice(&fs::read(work.path("books.webfill/review.json")).unwrap()).unwrap();
-    // One answer was given after the file was changed, the other one before.
+    // In the review, the first answer was given after the file was changed, and the second answer before.
     let answered = [(0, changed + 1_000), (1, changed - 1_000)].map(|(place, at)| {
         let doubt = &listed["doubts"][place];
         json!({"key": doubt["key"], "answer": "accept", "at": at, "doubt": doubt["doubt"]})
@@ -364,7 +367,7 @@ fn an_answer_of_a_review_counts_against_an_older_one_of_the_file() {
     assert_eq!(accepted, page);
     let (rejected, page) = cell(1);
     assert_ne!(rejected, page);
-    // The file is written again, without both.
+    // The file of doubts is written again, without the two answered doubts.
     let left = fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     assert!(!left.contains("reject"), "{left}");
 }

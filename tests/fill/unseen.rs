@@ -1,5 +1,5 @@
-//! A site of which nothing is known: rules learned from the other sites of the table fill its gaps where they are
-//! certain enough, and lead to questions where they are not.
+//! Tests a site about which the table knows nothing. Rules learned from the table's other sites fill its gaps if they
+//! are certain enough. Otherwise they lead to questions.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::made_web::{BOOKS, Oddities, SITES, book_count, fill_command, rows, se
 
 const FIELDS: [&str; 4] = ["title", "author", "year", "publisher"];
 
-/// The site of which the table knows nothing.
+/// The number of the site about which the table knows nothing.
 const UNKNOWN: usize = 3;
 
-/// Every third value of the other sites is missing.
+/// A table without any values for the unknown site. For the other sites, every third value is missing.
 fn table() -> String {
     let mut text = String::from("id,link,title,author,year,publisher,note\n");
     for book in 0..book_count() {
@@ -34,7 +34,7 @@ fn first_unknown_book() -> usize {
     UNKNOWN * BOOKS
 }
 
-/// The fields that are filled on the unknown site. Checks that no value of the filled table is wrong.
+/// Returns the fields that are filled on the unknown site. Checks that the filled table contains no wrong value.
 fn check_and_list_filled(work: &Workplace) -> BTreeSet<usize> {
     let mut filled = BTreeSet::new();
     for (book, row) in rows(work, "books.filled.csv").iter().enumerate() {
@@ -52,7 +52,7 @@ fn check_and_list_filled(work: &Workplace) -> BTreeSet<usize> {
     filled
 }
 
-/// The fields that a person is asked about, with the lines of the file that ask.
+/// The questions in the file of doubts. Each has the number of its field, and its line.
 fn questions(work: &Workplace) -> Vec<(usize, String)> {
     let text = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
     let mut asked = Vec::new();
@@ -83,7 +83,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
     fill_command(&work, &web).finish().expect_code(0);
     let filled = check_and_list_filled(&work);
     assert!(filled.len() >= 2, "{filled:?}");
-    // Each value has its page and its chain.
+    // Each filled value has evidence: its page and its chain.
     let evidence = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
     for line in evidence.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -98,7 +98,7 @@ fn what_other_sites_teach_fills_a_site_of_which_nothing_is_known() {
             );
         }
     }
-    // The same again, without a request.
+    // The second run gives the same result without any request.
     let before = web.visits().len();
     fill_command(&work, &web).finish().expect_code(0);
     assert_eq!(web.visits().len(), before);
@@ -125,7 +125,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
         let few = proposed.iter().filter(|(of, _)| of == field);
         assert!(few.count() <= 3, "{proposed:?}");
     }
-    // After a rejection, the field is not proposed again.
+    // A rejected answer means that values of this field are not proposed again.
     let field = *fields.first().unwrap();
     let first = proposed.iter().find(|(of, _)| *of == field).unwrap();
     answer(&work, std::slice::from_ref(&first.1), "reject");
@@ -134,7 +134,7 @@ fn proposed_values_below_the_precision_are_asked_and_answers_decide() {
     assert_eq!(web.visits().len(), before);
     let left = questions(&work);
     assert!(left.iter().all(|(of, _)| *of != field), "{left:?}");
-    // Accepted values count as known, and the field is learned from them.
+    // Accepted values count as known, so the field can be learned from them.
     let other = *fields.last().unwrap();
     let lines: Vec<String> = left
         .iter()

@@ -1,6 +1,6 @@
-//! Two dispatchers with one journal, each on a machine of its own, while the one that serves is lost again and again,
-//! under load and in different ways. Three MongoDB servers, whose primary is lost, too. The other one must serve soon,
-//! nothing may be lost or fetched twice, and no site may be requested too soon (`make failover`).
+//! Tests two dispatchers with one journal on separate machines. The serving one is lost again and again, under load and
+//! in different ways. The store consists of three MongoDB servers, whose primary is also lost. The other dispatcher
+//! must serve soon, nothing may be lost or fetched twice, and no site may be requested too soon (`make failover`).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,29 +23,30 @@ const SUPERVISORS: [&str; 2] = ["vm-a", "vm-b"];
 const APP: &str = "failover";
 const CRAWL: &str = "pages";
 
-/// The number of pages that are fed at a time: more than are fetched until the next dispatcher serves.
+/// The number of pages that are fed at a time. It is larger than the number of pages that are fetched until the next
+/// dispatcher serves.
 const FED: usize = SITES * 60;
 
-/// The next dispatcher must serve within this time.
+/// The longest time until the next dispatcher must serve.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// The last pages must be fetched within this time.
+/// The longest time that the last pages may take.
 const DONE_WITHIN: Duration = Duration::from_secs(600);
 
-/// How the dispatcher that serves is lost.
+/// How the serving dispatcher is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Loss {
-    /// Its process is killed.
+    /// The dispatcher's process is killed.
     Killed,
-    /// Its machine is gone, with its network.
+    /// The dispatcher's machine disappears, together with its network.
     PowerLost,
-    /// Its machine is cut off from all others, and comes back when another one serves.
+    /// The dispatcher's machine is cut off from all other machines, and comes back when another dispatcher serves.
     Unplugged,
-    /// Its process is suspended, and resumes when another one serves.
+    /// The dispatcher's process is suspended, and continues when another dispatcher serves.
     Suspended,
-    /// It is killed together with the primary of the store.
+    /// The dispatcher's process is killed, together with the primary of the store.
     KilledWithPrimary,
-    /// It is asked to hand over.
+    /// The dispatcher is asked to hand over to the other one.
     HandedOver,
 }
 
@@ -59,7 +60,7 @@ const LOSSES: [Loss; 6] = [
 ];
 
 struct Pair {
-    // Dropped in this order: first the processes, then the networks, the servers and the folder.
+    // The fields are dropped in this order: first the processes, then the networks, the servers and the folder.
     dispatchers: [Option<Running>; 2],
     _supervisors: Vec<Running>,
     networks: [Network; 2],
@@ -67,7 +68,7 @@ struct Pair {
     servers: ReplicaSet,
     work: Workplace,
     _bridge: Bridge,
-    /// The dispatcher that serves.
+    /// The number of the serving dispatcher.
     serving: usize,
     fed: usize,
 }
@@ -164,7 +165,7 @@ impl Pair {
         )
     }
 
-    /// Feeds pages that nobody has fed before. They must be accepted.
+    /// Feeds pages that were not fed before. All of them must be accepted.
     fn feed(&mut self) {
         let client = self.client(self.serving);
         let pages: Vec<Value> = (self.fed..self.fed + FED)
@@ -178,7 +179,8 @@ impl Pair {
         self.fed += FED;
     }
 
-    /// Loses the dispatcher that serves, and waits for the other one. Returns how long that took.
+    /// Makes the serving dispatcher fail in this way, and waits until the other one serves. Returns the time that this
+    /// took.
     fn fail_over(&mut self, loss: Loss) -> Duration {
         let (lost, next) = (self.serving, 1 - self.serving);
         let began = Instant::now();
@@ -259,18 +261,19 @@ fn host(site: usize) -> String {
     format!("s{site}.test")
 }
 
-/// The address of a machine of the bridge.
+/// The address of a machine that is connected to the bridge.
 fn machine_address(number: usize) -> String {
     format!("10.78.0.{}", number + 1)
 }
 
-/// Loses the serving dispatcher this many times, and prints how long it took each time until the other one served.
+/// Makes the serving dispatcher fail this many times. Prints for each time how long it took until the other one served.
 pub(crate) fn run(losses: usize) {
     let mut pair = Pair::start();
     let mut took: BTreeMap<Loss, Vec<Duration>> = BTreeMap::new();
     for number in 0..losses {
         let before = pair.web.visits().len();
-        // There is always something to fetch, and the rest at the end does not grow with the losses.
+        // Some pages are always left to fetch. The number of pages left at the end does not depend on the number of
+        // losses.
         if pair.fed < before + FED {
             pair.feed();
         }

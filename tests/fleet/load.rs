@@ -1,5 +1,5 @@
-//! The load of the fleet: whenever few pages are left to fetch, more pages of each generated site are fed, until the
-//! load ends.
+//! The load of the fleet. Whenever few pages are left to fetch, further pages of each generated site are fed, until the
+//! load is stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::machines::{Client, Machines, SITES_EACH, wait_for};
 const APP: &str = "fleet";
 const CRAWL: &str = "load";
 
-/// The number of pages of each site that are fed at a time. The next ones are fed when half of them are left.
+/// The number of pages of each site that are fed at a time. When half of them are left, the next ones are fed.
 const PAGES: usize = 6;
 
 /// The number of requests in one message.
@@ -59,7 +59,7 @@ impl Load {
         }
     }
 
-    /// Stops feeding, and waits until all tasks have ended. Returns how many pages of each site were fed.
+    /// Stops feeding, and waits until all tasks have ended. Returns the number of pages that were fed for each site.
     pub(crate) fn stop_and_wait(self) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         self.feeder.join().expect("the feeder does not fail");
@@ -84,7 +84,8 @@ fn serve(web: &Web, sites: usize) {
     }
 }
 
-/// Feeds the next pages. Pages whose answer was lost are fed again, which changes nothing if they had been accepted.
+/// Feeds the next pages. If an answer is lost, the same pages are fed again. This changes nothing if they had been
+/// accepted.
 fn feed_next(client: &Client, sites: usize, from: usize) {
     let request = |n: usize| {
         let url = format!("http://{}/{}", host(n % sites), from + n / sites);

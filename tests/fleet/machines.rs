@@ -1,4 +1,4 @@
-//! The machines: their networks, keys and processes, and the answers of the dispatcher.
+//! The machines of the fleet: their networks, keys and processes, and the answers of the dispatcher.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const TASKS: u16 = 5555;
 const CONTROL: u16 = 5557;
 
 pub(crate) struct Machines {
-    // Dropped in this order: first the processes, then the networks, the server and the folder.
+    // The fields are dropped in this order: first the processes, then the networks, the server and the folder.
     pub(crate) units: Units,
     networks: Vec<Network>,
     pub(crate) web: Web,
@@ -30,7 +30,7 @@ pub(crate) struct Machines {
     work: Workplace,
     bridge: Bridge,
     pub(crate) names: Vec<String>,
-    /// The delay of each generated site.
+    /// The delay between two requests to each generated site.
     pub(crate) delay: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Machines {
         machines
     }
 
-    /// Adds a mapping. The dispatcher must not run yet.
+    /// Adds a mapping. This is possible only before the dispatcher is started.
     pub(crate) fn add_mapping(&self, name: &str, mapping: &Value) {
         let file = format!("mappings/{name}.json");
         self.work.write_json(&file, mapping);
@@ -112,7 +112,7 @@ impl Machines {
         self.names.iter().for_each(|name| self.units.start(name));
     }
 
-    /// Replaces the program of all supervisors by this one, in this many batches.
+    /// Replaces the program of all supervisors by `program`, in this many batches.
     pub(crate) fn roll_program(&self, program: &PathBuf, batches: usize) -> Output {
         let hosts = self.work.write("hosts", self.names.join("\n") + "\n");
         let today = Build::Today.binary();
@@ -140,7 +140,7 @@ impl Machines {
         roll.output().expect("python3 runs it")
     }
 
-    /// A copy of the program under another name, so that processes show which one they run.
+    /// A copy of the program under another name. The name shows which program a process runs.
     pub(crate) fn create_new_program(&self) -> PathBuf {
         let path = self.work.path("webfill-new");
         let today = Build::Today.binary();
@@ -151,7 +151,7 @@ impl Machines {
     }
 }
 
-/// Makes the keys of a dispatcher, of supervisors with these names and of a client, and the allow list.
+/// Creates keys for a dispatcher, for supervisors with these names and for a client. Also creates the allow list.
 pub(crate) fn make_keys(work: &Workplace, supervisors: &[String]) {
     let keys_command = |args: &[&str], folder: &str| {
         let folder = work.path(folder);
@@ -172,7 +172,8 @@ pub(crate) fn make_keys(work: &Workplace, supervisors: &[String]) {
     }
 }
 
-/// Sends requests to the dispatcher. Each has a connection of its own, so that none waits for a broken one.
+/// A client of the dispatcher. It uses a new connection for each request, so that no request waits for a broken
+/// connection.
 pub(crate) struct Client {
     keys: [Vec<u8>; 3],
     control: String,
@@ -194,7 +195,7 @@ impl Client {
         }
     }
 
-    /// The answer, if it arrives within five seconds.
+    /// Sends a request. Returns the answer; `None` if it does not arrive within five seconds.
     pub(crate) fn request(&self, request: &Value) -> Option<Value> {
         let socket = self.context.socket(zmq::REQ).expect("a socket");
         let [server, public, secret] = &self.keys;
@@ -217,7 +218,7 @@ impl Client {
         self.request(&json!({"action": "status"}))
     }
 
-    /// The number of sites of each supervisor that is connected and not draining.
+    /// For each supervisor that is connected and not draining, the number of its sites.
     pub(crate) fn sites_by_supervisor(&self) -> BTreeMap<String, u64> {
         let status = self.status().unwrap_or_default();
         let supervisors = status["supervisors"].as_array().into_iter().flatten();
@@ -227,7 +228,7 @@ impl Client {
     }
 }
 
-/// Repeats `check` until it returns a value. Panics after this time.
+/// Repeats `check` until it returns a value. Panics if this takes longer than `most`.
 pub(crate) fn wait_for<T>(what: &str, most: Duration, mut check: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + most;
     loop {

@@ -1,7 +1,7 @@
-//! A fleet of many machines: a dispatcher, supervisors in network namespaces that a bridge joins, and a MongoDB server.
-//! It crawls generated sites while the dispatcher is restarted, all supervisors are replaced by `deploy/roll`, and a
-//! tenth of them is killed again and again. The access log of the sites and the store show whether the fleet keeps its
-//! promises. Its costs are printed (`make fleet`, tests/fleet/README.md).
+//! Tests a fleet of many machines: a dispatcher, supervisors in network namespaces that are joined by a bridge, and a
+//! MongoDB server. The fleet crawls generated sites. Meanwhile the dispatcher is restarted, all supervisors are
+//! replaced by `deploy/roll`, and a tenth of them is killed again and again. The access log of the sites and the store
+//! show whether the fleet keeps its promises. The costs of the fleet are printed (`make fleet`, tests/fleet/README.md).
 
 mod failover;
 mod load;
@@ -18,7 +18,7 @@ use webfill_tests::isolation::run_isolated_if_possible;
 
 use crate::phases::{Plan, run};
 
-/// A number from the environment.
+/// The number in an environment variable; `None` if the variable is missing or empty.
 fn env_number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(
@@ -37,7 +37,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             measured_for: Duration::from_secs(8),
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
-            // The limit leaves room for other tests that run at the same time.
+            // This limit allows for other tests that run at the same time.
             longest_pause: Duration::from_secs(6),
         });
     });

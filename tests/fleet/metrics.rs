@@ -9,7 +9,7 @@ use webfill_tests::units::Units;
 
 use crate::machines::Client;
 
-/// The number of ticks per second in which the kernel counts the time of processes.
+/// The kernel counts the processor time of processes in ticks. This is their number per second.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const MIB: f64 = 1_048_576.0;
@@ -35,7 +35,7 @@ impl Counters {
         }
     }
 
-    /// The changes since an earlier moment, as lines of a table.
+    /// The differences from earlier counters, as lines of a table.
     pub(crate) fn rows_since(&self, before: &Counters) -> Vec<(&'static str, String)> {
         let seconds = (self.at - before.at).as_secs_f64();
         let tasks = self.done - before.done;
@@ -57,7 +57,7 @@ impl Counters {
     }
 }
 
-/// The processor time used by a process.
+/// The processor time that a process has used, in seconds.
 fn cpu_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -65,12 +65,12 @@ fn cpu_s(pid: u32) -> f64 {
         let text = fields.split(' ').nth(number).unwrap_or_default();
         text.parse().unwrap_or(0.0)
     };
-    // The fields utime and stime, counted from the state.
+    // The fields utime and stime. The numbers count from the field after the command name, the state.
     (field(11) + field(12)) / TICKS_PER_SECOND
 }
 
-/// The memory of the processes of each role: the mean and the largest peak of a process, including all shared pages,
-/// and the mean with shared pages divided among the processes.
+/// The memory of the processes of each role, as lines of a table. They contain the mean and the largest peak of a
+/// process, including all shared pages. A further mean divides shared pages among the processes.
 pub(crate) fn memory_rows(units: &Units) -> Vec<(&'static str, String)> {
     let processes = units.processes();
     let roles = [

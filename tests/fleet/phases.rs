@@ -1,4 +1,4 @@
-//! The phases of the test, one after another and all under load.
+//! The phases of the test. They run one after another, and all of them under load.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,30 +8,30 @@ use crate::machines::{Client, Machines, wait_for};
 use crate::metrics::{Counters, memory_rows};
 use crate::witness::{Expected, evaluate};
 
-/// All supervisors must be connected again within this time after a restart of the dispatcher.
+/// The longest time until all supervisors must be connected again after a restart of the dispatcher.
 const WELCOME_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often the dispatcher is restarted.
+/// The number of restarts of the dispatcher.
 const RESTARTS: usize = 5;
 
-/// The sites must be evenly distributed within this time after the roll.
+/// The longest time after the roll until the sites must be distributed evenly.
 const EVEN_WITHIN: Duration = Duration::from_secs(120);
 
-/// How long a service manager waits before it restarts a process (`RestartSec`).
+/// The time that a service manager waits before it restarts a process (`RestartSec`).
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 const BATCHES: usize = 4;
 
 pub(crate) struct Plan {
     pub(crate) machines: u16,
-    /// The delay of each generated site.
+    /// The delay between two requests to each generated site.
     pub(crate) delay: Duration,
-    /// How long the costs are measured while nothing else happens.
+    /// The time for which the costs are measured while nothing else happens.
     pub(crate) measured_for: Duration,
     pub(crate) killed_for: Duration,
-    /// The period in which one supervisor in ten is killed.
+    /// The time within which one supervisor in ten is killed, again and again.
     pub(crate) killed_every: Duration,
-    /// The longest median time for which a restarted dispatcher does not answer.
+    /// The limit for the median of the times in which a restarted dispatcher does not answer.
     pub(crate) longest_pause: Duration,
 }
 
@@ -43,7 +43,7 @@ struct Run {
     deaths: Vec<Instant>,
 }
 
-/// Runs a fleet by a plan. Prints the broken promises, and panics if there are any.
+/// Runs a fleet as described by a plan. Prints the broken promises, and panics if there are any.
 pub(crate) fn run(plan: &Plan) {
     let machines = Machines::new(plan.machines, plan.delay);
     let mut run = Run {
@@ -120,7 +120,7 @@ impl Run {
         });
     }
 
-    /// Waits until the number of sites of each machine is within a fifth of the mean.
+    /// Waits until the number of sites of each machine differs from the mean by at most a fifth.
     fn wait_until_even(&mut self, what: &'static str) {
         let began = Instant::now();
         let mut shares = BTreeMap::new();
@@ -179,7 +179,7 @@ impl Run {
         }
     }
 
-    /// Sorts some times, prints the median and the longest, and returns them in order.
+    /// Notes the median and the longest of some times. Returns the times in ascending order.
     fn report_times(&mut self, what: &'static str, mut times: Vec<Duration>) -> Vec<Duration> {
         times.sort();
         let [median, longest] = [times[times.len() / 2], times[times.len() - 1]];
@@ -214,7 +214,7 @@ impl Run {
         self.wait_until_even("even after the roll");
     }
 
-    /// Kills one supervisor in ten within each period, at random moments. Restarts each some seconds later.
+    /// In each period, kills one supervisor in ten at random moments. Each is restarted some seconds later.
     fn kill_some(&mut self, plan: &Plan) {
         let began = Instant::now();
         let names = self.machines.names.clone();

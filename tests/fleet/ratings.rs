@@ -1,4 +1,4 @@
-//! Rating sites whose pages the machines share. All rows are stored, each once and with its own values.
+//! Tests rating sites whose pages are shared among the machines. All rows must be stored once, with their own values.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const CRAWL: &str = "ratings";
 /// The number of requests in one message.
 const BATCH: usize = 500;
 
-/// Makes this many machines collect the ratings of this many sites with this many users each.
+/// Makes the given number of machines collect the ratings on the given number of sites, each with this many users.
 pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     let machines = Machines::new(machines, Duration::from_secs(1));
     let of_site = |number| Ratings {
@@ -28,7 +28,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     for site in &sites {
         site.serve(&machines.web);
     }
-    // This replaces the mapping of the workplace.
+    // This mapping replaces the default mapping of the workplace.
     machines.add_mapping("profile", &of_site(1).mapping(false));
     machines.units.start("dispatcher");
     machines.start_supervisors();
@@ -45,7 +45,7 @@ pub(crate) fn run_shared(machines: u16, sites: usize, users: usize) {
     check_ratings(&machines, &sites);
 }
 
-/// Feeds all pages of all users. Their number follows from the users' counts.
+/// Feeds requests for all pages of all users. The users' counts of ratings determine the number of pages.
 fn feed(client: &Client, sites: &[Ratings]) {
     let mut requests = Vec::new();
     for site in sites {
@@ -110,7 +110,7 @@ fn check_ratings(machines: &Machines, sites: &[Ratings]) {
     assert_eq!(of_workers.len(), machines.names.len(), "{of_workers:?}");
 }
 
-/// The values of a row that show whether it has its own stars.
+/// Those values of a row that show whether its stars belong to it.
 fn stars_and_position(stars: &Value, row: &Value) -> Value {
     json!([stars, row["url"], row["position"]])
 }

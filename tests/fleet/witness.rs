@@ -1,4 +1,5 @@
-//! The evidence of the sites and the store about a run: whether anything was lost, fetched twice, or fetched too soon.
+//! The evidence about a run from the access log of the sites and from the store: whether anything was lost, fetched
+//! twice, or fetched too soon.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,11 +9,12 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::{Visit, Visits};
 
 use crate::load::host;
-/// A busy machine may record a request late by up to the delay divided by this number, so that the next request seems
-/// too early.
+/// A busy machine may record a request late, so that the next request seems too early. The error is at most the delay
+/// divided by this number.
 const BLUR: u32 = 10;
 
-/// By this time after a death, the tasks of the dead supervisor have been given to others, or back to itself.
+/// The time after the death of a supervisor for which repeated fetches are excused. By its end, the tasks have been
+/// given to other supervisors, or to the same one again.
 const DEATH_MATTERS_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -25,10 +27,10 @@ pub(crate) struct Judgement {
     pub(crate) broken: Vec<String>,
 }
 
-/// The pages that were fed, and the events meanwhile.
+/// The pages that were fed, and the events that happened meanwhile.
 pub(crate) struct Expected {
     pub(crate) sites: usize,
-    /// The number of pages of each site.
+    /// The number of pages fed for each site.
     pub(crate) pages: usize,
     pub(crate) delay: Duration,
     pub(crate) deaths: Vec<Instant>,

@@ -4,14 +4,14 @@
 //! This script runs again when one of these changes:
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
-//! - the folder into which `deploy/install-mongod.sh` fetches a server, the one into which `tests/released.sh` builds
-//!   the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
+//! - the folder into which `deploy/install-mongod.sh` downloads a server, the folder into which `tests/released.sh`
+//!   builds the released webfill, or the folders in which `tests/warc/install.sh`, `tests/mail/install.sh`,
 //!   `tests/office/install.sh`, `tests/parquet/install.sh`, `tests/prometheus/install.sh` and
 //!   `tests/dashboard/install.sh` record their installations;
 //! - an environment variable that names or demands one of these programs.
 //!
 //! Only paths within the checkout are watched, because they exist on every machine. Cargo treats a missing path as
-//! changed, and would run this script, and rebuild all tests, at every build.
+//! changed. It would run this script and rebuild all tests at every build.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::time::SystemTime;
 struct Requirement {
     name: &'static str,
     is_met: fn() -> bool,
-    /// The reason shown for each test that is ignored.
+    /// The reason that is shown for each ignored test.
     reason: &'static str,
 }
 
@@ -145,10 +145,10 @@ const REQUIREMENTS: [Requirement; 23] = [
     },
 ];
 
-/// If one of these is set, tests that need a server run, and fail if there is none.
+/// If one of these environment variables is set, tests that need a MongoDB server run. They fail if there is none.
 const SERVER_IS_REQUIRED: [&str; 3] = ["CI", "REQUIRE_MONGOD", "MONGODB_URI"];
 
-/// If this is set, tests that need the released webfill run, and fail if there is none.
+/// If this environment variable is set, tests that need the released webfill run. They fail if there is none.
 const RELEASED_IS_REQUIRED: &str = "REQUIRE_RELEASED";
 
 fn main() {
@@ -184,8 +184,8 @@ fn print_rerun_rules() {
     }
 }
 
-/// Creates an empty folder if nothing was downloaded yet, so that there is a path to watch. It must look older than
-/// this run, because otherwise cargo would treat it as changed since then.
+/// Creates an empty folder if nothing was downloaded yet, so that there is a path to watch. The folder must look older
+/// than this run, because otherwise cargo would treat it as changed.
 fn create_old_folder(folder: &Path) {
     if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
         let opened = std::fs::File::open(folder);
@@ -229,7 +229,7 @@ fn axe() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/dashboard-tools/installed")
 }
 
-/// Whether there is a released program. As long as there is no release, one from an earlier build does not count.
+/// Whether the released program exists. As long as there is no release, a program from an earlier build does not count.
 fn has_released() -> bool {
     let commit = include_str!("../released.sh")
         .lines()
@@ -241,7 +241,8 @@ fn has_released() -> bool {
     commit.is_some_and(|commit| !commit.is_empty()) && is_there()
 }
 
-/// Whether `webfill-test-mongod` will find a server: named or required, in the PATH, or downloaded.
+/// Whether `webfill-test-mongod` will find a server: one that is named or required by the environment, in the PATH, or
+/// downloaded.
 fn has_mongod() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     let is_fetched = || {
@@ -253,7 +254,7 @@ fn has_mongod() -> bool {
     SERVER_IS_REQUIRED.into_iter().any(is_set) || can_run("mongod", &["--version"]) || is_fetched()
 }
 
-/// Whether namespaces can be created, in the same way as in `webfill_tests::isolation`.
+/// Whether namespaces can be created in the way that `webfill_tests::isolation` uses.
 fn has_namespaces() -> bool {
     let choices: [&[&str]; 2] = [
         &["--net", "--mount", "true"],
@@ -275,7 +276,7 @@ fn can_mount() -> bool {
         && can_run("umount", &["-l", &folder])
 }
 
-/// Whether an image can be mounted, in the same way as in `webfill_tests::isolation`.
+/// Whether an image can be mounted in the way that `webfill_tests::isolation` uses.
 fn can_mount_image() -> bool {
     let out_dir = out_dir();
     let (image, folder) = (out_dir.join("ext4"), out_dir.join("ext4-mount"));
@@ -290,7 +291,7 @@ fn can_mount_image() -> bool {
     can_mount
 }
 
-/// Whether memory can be limited, in the same way as in `webfill_tests::memory_limit`, with either version of control
+/// Whether memory can be limited in the way that `webfill_tests::memory_limit` uses, with either version of control
 /// groups.
 fn can_limit_memory() -> bool {
     let choices = [

@@ -1,4 +1,4 @@
-//! The lines that are sent by all ways, each with its expected result.
+//! The lines that are sent to each intake, with their expected results.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) enum Fate {
 }
 use Fate::{Accepted, Refused};
 
-/// A request for one page of the site in a crawl of this name, with further keys.
+/// A request for one page. Its path and its crawl have this name, and it has these additional keys.
 pub(super) fn line(name: &str, keys: Value) -> String {
     let mut request =
         json!({"url": format!("http://a.example/{name}"), "appid": "app", "crawlid": name});
@@ -27,7 +27,7 @@ fn request_without(key: &str) -> String {
     request.to_string()
 }
 
-/// All lines: each key with good and bad values.
+/// All lines. Each key of a request has good and bad values.
 pub(super) fn table() -> Vec<(String, Fate)> {
     let good = |name: &str, keys: Value| (line(name, keys), Accepted);
     let bad = |keys: Value, path| (line("no", keys), Refused(path));
@@ -63,7 +63,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
         good("priority-90", json!({"priority": 90})),
         good("priority-1", json!({"priority": 1})),
         good("priority-100", json!({"priority": 100})),
-        // A later line changes only the settings that it names.
+        // The second and the third line of a crawl change only the settings that they contain.
         good(
             "update",
             json!({"priority": 30, "useragent": "first/1", "attrs": {"n": 1}, "maxdepth": 3}),
@@ -83,7 +83,8 @@ pub(super) fn table() -> Vec<(String, Fate)> {
             ),
             Accepted,
         ),
-        // Accepted but not crawled: one URL was seen before, and one is outside its crawl's scope.
+        // These lines are accepted, but not crawled: one URL was requested before, and the other one is outside the
+        // scope of its crawl.
         good("bare", json!({})),
         (
             line("patterns", json!({"url": "http://a.example/elsewhere"})),
@@ -98,7 +99,7 @@ pub(super) fn table() -> Vec<(String, Fate)> {
     table.extend([
         bad(json!({"maxdept": 1}), "$.maxdept"),
         bad(json!({"colour": "red"}), "$.colour"),
-        // This is almost a key of records, but the other keys make the line a request.
+        // This key resembles a key of records, but the other keys show that the line is a request.
         bad(json!({"fieldss": {}}), "$.fieldss"),
         bad(json!({"my key": 1}), r#"$["my key"]"#),
         bad(json!({"url": "ftp://a.example/"}), "$.url"),

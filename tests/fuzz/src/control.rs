@@ -6,7 +6,7 @@ use webfill_scheduler::local_crawl::LocalRequest;
 use webfill_scheduler::scope::Scope;
 use webfill_urls::canonical_url;
 
-/// The time of all requests, because the expiry of crawls is compared with it.
+/// The present time in all runs. It is fixed, because the expiry of crawls is compared with it.
 const NOW_MS: i64 = 1_700_000_000_000;
 
 pub(crate) fn run(input: &[u8]) {
@@ -51,7 +51,7 @@ fn exercise_scope(scope: &Scope) {
         "http://[::1]:8080/a.tar.gz",
     ] {
         let url = canonical_url(url, None).expect("it is one");
-        // Both answers are valid, but there must be one.
+        // Whether the page is accepted does not matter, but the check must return.
         let _ = scope.check_page(&url);
     }
     scope.allows_depth(1);

@@ -1,4 +1,4 @@
-//! The program of `make fuzz`: libFuzzer with one target, which `FUZZ_TARGET` names.
+//! The program of `make fuzz`: libFuzzer with the target that `FUZZ_TARGET` names.
 #![no_main]
 
 use std::cell::RefCell;
@@ -23,8 +23,8 @@ fn prepare() {
         std::process::exit(2);
     };
     TARGET.get_or_init(|| target);
-    // libFuzzer's own hook ends the process at once. But a panic that the code under test catches
-    // is not a failure, and its message would fill the log.
+    // The hook of libFuzzer would end the process at once. But a panic that is caught by the tested code is no failure,
+    // and its message would only fill the log.
     panic::set_hook(Box::new(|panic| {
         LAST_PANIC.with_borrow_mut(|last| *last = panic.to_string());
     }));

@@ -1,12 +1,11 @@
-//! Response headers, and the decoding of bodies. The input is a `Content-Type` value, a line feed, and
-//! the body.
+//! Fuzzes response headers and the decoding of bodies. The input is a `Content-Type` value, a line feed, and the body.
 
 use webfill_worker::charset::{
     Kind, content_kind, declared_kind, decode, encoding_of, is_supported_type,
 };
 use webfill_worker::parse_retry_after;
 
-/// The longest wait that an answer can require, in seconds.
+/// The longest wait in seconds that an answer may require.
 const YEAR_S: u64 = 31_536_000;
 
 pub(crate) fn run(input: &[u8]) {
@@ -25,7 +24,7 @@ pub(crate) fn run(input: &[u8]) {
         let kind = content_kind(content_type, body);
         let encoding = encoding_of(body, content_type, kind);
         let text = decode(body, content_type, kind);
-        // One byte is at most U+FFFD, or one letter of the basic plane: three bytes.
+        // One byte becomes at most U+FFFD or another character that takes three bytes in UTF-8.
         assert!(
             text.len() <= 3 * body.len(),
             "{} bytes became {} in {}",

@@ -12,7 +12,7 @@ mod robots;
 mod urls;
 mod wire;
 
-/// One reader, by the name of its folder in `corpus/`.
+/// A reader of foreign input. Its name is that of its folder in `corpus/`.
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
@@ -50,12 +50,12 @@ pub const TARGETS: [Target; 7] = [
     },
 ];
 
-/// The target with a name.
+/// The target with this name, if there is one.
 pub fn target(name: &str) -> Option<&'static Target> {
     const { &TARGETS }.iter().find(|target| target.name == name)
 }
 
-/// Splits off the first byte, which selects the kind of input.
+/// Splits off the first byte of an input, which selects the kind of the rest. It is 0 if the input is empty.
 fn split_choice(input: &[u8]) -> (u8, &[u8]) {
     match input.split_first() {
         Some((first, rest)) => (*first, rest),

@@ -1,4 +1,4 @@
-//! Mapping files. The first byte selects whether the rest is a whole file or one expression in it.
+//! Fuzzes mapping files. The first byte selects whether the rest is a whole file or one expression in a file.
 
 use serde_json::{Value, json};
 use webfill_mapping::{MappingSet, Source};

@@ -1,5 +1,5 @@
-//! Pages, read by a mapping that uses every kind of processor. The first byte selects the kind of
-//! page. Short HTML pages are also read by html5ever's tokenizer, which must give the same tokens.
+//! Fuzzes pages, which are read by a mapping with every kind of processor. The first byte selects the kind of page.
+//! Short HTML pages are also read by html5ever's tokenizer, which must yield the same tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, RequestedParts, Source};
 use webfill_urls::{Url, canonical_url};
 
-/// The deadline of one extraction, counted from its start.
+/// The time after its start when an extraction must end.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// The longest page that is compared, because the comparison has no time limit.
+/// The length in bytes up to which pages are compared with html5ever, because the comparison has no time limit.
 const COMPARED_BYTES: usize = 4_096;
 
 pub(crate) fn run(input: &[u8]) {

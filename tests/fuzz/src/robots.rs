@@ -1,9 +1,9 @@
-//! A robots.txt file, and paths from the same bytes, so that rules match.
+//! Fuzzes a robots.txt file. The paths to check are taken from the same bytes, so that rules match.
 
 use webfill_urls::{Url, canonical_url};
 use webfill_worker::robots_rules::RobotsRules;
 
-/// Lines of the file that are tried as paths.
+/// The number of lines in the file that are tried as paths.
 const TRIED: usize = 8;
 /// The longest Crawl-delay that is accepted: a day. (RFC 9309 does not define it.)
 const DAY_MS: u64 = 86_400_000;

@@ -1,5 +1,5 @@
-//! Frames from other processes. The first byte selects the type of message, the rest is a frame
-//! without its version.
+//! Fuzzes frames from other processes. The first byte selects the type of message. The rest is a frame without its
+//! version.
 
 use std::fmt::Debug;
 
@@ -14,7 +14,7 @@ use webfill_wire::{
 
 pub(crate) fn run(input: &[u8]) {
     let (message, body) = crate::split_choice(input);
-    // Frames without a version: a handshake, and its refusal.
+    // Frames that have no version: a handshake, and the refusal of a handshake.
     let _ = handshake::decode_supervisor_frame(&[&[0], body].concat());
     let _ = handshake::decode_refusal(&[&[0], body].concat());
     let frame = [&[WIRE_VERSION], body].concat();
@@ -27,7 +27,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// A message that was read and written again is read as the same message.
+/// Checks that a message stays the same when it is read, written and read again.
 fn assert_round_trip<M: Serialize + DeserializeOwned + PartialEq + Debug>(frame: &[u8]) {
     let Ok(message) = decode::<M>(frame) else {
         return;

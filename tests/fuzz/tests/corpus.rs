@@ -1,4 +1,4 @@
-//! Replays every committed input: no panic, no hang, no growth of memory.
+//! Tests every committed input by running it again: there must be no panic, no hang, and no growth of memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use webfill_fuzz::{TARGETS, Target, target};
 
-/// The longest time of one input. Extraction gives up after two seconds of its own; a busy machine is slower.
+/// The longest time for one input. An extraction ends after two seconds by itself, but a busy machine is slower.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The most that memory may grow when all inputs are read a second time.
+/// The most bytes by which memory may grow when all inputs are read another time.
 const MOST_GROWTH_BYTES: usize = 8 << 20;
 
 fn folder(target: &Target) -> PathBuf {
@@ -18,7 +18,7 @@ fn folder(target: &Target) -> PathBuf {
         .join(target.name)
 }
 
-/// The inputs of a target with their paths.
+/// The inputs of a target, with the paths of their files.
 fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder(target)).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -29,7 +29,7 @@ fn inputs(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
 
 fn replay(target: &Target, inputs: &[(PathBuf, Vec<u8>)]) {
     for (path, input) in inputs {
-        // Printed before, so that the input of a panic is known.
+        // The path is printed before the run, so that the input is known if it causes a panic.
         println!("{}", path.display());
         let start = Instant::now();
         (target.run)(input);
@@ -53,7 +53,7 @@ fn check_replays(name: &str) {
     let inputs = inputs(target);
     assert!(!inputs.is_empty(), "{name} has a corpus");
     replay(target, &inputs);
-    // Caches and the allocator no longer grow after the second time.
+    // After a second replay, caches and the allocator have reached their full size.
     replay(target, &inputs);
     let before = resident_bytes();
     replay(target, &inputs);

@@ -9,18 +9,19 @@ use mongodb::options::ConnectionString;
 
 use crate::{Mongod, wait_for};
 
-/// The environment variable with the URI of the server that `with-mongod` has started for all tests of a run. It is not
-/// `MONGODB_URI`, because builds depend on that variable, and it does not have the prefix of settings.
+/// The environment variable with the URI of the server that `with-mongod` has started for all tests of a run. Its name
+/// is not `MONGODB_URI`, because builds depend on that variable. It also lacks the prefix `WEBFILL_`, because it is not
+/// a setting.
 pub const SHARED_SERVER: &str = "SHARED_TEST_MONGOD";
 
-/// A new database for a test. If its server outlives this process, it is dropped with this value.
+/// A new database for a test. If the server outlives this process, the database is dropped together with this value.
 pub struct Database {
     uri: String,
     is_server_shared: bool,
 }
 
 impl Database {
-    /// The URI, which names the server and the database.
+    /// The URI of the database, which also names the server.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -58,7 +59,7 @@ pub fn fresh_database() -> Database {
     }
 }
 
-/// The URI of another database on the same server.
+/// The given URI with another database name.
 fn with_database(uri: &str, name: &str) -> String {
     ConnectionString::parse(uri).expect("MONGODB_URI is a connection string");
     let (address, options) = uri.split_once('?').unwrap_or((uri, ""));
@@ -66,7 +67,7 @@ fn with_database(uri: &str, name: &str) -> String {
     let hosts_to = address[hosts_from..]
         .find('/')
         .map_or(address.len(), |at| hosts_from + at);
-    // If the URI names a database, users are looked up in it.
+    // Users are looked up in the database that the URI names, so this database is kept as an option.
     let users_in = address[hosts_to..].trim_start_matches('/');
     let mut options: Vec<&str> = options.split('&').filter(|one| !one.is_empty()).collect();
     let users_option = format!("authSource={users_in}");

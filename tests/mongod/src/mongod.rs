@@ -14,78 +14,78 @@ use tempfile::TempDir;
 use crate::sweeper::Sweeper;
 use crate::{program, spawner, wait_for};
 
-/// The longest time for a server to start, or to elect itself.
+/// The longest time for a server to start, or to become primary.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The server's data, relative to its folder.
+/// The folder of the server's data, relative to the server's folder.
 const DATA: &str = "data";
 
 /// The name of every replica set.
 pub(crate) const SET: &str = "webfill";
 
-/// A server with its files in a temporary folder. Both are removed with this value.
+/// A server whose files are in a temporary folder. The server and the files are removed when this value is dropped.
 pub struct Mongod {
-    /// `None` while the server is down.
+    /// The server process; `None` while the server is down.
     process: Option<Child>,
     host: String,
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
-    /// Removes the files if this value is never dropped.
+    /// Removes the files even if this value is never dropped.
     _sweeper: Sweeper,
 }
 
 impl Mongod {
-    /// Starts a replica set of one, ready for writes.
+    /// Starts a replica set with one member, and waits until it accepts writes.
     pub fn start() -> Mongod {
         Mongod::start_primary_with(&[])
     }
 
-    /// Like [`Mongod::start`], with more options of the server.
+    /// Like [`Mongod::start`], with additional options for the server.
     pub fn start_primary_with(options: &[&str]) -> Mongod {
         let mongod = Mongod::start_member(options, &std::env::temp_dir());
         mongod.initiate(&[mongod.address()]);
         mongod
     }
 
-    /// Like [`Mongod::start`], with its files below a given folder, for tests that depend on the disk.
+    /// Like [`Mongod::start`], but the files are below `parent`, for tests that depend on the disk.
     pub fn start_in(parent: &Path) -> Mongod {
         let mongod = Mongod::start_member(&[], parent);
         mongod.initiate(&[mongod.address()]);
         mongod
     }
 
-    /// Like [`Mongod::start`], at an address of this machine that others can reach.
+    /// Like [`Mongod::start`], but at an address of this machine that other machines can reach.
     pub fn start_at(host: &str) -> Mongod {
         let mongod = Mongod::start_member_at(host);
         mongod.initiate(&[mongod.address()]);
         mongod
     }
 
-    /// Starts a server at this address. It becomes a member once the set is initiated.
+    /// Starts a server at this address. It becomes a member when its replica set is initiated.
     pub(crate) fn start_member_at(host: &str) -> Mongod {
         let options = ["--replSet", SET, "--oplogSize", "64"];
         Mongod::start_below(host, &options, &std::env::temp_dir())
     }
 
-    /// Starts a server that becomes a member once the set is initiated.
+    /// Starts a server that becomes a member when its replica set is initiated.
     pub(crate) fn start_member(options: &[&str], parent: &Path) -> Mongod {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
         Mongod::start_below(LOOPBACK, &with_set, parent)
     }
 
-    /// Starts a server outside of any replica set, with options such as those for TLS. It is listening when this
-    /// returns.
+    /// Starts a server outside of any replica set, with options such as those for TLS. Returns when the server is
+    /// listening.
     pub fn start_with(options: &[&str]) -> Mongod {
         Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
-    /// Starts a replica set of one on a copy of the files of another set's member. The server applies the member's log
-    /// to them, finds that the set named in them does not include it, and gets a configuration with itself as the only
-    /// member.
+    /// Starts a replica set with one member, on a copy of the files of another set's member. The server first applies
+    /// the log in these files. The configuration in the files does not include this server, so it gets a new one with
+    /// itself as the only member.
     pub fn restore(files: &Path) -> Mongod {
         let folder = tempfile::tempdir().expect("a temporary folder");
         copy_files(files, &folder.path().join(DATA));
@@ -101,7 +101,7 @@ impl Mongod {
         mongod
     }
 
-    /// Copies the server's files to a folder that does not exist yet. The server does not change them meanwhile.
+    /// Copies the server's files to a folder that does not exist yet. The server does not change the files meanwhile.
     pub fn copy_files_to(&self, folder: &Path) {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         self.run_admin_command(&direct, doc! {"fsync": 1, "lock": true});
@@ -127,19 +127,19 @@ impl Mongod {
         mongod
     }
 
-    /// The host and port of the server.
+    /// `HOST:PORT` of the server.
     pub fn address(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The URI of a database of this server, if it was started by [`Mongod::start`].
+    /// The URI of a database on this server, which must be a replica set with one member.
     pub fn uri(&self, database: &str) -> String {
         let address = self.address();
         format!("mongodb://{address}/{database}?replicaSet={SET}")
     }
 
-    /// The number of executed commands that read or write documents, including a few of its own. Monitoring commands
-    /// are not counted.
+    /// The number of executed commands that read or write documents. It includes a few commands of the server itself,
+    /// but no monitoring commands.
     pub fn count_document_commands(&self) -> i64 {
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
         let status = self.run_admin_command(&direct, doc! {"serverStatus": 1});
@@ -165,12 +165,12 @@ impl Mongod {
         counted.filter_map(total).sum()
     }
 
-    /// A folder for files that the server reads.
+    /// The server's folder, for files that the server must read.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The server's log.
+    /// The content of the server's log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -181,23 +181,23 @@ impl Mongod {
         self.wait_for_end();
     }
 
-    /// Ends the server abruptly, like a crash.
+    /// Kills the server, as a crash would.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.wait_for_end();
     }
 
-    /// Makes the server stop answering, while its connections stay open.
+    /// Makes the server stop answering. Its connections stay open.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Ends a pause.
+    /// Ends the pause, so that the server answers again.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// Starts the server again after its end, with the same port and files.
+    /// Starts the server again on the same port and with the same files. It must be down.
     pub fn restart(&mut self) {
         assert!(self.process.is_none(), "the server runs");
         self.process = Some(self.spawn());
@@ -230,7 +230,7 @@ impl Mongod {
             .args(["--bind_ip", &self.host, "--nounixsocket", "--port"])
             .arg(self.port.to_string())
             .args(["--wiredTigerCacheSizeGB", "0.25"])
-            // By default it creates journals of 100 MB in advance.
+            // Without this option, the server creates journals of 100 MB in advance.
             .args(["--wiredTigerEngineConfigString", "log=(prealloc=false)"])
             .args(["--setParameter", "diagnosticDataCollectionEnabled=false"])
             .args(["--setParameter", "enableTestCommands=1"])
@@ -241,14 +241,14 @@ impl Mongod {
         spawner::spawn(command).expect("setpriv of util-linux starts mongod")
     }
 
-    /// Makes a replica set of these members, one of which is this server. All must be up. Returns when one of them
-    /// accepts writes.
+    /// Makes a replica set of these members, one of which is this server. All of them must be running. Returns when one
+    /// member accepts writes.
     pub(crate) fn initiate(&self, members: &[String]) {
         let member = |(id, host): (usize, &String)| doc! {"_id": id as i32, "host": host};
         let config = doc! {
             "_id": SET,
             "members": members.iter().enumerate().map(member).collect::<Vec<Document>>(),
-            // A lost primary is noticed quickly.
+            // With these settings, the loss of a primary is noticed quickly.
             "settings": {"electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500},
         };
         let direct = format!("mongodb://{}/?directConnection=true", self.address());
@@ -304,8 +304,7 @@ fn copy_files(from: &Path, to: &Path) {
     );
 }
 
-/// A free port. If another process takes it before the server does, the server ends and the test
-/// fails.
+/// A free port. If another process takes the port before the server does, the server ends and the test fails.
 fn free_port(host: &str) -> u16 {
     let listener = TcpListener::bind((host, 0)).expect("a port of this machine");
     listener.local_addr().expect("a bound listener").port()

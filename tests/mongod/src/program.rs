@@ -1,13 +1,13 @@
-//! The server program, which `deploy/install-mongod.sh` finds or fetches.
+//! The server program. The script `deploy/install-mongod.sh` finds it or downloads it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The exit status of the script if this machine cannot have a server.
+/// The exit status of the script if no server program exists for this machine.
 const UNAVAILABLE: i32 = 3;
 
-/// The path of a `mongod`. Panics if this machine cannot have one.
+/// The path of a `mongod`. Panics if there is none for this machine.
 pub(crate) fn path() -> &'static Path {
     match find() {
         Ok(path) => path,
@@ -15,7 +15,7 @@ pub(crate) fn path() -> &'static Path {
     }
 }
 
-/// The path of a `mongod`, or the reason why this machine cannot have one.
+/// The path of a `mongod`, or the reason why there is none for this machine.
 pub(crate) fn find() -> &'static Result<PathBuf, String> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     FOUND.get_or_init(find_by_script)

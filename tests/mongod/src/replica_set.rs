@@ -1,4 +1,4 @@
-//! Several servers that form one deployment.
+//! Several servers that form a replica set.
 
 use mongodb::Client;
 use mongodb::bson::doc;
@@ -6,13 +6,13 @@ use mongodb::bson::doc;
 use crate::mongod::SET;
 use crate::{Mongod, wait_for};
 
-/// A replica set on loopback that is quick to elect another primary.
+/// A replica set on loopback that elects another primary quickly.
 pub struct ReplicaSet {
     pub members: Vec<Mongod>,
 }
 
 impl ReplicaSet {
-    /// Starts a set that accepts writes.
+    /// Starts a replica set with this many members, and waits until it accepts writes.
     pub fn start(count: usize) -> ReplicaSet {
         let members = (0..count)
             .map(|_| Mongod::start_member(&[], &std::env::temp_dir()))
@@ -22,7 +22,7 @@ impl ReplicaSet {
         set
     }
 
-    /// Like [`ReplicaSet::start`], at an address of this machine that others can reach.
+    /// Like [`ReplicaSet::start`], but at an address of this machine that other machines can reach.
     pub fn start_at(host: &str, count: usize) -> ReplicaSet {
         let members = (0..count).map(|_| Mongod::start_member_at(host)).collect();
         let set = ReplicaSet { members };
@@ -30,13 +30,13 @@ impl ReplicaSet {
         set
     }
 
-    /// The URI of a database, which names every member.
+    /// The URI of a database on this replica set. It names every member.
     pub fn uri(&self, database: &str) -> String {
         let hosts = self.addresses().join(",");
         format!("mongodb://{hosts}/{database}?replicaSet={SET}")
     }
 
-    /// The number of the member that accepts writes now. Waits until there is one.
+    /// The index in [`ReplicaSet::members`] of the member that accepts writes now. Waits until there is one.
     pub fn primary(&self) -> usize {
         let hosts = self.addresses();
         self.members[0].wait_until_writable(&hosts.join(","));

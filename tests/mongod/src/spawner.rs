@@ -1,7 +1,7 @@
-//! Starts processes that die with this one, even if it is killed.
+//! Starts processes that end when this process ends, even if this process is killed.
 //!
-//! The kernel sends the death signal when the *thread* that started the process ends. Test threads end early, so one
-//! thread that never ends starts all processes.
+//! The kernel sends the death signal when the *thread* that started the process ends. Test threads end early, so all
+//! processes are started by one thread that never ends.
 
 use std::io;
 use std::process::{Child, Command};
@@ -17,7 +17,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
         let (orders, queue) = channel::<Order>();
         std::thread::spawn(move || {
             for (mut command, answer) in queue {
-                // If the caller is gone, the process is dropped.
+                // If the caller no longer waits for the process, the handle is dropped.
                 let _ = answer.send(command.spawn());
             }
         });
@@ -29,7 +29,7 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     spawned.recv().expect("the thread never ends")
 }
 
-/// A command whose process dies with the thread that starts it. Uses `setpriv` of util-linux.
+/// A command whose process is killed when the thread that started it ends. Uses `setpriv` of util-linux.
 pub(crate) fn command_tied_to_thread(program: &std::path::Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(program);

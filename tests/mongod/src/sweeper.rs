@@ -1,19 +1,20 @@
-//! Removes a server's files, about 100 MB, if the test process ends without dropping its server: because the process
-//! was killed, or because the server is in a static variable.
+//! Removes a server's files, about 100 MB, if the test process ends without dropping its server. This happens if the
+//! process is killed, or if the server is in a static variable.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that removes the files once this process ends or this value is dropped.
+/// A process that removes the files when the test process ends or when this value is dropped.
 pub(crate) struct Sweeper {
-    /// The child, which waits for the end of the pipe.
+    /// The child process. It waits until the pipe is closed.
     process: Child,
 }
 
 impl Sweeper {
     pub(crate) fn start(folder: &Path) -> Sweeper {
-        // The server dies at the same moment, but may still be writing its files.
+        // The server is killed at the same moment, but may still be writing, so the removal is repeated until it
+        // succeeds.
         let script = "cat; until rm -rf \"$1\"; do sleep 0.1; done";
         let process = Command::new("sh")
             .args(["-c", script, "sweeper"])
@@ -21,7 +22,7 @@ impl Sweeper {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // The child has a process group of its own, because a killed test's group is killed with it.
+            // The child has its own process group, because a killed test's whole group is killed.
             .process_group(0)
             .spawn();
         Sweeper {
@@ -33,7 +34,7 @@ impl Sweeper {
 impl Drop for Sweeper {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // If this fails, all that remains is a zombie.
+        // If this fails, only a zombie process remains.
         let _ = self.process.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! The servers do what the tests need.
+//! Tests that the servers work as other tests require.
 
 use std::time::Instant;
 

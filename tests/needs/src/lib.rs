@@ -7,21 +7,21 @@
 //! async fn a_full_disk_loses_nothing_that_was_acknowledged() { /* ... */ }
 //! ```
 //!
-//! The names, and how each requirement is checked, are in `build.rs`. Tests can only be ignored by an attribute, so
-//! the decision is made when they are compiled. If the machine has changed since in a way that the build script
-//! cannot see, the test fails and names the missing requirement. `cargo clean -p webfill-test-needs` makes the script
-//! check again.
+//! The names of the requirements, and how each of them is checked, are in `build.rs`. Tests can only be ignored by an
+//! attribute, so the decision is made when they are compiled. If the machine has changed since then and the build
+//! script could not notice it, the test fails and names the missing requirement. `cargo clean -p webfill-test-needs`
+//! makes the script check again.
 //!
-//! Only tests depend on this crate: no shipped code is rebuilt when the decision changes.
+//! Only tests depend on this crate, so no shipped code is rebuilt when the decision changes.
 
 use proc_macro::{TokenStream, TokenTree};
 
-// Names, each with the reason why a test that needs it is ignored. The reason is empty if the machine meets the
-// requirement.
+// The names of all requirements. Each has the reason why a test that needs it is ignored; the reason is empty if the
+// machine meets the requirement.
 include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
-/// Ignores the test if one of the named requirements is not met. Place it above `#[test]`, which must see the
-/// `#[ignore]` that this adds.
+/// Ignores the test if one of the named requirements is not met. Place this attribute above `#[test]`, which must see
+/// the added `#[ignore]`.
 #[proc_macro_attribute]
 pub fn needs(names: TokenStream, test: TokenStream) -> TokenStream {
     for token in names {

@@ -1,12 +1,12 @@
-//! The backoffs of sites, as seen by the witness when they begin in the dispatcher's database. While a site backs
-//! off, it gets no requests, whatever happens to the dispatcher, except for tasks that were handed out before.
+//! The backoffs of sites, as the witness sees them when they begin in the dispatcher's database. During a backoff, a
+//! site gets no requests, whatever happens to the dispatcher. Only tasks that were handed out before are excepted.
 
 use crate::names::site_number;
 use crate::observations::ObservedBackoff;
 use crate::request::Request;
 use crate::world::World;
 
-/// Reads the committed backoffs. Called after outcomes, which may begin them.
+/// Reads the committed backoffs. This is called after outcomes, because outcomes may begin backoffs.
 pub(crate) fn read_backoffs(world: &mut World) {
     if !world.plan.backoff {
         return;
@@ -37,8 +37,8 @@ pub(crate) fn read_backoffs(world: &mut World) {
     }
 }
 
-/// Prolongs the backoffs when the dispatcher restarts, because their clocks stand still while it is down. A probe
-/// that was handed out shortly before the end of a backoff is still sent at its original time.
+/// Prolongs the backoffs when the dispatcher restarts, because the clock of backoffs stands still while the dispatcher
+/// is down. A probe that was handed out shortly before the end of a backoff is still sent at its original time.
 pub(crate) fn extend_backoffs_after_restart(world: &mut World) {
     let committed_ms = world.backoff.committed_ms;
     let down_ms = world.now_ms - committed_ms;
@@ -51,8 +51,8 @@ pub(crate) fn extend_backoffs_after_restart(world: &mut World) {
     }
 }
 
-/// Judges a request by the backoff of its site. Tasks that were handed out before the backoff are permitted.
-/// Nothing is judged if clocks are set, or if an operator ends the backoff.
+/// Judges a request by the backoff of its site. Tasks that were handed out before the backoff are permitted. Nothing is
+/// judged if clocks are set, or if an operator ends the backoff.
 pub(crate) fn check_backoff(
     world: &mut World,
     machine: usize,

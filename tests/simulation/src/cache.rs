@@ -7,7 +7,7 @@ use webfill_store::{RobotsEntry, SITE_KEPT_MS, SiteClockEntry};
 
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
-    /// Whether the cache never answers.
+    /// Whether the cache is unreachable and never answers.
     is_away: bool,
     robots: BTreeMap<String, RobotsEntry>,
     sites: BTreeMap<String, SiteClockEntry>,
@@ -25,7 +25,7 @@ impl SharedCache {
         }
     }
 
-    /// The robots.txt of an origin, fresh or stale.
+    /// The entry for the robots.txt of an origin, fresh or stale.
     pub(crate) fn robots(
         &self,
         origin: &str,
@@ -62,7 +62,8 @@ impl SharedCache {
         Ok(entry.filter(is_kept).cloned())
     }
 
-    /// Merges site clocks: last start and block only move forward; delay and owner follow the latest start.
+    /// Merges clocks of sites. The last start and the block can only move forward. The delay and the owner are those of
+    /// the latest start.
     pub(crate) fn put_sites(
         &mut self,
         entries: Vec<SiteClockEntry>,

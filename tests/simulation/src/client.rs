@@ -1,5 +1,5 @@
-//! The simulated client. It opens its crawls, feeds their seeds in batches, repeating each until it is accepted, and
-//! asks whether the crawls are finished.
+//! The simulated client. It opens its crawls and feeds their seeds in batches. Each batch is repeated until it is
+//! accepted. Then the client asks whether the crawls are finished.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) struct Client {
     finished: bool,
     /// Whether all crawls are opened before the first one is fed.
     opens_first: bool,
-    /// The dispatcher's answer, which the world puts here.
+    /// The dispatcher's answer. The world stores it here.
     pub(crate) answer: Option<Value>,
 }
 
@@ -31,7 +31,7 @@ struct Crawl {
 }
 
 impl Client {
-    /// A client whose seeds are the first pages of all sites.
+    /// Creates a client whose seeds are the first pages of all sites.
     pub(crate) fn new(plan: &Plan) -> Client {
         let asked = plan.priorities.iter().zip(&plan.crawl_lanes).enumerate();
         let crawls = asked.map(|(number, (priority, lane))| Crawl {
@@ -62,7 +62,7 @@ impl Client {
         self.finished
     }
 
-    /// The next crawl to open or to feed.
+    /// The index of the next crawl to open or to feed.
     fn next_crawl(&self) -> Option<usize> {
         let unopened = self.crawls.iter().position(|crawl| crawl.key.is_none());
         let mut unfed: Vec<usize> = (0..self.crawls.len()).collect();
@@ -73,7 +73,7 @@ impl Client {
         unopened.filter(|_| self.opens_first).or(next)
     }
 
-    /// When the client acts next.
+    /// The true time at which the client acts next.
     pub(crate) fn next_action_ms(&self) -> u64 {
         let next = self.next_crawl().map(|next| &self.crawls[next]);
         let next = next.filter(|crawl| crawl.key.is_some());
@@ -116,7 +116,7 @@ impl Client {
     }
 }
 
-/// When a crawl expires, by the wall clock of the dispatcher's machine as long as nobody sets it.
+/// The time at which a crawl expires, by the wall clock of the dispatcher's machine before anybody sets this clock.
 fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
     let expires_at_ms = plan.expires_at_ms(crawl)?;
     Some(EPOCH_MS as u64 + expires_at_ms)

@@ -1,5 +1,5 @@
-//! The simulated dispatcher process: the real core and the real database, under a clock that can be set.
-//! [`turns`](crate::turns) has its events.
+//! The simulated dispatcher process: the real core and the real database, under a clock that can be set. Its events are
+//! in [`turns`](crate::turns).
 
 use webfill_scheduler::frontier::{Frontier, FrontierConfig};
 use webfill_scheduler::{Core, CoreSettings, Mappings};
@@ -11,11 +11,11 @@ use crate::witness::DatabaseObserver;
 pub(crate) struct Coordinator {
     folder: tempfile::TempDir,
     pub(crate) dispatcher: Option<Core>,
-    /// The number of the dispatcher's starts.
+    /// The number of times that the dispatcher has been started.
     pub(crate) life: u32,
-    /// How far the wall clock is ahead of the true time.
+    /// The difference between the machine's wall clock and the true time, in milliseconds.
     pub(crate) clock_ahead_ms: i64,
-    /// How far the dispatcher's clock is ahead of the true time.
+    /// The difference between the dispatcher's clock and the true time, in milliseconds.
     ahead_ms: i64,
     pub(crate) wakes_at_ms: u64,
     pub(crate) turns: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Coordinator {
 
 impl Coordinator {
     pub(crate) fn new() -> Coordinator {
-        // In memory, if there is such a folder, because the disk is not under test here.
+        // The database is in memory if possible, because the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -45,7 +45,7 @@ impl Coordinator {
         }
     }
 
-    /// The folder of the database that is judged.
+    /// The folder of the database that the witness reads.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -75,7 +75,8 @@ impl Coordinator {
         }
     }
 
-    /// The lanes of the connected supervisors, if each of them has credit and no other may come back.
+    /// The lanes of the connected supervisors. Empty as long as one of them lacks credit, or another supervisor may
+    /// come back.
     pub(crate) fn lanes_with_credit(&self, now_ms: i64) -> Vec<Lane> {
         let dispatcher = self.dispatcher.as_ref();
         dispatcher.map_or(Vec::new(), |dispatcher| {
@@ -83,17 +84,17 @@ impl Coordinator {
         })
     }
 
-    /// How far the dispatcher's clock is ahead of the true time.
+    /// The difference between the dispatcher's clock and the true time, in milliseconds.
     pub(crate) fn ahead_ms(&self) -> i64 {
         self.ahead_ms
     }
 
-    /// The wall clock of the dispatcher's machine.
+    /// The wall clock of the dispatcher's machine at this true time.
     pub(crate) fn wall_ms(&self, true_ms: u64) -> i64 {
         EPOCH_MS + self.clock_ahead_ms + true_ms as i64
     }
 
-    /// A connection to the database, as another program would have.
+    /// A connection to the database, like that of another program.
     pub(crate) fn open_witness(&mut self) -> &mut DatabaseObserver {
         let folder = self.folder.path();
         self.witness

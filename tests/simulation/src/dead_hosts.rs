@@ -1,4 +1,4 @@
-//! Worlds with unreachable hosts, while crawls of several priorities are held back at them: paused, limited, in
+//! Worlds with unreachable hosts at which crawls of several priorities are held back: they are paused, limited, in
 //! another lane, or expired. The crawls are fed at different times, so that newer tasks precede older ones.
 
 use webfill_scheduler::ApplicationLimits;
@@ -11,8 +11,8 @@ use crate::plan::{DeadHosts, Plan};
 use crate::robots::RobotsPlan;
 use crate::settings::REST_S;
 
-/// Adds dead hosts to some worlds. Must be called last. Skips worlds where machines lose their ways out, because
-/// their failures would make sites unreachable.
+/// Adds dead hosts to some worlds. This must be called last. Worlds in which machines lose their way to the web are
+/// skipped, because these losses could make sites unreachable.
 pub(crate) fn add_dead_hosts_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) && plan.backoff && !plan.loses_egress() {
         add_dead_hosts(plan, dice);

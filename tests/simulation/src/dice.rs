@@ -1,8 +1,8 @@
-//! Repeatable randomness: the same seed yields the same numbers.
+//! Repeatable random numbers: the same seed always yields the same numbers.
 
 use fastrand::Rng;
 
-/// A seeded random number generator with the throws that plans and worlds need.
+/// A seeded random number generator, with the draws that plans and worlds need.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice {
     rng: Rng,
@@ -15,12 +15,12 @@ impl Dice {
         }
     }
 
-    /// A number from `low` to `high`, inclusive.
+    /// A random number from `low` to `high`, inclusive.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         self.rng.u64(low..=high)
     }
 
-    /// A number from `low` to `high`, with each order of magnitude equally likely.
+    /// A random number from `low` to `high`. Each order of magnitude is equally likely.
     pub(crate) fn log_uniform(&mut self, low: u64, high: u64) -> u64 {
         let span = (high as f64 / low as f64).ln();
         let share = self.rng.f64();

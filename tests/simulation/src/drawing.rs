@@ -1,4 +1,4 @@
-//! Draws the plan of a seed. Each part has dice of its own, so that further parts leave the others as they are.
+//! Draws the plan of a seed. Each part has its own dice, so that adding a part does not change the others.
 
 use webfill_wire::Lane;
 
@@ -15,7 +15,7 @@ impl Plan {
         plan
     }
 
-    /// The plan of a seed for sabotages, which unreachable hosts would only hide.
+    /// The plan of a seed for sabotages. It has no unreachable hosts, because they would only hide a sabotage.
     pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
@@ -24,7 +24,8 @@ impl Plan {
         drawn_sites::add_robots(&mut Dice::new(seed ^ 0x0B07), &mut sites);
         drawn_sites::add_failures(&mut Dice::new(seed ^ 0xFA11), &mut sites);
         let estimate_ms = sites::estimate_ms(&sites, default_delay_ms);
-        // A lease must not be too short: there are ten heartbeats per lease, and each takes time to simulate.
+        // The lease must not be too short, because there are ten heartbeats per lease, and it takes time to simulate
+        // each of them.
         let shortest_lease_ms = (estimate_ms / 100).clamp(2_000, 3_000_000);
         let lease_ms = dice.log_uniform(shortest_lease_ms, shortest_lease_ms * 10);
         let mut plan = Plan {
@@ -65,7 +66,7 @@ impl Plan {
             plan.network = NetworkPlan::perfect();
             plan.deaths_in_turn = 0;
         }
-        // These use dice of their own, so that everything above is the same with and without them.
+        // These parts use other dice, so that everything above is the same with and without them.
         plan.add_demand(&mut Dice::new(seed ^ 0xDE3A));
         plan.add_lanes(&mut Dice::new(seed ^ 0x1A9E));
         if most_faults > 0 {
@@ -80,7 +81,7 @@ impl Plan {
         plan
     }
 
-    /// Adds, in some worlds, a second crawl, records, and orders of an operator.
+    /// In some worlds, adds a second crawl, records, and orders of an operator.
     fn add_demand(&mut self, dice: &mut Dice) {
         if dice.once_in(2) {
             self.priorities.push(dice.one_of(&[40, 50, 50, 90]));
@@ -90,8 +91,8 @@ impl Plan {
         drawn_orders::add_orders(self, dice);
     }
 
-    /// In some worlds, gives browsers to some supervisors, one of which always has them, and lets some crawls require
-    /// them.
+    /// In some worlds, gives browsers to some supervisors, and lets some crawls require them. One of these supervisors
+    /// has a browser at all times.
     fn add_lanes(&mut self, dice: &mut Dice) {
         let crawls = self.priorities.len();
         if dice.once_in(2) {

@@ -7,11 +7,12 @@ use crate::plan::Plan;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The longest loss of a way out. A site that backs off for all of this time does not become unreachable.
+/// The longest time for which a machine loses its way to the web, in milliseconds. A site that backs off for this whole
+/// time does not become unreachable.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
-/// In some worlds, restarts the machine on which everything runs, and sets its clock. Without a shared cache,
-/// only the dispatcher's stored state is known after that.
+/// In some worlds, restarts the machine on which all processes run, and sets its clock. Without a shared cache, only
+/// the dispatcher's stored state is known after that.
 pub(crate) fn add_reboot(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(4) {
         return;
@@ -34,7 +35,7 @@ pub(crate) fn add_reboot(plan: &mut Plan, dice: &mut Dice) {
 pub(crate) fn draw_fault(plan: &Plan, dice: &mut Dice) -> Fault {
     let supervisor = dice.between(0, plan.supervisors as u64 - 1) as usize;
     let slot = dice.between(0, u64::from(plan.workers) - 1) as u16;
-    // Either a short moment, or long enough for the sites to be given to others.
+    // The duration is either a short moment, or long enough for the sites to be given to other machines.
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let for_ms = match dice.once_in(3) {
         true => dice.between(hand_over_ms, 4 * hand_over_ms),
@@ -76,12 +77,12 @@ pub(crate) fn draw_fault(plan: &Plan, dice: &mut Dice) -> Fault {
     }
 }
 
-/// In some worlds, lets one or all machines lose their way out while they have many healthy sites.
+/// In some worlds, one machine or all machines lose their way to the web while they have many healthy sites.
 pub(crate) fn add_egress_losses(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(8) {
         return;
     }
-    // More sites are added, because a machine with few sites cannot be judged.
+    // Healthy sites are added, because a machine with few sites cannot be judged.
     let healthy = 7 * plan.supervisors;
     drawn_sites::add_healthy_sites(plan, dice, healthy);
     plan.window_sites = plan.window_sites.max(30);

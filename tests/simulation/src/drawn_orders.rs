@@ -1,4 +1,4 @@
-//! Draws the orders of the operator, with their times.
+//! Draws the orders of the operator and their times.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -15,8 +15,8 @@ pub(crate) fn add_orders(plan: &mut Plan, dice: &mut Dice) {
     }
 }
 
-/// Gives orders to supervisors or workers that cannot receive them, because they are stopped or cut off for no
-/// longer than a lease. They violate the order if they still start tasks.
+/// In some worlds, orders are given while supervisors or workers cannot receive them, because they are stopped or cut
+/// off for at most a lease. They would violate an order if they still started tasks.
 pub(crate) fn add_unreceived_orders_sometimes(plan: &mut Plan, dice: &mut Dice) {
     if dice.once_in(4) {
         add_unreceived_order(plan, dice);

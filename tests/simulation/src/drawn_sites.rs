@@ -1,4 +1,4 @@
-//! Draws the sites of a world: their pages and robots.txt, and how these fail.
+//! Draws the sites of a world: their pages and robots.txt, and the ways in which these fail.
 
 use crate::dice::Dice;
 use crate::plan::Plan;
@@ -42,7 +42,7 @@ fn draw_page(dice: &mut Dice, sizes: &[usize], killers: u64, completing: u64) ->
     }
 }
 
-/// In some worlds, lets robots.txt change, fail, move and forbid.
+/// In some worlds, lets robots.txt files change, fail, move and forbid pages.
 pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
     if dice.once_in(2) {
         return;
@@ -56,7 +56,7 @@ pub(crate) fn add_robots(dice: &mut Dice, sites: &mut [SitePlan]) {
     }
 }
 
-/// In some worlds, lets pages fail temporarily or permanently.
+/// In some worlds, lets pages fail, temporarily or permanently.
 pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     let failing = dice.one_of(&[0, 0, 5]);
     for page in sites.iter_mut().flat_map(|site| &mut site.pages) {
@@ -77,17 +77,17 @@ fn draw_failure(dice: &mut Dice) -> PageFailure {
     }
 }
 
-/// The maximum number of backoffs during a block. Each failed request takes at least one backoff, so the last one of
-/// the table is never reached.
+/// The most backoffs that a site needs during a block. Each failed request takes at least one backoff, so the last
+/// backoff of the table is never reached.
 const MOST_BACKOFFS_OF_A_BLOCK: u64 = 10;
 
-/// Adds sites that always answer soon, and take about a minute to crawl.
+/// Adds sites that always answer soon. Each takes about a minute to crawl.
 pub(crate) fn add_healthy_sites(plan: &mut Plan, dice: &mut Dice, count: usize) {
     let first = plan.sites.len();
     for number in first..first + count {
         let pages = dice.between(4, 12) as usize;
         let crawl_delay_ms = dice.log_uniform(300, 5_000);
-        // Each page links to the next two.
+        // Each page links to the two pages after it.
         let page = |page: usize| PagePlan {
             links: (page + 1..pages)
                 .take(2)
@@ -107,8 +107,8 @@ pub(crate) fn add_healthy_sites(plan: &mut Plan, dice: &mut Dice, count: usize) 
     }
 }
 
-/// In some worlds, lets sites block for a while. Only sites without other trouble do, because other trouble would
-/// use up the same backoffs.
+/// In some worlds, lets sites block the crawler for a while. Sites with other trouble are left out, because that
+/// trouble would use up the same backoffs.
 pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
     let blocking = dice.one_of(&[0, 1, 3]);
     for site in &mut plan.sites {
@@ -118,7 +118,7 @@ pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
         let backoffs_ms =
             |delay_ms: u64| MOST_BACKOFFS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
         let longest_ms = backoffs_ms(site.longest_delay_ms(plan.default_delay_ms));
-        // If robots.txt sets a shorter delay than the default, requests fail sooner.
+        // If robots.txt sets a delay shorter than the default, requests follow each other sooner, and so do failures.
         let bearable_ms = backoffs_ms(site.shortest_delay_ms(plan.default_delay_ms));
         let from_ms = dice.between(0, plan.estimate_ms / 2);
         let lasts_ms = dice.log_uniform(1_000, longest_ms).min(bearable_ms);
@@ -126,7 +126,8 @@ pub(crate) fn add_blocks(plan: &mut Plan, dice: &mut Dice) {
     }
 }
 
-/// A delay that robots.txt can express exactly. It is read as a number of seconds in single precision.
+/// Rounds a delay down to one that robots.txt can express exactly. The value there is read as seconds in single
+/// precision.
 fn exact_ms(delay_ms: u64) -> u64 {
     match delay_ms {
         0..1_000_000 => delay_ms,

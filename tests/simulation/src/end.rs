@@ -1,8 +1,8 @@
-//! The checks at the end of a world: which pages became tasks, how each of them ended, and how often it was
+//! The checks at the end of a world: which pages became tasks, how each task ended, and how often each page was
 //! requested.
 //!
-//! A page's links are followed if the page ended well. So which pages are reached depends on how the others ended,
-//! and that depends on robots.txt files and records.
+//! The links of a page are followed if the page ended well. So which pages are reached depends on how other pages
+//! ended, and this depends on robots.txt files and records.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,10 +16,10 @@ use crate::sites::{FAILS_FOR_GOOD, PageFailure, PagePlan, SitePlan};
 use crate::store::Store;
 use crate::world::World;
 
-/// How each URL of a crawl ended.
+/// For each page of a crawl, how its task ended; `None` for a task without an outcome.
 type Outcomes = BTreeMap<(usize, usize), Option<String>>;
 
-/// A page of a site.
+/// A page, by the number of its site and its own number.
 type Place = (usize, usize);
 
 pub(crate) fn check_end(world: &mut World) {
@@ -30,7 +30,7 @@ pub(crate) fn check_end(world: &mut World) {
     let records = world.coordinator.open_witness().records();
     let mut faults = Vec::new();
     for number in 0..world.plan.priorities.len() {
-        // The client opens the crawls in order, so their keys follow from that.
+        // The client opens the crawls in order, which determines their keys.
         let crawl = number as CrawlKey + 1;
         let of_crawl = all.iter().filter(|((key, _), _)| *key == crawl);
         let outcomes: Outcomes = of_crawl
@@ -47,13 +47,13 @@ pub(crate) fn check_end(world: &mut World) {
     world.faults.append(&mut faults);
 }
 
-/// Whether every record that a page serves is complete.
+/// Whether all records that list this page as theirs are complete.
 fn is_complete(store: &Store, records: Option<&Vec<String>>) -> bool {
     records.is_some_and(|records| records.iter().all(|record| store.is_resolved(record)))
 }
 
-/// Checks which pages became tasks: the seeds, and the links of pages that ended well, except links that no
-/// incomplete record needed any more.
+/// Checks which pages became tasks. These are the seeds, and the links of pages that ended well. Links that no
+/// incomplete record needed any more are excepted.
 fn check_reach<'a>(
     world: &World,
     number: usize,
@@ -63,8 +63,8 @@ fn check_reach<'a>(
     let is_ok = |place: Place| outcomes.get(&place).cloned().flatten().as_deref() == Some("ok");
     let goes_on = |place: Place| is_ok(place) && !is_complete(&world.store, served(place));
     let tasks: BTreeSet<Place> = outcomes.keys().copied().collect();
-    // A page may be in the store although its task was stopped: its outcome was lost with the worker, and by then the
-    // records were complete. If a record comes later, the crawl follows the page's links for it.
+    // A page may be in the store although its task was stopped: the outcome was lost with the worker, and meanwhile the
+    // records were completed. If another record is fed later, the crawl follows the links of this page for it.
     let is_saved = |(site, page)| world.store.has_page(CRAWLS[number], &url(site, page));
     let reachable = reachable_pages(&world.plan, |place| is_ok(place) || is_saved(place));
     let due = reachable_pages(&world.plan, goes_on);
@@ -80,7 +80,7 @@ fn check_reach<'a>(
     faults
 }
 
-/// The pages that are reached from the seeds by following the links of those pages for which `follows` is true.
+/// The pages that are reached from the seeds, if only the links of pages accepted by `follows` are followed.
 fn reachable_pages(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Place> {
     let mut found: BTreeSet<Place> = (0..plan.sites.len()).map(|site| (site, 0)).collect();
     let mut unread: VecDeque<Place> = found.iter().copied().collect();
@@ -95,7 +95,7 @@ fn reachable_pages(plan: &Plan, follows: impl Fn(Place) -> bool) -> BTreeSet<Pla
     found
 }
 
-/// Checks how a page ended in a crawl, and how often it was requested.
+/// Checks how the task of a page ended in a crawl, and how often the page was requested.
 fn check_page(
     world: &World,
     crawl: CrawlKey,
@@ -109,7 +109,7 @@ fn check_page(
     let expected = expected_outcome(planned);
     let is_tried_in_vain = world.lost_ways.was_tried_offline((crawl, site, page));
     if outcome != Some(expected) {
-        // A crawl that has ended retries nothing.
+        // After a crawl has ended, it retries nothing.
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
@@ -121,8 +121,8 @@ fn check_page(
             Some(_) => false,
         };
         let fault = format!("{url} of crawl {crawl} ended as {outcome:?} instead of {expected}");
-        // With backoffs, even a machine with too few sites to be judged costs its tasks nothing, unless the attempts
-        // of two losses add up.
+        // With backoffs, tasks lose nothing even on a machine whose sites are too few to judge it. The exception is if
+        // the attempts during two losses add up.
         let may_be_machines = is_tried_in_vain
             && (was_stopped
                 || is_complete
@@ -143,12 +143,12 @@ fn check_page(
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
     let may_become_unreachable = world.plan.backoff || is_tried_in_vain;
     if asked.is_none() && may_become_unreachable && planned.fails == FAILS_FOR_GOOD {
-        // The site was already unreachable, so the page was not requested.
+        // The site already counted as unreachable, so the page was not requested.
         return Vec::new();
     }
     let attempts = planned.attempts();
     let is_exact = world.plan.is_peaceful()
-        // Pages fetched before a block may be fetched again.
+        // A page that was fetched before a block may be fetched once more.
         && of_site.blocks.is_none()
         && !of_site.robots.ever_fails()
         && !(world.plan.backoff && of_site.ever_fails());
@@ -160,7 +160,7 @@ fn check_page(
     Vec::new()
 }
 
-/// The outcome of a page whose robots.txt always allows it.
+/// The expected outcome of a page that robots.txt always allows.
 fn expected_outcome(page: &PagePlan) -> &'static str {
     match (page.kills_its_worker, page.fails) {
         (true, _) => "crashed",
@@ -169,7 +169,7 @@ fn expected_outcome(page: &PagePlan) -> &'static str {
     }
 }
 
-/// The outcome of a failed request for a page, if one fails.
+/// The outcome of a failed request for a page; `None` if no request for it fails.
 fn failure_outcome(page: &PagePlan) -> Option<&'static str> {
     let failure = match page.failure {
         PageFailure::Overloaded { .. } => "http_error",
@@ -178,9 +178,9 @@ fn failure_outcome(page: &PagePlan) -> Option<&'static str> {
     (page.fails > 0).then_some(failure)
 }
 
-/// Whether a site may have become unreachable because of a page that always fails. That page's failure may be the
-/// last one in a row in two cases: if it is the first page after the backoffs caused by a robots.txt, or if it is the
-/// only page left besides the planned one, which always fails as well.
+/// Whether a site may have become unreachable because of a page that always fails. The failure of this page may be the
+/// last one in a row in two cases. Either it is the first page after the backoffs that robots.txt has caused. Or it is
+/// the only page left besides the planned one, which always fails as well.
 fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
@@ -191,8 +191,8 @@ fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
         })
 }
 
-/// Whether a task may have this outcome if sites with temporary trouble become unreachable after few backoffs: either
-/// without a request, or with the last failure itself.
+/// Whether a task may have this outcome, if sites in temporary trouble become unreachable after few backoffs. The task
+/// then ends either without a request, or with the last failure itself.
 fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let outcomes = [
         "robots_unreachable",
@@ -204,16 +204,16 @@ fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &st
         && (outcomes.contains(&outcome) || Some(outcome) == failure_outcome(planned))
 }
 
-/// Whether a page may have another outcome because of its site's robots.txt.
+/// Whether the robots.txt of its site explains that a page has another outcome than planned.
 fn is_explained_by_robots(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) -> bool {
     let states = || site.robots.states();
     match outcome {
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
         "robots_unreachable" => site.robots.ever_fails(),
-        // The page's site was unreachable.
+        // The site of the page was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
-        // The attempts that robots.txt used up are missing for the page.
+        // The failures of robots.txt have used up attempts that the page would have needed.
         outcome => site.robots.ever_fails() && failure_outcome(page) == Some(outcome),
     }
 }

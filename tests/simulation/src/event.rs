@@ -1,4 +1,4 @@
-//! The events of a world, and the places where they happen.
+//! The events in a world, and the places where they happen.
 
 use webfill_scheduler::Caller;
 use webfill_scheduler::effects::{BackfillWrite, SiteStatesWrite};
@@ -11,7 +11,7 @@ use crate::faults::Fault;
 use crate::standbys::StandbyEvent;
 use crate::worker::FinishedTask;
 
-/// A place where events happen, which may be stopped.
+/// A place where events happen. It may be stopped for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Nowhere,
@@ -95,14 +95,14 @@ pub(crate) enum Event {
         slot: u16,
         incarnation: u32,
     },
-    /// A runner's task waits for a name server.
+    /// A task of a worker waits for a name server.
     WorkerWaits {
         machine: usize,
         slot: u16,
         incarnation: u32,
         site: usize,
     },
-    /// The store has written states of sites; the dispatcher learns that later.
+    /// The store has written states of sites. The dispatcher is informed later.
     SiteStatesStored {
         life: u32,
         write: Box<SiteStatesWrite>,
@@ -111,7 +111,7 @@ pub(crate) enum Event {
         life: u32,
         last: i64,
     },
-    /// The store has applied a page to a further record.
+    /// The store has applied a page to another record.
     Applied {
         life: u32,
         application: Box<BackfillWrite>,
@@ -124,7 +124,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// The place where the event happens.
+    /// The place where this event happens.
     pub(crate) fn place(&self) -> Place {
         if let Event::Standby(event) = self {
             return event.place();

@@ -1,4 +1,4 @@
-//! The course of a world: each event goes to the process that it affects. A stopped process gets its events when it
+//! The course of a world: each event is given to the process that it affects. A stopped process gets its events when it
 //! continues.
 
 use crate::event::Event;
@@ -8,7 +8,7 @@ use crate::{
     standbys::node_events, supervisors, trouble, turns, workers,
 };
 
-/// Runs the next event. Returns false when the crawls are finished or nothing is left.
+/// Runs the next event. Returns false if the crawls are finished or no event is left.
 pub(crate) fn step(world: &mut World) -> bool {
     let Some(event) = world.take_next_event() else {
         return false;
@@ -116,7 +116,7 @@ fn handle_event(world: &mut World, event: Event) {
     }
 }
 
-/// Lets the client act.
+/// Lets the client do its next action.
 fn run_client(world: &mut World) {
     let acts_at_ms = world.client.next_action_ms();
     if acts_at_ms > world.now_ms {
@@ -143,7 +143,7 @@ fn client_interval_ms(world: &World) -> u64 {
     }
 }
 
-/// Lets the operator give an order.
+/// Makes the operator give the order with this number.
 fn give_order(world: &mut World, number: usize) {
     if let Some(request) = operator::give_order(world, number) {
         turns::send_operator_request(world, number as u64, request.as_bytes());

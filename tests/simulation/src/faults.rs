@@ -1,4 +1,4 @@
-//! Faults of processes, of the network between them, and of the machines' ways out to the web.
+//! Faults of processes, of the network between them, and of the connections from machines to the web.
 
 use webfill_wire::Outcome;
 

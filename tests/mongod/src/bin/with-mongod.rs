@@ -1,13 +1,12 @@
 //! Runs a command, such as all tests, with one MongoDB server for all processes that the command starts. Each test has
-//! a database of its own on the server, and no test waits until a server has started. Exits with the status of the
-//! command.
+//! its own database on this server, and no test waits until a server has started. Exits with the status of the command.
 //!
 //! ```text
 //! with-mongod COMMAND [ARGUMENT]...
 //! ```
 //!
-//! If `MONGODB_URI` names a server, or none can be started, no server is started. Without any server, the command
-//! itself reports the tests that it skips.
+//! No server is started if `MONGODB_URI` names one, or if this machine has no server program. In the latter case, the
+//! command itself reports the tests that it skips.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
