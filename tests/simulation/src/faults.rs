@@ -15,7 +15,7 @@ pub(crate) struct NetworkPlan {
     pub(crate) reorders: bool,
 }
 
-/// A fault. The time in it is its duration.
+/// A fault. `for_ms` and `down_ms` are its duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
     DispatcherDies {
@@ -46,14 +46,15 @@ pub(crate) enum Fault {
         slot: u16,
         for_ms: u64,
     },
-    /// Messages are lost: upwards, downwards, or both.
+    /// Messages between a supervisor and the dispatcher are lost: upwards to the dispatcher, downwards to the
+    /// supervisor, or both.
     Offline {
         supervisor: usize,
         up: bool,
         down: bool,
         for_ms: u64,
     },
-    /// The connection breaks, with all messages in transit, and is made again.
+    /// The connection to the dispatcher breaks and is made again. All messages in transit are lost.
     Reconnects {
         supervisor: usize,
     },
@@ -61,13 +62,13 @@ pub(crate) enum Fault {
     ClockIsSet {
         ahead_ms: i64,
     },
-    /// No request of the machine's workers leaves it.
+    /// The requests of the machine's workers do not leave the machine.
     LosesWay {
         supervisor: usize,
         loss: EgressFailure,
         for_ms: u64,
     },
-    /// Another supervisor with the same name starts elsewhere.
+    /// Another supervisor with the same name starts on another machine.
     Namesake {
         supervisor: usize,
         for_ms: u64,
@@ -96,18 +97,18 @@ impl NetworkPlan {
     }
 }
 
-/// How requests fail on a machine that has lost its way out.
+/// How requests fail on a machine that has lost its way to the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EgressFailure {
-    /// The operating system knows no route.
+    /// The operating system has no route to the web.
     NoRoute,
     /// The name servers do not answer.
     NoNames,
-    /// Nothing is answered.
+    /// All requests stay without an answer.
     Silence,
 }
 
-/// How long name look-ups wait for an answer.
+/// The time for which a name look-up waits for an answer.
 const NAMES_ARE_AWAITED_MS: u64 = 5_000;
 
 impl EgressFailure {
@@ -126,7 +127,7 @@ impl EgressFailure {
         }
     }
 
-    /// How long a request takes to fail.
+    /// The time until a request fails.
     pub(crate) fn takes_ms(self, longest_request_ms: u64) -> u64 {
         match self {
             EgressFailure::NoRoute => 1,
@@ -136,7 +137,7 @@ impl EgressFailure {
     }
 }
 
-/// Whether a task that was tried without a way out may have this outcome.
+/// Whether a task that was tried without a way to the web may have this outcome.
 pub(crate) fn is_failure(outcome: &str) -> bool {
     [
         "network_error",

@@ -16,27 +16,27 @@ use crate::worker::Worker;
 /// A machine with a supervisor and its workers.
 pub(crate) struct Machine {
     terms: Terms,
-    /// The supervisor's lane in odd and in even lives.
+    /// The supervisor's lane in its odd and in its even lives.
     lanes: [Lane; 2],
-    /// The number of the supervisor's starts.
+    /// The number of times that the supervisor has been started.
     pub(crate) life: u32,
     pub(crate) core: Option<Supervisor>,
     pub(crate) workers: Vec<Worker>,
-    /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
+    /// Identifies the machine's connection to the dispatcher. After a new connection, the dispatcher sees a new peer.
     pub(crate) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
     pub(crate) unsent: Vec<MessageToDispatcher>,
     pub(crate) cut_up_until_ms: u64,
     pub(crate) cut_down_until_ms: u64,
-    /// The loss of the way out to the web, and until when it lasts.
+    /// How requests fail while the machine has no way to the web, and the time at which this ends.
     pub(crate) lost_way: Option<(EgressFailure, u64)>,
     /// The leases of tasks that wait for name servers, as reported by the workers.
     pub(crate) waiting: BTreeSet<(u64, Delivery)>,
-    /// How long the supervisor stays away when it leaves.
+    /// The time for which the supervisor stays away when it leaves.
     pub(crate) away_ms: u64,
-    /// When the supervisor's next message is scheduled.
+    /// The time for which the supervisor's next message is scheduled.
     pub(crate) speaks_at_ms: u64,
-    /// The latest arrivals on each way, for networks that keep the order.
+    /// The latest arrival time in each direction, for networks that keep the order of messages.
     pub(crate) last_arrival_ms: [u64; 3],
     boot_ms: u64,
 }
@@ -81,15 +81,15 @@ impl Machine {
         self.terms.lane
     }
 
-    /// The protocol version of the supervisor's messages: another one in each life, as if it were upgraded or
-    /// downgraded.
+    /// The version of the protocol in which the supervisor sends messages. It differs from life to life, as after an
+    /// upgrade or a downgrade.
     pub(crate) fn version(&self) -> u8 {
         let versions = u64::from(WIRE_VERSION - OLDEST_VERSION) + 1;
         let turn = self.terms.instance.wrapping_add(self.life.into());
         WIRE_VERSION - (turn % versions) as u8
     }
 
-    /// The machine's clock since its boot.
+    /// The machine's clock, which starts at its boot.
     pub(crate) fn boot_ms(&self, now_ms: u64) -> u64 {
         self.boot_ms + now_ms
     }
@@ -98,7 +98,7 @@ impl Machine {
         boot_ms - self.boot_ms
     }
 
-    /// How requests fail at present, if they do not leave the machine.
+    /// How requests fail now, if they do not leave the machine.
     pub(crate) fn loss(&self, now_ms: u64) -> Option<EgressFailure> {
         let lost = self.lost_way.filter(|(_, until_ms)| *until_ms > now_ms);
         lost.map(|(loss, _)| loss)
@@ -115,7 +115,7 @@ impl Machine {
         self.waiting.clear();
     }
 
-    /// Notes which tasks wait for a name server, because they do not count against the queue.
+    /// Notes which tasks wait for a name server. They do not count against the limit of the queue.
     pub(crate) fn track_name_waits(&mut self, message: &WorkerToSupervisor) {
         self.waiting.extend(&message.waiting);
         for done in &message.done {
@@ -126,7 +126,7 @@ impl Machine {
         }
     }
 
-    /// Whether the supervisor was asked to drain, and nothing is left.
+    /// Whether the supervisor was asked to drain and has no task left.
     pub(crate) fn has_drained(&mut self, boot_ms: u64) -> bool {
         let core = self.core.as_mut();
         let is_drained = core.is_some_and(|core| core.is_drained(boot_ms));
@@ -134,11 +134,11 @@ impl Machine {
     }
 }
 
-/// The effects of lost ways out.
+/// The tasks that were tried while their machines had no way to the web.
 #[derive(Debug)]
 pub(crate) struct EgressLoss {
     pub(crate) dice: Dice,
-    /// The pages of tasks that were tried without a way out.
+    /// The pages whose tasks were tried without a way to the web.
     pub(crate) tried: BTreeSet<PageOfCrawl>,
 }
 
@@ -150,7 +150,7 @@ impl EgressLoss {
         }
     }
 
-    /// Whether a task of this page was tried without a way out.
+    /// Whether a task of this page was tried without a way to the web.
     pub(crate) fn was_tried_offline(&self, page: PageOfCrawl) -> bool {
         self.tried.contains(&page)
     }

@@ -7,7 +7,7 @@ use crate::drawn_sites;
 use crate::plan::Plan;
 use crate::sites::{PagePlan, SitePlan};
 
-/// In some worlds, puts limits on groups in force, and in some of those adds many sites.
+/// In some worlds, sets limits on groups of sites. In some of these worlds, also adds many sites.
 pub(crate) fn add_group_bounds(plan: &mut Plan, dice: &mut Dice) {
     if !dice.once_in(4) {
         return;
@@ -24,7 +24,7 @@ pub(crate) fn add_group_bounds(plan: &mut Plan, dice: &mut Dice) {
     plan.estimate_ms = plan.estimate_ms.max(estimate_of_groups_ms(plan, bounds));
 }
 
-/// The duration of the crawl if all requests are made one after another, as if all sites were in one group.
+/// The duration of the crawl if requests are made one after another, as if all sites were in one group.
 fn estimate_of_groups_ms(plan: &Plan, bounds: GroupBounds) -> u64 {
     let site_ms = |site: &SitePlan| {
         let requests = site.pages.iter().map(PagePlan::attempts).sum::<u32>() + 1;

@@ -23,9 +23,9 @@ use crate::sites::SitePlan;
 
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// If robots.txt could not be fetched, an older one stays valid for this long before it is requested again.
+/// If robots.txt cannot be fetched, an older copy stays valid for this long. Then robots.txt is requested again.
 const TRY_AGAIN_MS: u64 = 300_000;
-/// Failures are forgotten this long after the wait that they may have caused.
+/// A worker forgets failures at this time after the end of the wait that they may have caused.
 const FAILURES_COUNT_MS: u64 = 60_000;
 
 #[derive(Debug)]
@@ -38,11 +38,11 @@ pub(crate) struct Judge {
     pub(crate) stale_pages: u64,
 }
 
-/// What a worker knows of a site's robots.txt.
+/// The content of a site's robots.txt as far as a worker knows it.
 #[derive(Debug)]
 struct KnownRobots {
     fetched_ms: u64,
-    /// Valid until this time.
+    /// The time until which the worker may use this content.
     until_ms: u64,
     state: RobotsState,
 }
@@ -58,9 +58,9 @@ struct Site {
     /// The worker that sent the last request for a page, and the delay at that time.
     page_by: Option<(Process, u64)>,
     last: Request,
-    /// The worker that was last required to leave the site alone.
+    /// The worker that last had to leave the site alone.
     back_off: Option<BackOff>,
-    /// Whether an operator has ordered that the back-off be forgotten, so that it is no longer judged.
+    /// Whether an operator has ordered to forget the back-off, so that it is not judged any more.
     back_off_is_void: bool,
 }
 
@@ -93,18 +93,18 @@ impl Judge {
         }
     }
 
-    /// Notes that an operator may request this delay from now on.
+    /// Notes that an operator has set this delay, so that it is allowed from now on.
     pub(crate) fn allow_delay(&mut self, site: usize, delay_ms: u64) {
         let wanted = &mut self.sites[site].wanted_ms;
         *wanted = Some(wanted.map_or(delay_ms, |before| before.min(delay_ms)));
     }
 
-    /// Notes that an operator requests that the site's back-off be forgotten.
+    /// Notes that an operator has ordered to forget the site's back-off.
     pub(crate) fn void_back_off(&mut self, site: usize) {
         self.sites[site].back_off_is_void = true;
     }
 
-    /// Judges an arriving request. Its answer will be complete at `ends_ms`.
+    /// Judges a request that arrives at a site. Its answer will be complete at `ends_ms`.
     pub(crate) fn on_request_begun(
         &mut self,
         site: usize,
@@ -153,8 +153,8 @@ impl Judge {
             found.push(String::from("overlap"));
         }
         let page_ends_ms = seen.page_ends_ms;
-        // A longer delay in a changed robots.txt is measured from the last page only if the same worker has sent
-        // that.
+        // If robots.txt has changed to a longer delay, this delay is measured from the last page only if the same
+        // worker has requested that page.
         let by_another = seen.page_by.filter(|(by, _)| *by != process);
         let known_ms = by_another.map_or(delay_ms, |(_, before_ms)| delay_ms.min(before_ms));
         if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + known_ms > now_ms) {
@@ -224,14 +224,15 @@ impl Judge {
         self.known.insert((process, site), known);
     }
 
-    /// Prolongs the worker's last robots.txt, if it has one, because a new one could not be fetched.
+    /// Prolongs the robots.txt that the worker knows, because a new one could not be fetched. Does nothing if the
+    /// worker knows none.
     fn prolong_last_robots(&mut self, site: usize, process: Process, now_ms: u64) {
         if let Some(known) = self.known.get_mut(&(process, site)) {
             known.until_ms = (known.fetched_ms + DAY_MS).min(now_ms + TRY_AGAIN_MS);
         }
     }
 
-    /// Notes that the shared cache has given an entry to a worker.
+    /// Notes that a worker has got an entry from the shared cache.
     pub(crate) fn on_cache_hit(
         &mut self,
         site: usize,
@@ -253,7 +254,7 @@ impl Judge {
         }
     }
 
-    /// Notes that the worker that sent the last request is gone and its connection is closed.
+    /// Notes the death of the worker that sent the last request. Its connection is closed.
     pub(crate) fn on_worker_gone(&mut self, site: usize, now_ms: u64) {
         let seen = &mut self.sites[site];
         seen.ends_ms = seen.ends_ms.map(|ends_ms| ends_ms.min(now_ms));
@@ -265,7 +266,7 @@ impl Judge {
         (known.until_ms > at_ms).then_some(&known.state)
     }
 
-    /// The lowest possible delay under a robots.txt.
+    /// The shortest delay that is possible under this robots.txt.
     fn delay_ms(&self, site: usize, state: &RobotsState) -> u64 {
         state
             .crawl_delay_ms()
@@ -277,7 +278,7 @@ impl Judge {
         wanted_ms.map_or(self.default_delay_ms, |ms| ms.min(self.default_delay_ms))
     }
 
-    /// The lowest possible delay before a worker has read robots.txt.
+    /// The shortest delay that is possible before a worker has read robots.txt.
     fn least_delay_ms(&self, site: usize) -> u64 {
         let delays = self.sites[site].robots.states();
         let delays = delays.filter_map(RobotsState::crawl_delay_ms);
@@ -325,7 +326,7 @@ impl Judge {
     }
 }
 
-/// The state of the site that an answer shows.
+/// The meaning of an answer for the state of the site.
 fn answer_meaning(request: Request, response: &Response) -> Answer {
     let Request::Robots { hop } = request else {
         return response.answer;

@@ -1,6 +1,6 @@
-//! A large fleet whose dispatcher is restarted once. Measures how soon all supervisors are welcome again, how evenly
-//! the sites are shared, and how many messages a task takes. There are many machines and times are short, so that a
-//! world takes seconds. The world is judged like all others.
+//! A large fleet whose dispatcher is restarted once. The measurements are the time until all supervisors are connected
+//! again, the evenness of the shares of sites, and the number of messages per task. Many machines and short times keep
+//! a world within seconds. The world is judged like all other worlds.
 
 use serde_json::Value;
 use webfill_wire::Lane;
@@ -18,7 +18,7 @@ const SITES_EACH: usize = 12;
 const PAGES: usize = 8;
 const DELAY_MS: u64 = 12_000;
 
-/// When the dispatcher dies, and for how long. Messages are counted before that.
+/// The time at which the dispatcher dies, and how long it is down. Messages are counted before its death.
 const DIES_AT_MS: u64 = 30_000;
 const AWAY_MS: u64 = 1_000;
 const COUNTED_FROM_MS: u64 = 10_000;
@@ -33,9 +33,11 @@ pub struct LargeFleet {
     pub welcome_ms: u64,
     /// The time from the dispatcher's second start until all supervisors are welcome again.
     pub welcome_again_ms: u64,
-    /// The time from the dispatcher's second start until each machine has its share of the sites, within a fifth.
+    /// The time from the dispatcher's second start until the number of sites of each machine is within a fifth of the
+    /// mean.
     pub even_again_ms: u64,
-    /// The numbers of sites of the machines with the fewest and the most, before and after the restart.
+    /// The numbers of sites of the machine with the fewest sites and of the one with the most, before the restart and
+    /// after it.
     pub shares_before: (u64, u64),
     pub shares_after: (u64, u64),
     /// The number of messages between supervisors and dispatcher per task, in both directions.
@@ -43,7 +45,7 @@ pub struct LargeFleet {
     pub messages_per_s: f64,
 }
 
-/// Runs a fleet of this many machines. Returns the measurements, or the faults found.
+/// Runs a fleet of this many machines. Returns the measurements, or the faults that were found.
 pub fn large_fleet(supervisors: usize, seed: u64) -> Result<LargeFleet, Vec<String>> {
     let plan = plan(supervisors, seed);
     let pages = plan.sites.iter().map(|site| site.pages.len() as u64).sum();
@@ -88,13 +90,13 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
     plan.slow_names = 0;
     plan.group_bounds = None;
     plan.dead_hosts = None;
-    // Each check reads all tasks, and there are many, so checks are rare.
+    // Each check reads all tasks. There are many tasks here, so checks are rare.
     plan.turns_between_checks = 20_000;
     plan.judges_standstill = false;
     plan
 }
 
-/// A site whose first page links to all others.
+/// A site whose first page links to all of its other pages.
 fn site(number: usize, dice: &mut Dice) -> SitePlan {
     let page = |page: usize| PagePlan {
         links: match page {
@@ -118,7 +120,7 @@ struct Observer {
     supervisors: usize,
     next_check_ms: u64,
     seen: LargeFleet,
-    /// When counting began, and the numbers of messages and finished tasks at that time.
+    /// The time from which messages are counted, and the numbers of messages and of finished tasks at that time.
     counted_from: Option<(u64, u64, u64)>,
 }
 

@@ -110,20 +110,21 @@ use crate::world::World;
 /// A world in which no fault was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passed {
-    /// The duration of the world, in simulated time.
+    /// The duration of the world in simulated milliseconds.
     pub ms: u64,
     /// The number of pages fetched under a robots.txt that had expired while they waited for their turn.
     pub stale_pages: u64,
-    /// How often the dispatcher reported a machine as offline.
+    /// The number of times that the dispatcher has reported a machine as offline.
     pub outages: u64,
 }
 
-/// Runs the world of a seed to its end. Returns its measurements, or the faults found. `traces` prints the events.
+/// Runs the world of a seed to its end. Returns its measurements, or the faults that were found. `traces` prints the
+/// events.
 pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_to_end(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
-/// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
+/// Whether a suitable world of this seed has faults with the sabotage, and none without it.
 pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_sabotage(sabotage, seed);
@@ -132,12 +133,13 @@ pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     !passes(Some(sabotage)) && passes(None)
 }
 
-/// Runs the world of a seed with two or three dispatchers to its end. Returns what happened in it, or the faults found.
+/// Runs the world of a seed with two or three dispatchers to its end. Returns its measurements, or the faults that were
+/// found.
 pub fn run_with_standbys(seed: u64, traces: bool) -> Result<StandbysReport, Vec<String>> {
     run_standbys(World::new(seed, Plan::with_standbys(seed), None, traces))
 }
 
-/// Whether a sabotage of the standbys is found in a suitable world of this seed, while nothing is found without it.
+/// Whether a suitable world of this seed has faults with the sabotage of the standbys, and none without it.
 pub fn is_found_with_standbys(sabotage: StandbySabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_standby_sabotage(sabotage, seed);
@@ -201,7 +203,8 @@ fn run_until_fault(world: &mut World, mut watch: impl FnMut(&mut World)) -> Vec<
     faults
 }
 
-/// The maximum duration of a world, in simulated time: far longer than it should take, whatever goes wrong in it.
+/// The longest time that a world may take, in simulated milliseconds. It is far longer than a world should take,
+/// whatever goes wrong.
 fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
@@ -210,7 +213,7 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // Likewise a page that is always refused, while its site waits as long as each answer requires.
+    // The same is true for a page that is always refused. Its site waits as long as each refusal requires.
     let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
     let refusals_ms = refusals_ms.unwrap_or(0);
     let standbys = plan.standbys.as_ref();

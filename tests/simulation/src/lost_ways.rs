@@ -1,5 +1,5 @@
-//! Machines that lose their way out to the web, and get it back. Meanwhile their requests reach no site, but the
-//! machines still reach the dispatcher. [`machines`](crate::machines) judges how the dispatcher reacts.
+//! Machines that lose their way to the web and get it back. Meanwhile their requests reach no site, but they still
+//! reach the dispatcher. The reactions of the dispatcher are judged in [`machines`](crate::machines).
 
 use crate::event::Event;
 use crate::faults::EgressFailure;
@@ -8,7 +8,7 @@ use crate::request::Response;
 use crate::workers;
 use crate::world::World;
 
-/// Look-ups that take longer than this are reported to the supervisor.
+/// Name look-ups that take longer than this are reported to the supervisor.
 const MOMENT_MS: u64 = 500;
 
 /// Cuts a machine off from the web. Requests in progress are lost, too.
@@ -21,7 +21,7 @@ pub(crate) fn lose_egress(world: &mut World, machine: usize, loss: EgressFailure
     }
 }
 
-/// The duration of a request that is sent now, and its result if it does not leave the machine.
+/// The duration of a request that is sent now. Also its result, if it does not leave the machine.
 pub(crate) fn outcome_of_sending(
     world: &mut World,
     machine: usize,
@@ -39,7 +39,7 @@ pub(crate) fn outcome_of_sending(
     (takes_ms, Some(loss.response()))
 }
 
-/// Reports to the supervisor, in some cases, that a task waits long for a name server.
+/// Sometimes reports to the supervisor that a task waits long for a name server.
 pub(crate) fn schedule_name_wait_sometimes(
     world: &mut World,
     (machine, slot, incarnation): (usize, u16, u32),

@@ -17,33 +17,33 @@ use crate::names::site_number;
 use crate::observations::{ObservedCutOff, ObservedMachine};
 use crate::world::World;
 
-/// How many healthy sites must fail, within which time, to show that a machine is offline.
+/// A machine is offline if this many healthy sites fail for it within this time.
 const ENOUGH_SITES: usize = 8;
 const WITHIN_MS: u64 = 200_000;
 /// A machine counts as offline only if none of its sites has answered for this long.
 const QUIET_MS: u64 = 4_000;
 
-/// The maximum number of probes in a round, and the minimum time between two rounds.
+/// The most probes in a round, and the shortest time between two rounds.
 const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
-/// The longest time between rounds while there is work for them.
+/// The longest time between two rounds while there are tasks that could be probes.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// After this long there must have been a probe, if other machines got this many tasks since the longest pause. Only
-/// tasks at healthy sites count, because a machine is probed at no others.
+/// The time after which there must have been a probe, if other machines got [`MANY_TASKS`] tasks after the longest
+/// pause. Only tasks at healthy sites count, because other tasks cannot be probes.
 const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
-/// After this long the dispatcher may open a machine again without an answer.
+/// After this time, the dispatcher may count a machine as open again although no probe was answered.
 const LONGEST_OFFLINE_MS: u64 = 6 * 3_600_000;
 
-/// Attempts with valid leases, reported by a supervisor.
+/// The attempts with valid leases in a report of a supervisor.
 #[derive(Default)]
 pub(crate) struct Attempts {
     supervisor: String,
     has_answer: bool,
-    /// Whether some of the failures may be no evidence, because their sites were not healthy.
+    /// Whether some failures may prove nothing, because their sites were not healthy.
     is_unclear: bool,
-    /// The sites and tasks of unanswered attempts.
+    /// The site and the task of each attempt without an answer.
     failed: Vec<(usize, u64)>,
 }
 
@@ -62,8 +62,8 @@ fn has_no_name(done: &TaskDone) -> bool {
     done.outcome == Outcome::DnsError && !no_route
 }
 
-/// Reads the attempts of a machine from its outcomes, and notes the machine. `None` if no machine ever loses its way
-/// out.
+/// Reads a machine's attempts from its outcomes, and notes the machine. `None` in worlds in which no machine loses its
+/// way to the web.
 pub(crate) fn note_attempts(world: &mut World, outcomes: &SupervisorOutcomes) -> Option<Attempts> {
     if !world.plan.loses_egress() {
         return None;
@@ -93,7 +93,7 @@ pub(crate) fn note_attempts(world: &mut World, outcomes: &SupervisorOutcomes) ->
     Some(attempts)
 }
 
-/// Judges the dispatcher's reaction to a supervisor's report.
+/// Judges how the dispatcher reacts to the report of a supervisor.
 pub(crate) fn check_machine(world: &mut World, attempts: Option<Attempts>) {
     world.machines_seen.answering = None;
     world.machines_seen.attempting = None;
@@ -102,7 +102,7 @@ pub(crate) fn check_machine(world: &mut World, attempts: Option<Attempts>) {
         return;
     };
     let (now_ms, name) = (world.now_ms, attempts.supervisor.clone());
-    // A new dispatcher does not know since when nothing was answered.
+    // A new dispatcher does not know for how long nothing was answered.
     let unknown = || ObservedMachine {
         answered_ms: now_ms,
         ..ObservedMachine::default()
@@ -132,8 +132,8 @@ pub(crate) fn check_machine(world: &mut World, attempts: Option<Attempts>) {
     }
 }
 
-/// Checks that none of these tasks has ended with a failure. A crawl that has ended retries nothing, so it is not
-/// checked.
+/// Checks that none of these tasks has ended with a failure. Tasks of ended crawls are not checked, because an ended
+/// crawl retries nothing.
 fn check_excused(world: &mut World, machine: &str, tasks: impl Iterator<Item = u64>) {
     for task in tasks {
         let ended = world.coordinator.open_witness().outcome_of(task);
@@ -147,7 +147,7 @@ fn check_excused(world: &mut World, machine: &str, tasks: impl Iterator<Item = u
     }
 }
 
-/// Notes the dispatcher's report about all machines, which precedes any other message.
+/// Notes the dispatcher's report about all machines. It comes before any other message.
 pub(crate) fn note_status(world: &mut World, status: &Value) {
     let supervisors = status["supervisors"].as_array();
     let supervisors = supervisors.expect("a status has supervisors").iter();
@@ -161,8 +161,8 @@ pub(crate) fn note_status(world: &mut World, status: &Value) {
         let seen = world.machines_seen.of_names.entry((*name).to_owned());
         let seen = seen.or_default();
         if seen.offline.is_none() {
-            // A machine that has just joined is offline because of earlier attempts, so its probe may be due
-            // already.
+            // A machine that has just joined may be offline because of earlier attempts. Then its probe may already be
+            // due.
             let is_new = world.machines_seen.attempting.as_deref() == Some(name);
             let passed_ms = if is_new { 0 } else { PROBES_EVERY_MS };
             seen.was_offline = true;
@@ -176,7 +176,7 @@ pub(crate) fn note_status(world: &mut World, status: &Value) {
             world.backoff.may_be_over = true;
         }
     }
-    // The report leaves out machines that have not come back yet, but a cut-off of theirs also ends backoffs.
+    // The report leaves out machines that have not come back yet. But a failure of such a machine also ends backoffs.
     if supervisors.clone().count() < world.plan.supervisors {
         world.backoff.may_be_over |= world.plan.loses_egress();
     }

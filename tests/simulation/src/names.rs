@@ -5,7 +5,8 @@ use webfill_wire::{CrawlKey, Task};
 /// The crawls' ids.
 pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
 
-/// The two servers that sites may share: a provider's, and one address (see [`shared_servers`](crate::shared_servers)).
+/// The names of the two servers that sites may share: that of a provider, and that at one address (see
+/// [`shared_servers`](crate::shared_servers)).
 pub(crate) const SERVERS: [&str; 2] = ["provider", "address"];
 
 pub(crate) fn site_name(number: usize) -> String {
@@ -28,20 +29,20 @@ pub(crate) fn site_number(name: &str) -> usize {
         .expect("a site of ours")
 }
 
-/// The number of the page at the end of a simulated URL.
+/// The number of the page, which is at the end of a simulated URL.
 pub(crate) fn page_of(url: &str) -> usize {
     let page = url.rsplit('/').next();
     page.and_then(|page| page.parse().ok())
         .expect("a page of ours")
 }
 
-/// The site and the page of a simulated URL.
+/// The number of the site and the number of the page in a simulated URL.
 pub(crate) fn site_and_page_of(url: &str) -> (usize, usize) {
     let host = url.split('/').nth(2).expect("a URL of ours");
     (site_number(host), page_of(url))
 }
 
-/// A page of a crawl, with its site.
+/// A page of a crawl: the key of the crawl, the number of the site, and the number of the page.
 pub(crate) type PageOfCrawl = (CrawlKey, usize, usize);
 
 pub(crate) fn page_of_crawl(task: &Task) -> PageOfCrawl {

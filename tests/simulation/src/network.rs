@@ -1,8 +1,8 @@
-//! The network between supervisors and the dispatcher: it loses, delays, repeats and reorders.
+//! The network between supervisors and the dispatcher. It loses, delays, repeats and reorders messages.
 
 use crate::world::World;
 
-/// When a message that is sent now arrives: never, once, or twice.
+/// The times at which a message sent now arrives. There are none if it is lost, and two if it is repeated.
 pub(crate) fn draw_arrivals(
     world: &mut World,
     machine: usize,

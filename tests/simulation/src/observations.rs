@@ -1,4 +1,4 @@
-//! What is observed of a world, for the checks of machines without a way out, of backoffs, and of standstills.
+//! Observations of a world. They are used to judge machines without a way to the web, backoffs, and standstills.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use crate::worker::Lease;
 
 #[derive(Debug, Default)]
 pub(crate) struct ObservedMachines {
-    /// The machines, by the name of the supervisor.
+    /// The machines by the names of their supervisors.
     pub(crate) of_names: BTreeMap<String, ObservedMachine>,
-    /// The machine that had a request answered, as the dispatcher is about to learn.
+    /// The machine that got an answer from a site, if the dispatcher is about to be informed of this.
     pub(crate) answering: Option<String>,
-    /// The machine whose attempts the dispatcher is about to learn of.
+    /// The machine that has made attempts, if the dispatcher is about to be informed of them.
     pub(crate) attempting: Option<String>,
-    /// Whether the dispatcher is about to learn of attempts, or a machine joins.
+    /// Whether the dispatcher is about to be informed of attempts, or a machine is joining.
     pub(crate) is_attentive: bool,
-    /// How often any machine was offline.
+    /// The number of times that a machine has become offline.
     pub(crate) outages: u64,
 }
 
 impl ObservedMachines {
-    /// Whether the dispatcher's report about the machines matters now.
+    /// Whether the dispatcher's report about the machines is needed now.
     pub(crate) fn needs_report(&self) -> bool {
         self.is_attentive || self.of_names.values().any(|seen| seen.offline.is_some())
     }
 
-    /// Forgets all machines, because a new dispatcher knows nothing of them.
+    /// Forgets all machines, because a new dispatcher knows nothing about them.
     pub(crate) fn clear(&mut self) {
         self.of_names.clear();
     }
@@ -40,25 +40,25 @@ pub(crate) struct ObservedMachine {
     pub(crate) failed: Vec<(usize, u64, u64)>,
 }
 
-/// A cut-off that the dispatcher has reported.
+/// A failure of a machine's way to the web that the dispatcher has reported.
 #[derive(Debug)]
 pub(crate) struct ObservedCutOff {
     pub(crate) since_ms: u64,
-    /// When the last probe was sent; before the first one, when the cut-off began.
+    /// The time of the last probe. Before the first probe, the time at which the failure began.
     pub(crate) probed_ms: u64,
     /// The probes of the last round.
     pub(crate) probes: Vec<Lease>,
-    /// The number of other machines' tasks that could have been probes.
+    /// The number of tasks that other machines got and that could have been probes.
     pub(crate) tasks_of_others: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct ObservedBackoffs {
-    /// The backoffs, by the number of the site.
+    /// The backoffs by the numbers of their sites.
     pub(crate) of_sites: BTreeMap<usize, ObservedBackoff>,
-    /// Whether backoffs may have been ended, because they turned out to be a machine's fault.
+    /// Whether backoffs may have been ended, because a machine turned out to be the cause of the failures.
     pub(crate) may_be_over: bool,
-    /// When the dispatcher last committed a turn.
+    /// The time at which the dispatcher last committed a turn.
     pub(crate) committed_ms: u64,
 }
 
@@ -78,9 +78,9 @@ pub(crate) struct ObservedBackoff {
 
 #[derive(Debug, Default)]
 pub(crate) struct Standstill {
-    /// The number of turns since something was handed out, in the dispatcher's present life.
+    /// The number of turns in the dispatcher's present life since something was handed out.
     pub(crate) quiet_turns: u32,
-    /// The number of the latest consecutive checks that found a site due, and the time of the first of them.
+    /// The number of consecutive checks so far that found a site due, and the time of the first of these checks.
     pub(crate) due_checks: u32,
     pub(crate) due_since_ms: u64,
 }

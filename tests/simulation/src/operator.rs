@@ -1,5 +1,5 @@
-//! The simulated operator: pauses and stops crawls, sets delays and limits of sites, blocks sites, and repeats each
-//! order until it is answered.
+//! The simulated operator. It pauses and stops crawls, sets delays and limits of sites, and blocks sites. Each order is
+//! repeated until it is answered.
 
 use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
@@ -9,11 +9,11 @@ use crate::names::{CRAWLS, site_name};
 use crate::orders::Order;
 use crate::world::World;
 
-/// An unanswered order is repeated after this long, and not before the leases of stopped supervisors have expired.
+/// An unanswered order is repeated after this time, but only after the leases of stopped supervisors have expired.
 const AGAIN_AFTER_MS: u64 = 3_000;
 const AGAIN_AFTER_LEASES: u64 = 2;
 
-/// Gives an order. Returns the request for it, unless it was answered already.
+/// Gives an order. Returns the request for it; `None` if it was already answered.
 pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
     if world.operator.answered.contains(&number) {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
         .crawl()
         .is_some_and(|crawl| !world.client.has_opened(crawl))
     {
-        // The order was not meant for a crawl that is opened later.
+        // The crawl is not open yet, and the order is not meant for crawls that are opened later.
         return None;
     }
     let now_ms = world.now_ms;
@@ -50,14 +50,14 @@ pub(crate) fn give_order(world: &mut World, number: usize) -> Option<String> {
                 |other| matches!(other, Order::Block { site: blocked, .. } if blocked == site),
             );
         }
-        // From now on the delay may be as short as that.
+        // From now on, the site may be requested at this delay.
         Order::Delay { site, delay_ms } => world.web.judge.allow_delay(site, delay_ms),
         _ => {}
     }
     Some(request_for(world, order).to_string())
 }
 
-/// Notes that the answers to other orders given so far show nothing any more.
+/// Notes which earlier orders are changed by this order, so that their answers prove nothing any more.
 fn mark_overtaken(world: &mut World, number: usize, changes: impl Fn(Order) -> bool) {
     let orders = world.plan.orders.iter().enumerate();
     let given = &world.operator.given_ms;
@@ -90,7 +90,7 @@ fn request_for(world: &World, order: Order) -> Value {
     }
 }
 
-/// Handles the answer to an order. The order is in force from now on, and is reverted later.
+/// Handles the answer to an order. From now on the order is in force. It is reverted later.
 pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &Value) {
     if !world.operator.answered.insert(number) {
         return;
@@ -107,7 +107,7 @@ pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &
         }
         Order::Stop { crawl } if is_done => drop(world.operator.stopped.insert(key(crawl))),
         Order::Block { site, for_ms } => {
-            // The block ends by the wall clock, so it is not judged if that is set.
+            // The block ends by the wall clock. If that clock is set, the block is not judged.
             if is_done && !world.plan.has_clock_fault() {
                 let until_ms = given_ms.unwrap_or(0) + for_ms / 2;
                 world.operator.blocked.insert(site, until_ms);
@@ -119,7 +119,7 @@ pub(crate) fn handle_operator_answer(world: &mut World, number: usize, answer: &
     }
 }
 
-/// The key of a crawl. The client opens the crawls in order.
+/// The key of a crawl, which follows from its position because the client opens the crawls in order.
 fn key(crawl: usize) -> CrawlKey {
     crawl as CrawlKey + 1
 }

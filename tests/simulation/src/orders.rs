@@ -42,7 +42,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The crawl that the order concerns, if it concerns one.
+    /// The crawl that the order is about; `None` for an order about a site.
     pub(crate) fn crawl(self) -> Option<usize> {
         match self {
             Order::Pause { crawl, .. } | Order::Resume { crawl } | Order::Stop { crawl } => {
@@ -52,7 +52,7 @@ impl Order {
         }
     }
 
-    /// Whether the order reverts the previous one, and is given after the answer to that.
+    /// Whether the order reverts the order before it. It is then given after the answer to that order.
     pub(crate) fn reverts_previous(self) -> bool {
         matches!(
             self,
@@ -61,28 +61,28 @@ impl Order {
     }
 }
 
-/// The orders given so far, and the requests that they rule out.
+/// The orders given so far, and which requests they forbid.
 #[derive(Debug, Default)]
 pub(crate) struct Operator {
     pub(crate) answered: BTreeSet<usize>,
-    /// When each order was first given.
+    /// The time at which each order was first given, by the number of the order.
     pub(crate) given_ms: BTreeMap<usize, u64>,
-    /// Orders whose answers show nothing, because a later order may have changed their effect.
+    /// Orders whose answers prove nothing, because a later order may have changed their effect.
     pub(crate) overtaken: BTreeSet<usize>,
     pub(crate) paused: BTreeSet<CrawlKey>,
     pub(crate) stopped: BTreeSet<CrawlKey>,
-    /// Blocked sites, with the end of the block.
+    /// The blocked sites, each with the time at which its block ends.
     pub(crate) blocked: BTreeMap<usize, u64>,
 }
 
 impl Operator {
-    /// Whether the answers so far permit a request for a page.
+    /// Whether the orders answered so far permit a request for a page.
     pub(crate) fn permits(&self, crawl: CrawlKey, site: usize, now_ms: u64) -> bool {
         let is_blocked = self.blocked.get(&site).is_some_and(|until| now_ms < *until);
         !is_blocked && !self.paused.contains(&crawl) && !self.stopped.contains(&crawl)
     }
 
-    /// Whether an order was answered, so that nobody waits for it any more.
+    /// Whether an order was answered, so that it is not repeated any more.
     pub(crate) fn is_answered(&self, number: u64) -> bool {
         self.answered.contains(&(number as usize))
     }

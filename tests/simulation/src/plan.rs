@@ -12,7 +12,7 @@ use crate::settings::{LONGEST_WAIT_MS, MOST_BACKOFFS, REST_S, RETRY_AFTER_S};
 use crate::sites::SitePlan;
 use crate::standbys::StandbyPlan;
 
-/// Everything decided by chance before the start.
+/// Everything that is drawn at random before the world starts.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) lease_ms: u64,
@@ -21,19 +21,19 @@ pub(crate) struct Plan {
     pub(crate) window_sites: usize,
     pub(crate) supervisors: usize,
     pub(crate) workers: u16,
-    /// The maximum number of tasks held by a supervisor.
+    /// The most tasks that a supervisor may hold.
     pub(crate) queue: u64,
     pub(crate) sites: Vec<SitePlan>,
     pub(crate) network: NetworkPlan,
-    /// The faults, with their times.
+    /// The faults, each with the time at which it occurs.
     pub(crate) faults: Vec<(u64, Fault)>,
     /// Whether the shared cache is always unavailable, so that each worker requests robots.txt itself.
     pub(crate) cache_fails: bool,
     /// The dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(crate) deaths_in_turn: u64,
-    /// The approximate duration of the crawl without faults.
+    /// The approximate duration of the crawl without faults, in milliseconds.
     pub(crate) estimate_ms: u64,
-    /// The priorities of the crawls: one crawl, or several that go to the same sites.
+    /// The priorities of the crawls. Several crawls go to the same sites.
     pub(crate) priorities: Vec<u8>,
     /// The lane that each crawl requires.
     pub(crate) crawl_lanes: Vec<Lane>,
@@ -45,9 +45,9 @@ pub(crate) struct Plan {
     pub(crate) backoff: bool,
     /// The lanes of each supervisor in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
-    /// The operator's orders, with their times. An order that reverts another one follows it.
+    /// The operator's orders, each with its time. An order that reverts another one directly follows it.
     pub(crate) orders: Vec<(u64, Order)>,
-    /// One in this many requests waits long for a name server; 0: none does.
+    /// One in this many requests waits long for a name server; 0 means none.
     pub(crate) slow_names: u64,
     /// The limits on the requests to all sites of one provider, or at one address.
     pub(crate) group_bounds: Option<GroupBounds>,
@@ -56,27 +56,27 @@ pub(crate) struct Plan {
     pub(crate) turns_between_checks: u64,
     /// Whether standstill is judged, which requires reading all sites.
     pub(crate) judges_standstill: bool,
-    /// The dispatchers, if there are several of which one serves.
+    /// The dispatchers, in a world with several dispatchers of which one serves.
     pub(crate) standbys: Option<StandbyPlan>,
 }
 
 /// Hosts that are unreachable, and the crawls that are held back there.
 #[derive(Debug)]
 pub(crate) struct DeadHosts {
-    /// A site is unreachable after this many consecutive backoffs.
+    /// A site becomes unreachable after this many consecutive backoffs.
     pub(crate) most_backoffs: usize,
-    /// When each crawl is fed. All are opened at the beginning.
+    /// The time at which each crawl is fed. All crawls are opened at the beginning.
     pub(crate) feeds_at_ms: Vec<u64>,
-    /// When each crawl expires; `None`: it does not.
+    /// The time at which each crawl expires; `None` if it does not expire.
     pub(crate) expires_at_ms: Vec<Option<u64>>,
     pub(crate) limits: ApplicationLimits,
 }
 
-/// The first of the crawls that belong to an application with limits.
+/// The index of the first crawl that belongs to an application with limits.
 const FIRST_LIMITED: usize = 2;
 
 impl Plan {
-    /// The records that the first page of a site serves, as a seed of a crawl.
+    /// The records that list the first page of a site, which is a seed of the crawl.
     pub(crate) fn seed_records(&self, crawl: usize, site: usize) -> Vec<String> {
         match self.records[crawl] {
             0 => Vec::new(),
@@ -84,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// Whether a crawl is stopped at any time.
+    /// Whether an order stops this crawl at any time.
     pub(crate) fn has_stop_of(&self, crawl: usize) -> bool {
         let stops =
             |order: &Order| matches!(order, Order::Stop { crawl: stopped } if *stopped == crawl);
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// The failures that are retried, and when.
+    /// The failures after which a page is retried, and the waits before the retries.
     pub(crate) fn retry_table(&self) -> RetryTable {
         let waits = RETRY_AFTER_S.to_vec();
         RetryTable {
@@ -115,13 +115,13 @@ impl Plan {
         }
     }
 
-    /// The backoff table. It is long enough that no site with temporary trouble becomes unreachable, except in worlds
-    /// with dead hosts. Even there, a site that blocks everyone for a while must not become unreachable, because its
-    /// pages would end as blocked.
+    /// The backoff table. Sites in temporary trouble must not become unreachable, so it is long, except in worlds with
+    /// dead hosts. Even there, it is long enough for a site that blocks everyone for a while, because its pages would
+    /// otherwise end as blocked.
     pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
-        // With restarts, a robots.txt that fails for a while may use up the shorter table. The next failure of a page
-        // would then make the site unreachable.
+        // With restarts, a robots.txt that fails for a while may use up the shorter table. Then the next failure of a
+        // page would make the site unreachable.
         let most = match self.standbys {
             Some(_) => 2 * MOST_BACKOFFS,
             None => MOST_BACKOFFS,
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Whether nothing goes wrong, so that nothing may be requested twice.
+    /// Whether nothing goes wrong in this world, so that no page may be requested twice.
     pub(crate) fn is_peaceful(&self) -> bool {
         let network = &self.network;
         self.faults.is_empty()
@@ -150,7 +150,7 @@ impl Plan {
             && self.standbys.as_ref().is_none_or(StandbyPlan::is_peaceful)
     }
 
-    /// Whether an operator ever orders that a site be forgotten, and its backoff with it.
+    /// Whether an operator ever orders to forget this site, which also ends its backoff.
     pub(crate) fn has_forget_of(&self, site: usize) -> bool {
         let forgets = |order: &Order| matches!(order, Order::Forget { site: forgotten } if *forgotten == site);
         self.orders.iter().any(|(_, order)| forgets(order))
@@ -179,7 +179,7 @@ impl Plan {
         self.dead_hosts.as_ref()?.expires_at_ms[crawl]
     }
 
-    /// Whether a crawl ends before everything in it was tried.
+    /// Whether a crawl ends before all of its pages were tried.
     pub(crate) fn ends_early(&self, crawl: usize) -> bool {
         self.has_stop_of(crawl) || self.expires_at_ms(crawl).is_some()
     }
@@ -195,7 +195,7 @@ impl Plan {
         at_ms.len() > 1
     }
 
-    /// Whether any machine loses its way out at any time.
+    /// Whether a machine ever loses its way to the web.
     pub(crate) fn loses_egress(&self) -> bool {
         let loses = |(_, fault): &(u64, Fault)| matches!(fault, Fault::LosesWay { .. });
         self.faults.iter().any(loses)

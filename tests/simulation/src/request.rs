@@ -5,13 +5,13 @@ use std::time::Duration;
 use webfill_wire::{CrawlKey, Outcome};
 use webfill_worker::Answer;
 
-/// A worker process: machine, index, incarnation.
+/// A worker process, by the index of its machine, its own index, and its incarnation.
 pub(crate) type Process = (usize, u16, u32);
 
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// A request for robots.txt, `hop` redirects after the first one.
+    /// A request for robots.txt, after `hop` redirects.
     Robots { hop: u32 },
     /// A request for a page of a crawl, permitted at `decided_ms`.
     Page {
@@ -29,11 +29,11 @@ pub(crate) struct Response {
     pub(crate) body: String,
     pub(crate) redirect: Option<String>,
     pub(crate) answer: Answer,
-    /// Why there was no answer.
+    /// The reason for a missing answer.
     pub(crate) error: Option<String>,
-    /// Whether the requesting machine may be the cause.
+    /// Whether the failure may be due to the requesting machine.
     pub(crate) no_route: bool,
-    /// Whether the requesting machine has lost its way out, so that the site is not the cause.
+    /// Whether the requesting machine has lost its way to the web, so that the site is not to blame.
     pub(crate) is_lost: bool,
 }
 
@@ -58,7 +58,7 @@ impl Response {
         }
     }
 
-    /// A challenge instead of the page.
+    /// A challenge in place of the page.
     pub(crate) fn blocked() -> Response {
         Response {
             outcome: Outcome::Blocked,
@@ -77,7 +77,7 @@ impl Response {
     }
 }
 
-/// What an overload means to the crawler.
+/// The meaning of an overload for the crawler.
 fn overload(retry_after_ms: Option<u64>) -> Answer {
     Answer::Overloaded {
         retry_after: retry_after_ms.map(Duration::from_millis),

@@ -1,4 +1,4 @@
-//! The planned robots.txt of the simulated sites: files, redirects and failures, each for a while.
+//! The planned robots.txt of the simulated sites: files, redirects and failures, each for some time.
 
 use webfill_wire::Outcome;
 
@@ -6,10 +6,10 @@ use crate::dice::Dice;
 use crate::request::Response;
 use crate::settings::LONGEST_WAIT_MS;
 
-/// A site's answers for robots.txt over time.
+/// The answers of a site to requests for robots.txt, over time.
 #[derive(Debug, Clone)]
 pub(crate) struct RobotsPlan {
-    /// The phases in the order of time; the first begins at 0.
+    /// The phases in order of time. The first one begins at 0.
     phases: Vec<Phase>,
 }
 
@@ -23,17 +23,17 @@ struct Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RobotsState {
     File(RobotsFile),
-    /// 404, which allows everything.
+    /// Status 404, which allows everything.
     Missing,
-    /// 429: nothing is allowed, as with 503.
+    /// Status 429. Nothing is allowed, as with 503.
     TooMany {
         retry_after_ms: Option<u64>,
     },
     /// Redirects without end, which in effect allow everything.
     EndlessRedirect,
-    /// 500: nothing is allowed.
+    /// Status 500. Nothing is allowed.
     Error,
-    /// 503: nothing is allowed, and the site must be left alone.
+    /// Status 503. Nothing is allowed, and the site must be left alone.
     Overloaded {
         retry_after_ms: Option<u64>,
     },
@@ -47,11 +47,11 @@ pub(crate) enum RobotsState {
 pub(crate) struct RobotsFile {
     pub(crate) crawl_delay_ms: Option<u64>,
     pub(crate) disallowed: Vec<usize>,
-    /// The number of redirects that lead to the file.
+    /// The number of redirects before the file.
     pub(crate) redirects: u32,
 }
 
-/// The maximum number of redirects that a fetch follows, by RFC 9309.
+/// The most redirects that a request for robots.txt follows, by RFC 9309.
 pub(crate) const MOST_REDIRECTS: u32 = 5;
 
 impl RobotsState {
@@ -67,7 +67,7 @@ impl RobotsState {
         )
     }
 
-    /// How long the site demands to be left alone.
+    /// The time for which the site demands to be left alone.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
             RobotsState::TooMany { retry_after_ms }
@@ -89,7 +89,7 @@ impl RobotsState {
 }
 
 impl RobotsPlan {
-    /// A single file that never changes.
+    /// A robots.txt with a single file that never changes.
     pub(crate) fn steady_robots(crawl_delay_ms: Option<u64>) -> RobotsPlan {
         let file = RobotsFile {
             crawl_delay_ms,
@@ -103,7 +103,7 @@ impl RobotsPlan {
         }
     }
 
-    /// A robots.txt that changes, fails, moves and forbids.
+    /// Draws a robots.txt that changes, fails, moves and forbids pages.
     pub(crate) fn draw(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> RobotsPlan {
         let lasts_ms = pages as u64 * crawl_delay_ms.unwrap_or(1_000);
         let mut phases = Vec::new();
@@ -111,13 +111,13 @@ impl RobotsPlan {
         for _ in 0..dice.between(1, 5) {
             let state = draw_state(dice, crawl_delay_ms, pages);
             phases.push(Phase { from_ms, state });
-            // Some changes come while the previous file is still remembered, some long after that.
+            // Some changes happen while the previous file is still valid, and some long after that.
             from_ms += dice.log_uniform(1_000, lasts_ms.max(4_000_000));
         }
         RobotsPlan { phases }
     }
 
-    /// A robots.txt that is never answered successfully.
+    /// Draws a robots.txt that never gets a successful answer.
     pub(crate) fn always_failing(dice: &mut Dice) -> RobotsPlan {
         let state = match dice.between(0, 3) {
             0 => RobotsState::Error,
@@ -141,12 +141,12 @@ impl RobotsPlan {
         &self.phases[phase].state
     }
 
-    /// Whether robots.txt ever fails.
+    /// Whether robots.txt fails at any time.
     pub(crate) fn ever_fails(&self) -> bool {
         self.states().any(RobotsState::is_unreachable)
     }
 
-    /// The answer to a request that begins now, `hop` redirects after the first one.
+    /// The answer to a request that begins now, after `hop` redirects.
     pub(crate) fn response(&self, hop: u32, now_ms: u64) -> Response {
         let begun = |phase: &Phase| phase.from_ms <= now_ms;
         let phase = self.phases.iter().rposition(begun).unwrap_or(0);
@@ -168,7 +168,7 @@ impl RobotsPlan {
         }
     }
 
-    /// The state that a final answer means: that of the phase named in a file, or that of a status.
+    /// The state that a final answer shows. A file names its phase; for other answers, the status determines the state.
     pub(crate) fn state_meant_by(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
@@ -186,7 +186,7 @@ fn redirect(hop: u32) -> Response {
     }
 }
 
-/// The number of redirects that lead to a URL of robots.txt.
+/// The number of redirects before a URL of robots.txt.
 pub(crate) fn hop_of(path: &str) -> u32 {
     let hop = path.strip_prefix("/robots-");
     hop.map_or(0, |hop| hop.parse().expect("a path of ours"))
@@ -194,7 +194,7 @@ pub(crate) fn hop_of(path: &str) -> u32 {
 
 const PHASE: &str = "# phase ";
 
-/// The text of a file. Its first line names the phase for the judge; to the crawler it is a comment.
+/// The text of a file. The first line names the phase for the judge. The crawler reads this line as a comment.
 fn text(phase: usize, file: &RobotsFile) -> String {
     let mut text = format!("{PHASE}{phase}\nUser-agent: *\n");
     if let Some(delay_ms) = file.crawl_delay_ms {
@@ -249,7 +249,7 @@ fn draw_file(dice: &mut Dice, crawl_delay_ms: Option<u64>, pages: usize) -> Robo
     }
 }
 
-/// The wait that an overloaded site demands, or none.
+/// Draws the wait that an overloaded site demands; `None` if it demands none.
 pub(crate) fn draw_retry_after_ms(dice: &mut Dice) -> Option<u64> {
     dice.once_in(2).then(|| dice.log_uniform(500, 7_200_000))
 }

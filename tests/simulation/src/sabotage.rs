@@ -7,23 +7,23 @@
 pub enum Sabotage {
     /// Workers start requests without a lease.
     LeasesAreIgnored,
-    /// A lease is extended from the arrival of an answer, not from the message that was answered.
+    /// A lease is extended from the arrival of an answer, and not from the sending of the message that was answered.
     AnswersStretchTheLease,
-    /// Workers keep tasks that were handed out under a lost lease.
+    /// Workers keep the tasks that were handed out under a lease that was lost.
     RecallsAreIgnored,
-    /// A worker does not learn which sites its predecessor was requesting.
+    /// A worker is not informed about requests of the process before it that may still be in progress.
     NothingIsInherited,
-    /// Workers do not learn when another worker last sent a request.
+    /// Workers are not informed when another worker last requested a site.
     LastRequestsAreNotSent,
     /// The database does not record the owners of sites.
     OwnersAreForgotten,
-    /// Two supervisors with one name cannot be told apart.
+    /// Two supervisors with the same name cannot be distinguished.
     NamesakesShareAHome,
-    /// The wall clock jumps farther than the tolerance.
+    /// The wall clock is set by more than the tolerance.
     TheClockIsSetByADay,
     /// The database does not record which crawls require browsers.
     LanesAreForgotten,
-    /// Answers wait for supervisors only a second, instead of until their leases have expired.
+    /// Answers wait only a second for supervisors, and not until their leases have expired.
     AnswersDoNotWaitForLeases,
     /// Workers forget the back-off of a site after each answer.
     BackOffIsForgotten,
@@ -31,25 +31,24 @@ pub enum Sabotage {
     FailuresOfRobotsAllowEverything,
     /// Entries of robots.txt in the shared cache do not expire.
     CachedRobotsDoNotExpire,
-    /// A failed request for robots.txt does not move the clock.
+    /// A failed request for robots.txt does not change the clock of its site.
     RefusalsMoveNoClock,
     /// A redirect of robots.txt is followed immediately.
     RobotsHopsTakeNoTurn,
-    /// A site does not back off after a block; instead, the task that met it ends.
+    /// A site does not back off after a block. The task that was blocked ends.
     BlocksEndTasks,
     /// The database does not record which sites back off.
     BackoffsAreForgotten,
-    /// Workers do not report the details of failures, so that a machine's failures are taken for its sites'.
+    /// Workers do not report the details of failures, so that failures of a machine seem to be failures of its sites.
     FailuresEndTasks,
-    /// Failures of a cut-off machine count as answers, so that it gets its sites back.
+    /// Failures of a machine without a way to the web count as answers, so that the machine keeps its sites.
     CutOffMachinesKeepTheirSites,
-    /// The dispatcher learns that the store has the states of sites before it has them.
+    /// The dispatcher is informed that the store has the states of sites before the store has them.
     StatesAreConfirmedUnwritten,
     /// Workers do not report the addresses of sites.
     AddressesAreNotSent,
-    /// From some turn on, the dispatcher hands nothing out any more.
+    /// After some turns, the dispatcher hands out no more tasks.
     HandingOutStops,
-    /// An unreachable site serves its crawls in turns, as in former versions, so that its older tasks wait behind
-    /// newer ones.
+    /// At an unreachable site, crawls take turns, so that the older tasks there wait behind newer tasks.
     UnreachableSitesGoByTurns,
 }

@@ -6,7 +6,7 @@ use crate::machines;
 use crate::sabotage::Sabotage;
 use crate::world::World;
 
-/// The number of turns after which handing out stops. By then a fleet is at work.
+/// The number of turns after which no more tasks are handed out. By then, the fleet is working.
 const TURNS_BEFORE_IT_STOPS: u64 = 200;
 
 /// Whether the dispatcher hands out tasks in this turn.
@@ -14,7 +14,7 @@ pub(crate) fn may_hand_out(world: &World, turn: u64) -> bool {
     !world.is_sabotaged_by(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
 }
 
-/// Applies the sabotage to outcomes on their way to the dispatcher.
+/// Applies the sabotage to outcomes that are sent to the dispatcher.
 pub(crate) fn sabotage_outcomes(
     world: &World,
     mut outcomes: SupervisorOutcomes,
@@ -33,7 +33,7 @@ pub(crate) fn sabotage_outcomes(
     outcomes
 }
 
-/// Applies the sabotage to a message to a worker.
+/// Applies the sabotage to a message that is sent to a worker.
 pub(crate) fn sabotage_message(
     world: &World,
     machine: usize,

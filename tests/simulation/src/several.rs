@@ -53,24 +53,26 @@ pub struct Passed {
     /// The duration of the world, in simulated time.
     pub ms: u64,
     pub pages: u64,
-    /// The number of repeated requests, made because a dispatcher that had died took its supervisor for lost.
+    /// The number of repeated requests for pages. They are made if a dispatcher has died and then counted its
+    /// supervisor as lost.
     pub repeats: u64,
-    /// The number of links sent from one dispatcher to another, and of the messages with them, including repeated
-    /// ones.
+    /// The number of links that were sent from one dispatcher to another, and the number of messages with links.
+    /// Repeated ones are included.
     pub sent: u64,
     pub messages: u64,
-    /// The number of links to others that were not sent again.
+    /// The number of links to other dispatchers' sites that were found again and not sent a second time.
     pub spared: u64,
-    /// The maximum number of links in the outbox of one dispatcher.
+    /// The most links that were in the outbox of one dispatcher.
     pub longest_outbox: u64,
 }
 
-/// Runs the world of a seed to its end. Returns its measurements, or the faults found. `traces` prints the events.
+/// Runs the world of a seed to its end. Returns its measurements, or the faults that were found. `traces` prints the
+/// events.
 pub fn run(seed: u64, traces: bool) -> Result<Passed, Vec<String>> {
     run_plan(World::new(seed, Plan::from_seed(seed), None, traces))
 }
 
-/// Whether a sabotage is found in a suitable world of this seed, while nothing is found without it.
+/// Whether a suitable world of this seed has faults with the sabotage, and none without it.
 pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     let passes = |sabotaged| {
         let plan = Plan::for_sabotage(sabotage, seed);
@@ -79,14 +81,14 @@ pub fn is_found(sabotage: Sabotage, seed: u64) -> bool {
     !passes(Some(sabotage)) && passes(None)
 }
 
-/// Measures a world without faults: `sites` sites with `pages` pages each, and `links` links on each page, to
-/// anywhere.
+/// Measures a world without faults. It has `sites` sites with `pages` pages each. Each page has `links` links to random
+/// pages.
 pub fn measure(sites: usize, pages: usize, links: usize) -> Result<Passed, Vec<String>> {
     let plan = Plan::for_measuring(sites, pages, links);
     run_plan(World::new(1, plan, None, false))
 }
 
-/// The maximum duration of a world: longer than any crawl here should take, whatever goes wrong.
+/// The longest time that a world may take. It is longer than any crawl here should take, whatever goes wrong.
 const PATIENCE_MS: u64 = 1_200_000;
 
 fn run_plan(mut world: World) -> Result<Passed, Vec<String>> {

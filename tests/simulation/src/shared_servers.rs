@@ -1,7 +1,7 @@
-//! Sites that share a server. In some worlds all sites are at one hosting company, half of them below its suffix and
-//! the others at one of its addresses. The provider and the address see the requests to all of their sites, from all
-//! workers, and check them against the limits given to the dispatcher (`politeness.address_delay`,
-//! `politeness.address_in_flight`).
+//! Sites that share a server. In some worlds all sites belong to one hosting company: half of them are below its
+//! suffix, and the others are at one of its addresses. Both the provider and the address see the requests to all of
+//! their sites, from all workers. They check these requests against the limits given to the dispatcher
+//! (`politeness.address_delay`, `politeness.address_in_flight`).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,15 +13,15 @@ use crate::request::Request;
 /// The address of all sites that are not below a provider's suffix.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The dispatcher hands out tasks less than this long before the group's next start.
+/// The dispatcher hands out a task at most this long before the group's next request may start.
 const LOOKAHEAD_MS: u64 = 1_000;
 
-/// A name server's answer for a site that does not share a provider's limits.
+/// The answer of a name server for a site that is not below the provider's suffix.
 pub(crate) fn addresses() -> [IpAddr; 1] {
     [ADDRESS]
 }
 
-/// The requests to the sites of the provider and of the address, as these see them.
+/// The requests to the sites of the provider, and to the sites at the address.
 #[derive(Debug)]
 pub(crate) struct SharedServers {
     bounds: Option<GroupBounds>,
@@ -30,9 +30,10 @@ pub(crate) struct SharedServers {
 
 #[derive(Debug, Default)]
 struct Server {
-    /// The sites with requests in progress, and when these end.
+    /// The sites at which a request is in progress, each with the time at which it ends.
     under_way: Vec<(usize, u64)>,
-    /// The earliest time at which as many pages could have been requested, with the delay between each two of them.
+    /// The earliest time at which the pages requested so far could have been requested, with the delay between every
+    /// two of them.
     earliest_ms: u64,
 }
 
@@ -65,8 +66,8 @@ impl SharedServers {
         }
         if matches!(request, Request::Page { .. }) {
             let delay_ms = u64::from(bounds.delay_ms);
-            // Tasks that were handed out and wait for their turn at their site may all come later than planned, at
-            // the same time.
+            // The tasks that were handed out wait for their turn at their sites. All of them may start late, at the
+            // same time.
             let in_hand_ms = (u64::from(bounds.in_flight) + 1) * delay_ms + LOOKAHEAD_MS;
             server.earliest_ms = server.earliest_ms.max(now_ms) + delay_ms;
             if server.earliest_ms > now_ms + in_hand_ms {
@@ -78,7 +79,7 @@ impl SharedServers {
         None
     }
 
-    /// Notes that the worker that sent a request to a site is gone and its connection is closed.
+    /// Notes the death of a worker that was requesting this site. Its connection is closed.
     pub(crate) fn on_worker_gone(&mut self, site: usize) {
         let server = &mut self.servers[site % SERVERS.len()];
         server.under_way.retain(|(asked, _)| *asked != site);

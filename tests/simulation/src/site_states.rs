@@ -1,6 +1,6 @@
-//! The store's copy of the states of sites in trouble. The dispatcher's store writer is slow, and dies with the
-//! dispatcher: before a batch is in the store, or before its confirmation arrives. The next dispatcher writes the
-//! states again.
+//! The store's copy of the states of sites in trouble. The dispatcher's writer to the store is slow, and dies with the
+//! dispatcher: either before a batch is in the store, or before its confirmation arrives. The next dispatcher writes
+//! the states again.
 
 use webfill_scheduler::effects::SiteStatesWrite;
 
@@ -21,7 +21,7 @@ pub(crate) fn write_site_states(world: &mut World, write: SiteStatesWrite) {
     world.schedule_in(confirmed_ms, Event::SiteStatesConfirmed { life, last });
 }
 
-/// Stores a batch. If the dispatcher has died meanwhile, its last write may or may not have reached the store.
+/// Stores a batch. If the dispatcher has died meanwhile, its last batch may or may not have reached the store.
 pub(crate) fn store_site_states(world: &mut World, life: u32, write: SiteStatesWrite) {
     let is_on_its_way = life == world.coordinator.life;
     if is_on_its_way && (world.coordinator.is_up() || world.site_states.dice.once_in(2)) {
@@ -29,7 +29,7 @@ pub(crate) fn store_site_states(world: &mut World, life: u32, write: SiteStatesW
     }
 }
 
-/// Checks the store's copy for the sites whose states the dispatcher believes to be written.
+/// Checks the copy in the store for all sites whose states the dispatcher believes to be stored.
 pub(crate) fn check_site_states(world: &mut World) {
     for (site, rest) in world.coordinator.open_witness().saved_states() {
         let stored = world.site_states.in_trouble.get(&site).copied();

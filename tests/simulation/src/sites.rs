@@ -8,10 +8,10 @@ use crate::request::Response;
 use crate::robots::RobotsPlan;
 use crate::settings::{LONGEST_WAIT_MS, RETRY_AFTER_S};
 
-/// The maximum number of retries of a page that answers 429 while its site answers others.
+/// The most retries of a page that answers 429 while its site answers other pages.
 const MOST_RETRIES_OF_429: u32 = 20;
 
-/// All attempts fail.
+/// The number of failures of a page that always fails.
 pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -19,26 +19,26 @@ pub(crate) struct SitePlan {
     pub(crate) robots: RobotsPlan,
     pub(crate) answers_within_ms: u64,
     pub(crate) pages: Vec<PagePlan>,
-    /// When the site blocks everyone who requests a page.
+    /// The time in which the site blocks everyone who requests a page.
     pub(crate) blocks: Option<Range<u64>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct PagePlan {
-    /// The links, each as a site and a page.
+    /// The pages that this page links to, by site number and page number.
     pub(crate) links: Vec<(usize, usize)>,
     pub(crate) kills_its_worker: bool,
-    /// How many requests for the page fail in each crawl before one succeeds.
+    /// The number of requests for the page that fail in each crawl before one succeeds.
     pub(crate) fails: u32,
     pub(crate) failure: PageFailure,
-    /// Whether the page completes the records that it serves.
+    /// Whether the page completes the records that list it.
     pub(crate) completes: bool,
 }
 
 /// How requests for a page fail before one may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageFailure {
-    /// A status 503 or 429.
+    /// The answer has the status 503 or 429.
     Overloaded {
         status: u16,
         retry_after_ms: Option<u64>,
@@ -59,7 +59,7 @@ impl PageFailure {
 }
 
 impl PagePlan {
-    /// How often each crawl requests the page if nothing goes wrong.
+    /// The number of requests for the page in each crawl if nothing else goes wrong.
     pub(crate) fn attempts(&self) -> u32 {
         let most = match self.failure {
             PageFailure::Overloaded { status: 429, .. } => MOST_RETRIES_OF_429,
@@ -68,7 +68,7 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// How long the refusals of the page hold its site back in one crawl.
+    /// The time for which refusals of this page delay its site in one crawl.
     fn refusals_ms(&self) -> u64 {
         match self.failure {
             PageFailure::Overloaded {
@@ -85,7 +85,7 @@ impl SitePlan {
         self.pages.iter().any(|page| page.kills_its_worker)
     }
 
-    /// Whether anything at the site fails, temporarily or permanently.
+    /// Whether anything on the site fails, temporarily or permanently.
     pub(crate) fn ever_fails(&self) -> bool {
         self.robots.ever_fails() || self.pages.iter().any(|page| page.fails > 0)
     }
@@ -94,19 +94,19 @@ impl SitePlan {
         self.ever_fails() || self.blocks.is_some()
     }
 
-    /// The maximum time that refusals of the site's pages hold it back in one crawl.
+    /// The longest time for which refusals of the site's pages delay the site in one crawl.
     pub(crate) fn refusals_ms(&self) -> u64 {
         self.pages.iter().map(PagePlan::refusals_ms).sum()
     }
 
-    /// The longest delay that ever applies at the site.
+    /// The longest delay that applies to the site at any time.
     pub(crate) fn longest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
         delays.fold(default_delay_ms, u64::max)
     }
 
-    /// The shortest delay that ever applies at the site.
+    /// The shortest delay that applies to the site at any time.
     pub(crate) fn shortest_delay_ms(&self, default_delay_ms: u64) -> u64 {
         let delays = self.robots.states();
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
@@ -117,7 +117,7 @@ impl SitePlan {
 pub(crate) fn estimate_ms(sites: &[SitePlan], default_delay_ms: u64) -> u64 {
     let longest = sites.iter().map(|site| {
         let delay_ms = site.longest_delay_ms(default_delay_ms);
-        // Each page may have to wait until robots.txt is answered.
+        // Each page may have to wait until robots.txt gets an answer.
         let back_off_ms = match site.robots.ever_fails() {
             true => (8 * default_delay_ms).clamp(60_000, LONGEST_WAIT_MS),
             false => 0,

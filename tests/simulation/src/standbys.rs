@@ -59,11 +59,11 @@ pub(crate) struct Standbys {
     journal: Journal,
     /// The file that applies the journal as it is written.
     reference: Option<Reference>,
-    /// Which dispatcher each machine talks to.
+    /// The dispatcher to which each machine is connected.
     following: BTreeMap<usize, Following>,
-    /// The dispatcher that the client, and the operator, asks next.
+    /// The number of the dispatcher that the client and the operator ask next.
     asked_node: usize,
-    /// The number of the client's current question.
+    /// The number of the client's current request.
     question: u64,
     lives: u32,
     deaths_in_turn: u64,
@@ -71,15 +71,15 @@ pub(crate) struct Standbys {
     pub(crate) report: StandbysReport,
 }
 
-/// What has happened in worlds with standbys.
+/// The events that were counted in worlds with standbys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StandbysReport {
     pub ms: u64,
-    /// How often a dispatcher began to serve after another one, or after its own death.
+    /// The number of times that a dispatcher began to serve, after another one or after its own death.
     pub takeovers: u64,
-    /// How often a dispatcher noticed, when it added a record, that it was replaced.
+    /// The number of times that a dispatcher noticed, while adding a record, that it had been replaced.
     pub ghosts: u64,
-    /// How often the answer to a command was lost, or came too late.
+    /// The number of commands whose answer was lost or came too late.
     pub lost_answers: u64,
     /// The number of commits that are only partly in the journal.
     pub unfinished: u64,
@@ -106,7 +106,7 @@ pub(crate) enum StandbyEvent {
         peer: Caller,
         message: MessageToDispatcher,
     },
-    /// A request of the client, or of the operator.
+    /// A request from the client or from the operator.
     FromClient {
         node: usize,
         life: u32,
@@ -128,7 +128,7 @@ pub(crate) enum StandbyEvent {
     AnswerIsMissed {
         node: usize,
         life: u32,
-        /// The number of its first record, and how many it has.
+        /// The number of the command's first record, and the number of its records.
         first: u64,
         count: u64,
     },
@@ -177,7 +177,7 @@ impl StandbyEvent {
 }
 
 impl Standbys {
-    /// The dispatchers of a plan that has several.
+    /// The dispatchers of a plan; `None` if the plan has only one dispatcher.
     pub(crate) fn from_plan(plan: &Plan, seed: u64) -> Option<Box<Standbys>> {
         let plan = plan.standbys.clone()?;
         Some(Box::new(Standbys {
@@ -205,17 +205,18 @@ impl Standbys {
     }
 }
 
-/// The dispatcher that a machine talks to, and since when it has not heard from it.
+/// The dispatcher to which a machine is connected, and the time since which no message of it has arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Following {
     node: usize,
     since_ms: u64,
 }
 
-/// The file that applies the journal as it is written: it stands where the one file of the other worlds is.
+/// A file to which the journal is applied as it is written. It is checked in place of the only file in worlds with one
+/// dispatcher.
 struct Reference {
     file: rusqlite::Connection,
     reader: JournalReader,
-    /// Whether the last record was a part of a commit, with more to come.
+    /// Whether the last record is only a part of a commit, so that more records must follow.
     is_unfinished: bool,
 }

@@ -16,10 +16,10 @@ const TURNS_PER_CHECK: u32 = 8;
 /// The maximum number of consecutive checks that may find a site due.
 const MOST_CHECKS: u32 = 6;
 
-/// How long the limits of groups may delay due tasks.
+/// The longest time for which limits of groups may delay due tasks.
 const GROUPS_TAKE_MS: u64 = 20_000;
 
-/// Judges a turn of the dispatcher. `handed_out`: something was handed out in it.
+/// Judges a turn of the dispatcher. `handed_out` is whether tasks were handed out in this turn.
 pub(crate) fn check_standstill(world: &mut World, handed_out: bool) {
     if handed_out || !world.plan.judges_standstill || world.plan.loses_egress() {
         world.standstill = Standstill::default();
@@ -54,7 +54,7 @@ pub(crate) fn check_standstill(world: &mut World, handed_out: bool) {
     }
 }
 
-/// A due site whose tasks any supervisor with credit could get.
+/// A site that is due and whose tasks could be handed out to any supervisor with credit.
 fn find_neglected_site(world: &mut World) -> Option<String> {
     let now_ms = world.coordinator.ahead_ms() + world.now_ms as i64;
     let lanes = world.coordinator.lanes_with_credit(now_ms);

@@ -1,5 +1,5 @@
 //! The simulated store: the saved pages, the complete records, and the copy of the states of sites in trouble. A page
-//! completes either every record that it serves or none.
+//! either completes all records that list it or none of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::dice::Dice;
 
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// The saved pages, by crawl and URL, and whether each was fetched in full.
+    /// The saved pages by crawl and URL. The value is whether the page was fetched in full.
     pages: BTreeMap<(String, String), bool>,
     resolved: BTreeSet<String>,
 }
@@ -33,8 +33,8 @@ impl Store {
         complete.cloned().collect()
     }
 
-    /// Applies a saved page to a further record. Returns whether the record is complete now, and whether the page's
-    /// links are followed for it.
+    /// Applies a saved page to another record. Returns whether the record is complete now, and whether the links of the
+    /// page are followed for it.
     pub(crate) fn apply(&mut self, application: &BackfillWrite, completes: bool) -> (bool, bool) {
         let page = &application.page;
         let is_ok = self.has_page(&application.crawl_id, &page.url);
@@ -44,7 +44,7 @@ impl Store {
         (self.is_resolved(&page.record), is_ok)
     }
 
-    /// Whether the page was saved and had been fetched in full.
+    /// Whether the page is saved and was fetched in full.
     pub(crate) fn has_page(&self, crawl: &str, url: &str) -> bool {
         let key = (crawl.to_owned(), url.to_owned());
         self.pages.get(&key).copied().unwrap_or(false)
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// When the backoff of a site ends, by the dispatcher's clock.
+/// The end of a site's backoff, by the dispatcher's clock.
 pub(crate) type BackoffEnd = i64;
 
 pub(crate) const UNREACHABLE: BackoffEnd = -1;
@@ -64,7 +64,7 @@ pub(crate) const UNTIL_WOKEN: BackoffEnd = i64::MAX;
 #[derive(Debug)]
 pub(crate) struct SiteStates {
     pub(crate) dice: Dice,
-    /// The maximum time that the store takes for a batch.
+    /// The longest time that the store takes for a batch, in milliseconds.
     pub(crate) takes_ms: u64,
     pub(crate) in_trouble: BTreeMap<String, BackoffEnd>,
 }
@@ -79,7 +79,7 @@ impl SiteStates {
         }
     }
 
-    /// How long the store takes for the next batch.
+    /// Draws the time that the store takes for the next batch.
     pub(crate) fn draw_delay_ms(&mut self) -> u64 {
         self.dice.log_uniform(1, self.takes_ms)
     }

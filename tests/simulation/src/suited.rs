@@ -1,5 +1,5 @@
-//! Worlds in which a deliberate fault is likely to show. In random worlds some of the faults do harm only once in
-//! thousands of seeds, because several things must go wrong together.
+//! Worlds in which a deliberate fault is likely to be found. In random worlds, some deliberate faults do harm only with
+//! one in thousands of seeds, because several things must go wrong together.
 
 use webfill_wire::Lane;
 
@@ -11,7 +11,7 @@ use crate::sabotage::Sabotage;
 use crate::{dead_hosts, drawn_orders, drawn_sites, sites};
 
 impl Plan {
-    /// The world of a seed, changed so that the sabotage matters in it.
+    /// Draws the world of a seed, changed so that the sabotage matters in it.
     pub(crate) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x5017);
@@ -23,7 +23,7 @@ impl Plan {
             Sabotage::FailuresEndTasks => plan.add_long_egress_loss(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.add_unreceived_orders(dice),
             Sabotage::HandingOutStops => plan.add_dead_hosts_only(dice),
-            // This sabotage must show in a random world.
+            // This sabotage must be found in a random world.
             Sabotage::UnreachableSitesGoByTurns => plan = Plan::from_seed(seed),
             _ => {}
         }
@@ -48,7 +48,7 @@ impl Plan {
         self.estimate_ms = sites::estimate_ms(&self.sites, self.default_delay_ms);
     }
 
-    /// Makes supervisors silent for longer than their leases, while messages to them are late.
+    /// Makes supervisors silent for longer than their leases. Messages to them are late.
     fn add_supervisor_silences(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.use_healthy_sites_only(dice);
@@ -67,8 +67,8 @@ impl Plan {
         }
     }
 
-    /// Lets supervisors die one after the other, most of them before they have reported that sites require long
-    /// delays. The supervisors that get these sites know it only from the shared cache.
+    /// Makes supervisors die one after the other, most of them before they have reported that sites require long
+    /// delays. The supervisors that get these sites can read the delays only in the shared cache.
     fn add_successive_supervisor_deaths(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 0;
         self.use_healthy_sites_only(dice);
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// Lets no request leave a machine for longer than its tasks are retried.
+    /// Cuts a machine off from the web for longer than its tasks are retried.
     fn add_long_egress_loss(&mut self, dice: &mut Dice) {
         self.use_healthy_sites_only(dice);
         self.backoff = true;
@@ -103,15 +103,15 @@ impl Plan {
         self.faults.push((dice.between(500, 8_000), fault));
     }
 
-    /// Adds dead hosts, and no other faults.
+    /// Adds dead hosts to a world without other faults.
     fn add_dead_hosts_only(&mut self, dice: &mut Dice) {
         self.use_healthy_sites_only(dice);
         self.backoff = true;
         dead_hosts::add_dead_hosts(self, dice);
     }
 
-    /// Gives orders that supervisors and workers do not receive, though they have waiting tasks that the orders
-    /// concern.
+    /// Gives orders that supervisors and workers do not receive, although they have waiting tasks that the orders are
+    /// about.
     fn add_unreceived_orders(&mut self, dice: &mut Dice) {
         self.default_delay_ms = 1_000;
         self.use_healthy_sites_only(dice);

@@ -26,7 +26,7 @@ pub(crate) fn start_supervisor(world: &mut World, machine: usize) {
     run_supervisor(world, machine, |core, boot_ms| core.send_if_due(boot_ms, 0));
 }
 
-/// Kills a supervisor, and its workers with it.
+/// Kills a supervisor together with its workers.
 pub(crate) fn kill_supervisor(world: &mut World, machine: usize) {
     for slot in 0..world.plan.workers {
         workers::end_worker(world, machine, slot);
@@ -35,7 +35,7 @@ pub(crate) fn kill_supervisor(world: &mut World, machine: usize) {
 }
 
 pub(crate) fn run_due_supervisor(world: &mut World, machine: usize) {
-    // The event may be outdated, because an earlier one has replaced it.
+    // This event is outdated if an earlier one has replaced it.
     if world.now_ms >= world.machines[machine].speaks_at_ms {
         world.machines[machine].speaks_at_ms = u64::MAX;
         run_supervisor(world, machine, |core, boot_ms| core.send_if_due(boot_ms, 0));
@@ -80,7 +80,7 @@ pub(crate) fn deliver_from_worker(
     }
 }
 
-/// Lets the supervisor act, and sends its messages.
+/// Makes the supervisor act, and sends its messages.
 pub(crate) fn run_supervisor(
     world: &mut World,
     machine: usize,

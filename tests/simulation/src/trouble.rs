@@ -71,7 +71,7 @@ fn add_namesake(world: &mut World, supervisor: usize, for_ms: u64) {
         true => supervisor,
         false => machine,
     };
-    // If supervisors have different lanes in odd and even lives, the namesake begins with the other one.
+    // If supervisors have different lanes in odd and even lives, the namesake begins with the lane of even lives.
     let [odd, even] = world.plan.lanes[supervisor];
     let namesake = Machine::new(&world.plan, supervisor, instance as u64, [even, odd]);
     world.machines.push(namesake);

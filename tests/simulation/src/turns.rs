@@ -17,13 +17,12 @@ use crate::{
     supervisors,
 };
 
-/// The number of the requests for the dispatcher's status. Orders of the operator have other numbers.
+/// The number of all requests for the dispatcher's status. Orders of the operator have other numbers.
 const STATUS: u64 = u64::MAX;
 
-/// The maximum number of the dispatcher's deaths within turns. Without a limit some worlds would not end: if
-/// robots.txt is answered with a `Retry-After` that is longer than robots.txt is remembered, the page waits for that
-/// long. A dispatcher that dies meanwhile ends the session, so the task is called back, and the next delivery has to
-/// request robots.txt again.
+/// The most deaths of the dispatcher within turns. Without a limit some worlds would not end. A `Retry-After` of
+/// robots.txt may exceed the time for which robots.txt is valid, and the page waits for that long. If the dispatcher
+/// dies meanwhile, the session ends and the task is recalled. The next delivery then requests robots.txt again.
 const MOST_DEATHS_IN_TURN: u64 = 1_000;
 
 /// Whether a turn was completed.
@@ -33,8 +32,8 @@ enum TurnOutcome {
     Died,
 }
 
-/// Whether a message recalls all tasks of a supervisor, as if its machine was offline: then its failures were not its
-/// sites' fault.
+/// Whether a message recalls all tasks of a supervisor, as for an offline machine. Then the failures were not the fault
+/// of its sites.
 fn recalls_everything(message: &OutgoingMessage) -> bool {
     matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
         if *scope == RecallScope::default())
@@ -100,7 +99,7 @@ pub(crate) fn kill_dispatcher(world: &mut World, down_ms: u64) {
 }
 
 pub(crate) fn wake_dispatcher(world: &mut World) {
-    // A wake may be outdated, because an earlier one has replaced it.
+    // This event is outdated if an earlier one has replaced it.
     if world.now_ms >= world.coordinator.wakes_at_ms {
         world.coordinator.wakes_at_ms = u64::MAX;
         run_turn(world, |_, _| Ok(()));
@@ -141,7 +140,7 @@ fn deliver_outcomes(world: &mut World, outcomes: SupervisorOutcomes) {
     machines::check_machine(world, attempts.filter(|_| turned == TurnOutcome::Done));
     if is_stale && turned == TurnOutcome::Done {
         let after = world.coordinator.open_witness().counters();
-        // Other work of the turn may lease tasks or take them back, or end a stopped crawl, which changes the
+        // Other work in the turn may lease tasks, take them back, or end a stopped crawl. All of this changes the
         // counters.
         let ends_others = (0..world.plan.priorities.len()).any(|n| world.plan.ends_early(n));
         let ended = before.done != after.done && !ends_others;
@@ -152,7 +151,7 @@ fn deliver_outcomes(world: &mut World, outcomes: SupervisorOutcomes) {
     }
 }
 
-/// Passes on a request of the client. Returns the answer, if one arrives.
+/// Passes on a request of the client. Returns the answer; `None` if none arrives.
 pub(crate) fn send_client_request(world: &mut World, frame: &[u8]) -> Option<serde_json::Value> {
     if !world.coordinator.is_up() || world.is_suspended(Place::Dispatcher) {
         return None;
@@ -179,7 +178,7 @@ pub(crate) fn send_operator_request(world: &mut World, number: u64, frame: &[u8]
     }
 }
 
-/// Runs one turn of the dispatcher's loop around `work`. The dispatcher may die before or after the commit.
+/// Runs `work` as one turn of the dispatcher's loop. The dispatcher may die before or after the commit.
 fn run_turn(
     world: &mut World,
     work: impl FnOnce(&mut Core, i64) -> Result<(), FrontierError>,
@@ -197,7 +196,7 @@ fn run_turn(
         return TurnOutcome::Died;
     };
     if hurried {
-        // This ends the waits for supervisors that were last heard of a second ago or earlier.
+        // This ends the waits for all supervisors that were last heard of at least a second ago.
         dispatcher.expire_recalls(now_ms + world.plan.lease_ms as i64);
     }
     let mut worked = work(dispatcher, now_ms).and_then(|()| dispatcher.on_tick(now_ms));
@@ -227,14 +226,13 @@ fn run_turn(
         match write {
             StoreWrite::Backfill(application) => schedule_application(world, application),
             StoreWrite::SiteStates(states) => site_states::write_site_states(world, states),
-            // The store's writes of these kinds have no effect here: the workers mark no page as similar to a
-            // block.
+            // These writes have no effect here, because the simulated workers mark no page as similar to a block.
             StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
         }
     }
     note_statuses(world, &committed.outgoing);
     standstill::check_standstill(world, committed.outgoing.iter().any(is_hand_out));
-    // Even if no machine loses its way out, one whose hosts are all dead is taken for cut off.
+    // Even if no machine loses its way to the web, a machine may count as offline because all of its hosts are dead.
     world.backoff.may_be_over |= committed.outgoing.iter().any(recalls_everything);
     for message in committed.outgoing {
         match message {
@@ -258,7 +256,7 @@ fn run_turn(
     TurnOutcome::Done
 }
 
-/// Notes the dispatcher's statuses first, because the status precedes the messages that depend on it.
+/// Notes the reported status first, because later messages depend on it.
 fn note_statuses(world: &mut World, messages: &[OutgoingMessage]) {
     for message in messages {
         if let OutgoingMessage::ToClient(Client::Http(asker), status) = message
@@ -269,7 +267,7 @@ fn note_statuses(world: &mut World, messages: &[OutgoingMessage]) {
     }
 }
 
-/// Lets the store apply a page to a further record, after some time.
+/// Makes the store apply a page to another record after some time.
 fn schedule_application(world: &mut World, application: BackfillWrite) {
     let applied = Event::Applied {
         life: world.coordinator.life,
@@ -279,7 +277,7 @@ fn schedule_application(world: &mut World, application: BackfillWrite) {
     world.schedule_in(takes_ms, applied);
 }
 
-/// Reports the result of an application to the dispatcher, unless it has died meanwhile.
+/// Reports to the dispatcher that a page was applied to a record. Does nothing if this dispatcher has died meanwhile.
 pub(crate) fn confirm_application(world: &mut World, life: u32, application: &BackfillWrite) {
     if life != world.coordinator.life || !world.coordinator.is_up() {
         return;
@@ -295,7 +293,7 @@ pub(crate) fn confirm_application(world: &mut World, life: u32, application: &Ba
     });
 }
 
-/// Reports to the dispatcher that the store has states of sites, unless the dispatcher has died meanwhile.
+/// Reports to the dispatcher that the store has states of sites. Does nothing if this dispatcher has died meanwhile.
 pub(crate) fn confirm_site_states(world: &mut World, life: u32, last: i64) {
     if life == world.coordinator.life && world.coordinator.is_up() {
         run_turn(world, |dispatcher, _| {
@@ -313,7 +311,7 @@ pub(crate) fn check_conservation(world: &mut World) {
     world.faults.extend(found);
 }
 
-/// Schedules the dispatcher's next turn for the time of its next work.
+/// Schedules the dispatcher's next turn for the time at which it has something to do.
 fn schedule_wake(world: &mut World) {
     let Some(dispatcher) = &world.coordinator.dispatcher else {
         return;

@@ -1,4 +1,4 @@
-//! The simulated web: how its sites answer, and which requests they see. It sees every request with its times, and
+//! The simulated web: how its sites answer, and which requests they get. It sees every request with its times, but
 //! nothing of webfill's state.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(crate) struct Web {
     blocks: Vec<Option<Range<u64>>>,
     pub(crate) judge: Judge,
     pub(crate) shared_servers: SharedServers,
-    /// How often each page of a crawl was requested while its site did not block.
+    /// For each page of a crawl, the number of requests while its site did not block.
     pub(crate) asked: BTreeMap<(CrawlKey, usize, usize), u32>,
 }
 
@@ -36,7 +36,7 @@ impl Web {
         }
     }
 
-    /// Handles an arriving request, and returns its answer, which will be complete at `ends_ms`.
+    /// Handles a request that arrives. Returns its answer, which will be complete at `ends_ms`.
     pub(crate) fn answer_request(
         &mut self,
         site: usize,

@@ -11,7 +11,7 @@ use crate::faults::is_failure;
 use crate::store::{UNREACHABLE, UNTIL_WOKEN};
 use crate::worker::Lease;
 
-/// How the dispatcher stores the end of a backoff that only a person ends.
+/// The value in the database for the end of a backoff that only a person can end.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct DatabaseObserver {
@@ -29,7 +29,7 @@ pub(crate) struct Counters {
     pub(crate) done: i64,
 }
 
-/// Tasks are counted in one pass, not per site, because there are worlds with thousands of sites.
+/// Tasks are counted in one pass and not for each site, because some worlds have thousands of sites.
 const FAULTS: &str = "
     WITH at_sites AS MATERIALIZED (
         SELECT crawl, site, count(*) AS n FROM tasks WHERE state = 0 GROUP BY crawl, site
@@ -86,8 +86,8 @@ impl DatabaseObserver {
         texts.collect::<Result<_, _>>().expect("it is text")
     }
 
-    /// Finds inconsistencies, and changes that must not happen. At sites that block, good pages may be fetched again,
-    /// because they may have been the block.
+    /// Finds inconsistencies and changes that must not happen. At sites that block, even good pages may be fetched
+    /// again, because their answer may have been the block.
     pub(crate) fn find_faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.query_texts(FAULTS);
         for fault in &mut faults {
@@ -103,7 +103,7 @@ impl DatabaseObserver {
             if now.get(task) == Some(ended) {
                 continue;
             }
-            // Tasks may be queued again if their failures turn out to be the site's or the machine's.
+            // A task may be queued again if its failure turns out to be due to its site or machine.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => {
                     self.serves_several_records(*task) || self.is_wanted_by_another_crawl(*task)
@@ -132,7 +132,7 @@ impl DatabaseObserver {
         sites.contains(&name)
     }
 
-    /// Whether another crawl also wants a record of this task, which makes the record incomplete again.
+    /// Whether another crawl also wants a record of this task. This makes the record incomplete again.
     fn is_wanted_by_another_crawl(&self, task: i64) -> bool {
         let sql = "SELECT EXISTS (SELECT 1 FROM task_records mine
                        JOIN tasks ON tasks.id = mine.task
@@ -144,8 +144,8 @@ impl DatabaseObserver {
         is_wanted.expect("there is one row")
     }
 
-    /// Whether the page of a task serves several records. If one of them comes after the task was stopped because the
-    /// others were complete, the task is queued again.
+    /// Whether several records list the page of a task. A task is stopped when all of them are complete. If another
+    /// record is fed later, the task is queued again.
     fn serves_several_records(&self, task: i64) -> bool {
         let sql = "SELECT count(*) > 1 FROM task_records WHERE task = ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -163,10 +163,10 @@ impl DatabaseObserver {
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    /// The sites that back off beyond this time, by the dispatcher's clock, each with its id and the end of its
-    /// backoff.
+    /// The sites whose backoff ends after this time, by the dispatcher's clock. Each has its id, its name, and the end
+    /// of the backoff.
     pub(crate) fn backing_off_sites(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        // Read by the index of the sites that back off.
+        // This condition makes SQLite use the index of sites that back off.
         let sql = "SELECT id, name, backoff_until_ms FROM sites
                    WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
@@ -175,7 +175,7 @@ impl DatabaseObserver {
         rows.expect("its types")
     }
 
-    /// The sites whose states are in the store, as far as the dispatcher knows, each with the end of its backoff.
+    /// The sites whose states are in the store, according to the dispatcher. Each has the end of its backoff.
     pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
         let sql = "SELECT name, iif(unreachable_to NOT NULL, ?1, iif(backoff_until_ms >= ?2, ?3,
                        nullif(backoff_until_ms, 0)))
@@ -188,7 +188,8 @@ impl DatabaseObserver {
         rows.expect("its types")
     }
 
-    /// The site of a valid lease, and whether the site is healthy: it has answered before and is not in trouble.
+    /// The site of a task under a valid lease. Also whether the site is healthy: it has answered before and is not in
+    /// trouble.
     pub(crate) fn site_of(&self, task: u64, delivery: u32) -> Option<(String, bool)> {
         let sql = "SELECT name, delay_ms NOT NULL
                        AND NOT EXISTS (SELECT 1 FROM site_states WHERE site = sites.id)
@@ -205,7 +206,7 @@ impl DatabaseObserver {
         self.site_of(task as u64, delivery).is_some()
     }
 
-    /// The outcome of a task, if it has ended, with its crawl. Tasks that records want are left out.
+    /// The crawl and the outcome of a task that has ended. Tasks that records want are left out.
     pub(crate) fn outcome_of(&self, task: u64) -> Option<(CrawlKey, String)> {
         let sql = "SELECT crawl, outcome FROM tasks WHERE id = ?1 AND state = 2
                        AND NOT EXISTS (SELECT 1 FROM task_records WHERE task = tasks.id)";
@@ -243,7 +244,7 @@ impl DatabaseObserver {
         counters.expect("there is one row")
     }
 
-    /// Whether none of the leases in the outcomes is valid any more.
+    /// Whether all leases in these outcomes have become invalid.
     pub(crate) fn are_all_stale(&self, outcomes: &SupervisorOutcomes) -> bool {
         let done = outcomes.done.iter().map(|done| (done.task, done.delivery));
         let returned = outcomes.returned.iter();
@@ -259,9 +260,9 @@ impl DatabaseObserver {
         })
     }
 
-    /// A site with a task that could be handed out now, according to the database: no task of the site is leased, and
-    /// a crawl that is not held back has something queued there. With `only_app`, only crawls of this application are
-    /// considered, because others have limits.
+    /// A site with a task that could be handed out now, according to the database. No task of the site may be leased,
+    /// and a crawl that is not held back must have a task queued there. With `only_app`, only crawls of this
+    /// application count, because other applications have limits.
     pub(crate) fn find_due_site(
         &self,
         now_ms: i64,
@@ -289,7 +290,7 @@ impl DatabaseObserver {
         site.expect("it is a name")
     }
 
-    /// The records that each URL of each crawl serves.
+    /// For each URL of each crawl, the records that list it.
     pub(crate) fn records(&self) -> BTreeMap<(CrawlKey, String), Vec<String>> {
         let sql = "SELECT t.crawl, t.url, r.name FROM tasks t
                    JOIN task_records served ON served.task = t.id
@@ -304,7 +305,7 @@ impl DatabaseObserver {
         records
     }
 
-    /// Each URL of each crawl with its outcome.
+    /// For each URL of each crawl, its outcome; `None` if it has none yet.
     pub(crate) fn outcomes(&self) -> BTreeMap<(CrawlKey, String), Option<String>> {
         let mut select = self
             .db

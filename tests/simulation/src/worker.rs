@@ -1,6 +1,7 @@
-//! A simulated worker process. The real code of `webfill-worker` decides what is known of sites, when a request may
-//! start, whether a page may be fetched, and which permits are in force. Only the runner around it is simulated:
-//! instead of waiting it returns until when it would wait, and instead of sending a request it returns the request.
+//! A simulated worker process. The real code of `webfill-worker` decides what is known about sites, when a request may
+//! start, whether a page may be fetched, and which permits are valid. Only the runner around this code is simulated.
+//! Where the real one waits, it returns the time of waiting; where the real one sends a request, it returns the
+//! request.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,7 @@ use crate::shared_servers::addresses;
 
 mod runner;
 
-/// How often clocks are written to the shared cache, as in the real worker.
+/// The interval at which clocks are written to the shared cache, as in the real worker.
 const CLOCKS_EVERY_MS: u64 = 2_000;
 
 /// A leased task and the number of its delivery.
@@ -65,7 +66,7 @@ struct Runner {
 enum RunnerStage {
     /// The runner checks whether the page may be fetched.
     Checking(Box<PermissionCheck>),
-    /// The runner waits for the page's turn, or for the page.
+    /// The runner waits for the page's turn, or for the answer with the page.
     Permitted {
         delay: Duration,
         turn: Turn,
@@ -82,22 +83,22 @@ pub(crate) struct Pending {
     pub(crate) response: Response,
 }
 
-/// A page, or a refusal to fetch it, on its way to the store.
+/// A page that is being stored, or a refusal to fetch it.
 #[derive(Debug, Clone)]
 pub(crate) struct FinishedTask {
     pub(crate) task: Task,
     pub(crate) outcome: Outcome,
     pub(crate) status: Option<u16>,
-    /// The earliest start of the site's next request, and the current delay.
+    /// The earliest time for the next request to the site, and the current delay.
     next_start: Option<Instant>,
     delay: Option<Duration>,
     evidence: Option<Evidence>,
 }
 
-/// What a runner does next.
+/// The next action of a runner.
 #[derive(Debug)]
 pub(crate) enum RunnerAction {
-    /// The runner has nothing to do, or waits for an answer.
+    /// The runner has no task, or waits for an answer.
     Nothing,
     WakeAt(Instant),
     Ask(Request),
@@ -105,17 +106,17 @@ pub(crate) enum RunnerAction {
     Finish(Box<FinishedTask>),
 }
 
-/// Whether a turn is due.
+/// Whether the runner's turn has come.
 enum TurnWait {
     CalledBack,
     Until(Instant),
     Over,
 }
 
-/// The environment of a worker at one moment.
+/// The surroundings of a worker at one moment.
 pub(crate) struct WorkerEnvironment<'a> {
     pub(crate) cache: &'a mut SharedCache,
-    /// The judge, which observes the answers of the shared cache.
+    /// The judge. It observes the answers of the shared cache.
     pub(crate) judge: &'a mut Judge,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) process: Process,
@@ -161,7 +162,7 @@ impl Worker {
         }
     }
 
-    /// Handles a message. Returns the sites to advance, and the immediate reply.
+    /// Handles a message to the worker. Returns the sites whose runners must be advanced, and the immediate reply.
     pub(crate) fn handle(
         &mut self,
         message: SupervisorToWorker,
@@ -203,7 +204,7 @@ impl Worker {
         (touched.into_iter().collect(), says)
     }
 
-    /// Takes back queued tasks in a scope, in an order that is the same for the same seed.
+    /// Removes the queued tasks in a scope. Their order is the same whenever the seed is the same.
     fn take_recalled_tasks(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         let mut queued = self.sites.borrow_mut().take_queued(scope);
         queued.sort_by_key(|task| task.task);
@@ -222,8 +223,8 @@ impl Worker {
         }
     }
 
-    /// Writes the clocks that have moved to the shared cache, and forgets idle sites, if that is due or the process
-    /// ends.
+    /// Writes the clocks that have changed to the shared cache, and forgets idle sites. Does nothing if this is not
+    /// due, except when the process ends.
     pub(crate) fn write_clocks(&mut self, owner: &str, around: &mut WorkerEnvironment<'_>) {
         if around.now_ms < self.clocks_kept_ms + CLOCKS_EVERY_MS && !self.has_drained() {
             return;
@@ -236,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// Whether a request to the site is in progress and was not lost on its way.
+    /// Whether a request to the site is in progress and was not lost in transit.
     pub(crate) fn has_reached_site(&self, site: usize) -> bool {
         let pending = self
             .runners
@@ -275,14 +276,14 @@ impl Worker {
         runners.map(|(number, _)| *number).collect()
     }
 
-    /// Whether the worker has drained, so that nothing is in progress any more.
+    /// Whether the worker has drained: nothing is in progress any more.
     pub(crate) fn has_drained(&self) -> bool {
         self.draining && self.saving == 0 && self.runners.is_empty()
     }
 }
 
 impl FinishedTask {
-    /// The message about the end of the task. A page that completes all of its records has no links to follow.
+    /// The message about the end of a task. A page that completes all of its records needs no links to be followed.
     pub(crate) fn to_message(
         &self,
         links: Vec<String>,

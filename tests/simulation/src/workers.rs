@@ -10,7 +10,7 @@ use crate::worker::{FinishedTask, Pending, RunnerAction, Worker, WorkerEnvironme
 use crate::world::World;
 use crate::{backoff, lost_ways, sabotaged, supervisors};
 
-/// The same values as in the real supervisor.
+/// These values are those of the real supervisor.
 const CHECK_MS: u64 = 100;
 const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
@@ -43,7 +43,7 @@ pub(crate) fn start_worker(
     world.schedule_in(50, ready);
 }
 
-/// Ends a worker that dies, possibly because of a page.
+/// Ends a worker that has died, possibly because of a page.
 pub(crate) fn kill_worker(world: &mut World, machine: usize, slot: u16, blamed: Option<u64>) {
     if !world.machines[machine].workers[usize::from(slot)].is_alive {
         return;
@@ -98,7 +98,7 @@ pub(crate) fn report_worker_death(
     }
 }
 
-/// Stops a worker, and kills it if that lasts too long.
+/// Suspends a worker. The supervisor kills it if this lasts too long.
 pub(crate) fn stop_worker(world: &mut World, machine: usize, slot: u16, for_ms: u64) {
     world.suspend(Place::Worker(machine, slot), for_ms);
     let incarnation = world.machines[machine].workers[usize::from(slot)].incarnation;
@@ -213,8 +213,8 @@ fn worker_and_environment(
     (worker, around)
 }
 
-/// Writes a worker's clocks to the shared cache. This is done when something happens to the worker, and some time
-/// after each answer, instead of every two seconds.
+/// Writes a worker's clocks to the shared cache. This is done when something happens to the worker, and some time after
+/// each answer. The real worker does it every two seconds.
 pub(crate) fn write_clocks(world: &mut World, machine: usize, slot: u16) {
     let owner = world.machines[machine].name().to_owned();
     let (worker, mut around) = worker_and_environment(world, machine, slot);
@@ -234,7 +234,7 @@ fn end_if_drained(world: &mut World, machine: usize, slot: u16) {
     }
 }
 
-/// Advances a site's runner.
+/// Advances the runner of a site.
 pub(crate) fn advance_runner(
     world: &mut World,
     machine: usize,
@@ -264,7 +264,7 @@ pub(crate) fn advance_runner(
     end_if_drained(world, machine, slot);
 }
 
-/// Ends the task of a runner, which gives it back, or has a page or a refusal to save.
+/// Handles the end of a runner's task. The task is given back, or has a page or a refusal to store.
 fn end_task(world: &mut World, machine: usize, slot: u16, over: RunnerAction) {
     let worker = &mut world.machines[machine].workers[usize::from(slot)];
     match over {
@@ -335,7 +335,7 @@ fn send_request(
     world.schedule_at(ends_ms, answered);
 }
 
-/// Judges a request for a page by the orders that are in force.
+/// Checks that the orders in force permit this request for a page.
 fn check_orders(world: &mut World, crawl: CrawlKey, site: usize, who: &str) {
     if !world.operator.permits(crawl, site, world.now_ms) {
         let fault = format!("against orders: site {site} for crawl {crawl} by {who}");
@@ -343,9 +343,9 @@ fn check_orders(world: &mut World, crawl: CrawlKey, site: usize, who: &str) {
     }
 }
 
-/// Judges that no page of a crawl in the lane `browser` goes to a supervisor without browsers.
+/// Checks that no page of a crawl in the lane `browser` is given to a supervisor without browsers.
 fn check_lane(world: &mut World, machine: usize, crawl: CrawlKey, who: &str) {
-    // The client opens the crawls in order, so the key is the position plus one.
+    // The client opens the crawls in order, so the key is the index plus one.
     let needed = world.plan.crawl_lanes[crawl as usize - 1];
     if needed == Lane::Browser && world.machines[machine].lane() == Lane::Http {
         let fault = format!("without a browser: a page of crawl {crawl} by {who}");
@@ -353,7 +353,8 @@ fn check_lane(world: &mut World, machine: usize, crawl: CrawlKey, who: &str) {
     }
 }
 
-/// Judges that robots.txt is requested only if the cache has no fresh one, as long as nothing goes wrong.
+/// Checks that robots.txt is requested only if the cache has no fresh copy. This is checked only as long as nothing
+/// goes wrong.
 fn check_cache_use(world: &mut World, site: usize, request: Request, who: &str) {
     let origin = format!("http://{}", site_name(site));
     let wall_ms = world.now().wall_ms;

@@ -1,5 +1,5 @@
-//! The simulated world: one queue of events in time, and the processes that they affect. A stopped process gets its
-//! events when it continues.
+//! The simulated world: one queue of events in order of time, and the processes that the events affect. A stopped
+//! process gets its events when it continues.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -41,9 +41,9 @@ pub(crate) struct World {
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: EgressLoss,
     pub(crate) machines_seen: ObservedMachines,
-    /// The dispatchers of a world that has several, of which one serves.
+    /// The dispatchers, in a world with several dispatchers of which one serves.
     pub(crate) standbys: Option<Box<Standbys>>,
-    /// The time at which monotonic clocks start.
+    /// The moment at which monotonic clocks start.
     epoch: Instant,
     pub(crate) connections: u64,
     pub(crate) traces: bool,
@@ -110,14 +110,14 @@ impl World {
         self.schedule_at(self.now_ms + wait_ms, event);
     }
 
-    /// Takes the next event, and moves the time to it. `None` if nothing is left.
+    /// Takes the next event, and sets the time to that of the event. `None` if no event is left.
     pub(crate) fn take_next_event(&mut self) -> Option<Event> {
         let ((at_ms, _), event) = self.events.pop_first()?;
         self.now_ms = at_ms;
         Some(*event)
     }
 
-    /// The present moment, for workers. Their wall clocks are right.
+    /// The present moment in the form that workers use. Their wall clocks are right.
     pub(crate) fn now(&self) -> Now {
         Now {
             instant: self.epoch + Duration::from_millis(self.now_ms),
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// The first simulated millisecond that is not before a moment.
+    /// The first simulated millisecond at or after a moment.
     pub(crate) fn ms_of(&self, instant: Instant) -> u64 {
         let since = instant.saturating_duration_since(self.epoch);
         since.as_nanos().div_ceil(1_000_000) as u64
@@ -137,7 +137,7 @@ impl World {
         *stopped = until_ms.max(*stopped);
     }
 
-    /// Ends the stop of a place, because a new process is not stopped.
+    /// Makes a place continue, because a new process there is not stopped.
     pub(crate) fn resume(&mut self, place: Place) {
         self.stopped_until_ms.remove(&place);
     }
@@ -146,7 +146,7 @@ impl World {
         self.suspended_until_ms(place).is_some()
     }
 
-    /// Until when a place is stopped, if it is.
+    /// The time until which a place is stopped; `None` if it is not stopped.
     pub(crate) fn suspended_until_ms(&self, place: Place) -> Option<u64> {
         let until_ms = self.stopped_until_ms.get(&place).copied();
         until_ms.filter(|until_ms| *until_ms > self.now_ms)
@@ -166,7 +166,7 @@ impl World {
         self.standbys.is_some()
     }
 
-    /// The dispatchers of a world that has several.
+    /// The dispatchers of this world, which must have several.
     pub(crate) fn standbys_mut(&mut self) -> &mut Standbys {
         self.standbys.as_mut().expect("a world with standbys")
     }

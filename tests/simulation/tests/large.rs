@@ -1,4 +1,4 @@
-//! Fleets of many machines whose dispatcher is restarted: `tests/fleet/README.md` has the measurements.
+//! Tests fleets of many machines whose dispatcher is restarted. The measurements are in `tests/fleet/README.md`.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ fn run(supervisors: usize) -> LargeFleet {
     assert!(seen.welcome_again_ms > 0, "they were not welcome again");
     assert!(seen.welcome_again_ms <= 30_000, "{seen:?}");
     assert!(seen.even_again_ms > 0, "the sites were not shared evenly");
-    // Batches of two tasks and of two outcomes, and a share of the heartbeats.
+    // Messages are batches of two tasks, batches of two outcomes, and heartbeats.
     assert!(seen.messages_per_task <= 6.0, "{seen:?}");
     seen
 }

@@ -1,4 +1,4 @@
-//! Worlds with several dispatchers, each with its seed. The environment selects them:
+//! Tests worlds with several dispatchers. Each world has a seed, and the environment selects the seeds:
 //!
 //! ```text
 //! cargo nextest run -p webfill-simulation --test several                  # a few
@@ -15,8 +15,8 @@ use webfill_simulation::several::{Passed, Sabotage, is_found, measure, run};
 /// The default number of seeds.
 const RUNS: u64 = 40;
 
-/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds ends after
-/// this time, so that the test ends.
+/// After a change of the plans, another seed may be needed to find a sabotage. This limits the time of the search for
+/// it, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {
@@ -114,8 +114,8 @@ fn the_same_seed_is_the_same_world_of_several() {
     }
 }
 
-/// Tries the noted seed, then others. To find a seed to note, the environment may set the seeds to search instead;
-/// then the time is not limited.
+/// Checks that the sabotage is found with the noted seed or with another one. The environment may set the seeds to
+/// search; then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let found = match number_from_env("WEBFILL_SIMULATION_RUNS") {

@@ -1,18 +1,18 @@
-//! Many worlds, each with its seed. The environment selects them (see the crate documentation).
+//! Tests many worlds. Each world has a seed, and the environment selects the seeds (see the crate documentation).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use webfill_simulation::{Sabotage, is_found, run};
 
-/// Seeds that once found a fault, one per line, each with its description.
+/// Seeds of worlds in which a fault was found, one per line, each with a description.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
 /// The default number of seeds.
 const RUNS: u64 = 300;
 
-/// After a change of the plans, a sabotage may need another seed than the noted one. The search for seeds ends after
-/// this time, so that the test ends.
+/// After a change of the plans, another seed may be needed to find a sabotage. This limits the time of the search for
+/// it, so that the test ends.
 const SEARCH_LASTS: Duration = Duration::from_secs(60);
 
 fn number_from_env(name: &str) -> Option<u64> {
@@ -100,8 +100,8 @@ fn the_same_seed_is_the_same_world() {
     }
 }
 
-/// Tries the noted seed, then others. To find a seed to note, the environment may set the seeds to search instead;
-/// then the time is not limited.
+/// Checks that the sabotage is found with the noted seed or with another one. The environment may set the seeds to
+/// search; then the time is not limited.
 fn assert_is_found(sabotage: Sabotage, noted: u64) {
     let started = Instant::now();
     let (first, runs) = (
@@ -140,7 +140,7 @@ fn workers_that_ignore_recalls_are_found() {
     assert_is_found(Sabotage::RecallsAreIgnored, 65);
 }
 
-/// Seed 528 found this fault until the order of tasks within a lease changed. Thousands of other seeds do not find
+/// Seed 528 finds this fault only with an earlier order of tasks within a lease. Thousands of other seeds do not find
 /// it.
 #[test]
 #[ignore = "does no harm in the worlds of chance any more: it needs one that suits it"]

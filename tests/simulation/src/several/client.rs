@@ -13,7 +13,7 @@ pub(super) struct Client {
     is_open: bool,
     fed: usize,
     seeds_ended: bool,
-    /// Whether the stop was answered. After that, nothing of the crawl may start any more.
+    /// Whether the stop was answered. After that, no request of the crawl may start.
     pub(super) is_stopped: bool,
     pub(super) is_over: bool,
 }

@@ -1,5 +1,5 @@
-//! Crawls at all dispatchers. A crawl has a home, which numbers its versions: the first version opens the crawl, a
-//! later one stops it. The home sends a version until every dispatcher has carried it out.
+//! Crawls at all dispatchers. Each crawl has a home, which numbers the versions of the crawl. The first version opens
+//! the crawl, and a later one stops it. The home sends a version until every dispatcher has carried it out.
 
 use serde_json::{Value, json};
 use webfill_scheduler::control;
@@ -10,7 +10,7 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// Requests to the core with this number are answered immediately.
+/// The number of requests to the core that are answered immediately.
 const AT_ONCE: u64 = u64::MAX;
 
 impl Dispatcher {
@@ -21,7 +21,8 @@ impl Dispatcher {
         self.memory.answers.push(Answer::Opened(crawl));
     }
 
-    /// Accepts up to `most` seeds after the first `fed`. Seeds for other dispatchers go into the outbox.
+    /// Accepts up to `most` seeds after the first `fed` ones. Seeds of other dispatchers' sites are added to the
+    /// outbox.
     pub(super) fn feed_seeds(&mut self, crawl: CrawlNumber, fed: usize, most: usize, now_ms: i64) {
         let mut row = self.crawl(crawl).expect("it is open");
         let plan = self.plan.clone();
@@ -64,7 +65,7 @@ impl Dispatcher {
         self.answer_stop(crawl);
     }
 
-    /// Carries out a version, which is in force here from the next commit on.
+    /// Carries out a version of a crawl. It takes effect at this dispatcher with the next commit.
     fn apply_version(&mut self, crawl: CrawlNumber, version: u64, stopped: bool, now_ms: i64) {
         let known = self.crawl(crawl);
         let is_open = known.as_ref().is_some_and(|row| !row.stopped);
@@ -79,7 +80,7 @@ impl Dispatcher {
         }
     }
 
-    /// Opens a crawl in the core. If it has a page limit, it begins without any share of it.
+    /// Opens a crawl in the core. A crawl with a page limit begins without any share of the limit.
     fn open_in_core(&mut self, crawl: CrawlNumber, now_ms: i64) -> u32 {
         let planned = &self.plan.crawls[crawl];
         let (id, most_pages) = (planned.id, planned.most_pages);
@@ -111,7 +112,7 @@ impl Dispatcher {
         done.expect("the database is healthy");
     }
 
-    /// Handles the core's answer to a stop: nothing of the crawl starts here any more.
+    /// Handles the core's answer to a stop. From now on, no task of the crawl starts here.
     pub(super) fn handle_core_answer(&mut self, number: u64) {
         if number == AT_ONCE {
             return;
@@ -152,14 +153,14 @@ impl Dispatcher {
         }
     }
 
-    /// Repeats a committed stop, because the core may have died before it carried the stop out.
+    /// Repeats a committed stop, because the core may have died before it stopped the crawl.
     fn repeat_stop(&mut self, crawl: CrawlNumber, stopped: bool, now_ms: i64) {
         if stopped && !self.memory.stops.contains_key(&crawl) {
             self.stop_in_core(crawl, now_ms);
         }
     }
 
-    /// Sends the current version to the others until they have carried it out.
+    /// Sends the current version of a crawl to the other dispatchers, until they have carried it out.
     pub(super) fn send_version_to_others(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         self.repeat_stop(crawl, row.stopped, now_ms);
@@ -197,7 +198,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether all others have carried out the current version.
+    /// Whether all other dispatchers have carried out the current version.
     pub(super) fn is_in_force(&self, crawl: CrawlNumber) -> bool {
         let others = self.memory.confirmed.get(&crawl);
         let others = others.map_or(0, |all| {
@@ -206,7 +207,7 @@ impl Dispatcher {
         others == DISPATCHERS - 1
     }
 
-    /// Answers a stop once nothing of the crawl can start anywhere.
+    /// Answers a stop as soon as no task of the crawl can start at any dispatcher.
     fn answer_stop(&mut self, crawl: CrawlNumber) {
         let is_asked = self.memory.stops_asked.contains(&crawl);
         let is_own_done = self.memory.stops.get(&crawl) == Some(&true);

@@ -24,32 +24,32 @@ pub(super) struct Dispatcher {
     pub(super) folder: PathBuf,
     pub(super) sabotage: Option<Sabotage>,
     core: Option<Core>,
-    /// The number of the dispatcher's starts.
+    /// The number of times that the dispatcher has been started.
     pub(super) life: u32,
     pub(super) memory: VolatileState,
 }
 
 #[derive(Default)]
 pub(super) struct VolatileState {
-    /// Messages to send after the next commit; `letters` go to other dispatchers, `answers` to the client.
+    /// The messages to send after the next commit: `letters` to other dispatchers, and `answers` to the client.
     pub(super) letters: Vec<(usize, Message)>,
     pub(super) answers: Vec<Answer>,
-    /// Links that are or were in the outbox, so that they are not added twice.
+    /// Links that are in the outbox or were in it, so that they are not added twice.
     pub(super) sent_lately: HashSet<(CrawlNumber, String)>,
-    /// When to send links again, for each receiver with links in transit.
+    /// The times at which links are sent again, for each receiver of unconfirmed links.
     pub(super) again_ms: BTreeMap<usize, i64>,
     pub(super) outbox_len: u64,
-    /// For crawls whose home is here: which dispatchers have carried out the current version.
+    /// For each crawl whose home is here, the dispatchers that have carried out the current version.
     pub(super) confirmed: BTreeMap<CrawlNumber, BTreeSet<usize>>,
-    /// Crawls that the core was asked to stop, and whether it has done so.
+    /// The crawls that the core was asked to stop, each with whether it has stopped.
     pub(super) stops: BTreeMap<CrawlNumber, bool>,
-    /// Stops that the client waits for.
+    /// The crawls whose stop the client waits for.
     pub(super) stops_asked: BTreeSet<CrawlNumber>,
     pub(super) waves: BTreeMap<CrawlNumber, CountWave>,
     pub(super) waves_begun: u64,
-    /// With a sabotage: links for the outbox that wait for another commit.
+    /// Used by a sabotage: links for the outbox that wait for another commit.
     pub(super) uncommitted: Vec<(usize, Link)>,
-    /// With a sabotage: the shares that were reported as kept.
+    /// Used by a sabotage: the shares that were reported as kept.
     pub(super) kept: BTreeMap<CrawlNumber, u64>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct VolatileState {
 #[derive(Debug)]
 pub(super) enum Answer {
     Opened(CrawlNumber),
-    /// The number of accepted seeds.
+    /// The crawl, and the number of its accepted seeds.
     Fed(CrawlNumber, usize),
     SeedsEnded(CrawlNumber),
     Stopped(CrawlNumber),
@@ -116,7 +116,7 @@ impl Dispatcher {
         assert!(committed.outgoing.is_empty(), "nobody is connected yet");
     }
 
-    /// Kills the dispatcher. Everything that is not committed is lost.
+    /// Kills the dispatcher. Everything that was not committed is lost.
     pub(super) fn die(&mut self) {
         self.core = None;
     }
@@ -187,7 +187,7 @@ impl Dispatcher {
         }
     }
 
-    /// Repeats unanswered messages, and advances crawls.
+    /// Repeats unanswered messages, and takes the next step of each crawl.
     pub(super) fn tick(&mut self, now_ms: i64) {
         for other in self.other_dispatchers() {
             self.send_links(other, now_ms);
@@ -201,8 +201,8 @@ impl Dispatcher {
         }
     }
 
-    /// The end of every turn of the real loop, except for the commit. While the outbox is full, nothing is handed
-    /// out, so the outbox only gets the links of tasks that are already leased.
+    /// Runs the end of each turn of the real loop, without the commit. While the outbox is full, no tasks are handed
+    /// out. So the outbox only grows by the links of tasks that are already leased.
     pub(super) fn run_turn_end(&mut self, now_ms: i64) {
         let is_held = self.is_held();
         let core = self.core();
@@ -223,7 +223,7 @@ impl Dispatcher {
         committed.expect("the database is healthy")
     }
 
-    /// When the core has something to do, unless a message arrives earlier.
+    /// The time at which the core has something to do, if no message arrives earlier.
     pub(super) fn next_wake_ms(&mut self) -> i64 {
         let is_held = self.is_held();
         let core = self.core();

@@ -15,13 +15,13 @@ pub(super) struct CountWave {
     number: u64,
     begun_ms: i64,
     counts: BTreeMap<usize, Counts>,
-    /// The sum of the previous wave, if that wave found nothing to do.
+    /// The sum of the previous wave, if all dispatchers had nothing to do in it.
     before: Option<Counts>,
 }
 
 impl Dispatcher {
-    /// Begins a wave if one is due. Before all dispatchers have the current version, some may not even know the
-    /// crawl.
+    /// Begins a wave if one is due. No wave begins before all dispatchers have the current version, because some may
+    /// not know the crawl yet.
     pub(super) fn begin_wave_if_due(&mut self, crawl: CrawlNumber, now_ms: i64) {
         let Some(row) = self.crawl(crawl) else { return };
         let may_end = row.seeds_ended || row.stopped;
@@ -37,8 +37,7 @@ impl Dispatcher {
 
     fn begin_wave(&mut self, crawl: CrawlNumber, before: Option<Counts>, now_ms: i64) {
         self.memory.waves_begun += 1;
-        // The number includes the life, so that answers to waves of an earlier life are not taken for answers to this
-        // one.
+        // The life is a part of the number, so that answers to waves of an earlier life are ignored.
         let number = (u64::from(self.life) << 32) + self.memory.waves_begun;
         let wave = CountWave {
             number,
@@ -100,7 +99,7 @@ impl Dispatcher {
         if is_quiet && is_second {
             self.end_crawl(crawl);
         } else {
-            // The next wave follows with the next tick.
+            // The next tick begins another wave.
             wave.begun_ms = i64::MIN / 2;
         }
     }

@@ -11,7 +11,7 @@ use crate::names::{site_and_page_of, url};
 use super::machine::{SiteAction, empty_message};
 use super::world::{Event, World};
 
-/// The maximum duration of a page request.
+/// The longest time that a request for a page takes.
 const LONGEST_ANSWER_MS: u64 = 50;
 
 impl World {

@@ -1,4 +1,4 @@
-//! The checks while the world runs, and at its end.
+//! The checks during the run of a world and at its end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,9 +17,10 @@ use super::world::World;
 
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// The requested pages of each crawl, each with the dispatcher, its task, and the last delivery.
+    /// The pages that each crawl has requested. Each has the dispatcher, its task there, and the last delivery of the
+    /// task.
     requested: BTreeMap<(CrawlNumber, Place), (usize, u64, Delivery)>,
-    /// The number of repeated page requests that were excused.
+    /// The number of requests that repeat a page and were excused.
     pub(super) repeats: u64,
     pages: BTreeMap<CrawlNumber, u64>,
     pub(super) longest_outbox: u64,
@@ -28,9 +29,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Judges a request for a page, sent through the supervisor of a dispatcher. The only excuse for a second request
-    /// is that the dispatcher has died, and took its supervisor for lost before that came back with the outcome. Then
-    /// it is the same task with a later delivery.
+    /// Judges a request for a page through the supervisor of a dispatcher. A second request for a page is excused only
+    /// in one case: the dispatcher has died, and counted its supervisor as lost before the outcome arrived. Then the
+    /// request belongs to the same task with a later delivery.
     pub(super) fn check_request(
         &mut self,
         (crawl, place): (CrawlNumber, Place),
@@ -71,7 +72,8 @@ impl Judge {
         }
     }
 
-    /// Judges the length of an outbox. A full one gets only seeds, and the links of tasks that were leased before.
+    /// Judges the length of an outbox. Only seeds, and links of tasks that were leased before, may be added to a full
+    /// outbox.
     pub(super) fn check_outbox(&mut self, dispatcher: usize, len: u64, plan: &Plan) {
         self.longest_outbox = self.longest_outbox.max(len);
         let pages = plan.sites.iter().flatten();
@@ -99,15 +101,15 @@ struct CrawlTotals {
     sent: u64,
     taken: u64,
     spared: u64,
-    /// The dispatchers where the crawl is in force without a stop.
+    /// The dispatchers at which the crawl is open and not stopped.
     unstopped: Vec<usize>,
-    /// The done pages, each with the dispatcher that has its task.
+    /// The pages that are done, each with the dispatcher that has its task.
     done: BTreeMap<Place, usize>,
     faults: Vec<String>,
 }
 
 impl World {
-    /// Checks that the file of each dispatcher adds up, and all files together, too.
+    /// Checks that the numbers in the file of each dispatcher are consistent, and also those of all files together.
     pub(super) fn check_end(&mut self) -> Passed {
         let mut passed = Passed {
             ms: self.now_ms,
@@ -182,7 +184,7 @@ impl World {
             faults.extend(going_on.map(|number| format!("not stopped at dispatcher {number}")));
             return faults;
         }
-        // Every link of every done page, and every seed, must have been judged exactly once at some dispatcher.
+        // Every seed, and every link of a page that is done, must have been judged exactly once, at one dispatcher.
         let links = sums.done.keys();
         let links: usize = links
             .map(|(site, page)| self.plan.sites[*site][*page].len())

@@ -1,5 +1,5 @@
-//! Links to sites of other dispatchers. They enter the outbox together with the outcome that brought them, are sent
-//! until they are confirmed, and are taken only once.
+//! Links to sites of other dispatchers. A link is added to the outbox in the same commit as the outcome that contains
+//! it. It is sent until it is confirmed, and accepted only once.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::message::{CrawlNumber, Link, Message};
 use super::sabotage::Sabotage;
 use super::tables;
 
-/// The time after which unconfirmed links are sent again.
+/// Links that are not confirmed after this time are sent again.
 const AGAIN_MS: i64 = 500;
 
 impl Dispatcher {
-    /// Passes outcomes to the core, with the links to this dispatcher's own sites. All other links go into the
-    /// outbox, in the same commit.
+    /// Passes outcomes to the core, with the links to this dispatcher's own sites. All other links are added to the
+    /// outbox in the same commit.
     pub(super) fn handle_outcomes(&mut self, mut outcomes: SupervisorOutcomes, now_ms: i64) {
         for done in &mut outcomes.done {
             let (task, delivery) = (done.task, done.delivery);
-            // Outcomes of an expired lease are ignored, as in the core.
+            // Outcomes under an expired lease are ignored, as the core does.
             let leased = self.with_db(|db| tables::find_leased_task(db, task, delivery));
             let Some((key, depth)) = leased else { continue };
             let is_own = |url: &mut String| self.owner_of(url) == self.number;
@@ -73,7 +73,7 @@ impl Dispatcher {
         self.put_crawl(crawl, &row);
     }
 
-    /// With a sabotage, adds links to the outbox after the commit of their outcomes.
+    /// For a sabotage: adds links to the outbox only after the outcomes were committed.
     pub(super) fn fill_outbox_later(&mut self, now_ms: i64) {
         for (receiver, link) in std::mem::take(&mut self.memory.uncommitted) {
             let mut row = self.crawl(link.crawl).expect("it is known");
@@ -85,7 +85,7 @@ impl Dispatcher {
         drop(self.commit(now_ms));
     }
 
-    /// Sends the first links for a receiver, unless some are in transit.
+    /// Sends the first links for a receiver. Does nothing if links to this receiver are in transit.
     pub(super) fn send_links(&mut self, receiver: usize, now_ms: i64) {
         let again_ms = self.memory.again_ms.get(&receiver);
         if self.memory.outbox_len == 0 || again_ms.is_some_and(|at_ms| now_ms < *at_ms) {
@@ -108,9 +108,9 @@ impl Dispatcher {
         }
     }
 
-    /// Takes the links that were not taken before. The sender begins with its first unconfirmed link, so none is
-    /// missing. Taking never waits for this dispatcher's own outbox: otherwise all of them could be full and wait for
-    /// each other.
+    /// Accepts the links that were not accepted before. The sender begins with its first unconfirmed link, so none is
+    /// missing. Links are accepted even if this dispatcher's own outbox is full, because otherwise dispatchers could
+    /// wait for each other.
     pub(super) fn handle_links(&mut self, from: usize, first: u64, links: &[Link], now_ms: i64) {
         let mut taken = self.with_db(|db| tables::taken_count(db, from));
         let mut of_crawls: BTreeMap<CrawlNumber, Vec<&Link>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The supervisor of a dispatcher: its real core, with a simple worker below it that requests one page at a time from
-//! each site. Politeness is judged in the worlds with one dispatcher.
+//! The supervisor of a dispatcher: its real core, and a simple worker that requests one page at a time from each site.
+//! Politeness is judged in worlds with one dispatcher.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,11 +17,11 @@ use super::plan::{CRAWLS, Plan};
 
 pub(super) struct Machine {
     pub(super) core: Supervisor,
-    /// Identifies the machine's connection to the dispatcher; a new connection is a new peer.
+    /// Identifies the machine's connection to the dispatcher. After a new connection, the dispatcher sees a new peer.
     pub(super) connection: u64,
     /// Messages that could not be sent while the dispatcher was away.
     pub(super) unsent: Vec<MessageToDispatcher>,
-    /// When the supervisor's next message is scheduled.
+    /// The time for which the supervisor's next message is scheduled.
     pub(super) speaks_at_ms: u64,
     pub(super) worker: Worker,
 }
@@ -30,15 +30,15 @@ pub(super) struct Machine {
 pub(super) struct Worker {
     lease_until_ms: u64,
     crawls: BTreeMap<CrawlKey, CrawlNumber>,
-    /// The tasks of each site that have not started, each with the time when it may start.
+    /// For each site, the tasks that have not started, each with the time at which it may start.
     waiting: BTreeMap<usize, VecDeque<(u64, Task)>>,
-    /// Sites with a request in progress.
+    /// The sites at which a request is in progress.
     asked: BTreeSet<usize>,
-    /// When each site may be requested again.
+    /// The time at which each site may be requested again.
     free_ms: BTreeMap<usize, u64>,
 }
 
-/// What happens next at a site.
+/// The next event at a site.
 #[derive(Debug)]
 pub(super) enum SiteAction {
     Nothing,
@@ -99,7 +99,7 @@ fn unstarted_return(task: &Task) -> TaskReturned {
 }
 
 impl Worker {
-    /// Handles a message. Returns the sites that got tasks, and the message to the supervisor.
+    /// Handles a message to the worker. Returns the sites that got tasks, and the worker's message to the supervisor.
     pub(super) fn handle(
         &mut self,
         message: SupervisorToWorker,

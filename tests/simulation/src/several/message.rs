@@ -3,7 +3,7 @@
 /// A crawl, by its index in the plan.
 pub(super) type CrawlNumber = usize;
 
-/// A link to a site of the receiver.
+/// A link to a site that belongs to the receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Link {
     pub(super) crawl: CrawlNumber,
@@ -13,29 +13,30 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// Links, in the order of the outbox. The links for each receiver are numbered from 1.
+    /// Links in the order of the outbox. The links for each receiver have numbers from 1 on; `first` is the first
+    /// number here.
     Links { first: u64, links: Vec<Link> },
     /// Confirms that all links up to this number are committed.
     Taken { up_to: u64 },
-    /// The current state of a crawl. Of two versions the greater one is valid.
+    /// The current state of a crawl. If two versions arrive, the greater one is valid.
     Crawl {
         crawl: CrawlNumber,
         version: u64,
         stopped: bool,
     },
-    /// Confirms that the version is carried out: if it is a stop, nothing of the crawl starts here any more.
+    /// Confirms that a version was carried out. If it is a stop, no task of the crawl starts at the sender any more.
     CrawlTaken { crawl: CrawlNumber, version: u64 },
-    /// Asks for a crawl that is not known here, though links of it have arrived.
+    /// Asks for the state of a crawl that the sender does not know, although links of this crawl have arrived.
     CrawlWanted { crawl: CrawlNumber },
-    /// Asks for a share. Such requests are numbered. Before it asks, the sender has given up all pages of its share
-    /// beyond `kept`. It would like `more` pages.
+    /// Asks for a share of a crawl's page limit. Requests are numbered. Before sending it, the sender has given up all
+    /// pages of its share beyond `kept`. It would like `more` pages.
     ShareWanted {
         crawl: CrawlNumber,
         request: u64,
         kept: u64,
         more: u64,
     },
-    /// The receiver's share of the crawl's page limit, in answer to the request with this number.
+    /// Answers the request for a share with this number: the receiver's share of the crawl's page limit.
     Share {
         crawl: CrawlNumber,
         request: u64,
@@ -50,15 +51,15 @@ pub(super) enum Message {
     },
 }
 
-/// The counts of a dispatcher for a crawl, all of them committed.
+/// The committed counts of a dispatcher for a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) queued: u64,
     pub(super) leased: u64,
     pub(super) pages: u64,
-    /// The number of links ever added to its outbox.
+    /// The number of all links that were ever added to the dispatcher's outbox.
     pub(super) sent: u64,
-    /// The number of links ever taken from others.
+    /// The number of all links that the dispatcher has ever accepted from other dispatchers.
     pub(super) taken: u64,
 }
 
@@ -71,7 +72,7 @@ impl Counts {
         self.taken += other.taken;
     }
 
-    /// Whether no dispatcher has anything to do: nothing is leased, and either nothing is queued or the page limit is
+    /// Whether the dispatchers have nothing to do: no task is leased, and either none is queued or the page limit is
     /// used up.
     pub(super) fn are_quiet(&self, most_pages: Option<u64>) -> bool {
         let is_used_up = most_pages.is_some_and(|most| self.pages >= most);

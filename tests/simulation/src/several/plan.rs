@@ -11,31 +11,31 @@ use super::slots::{DISPATCHERS, SlotMap};
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) slots: SlotMap,
-    /// The pages of each site, and the links of each page.
+    /// For each site, its pages; for each page, its links.
     pub(super) sites: Vec<Vec<Vec<Place>>>,
     pub(super) crawls: Vec<CrawlPlan>,
     pub(super) network: NetworkPlan,
     /// A dispatcher dies once in this many turns, before or after the turn's commit; 0: never.
     pub(super) deaths_in_turn: u64,
-    /// The deaths between turns: when, of which dispatcher, and for how long.
+    /// The deaths between turns. Each has its time, the number of the dispatcher, and the duration.
     pub(super) deaths: Vec<(u64, usize, u64)>,
     pub(super) delay_ms: u64,
     pub(super) lease_ms: u64,
     pub(super) longest_request_ms: u64,
-    /// The maximum number of tasks held by a supervisor.
+    /// The most tasks that a supervisor may hold.
     pub(super) queue: u64,
     pub(super) window_sites: usize,
-    /// The maximum number of links in one message.
+    /// The most links in one message.
     pub(super) batch: usize,
-    /// A dispatcher with more links than this in its outbox hands nothing out.
+    /// If the outbox has more links than this, the dispatcher hands out no tasks.
     pub(super) full_outbox: u64,
-    /// The number of pages requested at a time for a share.
+    /// The number of pages in one request for a share.
     pub(super) share: u64,
-    /// The time after which a wave without answers is restarted.
+    /// A wave whose answers are still missing after this time is started again.
     pub(super) wave_ms: i64,
 }
 
-/// A site and a page.
+/// A page, by the number of its site and its own number.
 pub(super) type Place = (usize, usize);
 
 #[derive(Debug)]
@@ -55,9 +55,10 @@ pub(super) struct NetworkPlan {
     pub(super) twice_once_in: u64,
     pub(super) late_once_in: u64,
     pub(super) latest_ms: u64,
-    /// The maximum delay of a wave's questions.
+    /// The longest delay of a wave's messages.
     pub(super) slowest_wave_ms: u64,
-    /// Interruptions: between which two dispatchers messages are lost, and from when to when.
+    /// Interruptions of the network. Each has the two dispatchers whose messages are lost, and the times of its start
+    /// and its end.
     pub(super) cuts: Vec<(usize, usize, u64, u64)>,
 }
 
@@ -97,11 +98,12 @@ impl Plan {
         }
     }
 
-    /// The world of a seed, changed so that the sabotage is likely to show in it.
+    /// Draws the world of a seed, changed so that the sabotage probably causes a fault.
     pub(super) fn for_sabotage(sabotage: Sabotage, seed: u64) -> Plan {
         let mut plan = Plan::from_seed(seed);
         if sabotage == Sabotage::OneWaveIsEnough {
-            // The crawl has one page at a time, which may move on while a slow wave asks other dispatchers.
+            // The crawl has one task at a time. It may move to another dispatcher while a slow wave asks the
+            // dispatchers.
             let mut dice = Dice::new(seed ^ 0x5017);
             plan.sites = draw_chain(&mut dice, 8);
             plan.crawls.truncate(1);
@@ -172,7 +174,7 @@ fn draw_web(dice: &mut Dice) -> Vec<Vec<Vec<Place>>> {
     }
 }
 
-/// A web in which the first pages of all sites link to each other, and any page links anywhere.
+/// A web in which the first pages of all sites link to each other, and every page links to random pages.
 fn draw_mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[1, 4, 12]);
     let most_links = dice.one_of(&[2, 5, 12]);
@@ -189,7 +191,7 @@ fn draw_mesh(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     web
 }
 
-/// A web with one chain through half of all pages, from site to site. Each of these pages also links to a page
+/// A web with one chain through half of all pages, from site to site. Each page of the chain also links to a page
 /// without links. So most dispatchers have nothing to do most of the time.
 fn draw_chain(dice: &mut Dice, sites: usize) -> Vec<Vec<Vec<Place>>> {
     let pages = dice.one_of(&[3, 8]);

@@ -1,30 +1,30 @@
-//! Deliberate faults, which show that faults are found. Each disables something that several dispatchers need.
+//! Deliberate faults, which show that the checks find faults. Each disables something that several dispatchers need.
 
 /// The deliberate faults. Each has a test in `tests/several.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The outbox is kept in memory only.
+    /// The outbox is only in memory.
     OutboxIsNotDurable,
-    /// The links of an outcome are committed to the outbox separately, after the outcome.
+    /// The links of an outcome are committed to the outbox only after the outcome.
     OutboxIsCommittedLater,
-    /// Repeated links are taken again.
+    /// Links that are repeated are accepted again.
     ReceiverDoesNotDedupe,
     /// Links are confirmed before they are committed.
     ConfirmedBeforeCommit,
-    /// Links of a crawl that is not known here yet are dropped.
+    /// Links are dropped if the receiver does not know their crawl yet.
     LinksOfUnknownCrawlsAreDropped,
-    /// A crawl ends when no dispatcher has anything to do, even if links are in transit between them.
+    /// A crawl ends when no dispatcher has anything to do, even if links between dispatchers are in transit.
     LinksUnderWayAreForgotten,
-    /// A crawl ends when one wave finds nothing to do.
+    /// A crawl ends after a single wave in which no dispatcher has anything to do.
     OneWaveIsEnough,
-    /// The order of two versions of a crawl is ignored.
+    /// Of two versions of a crawl, the one that arrives last is valid, even if it is older.
     OlderVersionsCount,
-    /// A stop is answered as soon as the crawl's home has carried it out.
+    /// A stop is answered as soon as it was carried out at the home of the crawl.
     StopIsAnsweredEarly,
-    /// Old requests for shares are carried out like new ones.
+    /// Repeated old requests for shares are carried out again.
     OldShareRequestsCount,
-    /// The pages of a share are used until their return is confirmed.
+    /// A dispatcher uses the pages of a share until their return is confirmed.
     ReturnedSharesAreUsed,
-    /// A dispatcher continues to hand out tasks although its outbox is full.
+    /// A dispatcher hands out tasks although its outbox is full.
     FullOutboxesDoNotHold,
 }

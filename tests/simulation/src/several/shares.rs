@@ -12,7 +12,7 @@ use super::sabotage::Sabotage;
 use super::tables;
 
 impl Dispatcher {
-    /// Requests more pages when the share is used up, and gives back pages that are not needed.
+    /// Requests more pages if the share is used up. Gives back the pages that are not needed.
     pub(super) fn adjust_share(&mut self, crawl: CrawlNumber) {
         if self.plan.crawls[crawl].most_pages.is_none() {
             return;

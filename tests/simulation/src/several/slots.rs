@@ -1,5 +1,5 @@
-//! Which dispatcher owns a site: each site belongs permanently to one of a fixed number of slots, and each slot to
-//! one dispatcher.
+//! Which dispatcher owns a site. Each site permanently belongs to one of a fixed number of slots, and each slot belongs
+//! to one dispatcher.
 
 use crate::dice::Dice;
 
@@ -14,7 +14,7 @@ pub(super) struct SlotMap {
 }
 
 impl SlotMap {
-    /// Each dispatcher gets the same number of slots.
+    /// Draws a map in which each dispatcher has the same number of slots.
     pub(super) fn draw(dice: &mut Dice) -> SlotMap {
         let mut owners: Vec<usize> = (0..SLOTS).map(|slot| slot % DISPATCHERS).collect();
         for slot in (1..SLOTS).rev() {
@@ -23,13 +23,13 @@ impl SlotMap {
         SlotMap { owners }
     }
 
-    /// The owner of a site, or the home of a crawl, by its name.
+    /// The dispatcher that owns the site, or is the home of the crawl, with this name.
     pub(super) fn owner(&self, name: &str) -> usize {
         self.owners[slot_of(name)]
     }
 }
 
-/// FNV-1a, which yields the same value everywhere and always, unlike the hash of a hash table.
+/// The slot of a name by FNV-1a. Unlike the hash of a hash table, it is the same on every machine and in every run.
 fn slot_of(name: &str) -> usize {
     let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)

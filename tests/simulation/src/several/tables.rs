@@ -1,5 +1,6 @@
-//! A dispatcher's state besides its tasks, in the same file and so in the same commits: the outbox, the position up
-//! to which it has taken the links of others, and each crawl with its version, share and counts.
+//! The state of a dispatcher besides its tasks: the outbox, the number of links accepted from each other dispatcher,
+//! and each crawl with its version, share and counts. It is in the same file as the tasks, so it is committed together
+//! with them.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS shares (           -- at the crawl's home: what other
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// A dispatcher's state of a crawl.
+/// The state of a crawl at one dispatcher.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CrawlRow {
     pub(super) key: CrawlKey,
@@ -66,7 +67,7 @@ pub(super) fn create(db: &Connection) -> Result<()> {
     db.execute_batch(TABLES)
 }
 
-/// Adds a link to the end of the outbox for this receiver.
+/// Adds a link for this receiver at the end of the outbox.
 pub(super) fn add_link(db: &Connection, receiver: usize, link: &Link) -> Result<()> {
     let sql = "INSERT INTO others VALUES (?1, 1, 0)
                ON CONFLICT DO UPDATE SET sent = sent + 1 RETURNING sent";
@@ -85,7 +86,7 @@ pub(super) fn add_link(db: &Connection, receiver: usize, link: &Link) -> Result<
     Ok(())
 }
 
-/// The first unconfirmed links for a receiver, and the number of the first one.
+/// The first unconfirmed links for a receiver, and the number of the first of them.
 pub(super) fn first_links(
     db: &Connection,
     receiver: usize,
@@ -108,7 +109,7 @@ pub(super) fn first_links(
     Ok(numbers.first().map(|first| (*first, links)))
 }
 
-/// Removes links up to this one, which a receiver has confirmed. Returns their number.
+/// Removes the links up to this number, which a receiver has confirmed. Returns how many were removed.
 pub(super) fn remove_confirmed_links(
     db: &Connection,
     receiver: usize,
@@ -186,7 +187,7 @@ pub(super) fn put_crawl(db: &Connection, crawl: CrawlNumber, row: &CrawlRow) -> 
     Ok(())
 }
 
-/// A dispatcher's share of a crawl's page limit, and the request that set it.
+/// The share of a crawl's page limit that another dispatcher has, and the number of the request that has set it.
 pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result<(u64, u64)> {
     let sql = "SELECT request, pages FROM shares WHERE crawl = ?1 AND other = ?2";
     let share = |row: &Row<'_>| {
@@ -200,7 +201,7 @@ pub(super) fn share(db: &Connection, crawl: CrawlNumber, other: usize) -> Result
         .unwrap_or_default())
 }
 
-/// The sum of the shares of all dispatchers.
+/// The sum of all dispatchers' shares of a crawl's page limit.
 pub(super) fn share_sum(db: &Connection, crawl: CrawlNumber) -> Result<u64> {
     let mut sum =
         db.prepare_cached("SELECT coalesce(sum(pages), 0) FROM shares WHERE crawl = ?1")?;
@@ -223,7 +224,7 @@ pub(super) fn put_share(
     Ok(())
 }
 
-/// The key of the crawl and the depth of a task, if this lease of it is valid.
+/// The key of the crawl and the depth of a task; `None` if this lease of the task is not valid.
 pub(super) fn find_leased_task(
     db: &Connection,
     task: u64,

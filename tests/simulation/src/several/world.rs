@@ -21,10 +21,10 @@ use super::plan::Plan;
 use super::sabotage::Sabotage;
 use super::slots::DISPATCHERS;
 
-/// How often a dispatcher repeats unanswered messages.
+/// A dispatcher repeats its unanswered messages after each interval of this length.
 const TICK_MS: u64 = 250;
 
-/// The maximum number of deaths within turns, so that each world ends.
+/// The most deaths within turns. The limit makes each world end.
 const MOST_DEATHS_IN_TURN: u64 = 60;
 
 pub(super) struct World {
@@ -39,7 +39,7 @@ pub(super) struct World {
     pub(super) judge: Judge,
     connections: u64,
     deaths_in_turn: u64,
-    /// When each dispatcher's next own turn is scheduled.
+    /// The time for which the next turn of each dispatcher is scheduled, if no message comes earlier.
     wakes_at_ms: [u64; DISPATCHERS],
     goes_on_until_ms: u64,
     traces: bool,
@@ -72,7 +72,7 @@ pub(super) enum Event {
         message: DispatcherToSupervisor,
     },
     MachineSpeaks(usize),
-    /// A supervisor acts, because its worker has sent it a message.
+    /// A supervisor acts because it got a message from its worker.
     MachineActs(usize),
     SiteIsFree {
         machine: usize,
@@ -87,7 +87,7 @@ pub(super) enum Event {
 
 impl World {
     pub(super) fn new(seed: u64, plan: Plan, sabotage: Option<Sabotage>, traces: bool) -> World {
-        // In memory, if there is such a folder, because the disk is not under test here.
+        // The database is in memory if possible, because the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = match memory.is_dir() {
             true => tempfile::tempdir_in(memory),
@@ -148,7 +148,7 @@ impl World {
         self.schedule_at(self.now_ms + wait_ms, event);
     }
 
-    /// Runs the next event. Returns false when all crawls have ended and late messages have arrived.
+    /// Runs the next event. Returns false when all crawls have ended and all late messages have arrived.
     pub(super) fn step(&mut self) -> bool {
         let Some(((at_ms, _), event)) = self.events.pop_first() else {
             return false;
@@ -167,7 +167,7 @@ impl World {
             Event::Starts(number) => self.start(number),
             Event::Dies(number, down_ms) => self.kill(number, down_ms),
             Event::Wakes(number) => {
-                // A wake may be outdated, because an earlier one has replaced it.
+                // This event is outdated if an earlier one has replaced it.
                 if self.now_ms >= self.wakes_at_ms[number] {
                     self.wakes_at_ms[number] = u64::MAX;
                     self.run_turn(number, |_, _| ());
@@ -250,7 +250,7 @@ impl World {
         EPOCH_MS + self.now_ms as i64
     }
 
-    /// Runs one turn of a dispatcher's loop around `work`. The dispatcher may die before or after the commit.
+    /// Runs `work` as one turn of a dispatcher's loop. The dispatcher may die before or after the commit.
     fn run_turn(&mut self, number: usize, work: impl FnOnce(&mut Dispatcher, i64)) {
         let now_ms = self.wall_ms();
         let deaths_in_turn = match self.deaths_in_turn < MOST_DEATHS_IN_TURN {
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Passes on a message of the core after a commit.
+    /// Passes on a message of the core after the commit.
     fn route_message(&mut self, number: usize, message: OutgoingMessage) {
         match message {
             OutgoingMessage::ToSupervisor(peer, message) => {
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// When a message that is sent now arrives: never, once, or twice.
+    /// The times at which a message sent now arrives. There are none if it is lost, and two if it is repeated.
     fn draw_arrivals(&mut self, from: usize, to: usize, message: &Message) -> Vec<u64> {
         let (plan, now_ms) = (Rc::clone(&self.plan), self.now_ms);
         let network = &plan.network;

@@ -1,4 +1,5 @@
-//! Draws plans of worlds with standbys: those of one dispatcher, with more dispatchers and their faults.
+//! Draws plans of worlds with standbys. They are plans of worlds with one dispatcher, to which further dispatchers and
+//! their faults are added.
 
 use crate::dice::Dice;
 use crate::faults::Fault;
@@ -8,15 +9,15 @@ use super::faults::NodeFault;
 use super::plan::StandbyPlan;
 use super::sabotage::StandbySabotage;
 
-/// Wall clocks differ by at most twice this much.
+/// Two wall clocks differ by at most twice this time.
 const CLOCKS_DIFFER_MS: u64 = 1_500_000;
 
 impl Plan {
-    /// The plan of a seed with two or three dispatchers.
+    /// Draws the plan of a seed with two or three dispatchers.
     pub(crate) fn with_standbys(seed: u64) -> Plan {
         let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x57A4);
-        // These faults have counterparts that name the dispatcher, or are of no interest here.
+        // Some of these faults have a counterpart that names the dispatcher. The others do not matter here.
         plan.faults.retain(|(_, fault)| {
             !matches!(
                 fault,
@@ -31,7 +32,7 @@ impl Plan {
         plan
     }
 
-    /// A world in which the sabotage is likely to show.
+    /// Draws a world in which the sabotage probably causes a fault.
     pub(crate) fn for_standby_sabotage(sabotage: StandbySabotage, seed: u64) -> Plan {
         let mut plan = Plan::with_standbys(seed);
         let dice = &mut Dice::new(seed ^ 0x5AB0);
@@ -40,11 +41,11 @@ impl Plan {
             return plan;
         };
         match sabotage {
-            // Effects leave while their records do not arrive.
+            // Effects are released while their records cannot reach the journal.
             StandbySabotage::EffectsPrecedeTheRecord => {
                 standbys.cut_journal_off(dice, plan.estimate_ms);
             }
-            // Renewals are late, and records are added after another dispatcher has taken the lease.
+            // Renewals of the lease are late, and records are added after another dispatcher has taken the lease.
             StandbySabotage::TenuresCountFromTheAnswer | StandbySabotage::TheEndIsNotRead => {
                 standbys.late_once_in = 4;
                 standbys.cut_journal_off(dice, plan.estimate_ms);
@@ -110,7 +111,7 @@ impl StandbyPlan {
     }
 
     fn draw_fault(&self, dice: &mut Dice, plan: &Plan) -> NodeFault {
-        // More often than not the one that serves.
+        // In two of three cases, the fault affects the serving dispatcher.
         let node = match dice.once_in(3) {
             true => Some(dice.between(0, self.nodes as u64 - 1) as usize),
             false => None,

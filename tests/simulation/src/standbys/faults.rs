@@ -1,13 +1,14 @@
 //! The faults of dispatchers and of the journal.
 
-/// A fault. The time in it is its duration. `node`: the dispatcher; `None`: the one that serves.
+/// A fault. `for_ms` and `down_ms` are its duration. `node` is the number of the dispatcher; `None` means the serving
+/// one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NodeFault {
     Dies {
         node: Option<usize>,
         down_ms: u64,
     },
-    /// The process is stopped; when it continues, others may have taken over.
+    /// The process is suspended. When it continues, another dispatcher may have taken over.
     Stops {
         node: Option<usize>,
         for_ms: u64,
@@ -16,12 +17,12 @@ pub(crate) enum NodeFault {
         node: Option<usize>,
         for_ms: u64,
     },
-    /// Cut off from supervisors and clients.
+    /// The dispatcher is cut off from supervisors and clients.
     CutOffFromFleet {
         node: Option<usize>,
         for_ms: u64,
     },
-    /// Cut off from everything.
+    /// The dispatcher is cut off from supervisors, clients and the journal.
     CutOff {
         node: Option<usize>,
         for_ms: u64,
@@ -29,9 +30,9 @@ pub(crate) enum NodeFault {
     JournalIsAway {
         for_ms: u64,
     },
-    /// The one that serves is asked to hand over.
+    /// The serving dispatcher is asked to hand over.
     HandsOver,
-    /// Counts from the next start of the process.
+    /// The wall clock is set. This takes effect at the next start of the process.
     ClockIsSet {
         node: Option<usize>,
         ahead_ms: i64,

@@ -1,4 +1,4 @@
-//! The checks of the journal, of who speaks, and that all files are equal.
+//! The checks of the journal, of which dispatcher sends messages, and of the equality of all files.
 
 use webfill_scheduler::frontier::{apply_commits, open_file, shared_rows};
 use webfill_scheduler::journal::{Content, JournalReader, Record};
@@ -8,7 +8,7 @@ use crate::world::World;
 
 use super::{Reference, Standbys, StandbysReport};
 
-/// The tables are checked whenever this many records were added.
+/// The tables are checked whenever this many further records were added.
 const RECORDS_BETWEEN_CHECKS: u64 = 64;
 
 pub(super) fn begin_reference(world: &mut World) {
@@ -50,7 +50,7 @@ pub(super) fn apply_to_reference(world: &mut World, record: Record) {
     }
 }
 
-/// Judges that nothing leaves a dispatcher once another one has the lease.
+/// Checks that a dispatcher sends nothing when another one has the lease.
 pub(super) fn judge_speaker(world: &mut World, node: usize, epoch: u64) {
     let now_ms = world.now_ms;
     let lease = world.standbys_mut().journal.lease;
@@ -63,7 +63,7 @@ pub(super) fn judge_speaker(world: &mut World, node: usize, epoch: u64) {
     }
 }
 
-/// Judges at the end that all files are equal, each as far as it has applied the journal.
+/// Checks at the end that all files have the same content, as far as each of them has applied the journal.
 pub(crate) fn check_files(world: &mut World) {
     let Some(mut standbys) = world.standbys.take() else {
         return;
@@ -79,7 +79,8 @@ pub(crate) fn check_files(world: &mut World) {
             continue;
         };
         if process.core.is_some() && !process.is_at_end(journal.last_number()) {
-            // Some of its commits are not in the journal yet, or it does not know that it was replaced.
+            // Either some of its commits are not in the journal yet, or the dispatcher has not noticed that it was
+            // replaced.
             continue;
         }
         let rows = match &mut process.core {

@@ -1,5 +1,5 @@
-//! How supervisors, the client and the operator find the dispatcher that serves: they know all addresses, and try the
-//! next one if they are not answered.
+//! How supervisors, the client and the operator find the serving dispatcher. They know all addresses, and try the next
+//! address if they get no answer.
 
 use serde_json::Value;
 use webfill_scheduler::Caller;
@@ -11,11 +11,11 @@ use crate::{network, operator};
 
 use super::{Asker, StandbyEvent};
 
-/// A supervisor tries the next address after this share of its lease without a message.
+/// A supervisor tries the next address when no message has arrived for this share of its lease.
 const PATIENCE_IN_LEASES: f64 = 0.25;
 const LEAST_PATIENCE_MS: u64 = 300;
 
-/// The client asks again after this long.
+/// The client repeats its request after this time.
 const CLIENT_ASKS_AGAIN_MS: u64 = 700;
 
 pub(super) fn reaches_fleet(world: &mut World, node: usize) -> bool {
@@ -23,7 +23,7 @@ pub(super) fn reaches_fleet(world: &mut World, node: usize) -> bool {
     world.standbys_mut().nodes[node].no_fleet_until_ms <= now_ms
 }
 
-/// Notes that a dispatcher's message has reached a machine.
+/// Notes that a message of a dispatcher has reached a machine.
 pub(crate) fn note_heard_from_dispatcher(world: &mut World, machine: usize) {
     let now_ms = world.now_ms;
     if let Some(standbys) = &mut world.standbys {
@@ -31,7 +31,7 @@ pub(crate) fn note_heard_from_dispatcher(world: &mut World, machine: usize) {
     }
 }
 
-/// Sends a supervisor's message to the dispatcher that it follows.
+/// Sends a supervisor's message to the dispatcher to which it is connected.
 pub(crate) fn send_to_followed_node(
     world: &mut World,
     machine: usize,
@@ -82,7 +82,7 @@ fn follow_next_node_if_silent(world: &mut World, machine: usize) {
     world.machines[machine].connection = world.connections;
 }
 
-/// Sends the client's question. Returns when to ask again.
+/// Sends the client's request. Returns the time at which it is repeated.
 pub(crate) fn send_client_request_to_node(world: &mut World, question: &Value) -> u64 {
     let standbys = world.standbys_mut();
     let asker = Asker::Client(standbys.question);
@@ -94,12 +94,12 @@ pub(crate) fn send_operator_request_to_node(world: &mut World, number: u64, fram
     send_to_node(world, Asker::Operator(number), frame.to_vec());
 }
 
-/// Sends a request to the dispatcher that serves, or to the next address in turn.
+/// Sends a request either to the serving dispatcher or to the next address.
 fn send_to_node(world: &mut World, asker: Asker, frame: Vec<u8>) {
     let standbys = world.standbys_mut();
     standbys.asked_node = (standbys.asked_node + 1) % standbys.nodes.len();
     let node = match standbys.nodes.iter().position(|node| node.serves()) {
-        // Half of the time the address is known, so that worlds end soon.
+        // In half of the cases, the sender already knows the address, so that worlds end soon.
         Some(node) if standbys.dice.once_in(2) => node,
         _ => standbys.asked_node,
     };

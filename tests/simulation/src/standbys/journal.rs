@@ -1,17 +1,17 @@
-//! The store of the journal and of the lease: what MongoDB does with a majority of its members.
+//! The store of the journal and of the lease. It behaves as MongoDB does with a majority of its members.
 
 use std::collections::BTreeMap;
 
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Lease, Record};
 
-/// How many records a read returns.
+/// The most records that a read returns.
 const READ_AT_ONCE: usize = 20;
 
 #[derive(Debug)]
 pub(super) struct Journal {
     records: BTreeMap<u64, Record>,
     pub(super) lease: Lease,
-    /// When the lease was last renewed, by its holder's wall clock.
+    /// The time of the last renewal of the lease, by the wall clock of its holder.
     pub(super) renewed_wall_ms: i64,
     pub(super) away_until_ms: u64,
 }
@@ -33,8 +33,8 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// Carries out a request. `wall_ms`: the wall clock of its sender. Returns the answer, and the records that
-    /// were added.
+    /// Carries out a request. `wall_ms` is the wall clock of the sender. Returns the answer, and the records that were
+    /// added.
     pub(super) fn execute(
         &mut self,
         request: JournalRequest,
@@ -83,7 +83,7 @@ impl Journal {
         (answer, Vec::new())
     }
 
-    /// Adds the records in order, up to the first whose number is taken.
+    /// Adds records in order, until the number of one is already taken.
     fn append(&mut self, records: Vec<Record>) -> (JournalAnswer, Vec<Record>) {
         let first = records.first().map_or(0, |record| record.number);
         let count = records.len() as u64;
@@ -116,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// The number of the last record.
+    /// The number of the last record in the journal.
     pub(super) fn last_number(&self) -> u64 {
         self.records
             .last_key_value()

@@ -1,5 +1,5 @@
-//! The events between a dispatcher and the journal: it reads the journal and applies it to its file, and takes the
-//! lease.
+//! The events between a dispatcher and the journal: a dispatcher reads the journal, applies it to its file, and takes
+//! the lease.
 
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Progress};
 
@@ -8,7 +8,7 @@ use crate::world::World;
 
 use super::{StandbyEvent, file_checks, plan::MISSED_AFTER_MS, sabotage::StandbySabotage, serving};
 
-/// A dispatcher that was replaced starts again as a standby.
+/// A dispatcher that was replaced starts again as a standby after this time.
 const STARTS_AGAIN_MS: u64 = 100;
 
 pub(crate) fn begin_standbys(world: &mut World) {
@@ -37,7 +37,7 @@ pub(super) fn start_node(world: &mut World, node: usize) {
     world.schedule_in(1, Event::Standby(ticks));
 }
 
-/// Ends a dispatcher's process between two events. What is on its way to the journal still arrives.
+/// Ends the process of a dispatcher between two events. Its requests that are in transit to the journal still arrive.
 pub(super) fn kill_node(world: &mut World, node: usize, down_ms: u64) {
     world.trace(|_| format!("dispatcher {node} dies"));
     if world.standbys_mut().nodes[node].process.take().is_some() {
@@ -45,7 +45,7 @@ pub(super) fn kill_node(world: &mut World, node: usize, down_ms: u64) {
     }
 }
 
-/// Lets a dispatcher renew the lease, or read the journal.
+/// Makes a dispatcher renew the lease or read the journal.
 pub(super) fn tick_node(world: &mut World, node: usize, life: u32) {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
@@ -87,7 +87,7 @@ pub(super) fn send_requests(world: &mut World, node: usize) {
     }
 }
 
-/// How long a message between a dispatcher and the journal takes; `None`: it is lost.
+/// The time that a message between a dispatcher and the journal takes; `None` if it is lost.
 fn draw_journal_delay(world: &mut World, node: usize) -> Option<u64> {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
@@ -102,7 +102,7 @@ fn draw_journal_delay(world: &mut World, node: usize) -> Option<u64> {
     })
 }
 
-/// Carries out a request. Its answer may be lost.
+/// Carries out a request at the journal. The answer may be lost.
 pub(super) fn execute_at_journal(
     world: &mut World,
     node: usize,
@@ -170,7 +170,7 @@ fn note_unreadable(world: &mut World, node: usize, why: &str) {
     world.faults.push(fault);
 }
 
-/// The answers that a dispatcher gets in place of one, if the world is sabotaged; otherwise the answer itself.
+/// The answers that a dispatcher gets in place of this one in a world with a sabotage. Otherwise only this answer.
 fn sabotage_answer(
     world: &mut World,
     node: usize,
@@ -199,7 +199,7 @@ fn sabotage_answer(
     )
 }
 
-/// Notes that a command was not answered for some time.
+/// Notes that a command has not been answered for some time.
 pub(super) fn note_missing_answer(
     world: &mut World,
     node: usize,

@@ -1,5 +1,5 @@
-//! A dispatcher's machine and process. [`journalling`](super::journalling) and [`serving`](super::serving) have its
-//! events.
+//! The machine and the process of a dispatcher. Their events are in [`journalling`](super::journalling) and
+//! [`serving`](super::serving).
 
 use std::collections::VecDeque;
 
@@ -15,11 +15,12 @@ use crate::settings::EPOCH_MS;
 use super::plan::StandbyPlan;
 use super::{StandbyEvent, Standbys};
 
-/// A machine for a dispatcher.
+/// The machine of a dispatcher.
 pub(super) struct Node {
     pub(super) folder: tempfile::TempDir,
     pub(super) number: usize,
-    /// How far its wall clock is ahead of the true time. A process uses the value at its start.
+    /// The difference between the machine's wall clock and the true time. A process uses the value that it finds at its
+    /// start.
     pub(super) clock_ahead_ms: i64,
     pub(super) process: Option<Process>,
     pub(super) no_journal_until_ms: u64,
@@ -29,15 +30,15 @@ pub(super) struct Node {
 pub(super) struct Process {
     pub(super) life: u32,
     pub(super) ahead_ms: i64,
-    /// Its file, while it does not serve.
+    /// The file of the dispatcher; `None` while it serves, because the core then uses the file.
     pub(super) file: Option<rusqlite::Connection>,
     pub(super) member: Member,
     pub(super) core: Option<Box<Core>>,
-    /// Effects of commits, with the record that they wait for.
+    /// Effects of commits that wait until a record is in the journal, with the number of this record.
     pub(super) held: VecDeque<(u64, Committed)>,
-    /// Events that arrived while too much was on its way to the journal.
+    /// Events that arrived while too many records were in transit to the journal.
     pub(super) deferred: VecDeque<StandbyEvent>,
-    /// When it last committed to its file.
+    /// The time at which the process last committed to its file.
     pub(super) kept_ms: u64,
     pub(super) wakes_at_ms: u64,
     pub(super) hands_over: bool,
@@ -45,7 +46,7 @@ pub(super) struct Process {
 
 impl Node {
     pub(super) fn new(number: usize) -> Node {
-        // In memory, if there is such a folder, because the disk is not under test here.
+        // The database is in memory if possible, because the disk is not under test here.
         let memory = std::path::Path::new("/dev/shm");
         let folder = match memory.is_dir() {
             true => tempfile::tempdir_in(memory),
@@ -89,7 +90,7 @@ impl Process {
         self.ahead_ms + true_ms as i64
     }
 
-    /// Whether all commits of a serving dispatcher are in the journal, and no others behind them.
+    /// Whether all commits of a serving dispatcher are in the journal, and no other records follow them.
     pub(super) fn is_at_end(&self, last: u64) -> bool {
         self.member.is_idle() && self.member.last_appended_number() == last
     }
@@ -102,7 +103,7 @@ impl Process {
         apply_commits(file, commits).map_err(|error| error.to_string())
     }
 
-    /// Applies the rest of the journal.
+    /// Applies the remaining records of the journal.
     pub(super) fn apply_rest(&mut self, records: Vec<Record>) -> Result<(), String> {
         let answer = JournalAnswer::Read {
             records,
@@ -118,14 +119,14 @@ impl Process {
 }
 
 impl Standbys {
-    /// The process of this life, if it is still there.
+    /// The process of this life; `None` if it has ended.
     pub(super) fn process(&mut self, node: usize, life: u32) -> Option<&mut Process> {
         let process = self.nodes[node].process.as_mut();
         process.filter(|process| process.life == life)
     }
 
-    /// In some worlds, the journal's primary dies in the middle of a command: only its first records are added, and
-    /// nobody answers.
+    /// In some worlds, the journal's primary dies in the middle of a command. Then only the first records are added,
+    /// and the command gets no answer.
     pub(super) fn cut_short(&mut self, mut request: JournalRequest) -> (JournalRequest, bool) {
         let mut is_cut_short = false;
         if let JournalRequest::Append(records) = &mut request

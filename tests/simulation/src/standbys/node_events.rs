@@ -1,4 +1,4 @@
-//! The course of a world with standbys: each event goes to the dispatcher, or to the journal, that it affects.
+//! The course of a world with standbys: each event is given to the dispatcher or to the journal that it affects.
 
 use crate::world::World;
 

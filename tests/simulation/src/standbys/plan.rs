@@ -5,33 +5,34 @@ use webfill_scheduler::journal::MemberTerms;
 use super::faults::NodeFault;
 use crate::dice::Dice;
 
-/// After this long a request to the journal is made again.
+/// If a request to the journal has no answer after this time, it is repeated.
 pub(super) const MISSED_AFTER_MS: u64 = 250;
 
 #[derive(Debug, Clone)]
 pub(crate) struct StandbyPlan {
     pub(super) nodes: usize,
-    /// How long a lease lasts, and how often it is renewed and the journal read.
+    /// The length of a lease. `tick_ms` is the interval at which the lease is renewed and the journal is read.
     pub(super) lease_ms: u64,
     pub(super) tick_ms: u64,
-    /// The size of a record, and of all that are on their way.
+    /// The largest size of a record, and of all records that are in transit.
     pub(super) part_bytes: usize,
     pub(super) on_their_way_bytes: usize,
-    /// How often a serving dispatcher commits to its own file.
+    /// The interval at which a serving dispatcher commits to its own file.
     pub(super) keeps_every_ms: u64,
-    /// The longest time of a message to or from the journal, and one in how many messages is lost or late.
+    /// The longest time that a message to or from the journal takes. One in `lost_once_in` messages is lost, and one in
+    /// `late_once_in` is late.
     pub(super) way_ms: u64,
     pub(super) lost_once_in: u64,
     pub(super) late_once_in: u64,
-    /// One in how many commands with several records is carried out in part.
+    /// One in this many commands with several records is only partly carried out.
     pub(super) cut_short_once_in: u64,
-    /// How far the wall clock of each dispatcher is ahead of the true time.
+    /// For each dispatcher, the difference between its wall clock and the true time.
     pub(super) clocks_ahead_ms: Vec<i64>,
     pub(super) faults: Vec<(u64, NodeFault)>,
 }
 
 impl StandbyPlan {
-    /// Adds faults that cut the dispatcher that serves off from the journal, until another one has taken over.
+    /// Adds faults that cut the serving dispatcher off from the journal, until another dispatcher has taken over.
     pub(super) fn cut_journal_off(&mut self, dice: &mut Dice, estimate_ms: u64) {
         for _ in 0..12 {
             let at_ms = dice.between(0, estimate_ms + 60_000);
@@ -50,12 +51,12 @@ impl StandbyPlan {
         }
     }
 
-    /// How much longer a world may take than without these faults.
+    /// The additional time that a world may take because of these faults.
     pub(crate) fn patience_ms(&self, hand_over_ms: u64) -> u64 {
         (100 + 20 * self.faults.len() as u64) * (self.lease_ms + hand_over_ms)
     }
 
-    /// Whether no dispatcher is replaced, and nothing about the journal goes wrong.
+    /// Whether no dispatcher is replaced and the journal has no faults.
     pub(crate) fn is_peaceful(&self) -> bool {
         let losses = [self.lost_once_in, self.late_once_in, self.cut_short_once_in];
         self.faults.is_empty() && losses == [0; 3]

@@ -1,36 +1,38 @@
-//! Deliberate faults, which show that faults of dispatchers that stand by are found. The rules of the journal are the
-//! product's, so most of the faults change the answers that a dispatcher gets.
+//! Deliberate faults, which show that faults of dispatchers with standbys are found. The rules of the journal are those
+//! of the product, so most of these faults change the answers that a dispatcher gets.
 
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, Lease, Record};
 
 /// The deliberate faults. Each has a test in `tests/standbys.rs` with a seed that finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandbySabotage {
-    /// Effects leave before the record of their commit is in the journal.
+    /// Effects are released before the record of their commit is in the journal.
     EffectsPrecedeTheRecord,
-    /// A record that is there already counts as the dispatcher's own, whatever its epoch.
+    /// If a record with the same number is already in the journal, it counts as the dispatcher's own, whatever its
+    /// epoch is.
     EpochsAreNotCompared,
-    /// A dispatcher that has not renewed its lease continues.
+    /// A dispatcher continues although it has not renewed its lease.
     TenuresDoNotEnd,
-    /// A tenure counts from when the answer to a renewal came, not from when the renewal was sent.
+    /// The holder of the lease counts its time from the arrival of the answer to a renewal, and not from the sending of
+    /// the renewal.
     TenuresCountFromTheAnswer,
-    /// Wall clocks decide whether a lease is over.
+    /// The end of a lease is decided by wall clocks.
     WallClocksDecide,
-    /// A new dispatcher does not wait for supervisors that were connected to the former one.
+    /// A new dispatcher does not wait for the supervisors that were connected to the dispatcher before it.
     NobodyIsAwaited,
-    /// A command that is not answered counts as carried out.
+    /// A command without an answer counts as carried out.
     LostAnswersCountAsDone,
-    /// A new dispatcher begins without the records that the former one has added meanwhile.
+    /// A new dispatcher begins without the last records of the dispatcher before it.
     TheEndIsNotRead,
-    /// A file is ahead of the journal, because commits are kept in it before their records are added.
+    /// A file is ahead of the journal, because commits are stored in it before their records are added to the journal.
     FilesAreAhead,
-    /// What a former dispatcher writes late to the store counts.
+    /// A late write of a former dispatcher to the store takes effect.
     LateWritesCount,
 }
 
 impl StandbySabotage {
-    /// The answers that a dispatcher gets in place of this one. `by_wall_clocks`: the lease, if wall clocks decided
-    /// about it.
+    /// The answers that a dispatcher gets in place of this one. `by_wall_clocks` is the lease as it would be if wall
+    /// clocks decided about it.
     pub(super) fn change_answer(
         self,
         mut answer: JournalAnswer,
@@ -74,7 +76,7 @@ impl StandbySabotage {
     }
 }
 
-/// An answer after which a dispatcher takes the journal to be read to its end.
+/// An answer that makes a dispatcher believe that it has read the journal to its end.
 fn answer_at_end(records: Vec<Record>) -> JournalAnswer {
     JournalAnswer::Read {
         records,

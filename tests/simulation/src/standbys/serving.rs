@@ -1,4 +1,4 @@
-//! The dispatcher that serves: its turns, and how their effects leave.
+//! The serving dispatcher: its turns, and the release of their effects.
 
 use webfill_scheduler::effects::{Client, Committed, OutgoingMessage, SiteStatesWrite, StoreWrite};
 use webfill_scheduler::frontier::{
@@ -17,21 +17,21 @@ use super::{
     sabotage::StandbySabotage,
 };
 
-/// The maximum number of dispatchers' deaths within turns, so that each world ends.
+/// The most deaths of dispatchers within turns. The limit makes each world end.
 const MOST_DEATHS_IN_TURN: u64 = 100;
 
-/// How long a dispatcher that has handed over takes to start again.
+/// A dispatcher that has handed over starts again after this time.
 const STARTS_AGAIN_MS: u64 = 300;
 
 impl Process {
-    /// Whether events must wait, until more of what is on its way is in the journal.
+    /// Whether events must wait until more of the records in transit are in the journal.
     fn is_busy(&self, keeps_every_ms: u64, now_ms: u64) -> bool {
         let is_due = now_ms >= self.kept_ms + keeps_every_ms;
         self.hands_over || self.member.is_full() || (is_due && !self.member.is_idle())
     }
 }
 
-/// Opens the core on the file, which is at the journal's end.
+/// Opens the core on a file that has applied the whole journal.
 pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: Option<ReadCommit>) {
     let true_ms = world.now_ms;
     let settings = CoreSettings {
@@ -61,7 +61,8 @@ pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: O
         let lose = "UPDATE supervisors SET silent_ms = 1000000000";
         file.execute_batch(lose).expect("the file is healthy");
     }
-    // The clock of a tenure begins where the former one's has ended, if the machine's own is behind.
+    // The new dispatcher's clock must not be behind the last commit of the dispatcher before it, even if the machine's
+    // clock is.
     if let Some(file) = process.file.take() {
         let committed_ms = committed_at_ms(&file).expect("the file is healthy");
         let ahead_ms = committed_ms.unwrap_or(0) - true_ms as i64;
@@ -76,7 +77,7 @@ pub(super) fn start_serving(world: &mut World, node: usize, life: u32, begins: O
     run_node_turn(world, node, |_, _| Ok(()));
 }
 
-/// Passes an event to a process, or keeps it until the process can handle it.
+/// Passes an event to a process. If the process cannot handle it yet, keeps the event.
 pub(super) fn deliver_to_node(world: &mut World, event: StandbyEvent) {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
@@ -107,7 +108,7 @@ fn handle_at_node(world: &mut World, node: usize, event: StandbyEvent) {
         StandbyEvent::Wakes { .. } => {
             let now_ms = world.now_ms;
             let process = world.standbys_mut().nodes[node].process.as_mut();
-            // A wake may be outdated, because an earlier one has replaced it.
+            // This event is outdated if an earlier one has replaced it.
             if process.is_some_and(|process| now_ms >= process.wakes_at_ms) {
                 set_wake(world, node, u64::MAX);
                 run_node_turn(world, node, |_, _| Ok(()));
@@ -121,7 +122,7 @@ fn handle_at_node(world: &mut World, node: usize, event: StandbyEvent) {
                 MessageToDispatcher::Outcomes(outcomes) => core.handle_outcomes(outcomes, now_ms),
             });
         }
-        // A repeated order that arrives after its answer would undo the orders since.
+        // A repeated order that arrives after its answer would undo orders that were given since then.
         StandbyEvent::FromClient {
             asker: Asker::Operator(order),
             ..
@@ -161,7 +162,7 @@ fn set_wake(world: &mut World, node: usize, at_ms: u64) {
     }
 }
 
-/// Runs one turn of a dispatcher's loop around `work`. It may die before or after its record is on its way.
+/// Runs `work` as one turn of a dispatcher's loop. The dispatcher may die before or after it has sent its record.
 fn run_node_turn(
     world: &mut World,
     node: usize,
@@ -230,7 +231,7 @@ fn schedule_nodes_wake(world: &mut World, node: usize) {
     }
 }
 
-/// Called when records were added: effects leave, the file is brought up to date, and what was deferred happens.
+/// Continues after records were added: releases effects, brings the file up to date, and handles deferred events.
 pub(super) fn continue_serving(world: &mut World, node: usize) {
     release_effects(world, node);
     commit_file_if_due(world, node);
@@ -252,7 +253,7 @@ pub(super) fn continue_serving(world: &mut World, node: usize) {
     journalling::send_requests(world, node);
 }
 
-/// Commits to the file of the dispatcher, if everything in it is in the journal and that is due.
+/// Commits to the dispatcher's file. Does so only if this is due and everything in the file is in the journal.
 fn commit_file_if_due(world: &mut World, node: usize) {
     let now_ms = world.now_ms;
     let standbys = world.standbys_mut();
@@ -285,7 +286,7 @@ pub(super) fn begin_hand_over(world: &mut World, node: usize) {
     }
 }
 
-/// Lets effects leave whose records are in the journal, while the tenure is in force.
+/// Releases the effects whose records are in the journal, while the dispatcher holds the lease.
 pub(super) fn release_effects(world: &mut World, node: usize) {
     loop {
         let now_ms = world.now_ms;
@@ -345,7 +346,7 @@ fn send_effects(world: &mut World, node: usize, committed: Committed) {
                 let takes_ms = world.site_states.draw_delay_ms();
                 world.schedule_in(takes_ms, Event::Standby(gets));
             }
-            // As with one dispatcher, these have no effect here.
+            // As with one dispatcher, these writes have no effect here.
             StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
         }
     }
@@ -386,7 +387,7 @@ pub(super) fn store_states_of(
     world.schedule_in(confirms_ms, Event::Standby(confirmed));
 }
 
-/// Commits to the dispatcher's own file.
+/// Commits the core's changes to the dispatcher's own file.
 fn commit_to_file(core: &mut Core, position: Applied) {
     let kept = core.frontier().make_durable(position);
     kept.expect("the database is healthy");

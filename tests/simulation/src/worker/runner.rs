@@ -1,9 +1,9 @@
-//! One site's runner: what it does next, and how it reacts to an answer.
+//! The runner of a site: its next steps, and its reactions to answers.
 
 use super::*;
 
 impl Worker {
-    /// Advances a site's runner, and returns what it does now. Call it again until that is nothing.
+    /// Advances the runner of a site. Returns its next action. Call this again until the action is `Nothing`.
     pub(crate) fn advance(
         &mut self,
         number: usize,
@@ -54,7 +54,7 @@ impl Worker {
         }
     }
 
-    /// Continues until the runner has to wait, or the task is over.
+    /// Continues until the runner has to wait or the task ends.
     fn advance_runner(
         &self,
         runner: &mut Runner,
@@ -179,7 +179,7 @@ impl Worker {
         check.note_cache_entry(entry.as_ref(), self.robots_knowledge(), around.now);
     }
 
-    /// Acts on the decision about a page: the runner waits for the page's turn, or the task is over.
+    /// Acts on the decision about a page: the runner waits for the page's turn, or the task ends.
     fn apply_permission(
         &self,
         permission: Permission,
@@ -251,7 +251,7 @@ impl Worker {
         }
     }
 
-    /// Handles the answer to a site's request. Returns what ends because of it, if anything.
+    /// Handles the answer to a site's request. If a task ends because of the answer, returns the action that ends it.
     pub(crate) fn apply_answer(
         &mut self,
         number: usize,
@@ -333,7 +333,7 @@ impl Worker {
     }
 }
 
-/// The evidence that a worker reports about a page that was not served.
+/// The evidence that a worker reports about a failed page.
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
