@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use tokio::net::TcpSocket;
 
-/// Connects from this address, with blocking I/O.
+/// Connects from this address. The connection uses blocking I/O.
 pub fn connect_from(from: &str, host: &str, port: u16) -> TcpStream {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let runtime = tokio::runtime::Builder::new_current_thread()

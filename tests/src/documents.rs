@@ -1,4 +1,4 @@
-//! Reads the results of a crawl from MongoDB, with a client of the tests' own.
+//! Reads the results of a crawl from MongoDB, with the tests' own client.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use crate::stored::{StoredPage, StoredRecord};
 
-/// A database, identified by its URI.
+/// A database on a server, found by its URI.
 pub struct Documents {
     runtime: Runtime,
     database: Database,
@@ -17,7 +17,7 @@ pub struct Documents {
 
 impl Documents {
     pub fn open(uri: &str) -> Documents {
-        // The driver monitors its servers between calls, so it needs a thread that runs all the time.
+        // The driver monitors its servers between calls, so its runtime needs a thread that always runs.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -32,7 +32,7 @@ impl Documents {
         }
     }
 
-    /// All documents of a collection as extended JSON, in the order of their keys.
+    /// All documents in a collection as extended JSON, in the order of their keys.
     pub fn all_documents(&self, collection: &str) -> Vec<Value> {
         self.aggregate(collection, vec![doc! {"$sort": {"_id": 1}}])
     }
@@ -60,7 +60,7 @@ impl Documents {
         read.unwrap_or_else(|error| panic!("{pipeline:?}: {error}"))
     }
 
-    /// Runs a command on this database, and returns the answer.
+    /// Runs a command on this database. Returns the answer.
     pub fn run(&self, command: Document) -> Document {
         let answer = self.try_run(command.clone());
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
@@ -75,13 +75,13 @@ impl Documents {
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// Runs a command that the server may reject.
+    /// Runs a command that the server may reject. Returns the error in this case.
     pub fn try_run(&self, command: Document) -> mongodb::error::Result<Document> {
         self.runtime
             .block_on(async { self.database.run_command(command).await })
     }
 
-    /// The pages by URL. Panics if a URL is stored twice.
+    /// The stored pages by their URLs. Panics if a URL is stored twice.
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let mut pages = BTreeMap::new();
         for stored in self.all_documents("pages") {
@@ -92,7 +92,7 @@ impl Documents {
         pages
     }
 
-    /// The records by id.
+    /// The stored records by their ids.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
         let records = self.all_documents("records").into_iter();
         records

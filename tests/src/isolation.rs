@@ -1,5 +1,5 @@
-//! Isolation: tests that connect to private or public addresses, or fill a disk, run in Linux namespaces of their own.
-//! There, loopback is the only network, and no other process sees the mounts.
+//! Isolation: tests that connect to private or public addresses, or fill a disk, run in separate Linux namespaces.
+//! There, loopback is the only network, and mounts are invisible to other processes.
 
 mod bridge;
 
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 pub use bridge::Bridge;
 
-/// An environment variable that is set inside the namespaces.
+/// The environment variable that is set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";
 
-/// Runs `test` as root of its own namespaces. `name` is the path of the test; this binary is run again with only that
-/// test: `run_isolated("addresses::some_test", || { ... })`.
+/// Runs `test` as root in new namespaces. `name` is the path of the test, for example
+/// `run_isolated("addresses::some_test", || { ... })`. For this, the test binary is run again with only that test.
 ///
 /// Panics if the system forbids namespaces, so such tests have the attribute `#[needs(namespaces)]`.
 pub fn run_isolated(name: &str, test: impl FnOnce()) {
@@ -35,7 +35,7 @@ pub fn run_isolated(name: &str, test: impl FnOnce()) {
 }
 
 /// Like [`run_isolated`], for a long test whose output is shown immediately. If the system forbids namespaces, the test
-/// runs without.
+/// runs without isolation.
 pub fn run_isolated_if_possible(name: &str, test: impl FnOnce()) {
     match unshare_arguments().filter(|_| !is_isolated()) {
         Some(unshare) => {
@@ -48,18 +48,18 @@ pub fn run_isolated_if_possible(name: &str, test: impl FnOnce()) {
     }
 }
 
-/// Whether this process runs inside namespaces of its own.
+/// Whether this process runs inside such namespaces.
 pub fn is_isolated() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// The command that runs one test of this binary inside namespaces.
+/// The command that runs one test of this binary in new namespaces.
 fn isolated_command(unshare: &[&str], name: &str) -> Command {
     let this_binary = std::env::current_exe().expect("a running test has a path");
     let mut inner = Command::new("unshare");
     inner.args(unshare).arg(this_binary);
     inner.args(["--exact", name, "--nocapture", "--include-ignored"]);
-    // The server for all tests cannot be reached from inside.
+    // The shared database server cannot be reached from inside.
     inner.env_remove(webfill_test_mongod::SHARED_SERVER);
     inner.env(INSIDE, "1");
     inner
@@ -76,7 +76,7 @@ pub fn give_up_closed_connections() {
 pub fn add_address(address: &str) {
     assert!(is_isolated(), "addresses are only added in isolation");
     if address.contains(':') {
-        // `nodad`: does not wait to find out whether a neighbour has the address, too.
+        // With `nodad`, the address is usable at once, without a check whether another machine has it, too.
         return run(
             "ip",
             &[
@@ -103,18 +103,18 @@ pub fn remove_address(address: &str) {
     );
 }
 
-/// A second network that stands for another machine, connected to the isolated one by a cable.
+/// A second network that stands for another machine. A cable connects it to the isolated network.
 pub struct Network {
-    /// A process that keeps the network alive.
+    /// A process that keeps the network in existence.
     holder: Child,
 }
 
-/// The addresses of the two ends of the cable.
+/// The addresses of the two ends of the cable: in the isolated network and in the other one.
 pub const OUR_END: &str = "10.77.0.1";
 const ITS_END: &str = "10.77.0.2";
 
 impl Network {
-    /// Connects another network, which reaches [`OUR_END`] and nothing else.
+    /// Connects another network. From there, only [`OUR_END`] can be reached.
     pub fn connect() -> Network {
         assert!(is_isolated(), "networks are only connected in isolation");
         let mut holder = Command::new("unshare");
@@ -149,7 +149,7 @@ impl Network {
         self.run("ip", &["route", "delete", to]);
     }
 
-    /// Cuts a machine of a [`Bridge`] off from all others.
+    /// Cuts a machine of a [`Bridge`] off from all other machines.
     pub fn unplug(&self) {
         self.run("ip", &["link", "set", "its", "down"]);
     }
@@ -171,7 +171,7 @@ impl Network {
         panic!("unshare has made no network");
     }
 
-    /// The program that runs a command inside the network, and its first argument.
+    /// The program that runs a command inside this network, and the first argument of the program.
     pub(crate) fn entry_command(&self) -> (&'static str, String) {
         let pid = self.holder.id();
         ("nsenter", format!("--net=/proc/{pid}/ns/net"))
@@ -190,7 +190,8 @@ impl Drop for Network {
     }
 }
 
-/// Mounts an empty file system of limited size. With `again`, changes the size of the mounted one.
+/// Mounts an empty file system of this size at a folder. With `again`, changes the size of the file system that is
+/// mounted there.
 pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     assert!(is_isolated(), "disks are only mounted in isolation");
     let options = format!("{}size={kibibytes}k", if again { "remount," } else { "" });
@@ -200,7 +201,7 @@ pub fn mount_small_disk(folder: &std::path::Path, kibibytes: u32, again: bool) {
     run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder]);
 }
 
-/// Mounts an empty ext4 file system of limited size, from an image in a file.
+/// Mounts an empty ext4 file system of this size at a folder. Its image is a file.
 pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibibytes: u32) {
     assert!(
         std::env::var_os(INSIDE).is_some(),
@@ -213,7 +214,7 @@ pub fn mount_small_ext4(folder: &std::path::Path, image: &std::path::Path, kibib
     run("mount", &["-o", "loop", &image, &folder]);
 }
 
-/// Replaces a file of the system by another one.
+/// Mounts a file over another file of the system.
 pub fn mount_file(file: &std::path::Path, over: &str) {
     assert!(is_isolated(), "files are only mounted in isolation");
     let file = file.to_str().expect("a temporary file has a plain name");
@@ -227,7 +228,8 @@ fn run(program: &str, args: &[&str]) {
     assert!(output.status.success(), "{program} {args:?}: {said}");
 }
 
-/// The arguments that `unshare` needs on this machine. Root needs none; other users become root of a user namespace.
+/// The arguments that `unshare` needs on this machine; `None` if namespaces are forbidden. Root needs no arguments;
+/// other users become root of a user namespace.
 fn unshare_arguments() -> Option<&'static [&'static str]> {
     static FOUND: OnceLock<Option<&[&str]>> = OnceLock::new();
     const CHOICES: [&[&str]; 2] = [

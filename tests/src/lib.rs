@@ -1,7 +1,7 @@
 //! Runs real webfill processes and checks them from outside: by the access log of a web server, the database,
 //! `/proc`, exit codes and output.
 //!
-//! | module | what it provides |
+//! | module | contents |
 //! |---|---|
 //! | [`site`] | the crawled web, and its access log |
 //! | [`workplace`] | a test's folder: seeds, mappings, store, state |
@@ -10,9 +10,9 @@
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`memory_limit`] | a machine with little memory |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
-//! | [`regulator`] | sites that change from night to night, with a ledger of the truth |
+//! | [`regulator`] | sites that change from night to night, with a ledger of all changes |
 //! | [`waiting`] | waiting for a condition |
-//! | [`wall_clock`] | processes whose clock is wrong |
+//! | [`wall_clock`] | processes with a wrong clock |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
 //! The tests themselves are in the folders beside `src/`, such as `crawls/` and `fleet/`.

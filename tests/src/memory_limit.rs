@@ -1,22 +1,23 @@
-//! A machine with little memory: a control group that limits the memory of its processes together. When memory runs
-//! out, the kernel first drops their cached pages of files. If that is not enough, it kills one of the processes.
+//! A machine with little memory. This is a control group, which limits the memory of all of its processes together.
+//! When memory runs out, the kernel first drops cached pages of files. If that is not enough, it kills one of the
+//! processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A control group with its files. It is removed when this value is dropped, provided that its processes are gone.
+/// A control group with its files. It is removed when this value is dropped, provided that its processes have ended.
 pub struct MemoryLimit {
     folder: PathBuf,
     files: Files,
 }
 
-/// The paths of the required files in one version of control groups (Linux, `cgroup-v1/memory` and `cgroup-v2`).
+/// The paths of the files that are used, for one version of control groups (Linux, `cgroup-v1/memory` and `cgroup-v2`).
 #[derive(Clone, Copy)]
 struct Files {
     root: &'static str,
     limit: &'static str,
-    /// The file with a line `oom_kill N`.
+    /// The file that contains a line `oom_kill N`.
     events: &'static str,
 }
 
@@ -34,7 +35,7 @@ const VERSIONS: [Files; 2] = [
 ];
 
 impl MemoryLimit {
-    /// Creates a group with this limit. Panics if the system does not allow it, so such tests have the attribute
+    /// Creates a control group with this limit. Panics if the system forbids it, so such tests have the attribute
     /// `#[needs(memory_limit)]`.
     pub fn with_mib(mib: u64) -> MemoryLimit {
         static LIMITS: AtomicU32 = AtomicU32::new(0);
@@ -44,7 +45,7 @@ impl MemoryLimit {
             let folder = Path::new(files.root).join(&name);
             fs::create_dir(&folder).ok()?;
             let limit = MemoryLimit { folder, files };
-            // Swap counts as memory, if there is any. Not all kernels have these files.
+            // Swap must count as memory. Not all kernels have these two files, so errors are ignored.
             let _ = fs::write(limit.folder.join("memory.swap.max"), "0");
             let bytes = (mib << 20).to_string();
             fs::write(limit.folder.join(files.limit), &bytes).ok()?;
@@ -54,12 +55,12 @@ impl MemoryLimit {
         made.expect("control groups for memory, and the right to make one")
     }
 
-    /// The file to which a process writes its id to join the group.
+    /// The file into which a process writes its id to join the group.
     pub(crate) fn members_file(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// How many processes of the group were killed because memory ran out.
+    /// The number of processes in the group that were killed because memory ran out.
     pub fn killed_count(&self) -> u64 {
         let text = fs::read_to_string(self.folder.join(self.files.events)).expect("its events");
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -69,7 +70,7 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // This fails if a process of a failed test is still in the group. The folder then remains.
+        // If a process of a failed test is still in the group, this fails and the folder remains.
         let _ = fs::remove_dir(&self.folder);
     }
 }

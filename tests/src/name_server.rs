@@ -1,5 +1,5 @@
-//! A DNS server for isolated tests. It can resolve a name to any address, to a different one each time, late, or not
-//! at all.
+//! A DNS server for isolated tests. It can resolve a name to any address, to a different address each time, late, or
+//! not at all.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -16,40 +16,40 @@ const HEADER_BYTES: usize = 12;
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
-/// The reply of the server to a question.
+/// The reply to a question.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The addresses of the requested family.
+    /// The addresses of the family that was asked for.
     Addresses(Vec<IpAddr>),
-    /// The addresses of the requested family, after this delay.
+    /// Like `Addresses`, but after this delay.
     Late(Duration, Vec<IpAddr>),
     NoSuchName,
-    /// No answer at all.
+    /// No answer is sent.
     Silence,
 }
 
-/// A running server. It answers until the process ends, and counts the questions.
+/// A running DNS server. It answers until the process ends, and counts the questions.
 pub struct NameServer {
     counts: Arc<Counts>,
 }
 
-/// The id of a question, which is the same when the question is repeated.
+/// The id of a question. It stays the same when a client repeats the question.
 type Question = [u8; 2];
 
 #[derive(Default)]
 struct Counts {
     /// The number of questions that were answered with an address.
     answered: AtomicU32,
-    /// The ids of all questions, by name.
+    /// The ids of all questions about each name.
     questions: Mutex<HashMap<String, HashSet<Question>>>,
 }
 
 impl NameServer {
-    /// Starts a server that answers a question about a name with `addresses(name, n)`. `n` is the number of questions,
-    /// about any name, that were answered with an address before. A question without an address of its family is not
-    /// counted.
+    /// Starts a server that answers a question about a name with `addresses(name, n)`. Here `n` is the number of
+    /// earlier questions, about any name, that were answered with an address. Questions without an address of their
+    /// family are not counted.
     ///
-    /// Works only in isolation, because it replaces the machine's own name server.
+    /// Works only in isolation, because it replaces the machine's name server.
     pub fn start(
         folder: &std::path::Path,
         addresses: impl Fn(&str, u32) -> Vec<IpAddr> + Send + 'static,
@@ -59,7 +59,7 @@ impl NameServer {
         })
     }
 
-    /// Starts a server that may also reply in other ways.
+    /// Like [`NameServer::start`], but the server can also reply in other ways.
     pub fn start_replying(
         folder: &std::path::Path,
         reply: impl Fn(&str, u32) -> Reply + Send + 'static,
@@ -88,7 +88,8 @@ impl NameServer {
         self.counts.answered.load(Ordering::SeqCst)
     }
 
-    /// The number of questions for this name, of both families, answered or not. A repeated question counts once.
+    /// The number of questions about this name, of both families, with or without an answer. A repeated question counts
+    /// once.
     pub fn question_count(&self, name: &str) -> usize {
         let questions = self.counts.questions.lock();
         let questions = questions.unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +105,7 @@ impl Counts {
     }
 }
 
-/// Replies to a question, immediately or later.
+/// Sends the reply to a question, immediately or after its delay.
 fn send_reply(
     socket: &UdpSocket,
     question: &[u8],
@@ -127,7 +128,7 @@ fn send_reply(
         counts.answered.fetch_add(1, Ordering::SeqCst);
     }
     let answer = build_answer(&question[..after_name + 4], wanted, code, &found);
-    // If the client no longer waits, the answer is not needed.
+    // Errors are ignored, because a client that no longer waits needs no answer.
     if after.is_zero() {
         let _ = socket.send_to(&answer, from);
         return;
@@ -139,10 +140,10 @@ fn send_reply(
     });
 }
 
-/// The answer to a question with one name in it (RFC 1035, 4.1).
+/// The bytes of the answer to a question about one name (RFC 1035, 4.1).
 fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec<u8> {
     let count = u8::try_from(found.len()).expect("few addresses");
-    // The id, the flags for a response with recursion desired and available, the code, and the counts.
+    // The id; the flags of a response, with recursion desired and available; the code; and the counts.
     let mut answer = question[..2].to_vec();
     answer.extend([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]);
     answer.extend(&question[HEADER_BYTES..]);
@@ -151,7 +152,8 @@ fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
         };
-        // The name, as a pointer to that of the question; class IN; a lifetime of zero, so that it is not cached.
+        // The name, as a pointer to the name in the question; the type; the class IN; and a lifetime of 0, which
+        // prevents caching.
         answer.extend([0xc0, HEADER_BYTES as u8]);
         answer.extend(wanted.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 0, 0, octets.len() as u8]);
@@ -160,7 +162,7 @@ fn build_answer(question: &[u8], wanted: u16, code: u8, found: &[IpAddr]) -> Vec
     answer
 }
 
-/// Reads the name that begins at `at`. Returns it with the position of its end.
+/// Reads the name that begins at `at`. Returns the name, and the position after its end.
 fn read_name(message: &[u8], mut at: usize) -> (String, usize) {
     let mut labels = Vec::new();
     while message[at] != 0 {

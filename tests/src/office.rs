@@ -7,7 +7,7 @@ use flate2::write::ZlibEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// A PDF with these objects. The first is its catalog, and the last is its `info`.
+/// A PDF with these objects. The first object is the catalog, and the last one is the document information.
 pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
@@ -32,13 +32,13 @@ pub fn pdf_of(objects: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A PDF of one page, with this text.
+/// A PDF with one page, which shows this text.
 pub fn pdf(title: &str, text: &str) -> Vec<u8> {
     let content = format!("BT /F1 12 Tf 72 720 Td ({text}) Tj ET");
     pdf_with_content(title, stream("", content.as_bytes()))
 }
 
-/// A PDF of one page, with this stream as its content.
+/// A PDF with one page, whose content is this stream.
 pub fn pdf_with_content(title: &str, content: Vec<u8>) -> Vec<u8> {
     let info = format!("<< /Title ({title}) /Author (Ada) /CreationDate (D:20240131120000Z) >>");
     pdf_of(&[
@@ -54,7 +54,7 @@ pub fn pdf_with_content(title: &str, content: Vec<u8>) -> Vec<u8> {
     ])
 }
 
-/// A stream of a PDF, with additional entries in its dictionary.
+/// A PDF stream with these additional entries in its dictionary.
 pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     let mut object = format!("<< /Length {} {entries} >>\nstream\n", bytes.len()).into_bytes();
     object.extend_from_slice(bytes);
@@ -62,7 +62,7 @@ pub fn stream(entries: &str, bytes: &[u8]) -> Vec<u8> {
     object
 }
 
-/// A stream of a PDF with this many blanks, compressed twice to some hundred bytes.
+/// A PDF stream of this many blanks, which is compressed twice to a few hundred bytes.
 pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
     let blanks = vec![b' '; 1 << 20];
     let mut once = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -77,7 +77,7 @@ pub fn bomb_of_blanks(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// A stream of a PDF with this many digits, compressed. A reader without enough memory for them leaves them out.
+/// A compressed PDF stream of this many digits. A reader that lacks the memory for them leaves them out.
 pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     let digits = vec![b'2'; 1 << 20];
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -90,7 +90,7 @@ pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
     )
 }
 
-/// A zip file with these parts.
+/// A zip file with these parts, given by name and content.
 pub fn package(parts: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
@@ -114,7 +114,7 @@ pub fn docx(body: &str) -> Vec<u8> {
     ])
 }
 
-/// A workbook of one sheet, whose rows are this XML.
+/// A workbook with one sheet. `rows` is the XML of its rows.
 pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
     let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
     let relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -144,7 +144,7 @@ pub fn xlsx(dimension: &str, rows: &str) -> Vec<u8> {
     ])
 }
 
-/// An ODT (kind `text`) or an ODS (kind `spreadsheet`).
+/// An ODT document if `kind` is `text`, or an ODS document if it is `spreadsheet`.
 pub fn open_document(kind: &str, body: &str) -> Vec<u8> {
     let content = format!(
         "<office:document-content xmlns:office='o' xmlns:text='t' xmlns:table='b'>\

@@ -1,6 +1,6 @@
-//! The processes of one webfill run, found from outside through `/proc`.
+//! Finds the processes of one webfill run from outside, through `/proc`.
 //!
-//! Every process of a run inherits a mark in its environment, so it is found even if its parent was killed and it has
+//! Every process of a run inherits a mark in its environment. So it is found even if its parent was killed and it has
 //! moved to another process group.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The environment variable with the mark. Its value is different for every run.
+/// The environment variable with the mark. Each run has another value.
 pub const MARK: &str = "TEST_RUN_MARK";
 
 /// A live process of a run.
@@ -20,7 +20,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The subcommand: `crawl`, `dispatcher`, `supervisor`, `worker`.
+    /// The subcommand of the process, such as `crawl`, `dispatcher`, `supervisor` or `worker`.
     pub fn role(&self) -> &str {
         self.arguments.get(1).map_or("", String::as_str)
     }
@@ -29,7 +29,7 @@ impl Process {
         send_signal(self.pid, signal);
     }
 
-    /// The most memory in RAM that the process ever had, in bytes; 0 if it has ended.
+    /// The most RAM that the process has used so far, in bytes; 0 if it has ended.
     pub fn peak_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -38,8 +38,7 @@ impl Process {
     }
 }
 
-/// The memory in RAM that a process has now, in bytes; 0 if it has ended. Pages that processes share are divided among
-/// them.
+/// The RAM that a process uses now, in bytes; 0 if it has ended. The memory that processes share is divided among them.
 pub fn pss_bytes(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -47,14 +46,14 @@ pub fn pss_bytes(pid: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Sends a signal, unless the process has ended.
+/// Sends a signal to a process. Does nothing if the process has ended.
 pub fn send_signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// The live processes that carry the mark, oldest first.
+/// The live processes with this mark. The oldest comes first.
 pub fn find_marked(mark: &str) -> Vec<Process> {
     let mark = format!("{MARK}={mark}");
     let mut found: Vec<Process> = all_pids()
@@ -70,8 +69,8 @@ pub fn find_marked(mark: &str) -> Vec<Process> {
     found
 }
 
-/// Kills all processes with the mark, and waits until they have ended. It repeats this, because a process may fork
-/// meanwhile.
+/// Kills all processes with the mark, and waits until they have ended. Each attempt may miss new processes, so it is
+/// repeated until none is left.
 pub fn kill_marked(mark: &str) {
     for _ in 0..1_000 {
         let found = find_marked(mark);
@@ -81,7 +80,7 @@ pub fn kill_marked(mark: &str) {
         for process in found {
             process.signal(Signal::KILL);
         }
-        // The kernel takes a moment to remove a process.
+        // The kernel needs a moment to remove a killed process.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -92,7 +91,7 @@ fn all_pids() -> impl Iterator<Item = u32> {
 }
 
 fn has_mark(pid: u32, mark: &str) -> bool {
-    // A process that has ended meanwhile, or is a zombie, has no environment.
+    // The environment is empty for zombies and for processes that have just ended.
     let environment = fs::read(Path::new("/proc").join(pid.to_string()).join("environ"));
     let environment = environment.unwrap_or_default();
     environment

@@ -1,5 +1,5 @@
-//! Generated rating sites with known truth. Each user's list has several pages. Some rows have no stars, some have no
-//! item, and some users have no rows at all.
+//! Generated rating sites whose true content is known. Each user has a list of several pages. Some rows have no stars,
+//! some have no item, and some users have no rows at all.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::site::{Page, Reply, Request, Site, Web, document, page, redirect, status};
 
-/// A row as the site shows it.
+/// A row in the form in which the site shows it.
 #[derive(Debug, Clone, PartialEq)]
 struct Rating {
     item: Option<String>,
@@ -59,11 +59,11 @@ impl Ratings {
         1 + (user + self.number) * 7 % self.most_pages
     }
 
-    /// The number of ratings of a user, which the site shows.
+    /// The number of a user's ratings. The site shows this number.
     pub fn rating_count(self, user: usize) -> usize {
         match (self.page_count(user), user % 11) {
             (1, 5..) => 0,
-            // The last page has `user % size` rows fewer than the others.
+            // All pages are full except for the last one, which lacks `user % size` rows.
             (pages, _) => pages * self.size - user % self.size,
         }
     }
@@ -76,7 +76,7 @@ impl Ratings {
         (0..self.rating_count(user)).map(rating).collect()
     }
 
-    /// A page of a user's list.
+    /// Page `number` of a user's list.
     pub fn page(self, user: usize, number: usize) -> Page {
         let all = self.ratings(user);
         let mut html = format!(
@@ -97,7 +97,7 @@ impl Ratings {
         page("Ratings").html(html + "</table>")
     }
 
-    /// The user and the number of the page that a request is for.
+    /// The user and the page number in a request; `None` if the request is not for a list.
     pub fn parse_request(request: &Request) -> Option<(usize, usize)> {
         let rest = request.path.strip_prefix("/users/")?;
         let (user, number) = rest.split_once("?page=").unwrap_or((rest, "1"));
@@ -118,8 +118,8 @@ impl Ratings {
         site
     }
 
-    /// Serves a site that refuses from time to time. Of each `of` requests from one address, the last `refused` ones
-    /// are answered, in turns, with 403, with a redirect to another host, or with one line of JavaScript.
+    /// Serves a site that refuses from time to time. Of each `of` requests from an address, the last `refused` ones are
+    /// refused. A refusal is in turn a 403, a redirect to another host, or one line of JavaScript.
     pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
         let site = self.serve(web);
         web.site("login.example")
@@ -141,7 +141,7 @@ impl Ratings {
         refusals
     }
 
-    /// The expected records by id, each with its stars and the position of its row.
+    /// The records that the store must contain, by id. Each has the stars and the position of its row.
     pub fn expected_records(self) -> BTreeMap<String, Value> {
         let mut truth = BTreeMap::new();
         for user in 0..self.users {
@@ -163,7 +163,7 @@ impl Ratings {
         (0..self.users).map(|user| self.page_count(user)).sum()
     }
 
-    /// The users with their counts, as seeds. The names of the users are only on the site.
+    /// The users and their numbers of ratings, as seeds. Their names are only on the site.
     pub fn seeds(self) -> Vec<Value> {
         let seed = |user: usize| {
             let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.rating_count(user)});
@@ -180,8 +180,8 @@ impl Ratings {
         }
     }
 
-    /// The mapping for all sites of this size. The user of a row is the record that its page was fetched for. Without
-    /// records, it is the user in the URL of the page, with the site.
+    /// The mapping for all sites of this size. With records, the user of a row is the record for which the page was
+    /// fetched. Without records, the user and the site are read from the URL of the page.
     pub fn mapping(self, with_records: bool) -> Value {
         let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
         let pages =
@@ -218,7 +218,7 @@ fn script_page() -> Page {
     )
 }
 
-/// The number of requests from each address, and the number of refused requests from all addresses.
+/// Counts of requests: how many came from each address, and how many were refused in total.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
     asked: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -226,7 +226,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a request. Returns its number among those from its address, from 0.
+    /// Counts a request. Returns its number among the requests from the same address, counted from 0.
     fn count_request(&self, client: IpAddr) -> usize {
         let mut asked = self.asked.lock().expect("nobody panics with it");
         let number = asked.entry(client).or_default();
@@ -242,7 +242,7 @@ impl Refusals {
         *self.refused.lock().expect("nobody panics with it")
     }
 
-    /// The number of different addresses that sent requests.
+    /// The number of different addresses that have sent requests.
     pub fn client_count(&self) -> usize {
         self.asked.lock().expect("nobody panics with it").len()
     }

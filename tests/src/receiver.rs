@@ -1,4 +1,4 @@
-//! A receiver of webhooks. It keeps the posts, and sends the answers that a test sets.
+//! A receiver of webhooks. It stores the posts, and answers as the test has set it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,12 +12,12 @@ use serde_json::Value;
 pub struct Posted {
     pub head: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The status with which it was answered.
+    /// The status of the answer to this post.
     pub status: u16,
 }
 
 impl Posted {
-    /// The value of a header, by its name in lower case.
+    /// The value of a header. `name` must be in lower case.
     pub fn header(&self, name: &str) -> &str {
         let found = self.head.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
@@ -27,7 +27,7 @@ impl Posted {
         serde_json::from_slice(&self.body).expect("JSON")
     }
 
-    /// The names of the events in it.
+    /// The names of the events in this notification.
     pub fn events(&self) -> Vec<String> {
         let notification = self.json();
         let events = notification["events"]
@@ -42,13 +42,13 @@ impl Posted {
 #[derive(Default)]
 struct State {
     posted: Vec<Posted>,
-    /// The statuses of the next answers. After these, the answer is 204.
+    /// The statuses of the next answers. When all are used, the receiver answers 204.
     answers: Vec<u16>,
-    /// Whether the receiver gives no answers at all.
+    /// Whether the receiver closes connections without an answer.
     is_dead: bool,
 }
 
-/// A receiver on a port of its own.
+/// A receiver that listens on its own port.
 pub struct Receiver {
     address: std::net::SocketAddr,
     state: Arc<Mutex<State>>,
@@ -83,7 +83,7 @@ impl Receiver {
         self.lock().answers = answers.to_vec();
     }
 
-    /// Makes the receiver close connections without an answer, or answer again.
+    /// Makes the receiver close connections without an answer, or makes it answer again.
     pub fn set_dead(&self, is_dead: bool) {
         self.lock().is_dead = is_dead;
     }
@@ -98,7 +98,7 @@ impl Receiver {
         posted
     }
 
-    /// Waits until this many posts were delivered.
+    /// Waits until this many posts were delivered. Returns all delivered posts.
     pub fn wait_for_delivered(&self, delivered: usize) -> Vec<Posted> {
         let begun = Instant::now();
         loop {

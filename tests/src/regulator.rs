@@ -2,7 +2,7 @@
 //! determines what a watch must report for a night.
 //!
 //! - `regulator.test`, without a mapping: a listing of decisions, one of which is withdrawn together with its link;
-//!   PDFs, generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless
+//!   PDFs that are generated anew each night; a page with a clock; pages that only a sitemap lists, with a meaningless
 //!   `lastmod` of today.
 //! - `register.example`: a listing of entries, whose fields a mapping reads.
 //! - `bulletin.test`: a listing of news, on a site that blocks on the third night.
@@ -17,51 +17,51 @@ use crate::site::{Page, Reply, Site, Web, document, page, status};
 const REGULATOR: &str = "regulator.test";
 const REGISTER: &str = "register.example";
 
-/// The site that blocks.
+/// The site that blocks the crawler for one night.
 pub const BULLETIN: &str = "bulletin.test";
 
-/// The night on which that site blocks.
+/// The night on which [`BULLETIN`] blocks the crawler.
 pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
 
-/// The number of a decision that is withdrawn, and the night from which no page links to it.
+/// The number of the decision that is withdrawn, and the first night on which no page links to it.
 const WITHDRAWN: usize = 1;
 const WITHDRAWN_NIGHT: u32 = 4;
 
-/// The kind of a change, and the URL of the page.
+/// The kind of a change, and the URL of the changed page.
 pub type Change = (String, String);
 
-/// The changes that a watch must report.
+/// A set of changes, for example those that a watch must report.
 pub type Changes = BTreeSet<Change>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// A page of text, on a site without a mapping.
+    /// A page with text, on a site without a mapping.
     Text,
     Pdf,
-    /// A page of text that shows the time of day.
+    /// A page with text that shows the time of day.
     Clock,
-    /// A page of text that only the sitemap lists.
+    /// A page with text to which only the sitemap links.
     Listed,
-    /// A page with fields that the mapping reads.
+    /// A page whose fields are read by the mapping.
     Fields,
 }
 
-/// A page, with what the crawler knows of it.
+/// A page of the websites, and the crawler's knowledge of it.
 #[derive(Debug, Clone)]
 struct Entry {
     number: usize,
     host: &'static str,
     kind: Kind,
-    /// The version of the page's text. Versions are counted over all pages, so that no text occurs twice.
+    /// The number of the version of the page's text. All pages share one sequence of numbers, so no text occurs twice.
     version: u32,
     is_there: bool,
-    /// Whether the page is removed for good, and no page links to it.
+    /// Whether the page is removed forever and no page links to it.
     is_withdrawn: bool,
-    /// The version that the crawler saw last.
+    /// The version that the crawler has seen last.
     seen: Option<u32>,
-    /// How many nights in a row the crawler did not find the page.
+    /// The number of consecutive nights on which the crawler did not find the page.
     misses: u32,
 }
 
@@ -71,7 +71,7 @@ pub struct Regulator {
     night: u32,
     versions: u32,
     entries: BTreeMap<String, Entry>,
-    /// The number of links on each listing when the crawler last saw it.
+    /// For each listing, the number of its links when the crawler has last seen it.
     listed: BTreeMap<&'static str, usize>,
     blocks: Arc<AtomicBool>,
 }
@@ -140,7 +140,7 @@ impl Regulator {
         self.entries.insert(format!("http://{host}{path}"), entry);
     }
 
-    /// Adds one page, of the next kind in turn.
+    /// Adds one page. The kinds of new pages alternate.
     fn add_next_page(&mut self) {
         match self.night % 5 {
             0 => self.add_entry(REGULATOR, Kind::Text),
@@ -151,7 +151,8 @@ impl Regulator {
         }
     }
 
-    /// Changes pages. Every page has its own rhythm: some change, some are missing for one night or for three.
+    /// Changes pages. Depending on its number, a page changes from time to time, or is missing for one night or for
+    /// three nights.
     fn change_pages(&mut self) {
         for entry in self.entries.values_mut() {
             let number = entry.number;
@@ -165,8 +166,8 @@ impl Regulator {
                     self.versions += 1;
                     entry.version = self.versions;
                 }
-                // A page that is missing for one night is not reported. One that is missing for three nights is
-                // reported as gone on the second of them, and later as back.
+                // If a page is missing for one night, nothing is reported. If it is missing for three nights, it is
+                // reported as gone on the second night, and later as back.
                 2 if number % 3 != 2 => entry.is_there = false,
                 3 if number.is_multiple_of(4) => entry.is_there = true,
                 5 => entry.is_there = true,
@@ -223,7 +224,7 @@ impl Regulator {
         });
     }
 
-    /// The changes found by a check of all pages, by the rules in `docs/explanation/changes.md`.
+    /// The changes that a check of all pages finds, according to the rules in `docs/explanation/changes.md`.
     fn check_pages(&mut self) -> Changes {
         let (night, mut reported) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
@@ -235,7 +236,7 @@ impl Regulator {
                 reported.insert((kind.to_owned(), url.clone()));
             }
         }
-        // The listing of the register has no field that the mapping reads.
+        // The listing of the register is left out, because it has no field that the mapping reads.
         for host in [REGULATOR, BULLETIN] {
             let links = self.links(host).count();
             if is_blocked(host) {
@@ -282,7 +283,7 @@ fn answer_for(url: &str, entry: &Entry, night: u32) -> Answer {
             "<nav>Menu</nav><p>{words}</p><p>About {url}, published 3 hours ago</p>"
         )),
         Kind::Fields => page("Entry").field("name", &words).field("email", url),
-        // PDFs are generated anew each night, with different bytes.
+        // The bytes of a PDF differ each night, although its text may be the same.
         Kind::Pdf => document("application/pdf", pdf(&format!("Print {night}"), &words)),
     })
 }
@@ -300,7 +301,7 @@ fn blocked_reply() -> Reply {
     refusal.header("cf-mitigated", "challenge").into()
 }
 
-/// A sitemap that claims that everything was changed today.
+/// A sitemap which claims that all pages have changed today.
 fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     let entry = |url: &String| {
         format!("<url><loc>{url}</loc><lastmod>2026-11-{night:02}</lastmod></url>\n")
@@ -311,14 +312,15 @@ fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     )
 }
 
-/// Collects the changes in notifications. Each notification has a key; one that is repeated counts once.
+/// Collects the changes in notifications. Each notification has a key, so a repeated notification counts once.
 #[derive(Debug, Default)]
 pub struct Notifications {
     keys: BTreeSet<String>,
 }
 
 impl Notifications {
-    /// The changes that are new in these lines of a file. Panics if a line is not a notification.
+    /// Reads the notifications in these lines. Returns the changes in those that were not read before. Panics if a line
+    /// is not a notification.
     pub fn take_changes(&mut self, text: &str) -> Vec<Change> {
         let mut reported = Vec::new();
         for line in text.lines() {

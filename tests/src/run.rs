@@ -1,4 +1,5 @@
-//! A run of the `webfill` binary: its arguments, its processes, its end. No process of a run outlives the test.
+//! A run of the `webfill` binary: its arguments, its processes, and its end. All processes of a run are ended with the
+//! test.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -18,12 +19,12 @@ use crate::summary::Summary;
 /// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
-/// How long processes may take to end after their parent has ended.
+/// The time within which processes must end after their parent has ended.
 const AFTERLIFE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// The binary under test, which is next to the folder of the running test.
+/// The binary under test. It is next to the folder of the test binary.
 pub fn binary() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a path");
     let profile = test
@@ -44,7 +45,7 @@ pub fn binary() -> PathBuf {
 pub enum Build {
     /// The build under test.
     Today,
-    /// The latest release; see `tests/released.sh`.
+    /// The latest release, which `tests/released.sh` builds.
     Released,
 }
 
@@ -59,7 +60,7 @@ impl Build {
     }
 }
 
-/// A run that has not started yet.
+/// A run that has not been started yet.
 pub struct Run {
     pub(crate) command: Command,
     pub(crate) args: Vec<OsString>,
@@ -70,12 +71,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of `webfill ARGS...`, in an environment without proxies, settings or a terminal.
+    /// Prepares a run of `webfill ARGS...`. Its environment has no proxies, no settings and no terminal.
     pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
         Run::of_build(Build::Today, args)
     }
 
-    /// A run of another build.
+    /// Prepares a run of another build.
     pub fn of_build<A: AsRef<OsStr>>(build: Build, args: impl IntoIterator<Item = A>) -> Run {
         Run::of_program(&build.binary()).args(args)
     }
@@ -117,7 +118,7 @@ impl Run {
         self
     }
 
-    /// Replaces the value of a flag that was given before.
+    /// Replaces the value of a flag that is already among the arguments.
     pub fn replace_flag(mut self, flag: &str, value: impl AsRef<OsStr>) -> Run {
         let place = self.args.iter().position(|arg| arg == flag);
         let place = place.unwrap_or_else(|| panic!("{flag} was not given before"));
@@ -130,7 +131,7 @@ impl Run {
         self
     }
 
-    /// Runs in another network, as on another machine; see [`Network`].
+    /// Makes the run take place in another network, as on another machine (see [`Network`]).
     pub fn in_network(self, network: &Network) -> Run {
         let (enter, argument) = network.entry_command();
         let mut wrapper = Command::new(enter);
@@ -138,7 +139,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Runs with limited memory, as on a small machine.
+    /// Makes the run take place with limited memory, as on a small machine.
     pub fn with_memory_limit(self, limit: &MemoryLimit) -> Run {
         let mut wrapper = Command::new("/bin/sh");
         wrapper.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
@@ -146,7 +147,7 @@ impl Run {
         self.wrapped_in(wrapper)
     }
 
-    /// Makes the run start through a program that executes the command in its further arguments.
+    /// Makes a program start the run. The program must execute the command in its further arguments.
     fn wrapped_in(mut self, mut command: Command) -> Run {
         command.arg(self.command.get_program());
         command.env_clear();
@@ -165,13 +166,13 @@ impl Run {
         self
     }
 
-    /// The standard input of the run; empty unless set.
+    /// Sets the content of standard input, which is empty otherwise.
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Run {
         self.input = Some(input.into());
         self
     }
 
-    /// Sets the source of standard input, for a test that writes while the run reads.
+    /// Sets the source of standard input, for a test that writes during the run.
     pub fn stdin(mut self, stdin: impl Into<Stdio>) -> Run {
         self.stdin = Some(stdin.into());
         self
@@ -191,7 +192,7 @@ impl Run {
         });
         let mut child = self.command.spawn().expect("the binary can be executed");
         if let (Some(input), Some(mut pipe)) = (self.input.take(), child.stdin.take()) {
-            // If the run does not read its input, it may close the pipe.
+            // A run that does not read its input may close the pipe, so errors of writing are ignored.
             std::thread::spawn(move || drop(pipe.write_all(&input)));
         }
         Running {
@@ -204,13 +205,13 @@ impl Run {
         }
     }
 
-    /// Runs to the end, and returns the result.
+    /// Runs the command to its end. Returns the result.
     pub fn finish(self) -> Finished {
         self.start().finish()
     }
 }
 
-/// The output of a run. A thread reads it, so that the run never blocks on a full pipe.
+/// The output of a run. A thread reads it, so that the run is never blocked by a full pipe.
 struct CapturedOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -238,7 +239,7 @@ impl CapturedOutput {
         String::from_utf8_lossy(&self.bytes.lock().expect("no panic while holding it")).into_owned()
     }
 
-    /// All of the output. Call it only when no process holds the pipe any more.
+    /// Waits for the end of the output and returns all of it. All processes that hold the pipe must have ended.
     fn read_to_end(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
             thread.join().expect("reading does not panic");
@@ -247,7 +248,7 @@ impl CapturedOutput {
     }
 }
 
-/// A run in progress. Dropping it kills all of its processes.
+/// A run in progress. When this value is dropped, all processes of the run are killed.
 pub struct Running {
     child: Child,
     mark: String,
@@ -262,7 +263,7 @@ impl Running {
         self.child.id()
     }
 
-    /// The exit status of the first process; `None` while it lives.
+    /// The exit status of the first process; `None` as long as it runs.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child
             .try_wait()
@@ -280,7 +281,7 @@ impl Running {
         found
     }
 
-    /// Waits until `count` processes of a role are alive.
+    /// Waits until `count` processes with this role are alive. Returns them.
     pub fn wait_for_role(&mut self, role: &str, count: usize) -> Vec<Process> {
         self.wait_until(&format!("{count} {role} processes live"), |run| {
             run.processes_of_role(role).len() >= count
@@ -288,7 +289,7 @@ impl Running {
         self.processes_of_role(role)
     }
 
-    /// Kills the oldest process of a role with `kill -9`. Returns its id.
+    /// Kills the oldest process with this role by `kill -9`. Returns its process id.
     pub fn kill_role(&mut self, role: &str) -> u32 {
         let victim = self.wait_for_role(role, 1).remove(0);
         victim.signal(Signal::KILL);
@@ -300,7 +301,7 @@ impl Running {
         process::send_signal(self.child.id(), signal);
     }
 
-    /// Whether a signal to the first process has not been handled yet.
+    /// Whether the first process has signals that it has not received yet.
     pub fn has_pending_signals(&self) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.unwrap_or_default();
@@ -313,7 +314,7 @@ impl Running {
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(&Running) -> bool) {
         while !condition(self) {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // The condition may have become true between the check and the end.
+                // The condition may have become true after the last check and before the end.
                 assert!(
                     condition(self),
                     "ended with {status} before {what}:\n{}",
@@ -330,7 +331,7 @@ impl Running {
         }
     }
 
-    /// Waits for a line on standard error that contains `text`.
+    /// Waits until standard error contains `text`.
     pub fn wait_for_stderr(&mut self, text: &str) {
         self.wait_until(&format!("standard error says `{text}`"), |run| {
             run.stderr.so_far().contains(text)
@@ -355,7 +356,7 @@ impl Running {
         )
     }
 
-    /// Waits for the end of the first process and of all others. Panics if that takes too long.
+    /// Waits until the first process and all other processes have ended. Panics if this takes too long.
     pub fn finish(mut self) -> Finished {
         let status = self.wait();
         let elapsed = self.started.elapsed();
@@ -402,12 +403,12 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         process::kill_marked(&self.mark);
-        // The process has ended or was killed, so this only reaps the zombie.
+        // The process has already ended, so this only removes the zombie.
         let _ = self.child.wait();
     }
 }
 
-/// A run that has ended, with all its processes.
+/// A run whose processes have all ended.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
@@ -417,7 +418,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Checks that the run ended with this exit code. Otherwise panics and shows all output.
+    /// Checks that the run has ended with this exit code. If it has not, panics and shows all output.
     pub fn expect_code(self, code: i32) -> Finished {
         let found = self.status.code();
         let Finished {
@@ -434,12 +435,12 @@ impl Finished {
         self
     }
 
-    /// The parsed output of `--summary json`.
+    /// The summary that a run with `--summary json` has printed.
     pub fn summary(&self) -> Summary {
         Summary::parse(&self.stdout)
     }
 
-    /// The only line on standard error. Panics if there are none or several.
+    /// The only line on standard error. Panics if there is no line or more than one.
     pub fn one_sentence(&self) -> &str {
         let mut lines = self.stderr.lines().filter(|line| !line.trim().is_empty());
         let sentence = lines.next().expect("a sentence on standard error");

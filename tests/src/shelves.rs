@@ -1,5 +1,5 @@
-//! A generated library with known truth. Its shelves list copies of books, and most copies link to the page of their
-//! book, which has more values.
+//! A generated library whose true content is known. Its shelves list copies of books. Most copies have a link to the
+//! page of their book, which has more values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub const SHELVES: usize = 4;
 const SIZE: usize = 5;
 const COPIES: usize = SHELVES * SIZE;
 
-/// The book of a copy. Each book has two copies, perhaps on different shelves.
+/// The number of the book of a copy. Each book has two copies, possibly on different shelves.
 fn book(copy: usize) -> usize {
     copy / 2
 }
@@ -23,14 +23,14 @@ fn has_link(copy: usize) -> bool {
     copy % 7 != 5
 }
 
-/// Whether the shelf itself shows all wanted values of a copy.
+/// Whether the shelf alone shows all wanted values of a copy.
 fn is_complete(copy: usize) -> bool {
     book(copy) % 5 == 1
 }
 
-/// The number of a book whose page is missing.
+/// The number of the book whose page is missing.
 const LOST: usize = 3;
-/// The number of a book whose page lacks a value.
+/// The number of the book whose page lacks a value.
 const POOR: usize = 4;
 
 pub fn shelf_url(shelf: usize) -> String {
@@ -83,7 +83,7 @@ pub fn serve(web: &Web) -> Site {
     site
 }
 
-/// The files of two mappings: one for shelves, which replaces that of a workplace, and one for books.
+/// The files of two mappings: one for shelves, which replaces the default mapping of a workplace, and one for books.
 pub fn mappings() -> [(&'static str, Value); 2] {
     let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
     let pattern =
@@ -115,7 +115,7 @@ pub fn mappings() -> [(&'static str, Value); 2] {
     [("profile", shelves), ("books", books)]
 }
 
-/// The values that each copy must have at the end.
+/// The values that the records of all copies must have at the end.
 pub fn expected_values() -> BTreeMap<String, Value> {
     let of_copy = |copy: usize| {
         let number = book(copy);
@@ -140,7 +140,7 @@ pub fn expected_values() -> BTreeMap<String, Value> {
     (0..COPIES).map(of_copy).collect()
 }
 
-/// The number of copies that are complete at the end.
+/// The number of copies whose records are complete at the end.
 pub fn resolved_count() -> usize {
     let all = expected_values();
     all.values()
@@ -152,14 +152,14 @@ pub fn copy_count() -> usize {
     COPIES
 }
 
-/// The pages of books that are needed to complete copies.
+/// The book pages that are needed to complete the records of copies.
 pub fn needed_pages() -> BTreeSet<String> {
     let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
     (0..COPIES).filter(needs).map(path).collect()
 }
 
-/// All pages of books that a shelf links to.
+/// All book pages to which a shelf links.
 pub fn linked_pages() -> BTreeSet<String> {
     let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
     (0..COPIES)
@@ -168,13 +168,13 @@ pub fn linked_pages() -> BTreeSet<String> {
         .collect()
 }
 
-/// The needed pages that lack some of the wanted values, and are therefore needed again.
+/// Those needed pages that lack some wanted values, so that another crawl needs them again.
 pub fn pages_needed_again() -> BTreeSet<String> {
     let path = |book: usize| format!("{HOST}/books/{book}");
     BTreeSet::from([path(LOST), path(POOR)])
 }
 
-/// The pages of books that were requested.
+/// The book pages that were requested.
 pub fn requested_pages(web: &Web) -> BTreeSet<String> {
     let mut paths = web.visits().pages().paths();
     paths.retain(|path| path.contains("/books/"));
@@ -187,7 +187,7 @@ pub fn requested_pages(web: &Web) -> BTreeSet<String> {
     asked
 }
 
-/// The records in a store, in the form of [`expected_values`].
+/// The values of the records in a store, in the same form as [`expected_values`].
 pub fn stored_records(store: &str) -> BTreeMap<String, Value> {
     let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
     let text = export.finish().expect_code(0).stdout;

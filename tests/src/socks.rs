@@ -1,4 +1,4 @@
-//! A SOCKS5 proxy (RFC 1928) that records the requested addresses, but always connects to one server.
+//! A SOCKS5 proxy (RFC 1928). It records the requested addresses, but always connects to the same server.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,23 +11,23 @@ const USER_AND_PASSWORD: u8 = 2;
 const IPV4: u8 = 1;
 const DOMAIN: u8 = 3;
 
-/// A proxy that serves until the test ends.
+/// A proxy that runs until the test ends.
 pub struct SocksProxy {
     address: SocketAddr,
     noted: Arc<Mutex<ProxyLog>>,
 }
 
-/// The addresses that the proxy's clients requested, and their logins.
+/// The addresses that clients of the proxy have requested, and their logins.
 #[derive(Debug, Clone, Default)]
 pub struct ProxyLog {
     /// The requested `HOST:PORT` of each connection.
     pub targets: Vec<String>,
-    /// The `USER:PASSWORD` of each client that sent them (RFC 1929).
+    /// The `USER:PASSWORD` of each client that has sent a login (RFC 1929).
     pub logins: Vec<String>,
 }
 
 impl SocksProxy {
-    /// Starts a proxy that connects to `server`, whatever address is requested.
+    /// Starts a proxy that always connects to `server`, whatever address a client requests.
     pub fn start(server: SocketAddr) -> SocksProxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -36,7 +36,7 @@ impl SocksProxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let notes = Arc::clone(&notes);
-                // The proxy need not know whether a client hangs up.
+                // Errors are ignored, because a client may close its connection at any time.
                 thread::spawn(move || serve(client, server, &notes));
             }
         });
@@ -69,7 +69,7 @@ fn serve(mut client: TcpStream, server: SocketAddr, noted: &Mutex<ProxyLog>) -> 
     forward(upstream, client)
 }
 
-/// Performs the handshake. Returns user and password, if the client sends them.
+/// Performs the handshake. Returns `USER:PASSWORD` if the client sends a login.
 fn handshake(client: &mut TcpStream) -> io::Result<Option<String>> {
     let [_version, count] = read(client)?;
     let methods = read_vec(client, count)?;

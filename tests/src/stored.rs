@@ -6,12 +6,12 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value};
 
-/// A store that is opened for reading only.
+/// A store that is only opened for reading.
 pub struct Stored {
     connection: Connection,
 }
 
-/// A row of `pages`.
+/// A row of the table `pages`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredPage {
     pub id: String,
@@ -32,7 +32,7 @@ pub struct StoredPage {
     pub worker: String,
 }
 
-/// A row of `records`.
+/// A row of the table `records`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRecord {
     pub dataset: String,
@@ -50,7 +50,7 @@ impl Stored {
         Stored { connection }
     }
 
-    /// The pages by URL. Panics if a URL is stored twice.
+    /// The stored pages by their URLs. Panics if a URL is stored twice.
     pub fn pages(&self) -> BTreeMap<String, StoredPage> {
         let sql = "SELECT _id, url, crawl_id, app_id, site, depth, parent, outcome, status_code, \
                    mapping, fields, links, content_type, bytes, attempts, worker FROM pages";
@@ -62,7 +62,7 @@ impl Stored {
         pages
     }
 
-    /// The records by id. Panics if two datasets have the same id.
+    /// The stored records by their ids. Panics if two datasets have the same id.
     pub fn records(&self) -> BTreeMap<String, StoredRecord> {
         let mut records = BTreeMap::new();
         for record in self.all_records() {
@@ -73,7 +73,7 @@ impl Stored {
         records
     }
 
-    /// The records of a dataset by id.
+    /// The stored records of a dataset by their ids.
     pub fn records_of(&self, dataset: &str) -> BTreeMap<String, StoredRecord> {
         let records = self.all_records().into_iter();
         let records = records.filter(|record| record.dataset == dataset);
@@ -92,7 +92,7 @@ impl Stored {
             .unwrap_or_else(|| panic!("no record `{id}`"))
     }
 
-    /// The outcome of each URL: the part of a page that does not depend on time or chance.
+    /// The outcomes of the stored pages by their URLs. They depend neither on time nor on chance.
     pub fn outcomes(&self) -> BTreeMap<String, String> {
         self.pages()
             .into_iter()
@@ -166,14 +166,14 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// Reads a column that holds a JSON object, or nothing.
+/// Reads a column that contains a JSON object. An empty column yields an empty object.
 fn parse_object(text: Option<String>) -> Map<String, Value> {
     let Some(text) = text else { return Map::new() };
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("not a JSON object ({error}): {text}"))
 }
 
-/// Reads a column that holds a JSON list of texts, or nothing.
+/// Reads a column that contains a JSON list of texts. An empty column yields an empty list.
 fn parse_texts(text: Option<String>) -> Vec<String> {
     let Some(text) = text else { return Vec::new() };
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("not a JSON list ({error}): {text}"))

@@ -1,4 +1,4 @@
-//! The output of `--summary json`, with its documented keys.
+//! The summary that a crawl prints with `--summary json`, with its documented keys.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Parses a summary. Panics unless the text is one JSON object with every documented key.
+    /// Parses a summary. Panics if the text is not one JSON object, or if a documented key is missing.
     pub fn parse(text: &str) -> Summary {
         let json: Value = serde_json::from_str(text.trim())
             .unwrap_or_else(|error| panic!("not a JSON summary ({error}):\n{text}"));
@@ -55,12 +55,12 @@ impl Summary {
         self.json["crawl_id"].as_str().expect("`crawl_id` is text")
     }
 
-    /// The number of requests for pages that got a response.
+    /// The number of page requests that got a response.
     pub fn pages(&self) -> u64 {
         self.number("pages")
     }
 
-    /// The number of values of fields that were stored.
+    /// The number of stored values of fields.
     pub fn fields(&self) -> u64 {
         self.number("fields")
     }
@@ -73,7 +73,7 @@ impl Summary {
         self.number("bytes")
     }
 
-    /// The number of tasks by outcome, without zeros.
+    /// The number of tasks for each outcome, without outcomes that have no tasks.
     pub fn outcomes(&self) -> BTreeMap<String, u64> {
         self.counts("outcomes")
     }
@@ -82,7 +82,7 @@ impl Summary {
         self.outcomes().get(code).copied().unwrap_or(0)
     }
 
-    /// The number of refused links by reason, without zeros.
+    /// The number of refused links for each reason, without reasons that have no links.
     pub fn skipped(&self) -> BTreeMap<String, u64> {
         self.counts("skipped")
     }
@@ -91,7 +91,7 @@ impl Summary {
         self.skipped().get(reason).copied().unwrap_or(0)
     }
 
-    /// The number of records, and how many of them are complete.
+    /// The number of records, and the number of complete records.
     pub fn records(&self) -> (u64, u64) {
         let count = |key: &str| {
             self.json["records"][key]
@@ -101,7 +101,7 @@ impl Summary {
         (count("total"), count("resolved"))
     }
 
-    /// The number of tasks that reached an outcome.
+    /// The number of tasks that have an outcome.
     pub fn tasks(&self) -> u64 {
         self.outcomes().values().sum()
     }

@@ -1,5 +1,6 @@
-//! Processes that command lines start, stop and replace, as `deploy/roll` does on machines with a service manager. Here
-//! a shell script takes the place of the service manager. No process outlives the value.
+//! Processes that are started, stopped and replaced by command lines, as `deploy/roll` does it on machines with a
+//! service manager. A shell script takes the place of the service manager. All processes are ended when the value is
+//! dropped.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +17,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Units whose files are in this folder.
+    /// Creates units whose files are in this folder.
     pub fn in_folder(folder: PathBuf) -> Units {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +34,7 @@ impl Units {
         self.folder.join("unit")
     }
 
-    /// Adds a unit that does the same as a run of [`binary`], but with this program.
+    /// Adds a unit. It does the same as `run`, but uses `program` in place of [`binary`].
     pub fn add(&self, name: &str, run: &Run, program: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("our own folder");
@@ -65,7 +66,7 @@ impl Units {
         );
     }
 
-    /// The command line of a verb, in the form that `deploy/roll` takes.
+    /// A command line for the script that manages the units, in the form that `deploy/roll` takes.
     pub fn command(&self, words: &str) -> String {
         format!(
             "{} {words}",
@@ -81,7 +82,7 @@ impl Units {
         self.run_verb("stop", name);
     }
 
-    /// Ends the process of a unit as a crash would.
+    /// Kills the process of a unit, as a crash would.
     pub fn kill(&self, name: &str) {
         self.run_verb("kill", name);
     }
@@ -92,23 +93,23 @@ impl Units {
         assert!(status.success(), "{verb} {name}: {}", self.output(name));
     }
 
-    /// The output of a unit, on standard output and standard error.
+    /// The standard output and the standard error of a unit.
     pub fn output(&self, name: &str) -> String {
         fs::read_to_string(self.folder.join(name).join("said")).unwrap_or_default()
     }
 
-    /// The id of the process that was started last.
+    /// The id of the last process that a unit has started.
     pub fn pid(&self, name: &str) -> Option<u32> {
         let text = fs::read_to_string(self.folder.join(name).join("pid")).ok()?;
         text.trim().parse().ok()
     }
 
-    /// The program that the process of a unit runs now.
+    /// The path of the program that the process of a unit runs now.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid(name)?)).ok()
     }
 
-    /// The live processes of all units, including children.
+    /// The live processes of all units, including their children.
     pub fn processes(&self) -> Vec<Process> {
         process::find_marked(&self.mark)
     }

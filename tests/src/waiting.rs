@@ -1,12 +1,12 @@
-//! Waits for conditions, never for a fixed time.
+//! Waits for conditions, and never for a fixed time.
 
 use std::time::{Duration, Instant};
 
-/// Every condition in the tests is reached within this time, even on a slow machine.
+/// Every condition in the tests must be true within this time, even on a slow machine.
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Repeats `check` until it returns a value.
+/// Repeats `check` until it returns a value. Panics after a minute.
 pub fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + WAIT;
     loop {

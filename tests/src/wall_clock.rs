@@ -1,11 +1,11 @@
-//! Processes with a wrong wall clock, by libfaketime. The monotonic clock and the times of files stay those of the
-//! machine. Tests that need it have the attribute `#[needs(libfaketime)]`.
+//! Processes with a wrong wall clock, by libfaketime. The monotonic clock and the times of files are those of the
+//! machine. Tests that need this have the attribute `#[needs(libfaketime)]`.
 
 use std::path::Path;
 
 use crate::run::Run;
 
-/// The path of the library, if it is installed.
+/// The path of libfaketime, if it is installed.
 pub fn library_path() -> Option<&'static str> {
     const PLACES: [&str; 2] = [
         "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -14,13 +14,13 @@ pub fn library_path() -> Option<&'static str> {
     PLACES.into_iter().find(|place| Path::new(place).exists())
 }
 
-/// Sets the wall clock this many seconds ahead, or behind if the number is negative.
+/// Makes the wall clock of a run differ by this many seconds: ahead, or behind if the number is negative.
 pub fn with_clock_ahead(run: Run, seconds: i64) -> Run {
     with_faketime(run).env("FAKETIME", format!("{seconds:+}"))
 }
 
-/// Sets the wall clock ahead by the number of seconds in a file, which may change. Without libfaketime, the machine's
-/// own clock is used.
+/// Makes the wall clock of a run differ by the number of seconds in a file, which may change during the run. Without
+/// libfaketime, the clock is not changed.
 pub fn with_clock_file(run: Run, file: &Path) -> Run {
     match library_path() {
         Some(_) => with_faketime(run)

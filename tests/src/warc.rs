@@ -1,4 +1,4 @@
-//! Reads WARC files strictly by the standard. Panics at any incomplete part.
+//! Reads WARC files strictly by the standard. Panics if a part is incomplete.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-/// A record of an archive.
+/// A record in an archive.
 #[derive(Debug, Clone)]
 pub struct WarcRecord {
     pub file: PathBuf,
@@ -59,7 +59,7 @@ pub fn warc_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All records of an archive that is no longer being written.
+/// All records of an archive to which nothing is written any more.
 pub fn read_archive(folder: &Path) -> Vec<WarcRecord> {
     let mut records = Vec::new();
     for file in warc_files(folder) {

@@ -12,7 +12,7 @@ use crate::run::Run;
 use crate::site::Web;
 use crate::stored::Stored;
 
-/// A folder that is removed with this value, unless the test fails.
+/// A folder that is removed when this value is dropped, unless the test has failed.
 pub struct Workplace {
     folder: TempDir,
 }
@@ -24,12 +24,12 @@ impl Default for Workplace {
 }
 
 impl Workplace {
-    /// A workplace with one mapping, `profile`; see [`profile_mapping`].
+    /// A workplace with one mapping, [`profile_mapping`], which is named `profile`.
     pub fn new() -> Workplace {
         Workplace::in_folder(&std::env::temp_dir())
     }
 
-    /// A workplace in a given folder, for tests that depend on the disk.
+    /// A workplace in a new folder below `parent`, for tests that depend on the disk.
     pub fn in_folder(parent: &Path) -> Workplace {
         let folder = tempfile::Builder::new()
             .prefix("webfill-")
@@ -56,27 +56,28 @@ impl Workplace {
         self.write(name, value.to_string())
     }
 
-    /// Writes a file with one JSON value per line.
+    /// Writes a file in which each line is a JSON value. Returns its path.
     pub fn write_lines(&self, name: &str, values: &[Value]) -> PathBuf {
         let lines: Vec<String> = values.iter().map(Value::to_string).collect();
         self.write(name, lines.join("\n") + "\n")
     }
 
-    /// `webfill crawl` on a test web, with the crawl id `test`. It is polite, but with a delay of 0.2 seconds.
+    /// Prepares `webfill crawl` on a test web, with the crawl id `test`. It is polite, but its delay is only 0.2
+    /// seconds.
     pub fn crawl(&self, web: &Web) -> Run {
         self.crawl_without_delay(web).args(["--delay", "0.2"])
     }
 
-    /// A `webfill crawl` on a test web without `--delay`.
+    /// Prepares `webfill crawl` on a test web. The delay is not set.
     pub fn crawl_without_delay(&self, web: &Web) -> Run {
         self.plain_crawl()
             .arg("--allow-private-networks")
             .args(web.resolve_args())
     }
 
-    /// `webfill crawl` without a test web. It may fetch only from public addresses. No site backs off and nothing is
-    /// retried, so each failure is final, unless a test sets backoffs or retries. A crawl that has fetched nothing
-    /// exits with 0, unless a test sets something else.
+    /// Prepares `webfill crawl` without a test web. It may fetch only from public addresses. No site backs off and
+    /// nothing is retried, so each failure is final, as long as the test sets no backoffs or retries. A crawl that
+    /// fetches nothing exits with 0, as long as the test sets nothing else.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
         Run::new(["crawl", "--store", &store, "--crawl", "test"])
@@ -101,7 +102,7 @@ impl Workplace {
             .env("WEBFILL_RETRIES_HTTP_504", "")
     }
 
-    /// The path of a settings file with which requests to silent or slow servers fail soon.
+    /// Writes a settings file with which requests to silent or slow servers fail soon. Returns its path.
     pub fn write_short_timeouts(&self) -> PathBuf {
         let settings = "[fetch]\nconnect_timeout = 2.0\nhead_timeout = 2.0\nbody_timeout = 2.0\ntotal_timeout = 4.0\n";
         self.write("webfill.toml", settings)
@@ -111,7 +112,7 @@ impl Workplace {
         Stored::open(&self.path("store.db"))
     }
 
-    /// The parsed lines of each log file, by its name. Panics at a line that is not JSON.
+    /// The parsed lines of all log files, by the name of the file. Panics if a line is not JSON.
     pub fn logs(&self) -> BTreeMap<String, Vec<Value>> {
         let mut logs = BTreeMap::new();
         for path in files_under(&self.path("state")) {
@@ -119,7 +120,8 @@ impl Workplace {
                 .file_name()
                 .and_then(|name| name.to_str())
                 .unwrap_or_default();
-            // A link such as worker-1.log points to the newest of the dated files beside it.
+            // Links are skipped. A link such as worker-1.log points to the newest of the dated files in the same
+            // folder.
             if name.ends_with(".log") && !path.is_symlink() {
                 logs.insert(name.to_string(), read_log(&path));
             }
@@ -127,7 +129,7 @@ impl Workplace {
         logs
     }
 
-    /// Whether a log contains an event by now. Works while processes are still writing.
+    /// Whether an event is in any log so far. Processes may still be writing their logs.
     pub fn has_logged(&self, event: &str) -> bool {
         let line = format!("\"event\":\"{event}\"");
         let logs = files_under(&self.path("state/logs"));
@@ -137,8 +139,8 @@ impl Workplace {
     }
 }
 
-/// If the test has failed, keeps the folder, so that the logs and the store can be inspected, and prints the warnings
-/// in the logs.
+/// If the test has failed, keeps the folder, so that people can inspect logs and store. Also prints the warnings in the
+/// logs.
 impl Drop for Workplace {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -159,7 +161,7 @@ impl Drop for Workplace {
     }
 }
 
-/// The files in a folder and its subfolders; none if there is no such folder.
+/// The files in a folder and in its subfolders. The list is empty if the folder does not exist.
 pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -173,7 +175,7 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files in a folder and its subfolders that are accessible to other users, each with its mode.
+/// The files in a folder and in its subfolders that other users can access, each with its mode.
 pub fn files_open_to_others(folder: &Path) -> Vec<String> {
     let files = files_under(folder).into_iter().filter_map(|path| {
         let found = path.symlink_metadata().expect("a file is there");
@@ -193,8 +195,8 @@ fn read_log(path: &Path) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// The mapping of the tests: every page of an `.example` host is a profile with the fields `title`, `name`,
-/// `location` and `email`, and has links with `rel="me"` to more pages of the same person.
+/// The mapping of the tests. Every page of an `.example` host is a profile with the fields `title`, `name`, `location`
+/// and `email`. It links to further pages of the same person with `rel="me"`.
 pub fn profile_mapping() -> Value {
     let xpath = |expression: &str| {
         json!([
@@ -217,7 +219,7 @@ pub fn profile_mapping() -> Value {
     })
 }
 
-/// The mapping of the tests with only the fields `title` and `name`, and with a second chain for `name`.
+/// The mapping of the tests with only the fields `title` and `name`. The field `name` has a second chain.
 pub fn profile_mapping_with_alternative() -> Value {
     let xpath =
         |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);

@@ -1,10 +1,10 @@
-//! Many machines on one cable: a bridge in the isolated network, and a network for each machine.
+//! Many machines on one cable: a bridge in the isolated network, and a separate network for each machine.
 
 use std::process::Command;
 
 use super::{Network, is_isolated, run};
 
-/// The isolated network's own address, which all machines can reach.
+/// The address of the isolated network itself. All machines can reach it.
 const ITS_ADDRESS: &str = "10.78.255.254";
 
 pub struct Bridge;
@@ -19,12 +19,12 @@ impl Bridge {
         Bridge
     }
 
-    /// The address at which servers for all machines listen.
+    /// The address at which servers for all machines must listen.
     pub fn address(&self) -> &'static str {
         ITS_ADDRESS
     }
 
-    /// Creates the network of a machine. Each number may be used once.
+    /// Creates the network of a machine. Each number may be used only once.
     pub fn add_machine(&self, number: u16) -> Network {
         let mut holder = Command::new("setpriv");
         holder.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "20000"]);

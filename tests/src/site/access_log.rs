@@ -1,39 +1,40 @@
-//! The access log of the test site: every request with its times, in order of arrival. It is independent of webfill,
-//! and records exactly the bytes that were received.
+//! The access log of the test site: every request with its times, in order of arrival. It uses no code of webfill, and
+//! records exactly the bytes that were received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// A request as the server saw it.
+/// A request as the server has received it.
 #[derive(Debug, Clone)]
 pub struct Visit {
-    /// The host header without its port, in lower case.
+    /// The host header in lower case, without its port.
     pub host: String,
-    /// The host header as it came.
+    /// The host header exactly as it was received.
     pub host_header: String,
     pub method: String,
-    /// The path with the query.
+    /// The path, including the query.
     pub path: String,
     pub headers: Vec<(String, String)>,
     /// The protocol: `HTTP/1.1` or `HTTP/2`.
     pub version: &'static str,
     pub tls: bool,
-    /// Whether the target was a whole URL, as in requests to proxies.
+    /// Whether the request target was a whole URL, as in requests to proxies.
     pub proxied: bool,
     pub connection: u64,
     pub accepted_at: Instant,
-    /// When the first byte of the request was read.
+    /// The time at which the first byte of the request was read.
     pub started_at: Instant,
-    /// When the whole head was read.
+    /// The time at which the whole head was read.
     pub head_read_at: Instant,
-    /// When the last byte was passed to the socket, or when the server found that the client had gone.
+    /// The time at which the last byte was passed to the socket, or at which the server noticed that the client had
+    /// closed the connection.
     pub ended_at: Option<Instant>,
-    /// The status that was sent, if the answer had one.
+    /// The status of the answer; `None` if no status was sent.
     pub status: Option<u16>,
     /// The number of bytes of the answer that the socket accepted.
     pub sent_bytes: u64,
-    /// Whether the client went away before the answer was complete.
+    /// Whether the client closed the connection before the answer was complete.
     pub cut_short: bool,
 }
 
@@ -42,7 +43,7 @@ impl Visit {
         self.path == "/robots.txt"
     }
 
-    /// The value of a header. The name may be spelled in any case.
+    /// The value of a header, whose name is compared without regard to case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
@@ -52,7 +53,7 @@ impl Visit {
     }
 }
 
-/// The log, which grows. Clones share it.
+/// The log, to which requests are added. All clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct AccessLog {
     inner: Arc<(Mutex<Vec<Visit>>, Condvar)>,
@@ -84,13 +85,13 @@ impl AccessLog {
         self.inner.1.notify_all();
     }
 
-    /// The log so far.
+    /// All requests so far.
     pub fn visits(&self) -> Visits {
         Visits(self.lock().clone())
     }
 
-    /// Waits until the log satisfies a condition, and returns the log. Panics after a minute. The condition is only
-    /// evaluated when the log changes, so it must not depend on anything else.
+    /// Waits until a condition on the log is true, and returns the log. Panics after a minute. The condition is checked
+    /// only when the log changes, so it must not depend on anything else.
     pub fn wait_until(&self, what: &str, condition: impl Fn(&Visits) -> bool) -> Visits {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut visits = self.lock();
@@ -115,7 +116,7 @@ impl AccessLog {
     }
 }
 
-/// Some requests of the log, in order of arrival.
+/// Some requests from the log, in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub struct Visits(pub Vec<Visit>);
 
@@ -136,12 +137,12 @@ impl Visits {
         self.filter(|visit| visit.host == host)
     }
 
-    /// Requests for one path (with its query) on any host.
+    /// The requests for one path, including its query, on any host.
     pub fn for_path(&self, path: &str) -> Visits {
         self.filter(|visit| visit.path == path)
     }
 
-    /// The requests for anything but robots.txt.
+    /// All requests except for those of robots.txt.
     pub fn pages(&self) -> Visits {
         self.filter(|visit| !visit.is_robots())
     }
@@ -150,7 +151,7 @@ impl Visits {
         self.filter(Visit::is_robots)
     }
 
-    /// The `host/path` of every request, for short assertions.
+    /// The `host/path` of each request, in order of arrival.
     pub fn paths(&self) -> Vec<String> {
         self.0
             .iter()
@@ -162,7 +163,7 @@ impl Visits {
         self.0.iter().map(|visit| visit.host.clone()).collect()
     }
 
-    /// How often each `host/path` was requested.
+    /// For each `host/path`, the number of its requests.
     pub fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for path in self.paths() {
@@ -171,8 +172,8 @@ impl Visits {
         counts
     }
 
-    /// The requests without those that a server left unanswered on a kept-alive connection and that came again on
-    /// another one. A client may repeat such a request immediately (RFC 9112, 9.3.1), without another turn.
+    /// All requests except for lost ones. A lost request got no answer on a kept-alive connection, and was repeated on
+    /// another connection. A client may repeat it immediately (RFC 9112, 9.3.1), without waiting for another turn.
     pub fn without_lost_requests(&self) -> Visits {
         let is_swallowed = |index: usize, visit: &Visit| {
             let is_reused = self.0[..index]
@@ -190,7 +191,7 @@ impl Visits {
         Visits(kept.map(|(_, visit)| visit.clone()).collect())
     }
 
-    /// The time from the start of each request to the start of the next.
+    /// The times between the starts of consecutive requests.
     pub fn gaps(&self) -> Vec<Duration> {
         let starts = self.0.windows(2);
         starts
@@ -202,7 +203,7 @@ impl Visits {
             .collect()
     }
 
-    /// Pairs of overlapping requests as `path / path`: the second started before the first had ended.
+    /// The pairs of requests that overlap, as `path / path`: the second request started before the first one had ended.
     pub fn overlaps(&self) -> Vec<String> {
         let mut overlaps = Vec::new();
         for (index, later) in self.0.iter().enumerate() {
@@ -216,8 +217,8 @@ impl Visits {
         overlaps
     }
 
-    /// Panics if two requests to a host were in flight at the same time, or if two pages of a host were requested
-    /// within less than `delay`. The robots.txt request may come directly before a page, but not at the same time.
+    /// Panics if two requests to a host were in flight at the same time, or if two pages of a host were requested with
+    /// less than `delay` between them. A page may directly follow the request for robots.txt, but not overlap it.
     pub fn assert_polite(&self, delay: Duration) {
         let mut faults = Vec::new();
         for host in self.hosts() {

@@ -1,4 +1,4 @@
-//! Bodies in the content encodings that browsers support, and decompression bombs in one of them.
+//! Bodies in the content encodings that browsers support, and a decompression bomb.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use super::{Page, document, page};
 
-/// An HTML page whose body is encoded as its header says: `gzip`, `deflate`, `br` or `zstd`.
+/// An HTML page in this content encoding, which its header names: `gzip`, `deflate`, `br` or `zstd`.
 pub fn encoded_page(title: &str, encoding: &str) -> Page {
     let plain = page(title).field("name", "Ada").body;
     let body = match encoding {
@@ -32,7 +32,7 @@ pub fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes everything")
 }
 
-/// Compresses with HTTP's `deflate`, which is the zlib format (RFC 9110, 8.4.1.2).
+/// Compresses in the encoding that HTTP calls `deflate`, which is the zlib format (RFC 9110, 8.4.1.2).
 pub fn deflate(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(plain).expect("memory takes everything");
@@ -51,9 +51,9 @@ pub fn zstd(plain: &[u8]) -> Vec<u8> {
     zstd::encode_all(plain, 3).expect("memory takes everything")
 }
 
-/// A gzip body that decodes to `mebibytes` MiB of spaces, and itself has about a thousandth of that size.
+/// A gzip body that decodes to `mebibytes` MiB of spaces, and is about a thousand times smaller itself.
 ///
-/// One MiB is compressed up to a byte boundary and then repeated, so that large sizes cost no time.
+/// One MiB is compressed up to a byte boundary. The result is repeated, so that large bombs take no time to make.
 pub fn gzip_bomb(mebibytes: u32) -> Vec<u8> {
     let block = [b' '; 1 << 20];
     let mut compressor = Compress::new(Compression::best(), false);
@@ -70,7 +70,7 @@ pub fn gzip_bomb(mebibytes: u32) -> Vec<u8> {
         bomb.extend_from_slice(&compressed);
         sum.combine(&block_sum);
     }
-    // An empty final block, the checksum, and the length modulo 2^32.
+    // At the end: an empty final block, the checksum, and the length modulo 2^32.
     bomb.extend_from_slice(&[0x03, 0x00]);
     bomb.extend_from_slice(&sum.sum().to_le_bytes());
     bomb.extend_from_slice(&sum.amount().to_le_bytes());

@@ -1,5 +1,5 @@
-//! Hostile pages, each with the outcomes that are correct for it. Every page has a host of its own, so that the
-//! failures of one do not delay another.
+//! Hostile pages, each with its correct outcomes. Every page has its own host, so that the failures of one page do not
+//! delay another.
 
 mod documents;
 
@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::encodings::{gzip, gzip_bomb, html};
 use super::{Page, Reply, Script, script};
 
-/// A hostile page, served at `/` of the host `NAME.example`.
+/// A hostile page. It is served at `/` of the host `NAME.example`.
 pub struct HostilePage {
     pub name: &'static str,
     pub reply: Reply,
-    /// The correct outcomes of the page, usually one.
+    /// The correct outcomes of the page. Most pages have one.
     pub outcomes: &'static [&'static str],
-    /// The status that must be stored with the page, if it has one.
+    /// The status that must be stored with the page; `None` if it has no status.
     pub status_code: Option<u16>,
 }
 

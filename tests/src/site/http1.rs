@@ -1,5 +1,5 @@
-//! HTTP/1.1 written by hand, so that the test site can misbehave at every byte. Reads heads, sends replies, and notices
-//! when the client goes away.
+//! HTTP/1.1 written by hand, so that the test site can violate the protocol at every byte. Reads heads, sends replies,
+//! and notices when the client closes the connection.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use super::reply::{Page, Reply, Script, Step};
 use super::{Connection, Request, Shared, may_have_body};
 
-/// The longest request head that is read. The clients under test send far less.
+/// The longest request head that is read, in bytes. The clients in the tests send far less.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
 
-/// The first byte of a TLS connection (RFC 8446, 5.1). No HTTP method begins with it.
+/// The first byte of a TLS connection (RFC 8446, 5.1). It is the beginning of no HTTP method.
 const TLS_HANDSHAKE: u8 = 22;
 
-/// A connection that can be torn down with a reset.
+/// A connection that can be ended with a reset.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Makes the next close a reset.
+    /// Makes the next close of the connection a reset.
     fn reset_on_close(&self) -> io::Result<()>;
 }
 
-/// How sending a reply ended.
+/// How the sending of a reply ended.
 struct SentReply {
     sent_bytes: u64,
     end: End,
@@ -29,15 +29,15 @@ struct SentReply {
 
 #[derive(PartialEq)]
 enum End {
-    /// The reply is complete, and the connection serves the next request.
+    /// The reply is complete, and the connection stays open for the next request.
     KeptAlive,
-    /// The connection is closed, as the script says.
+    /// The connection is closed, because the script requires it.
     Closed,
     Reset,
     ClientGone,
 }
 
-/// A client: the two halves of its connection, and the bytes that were read ahead.
+/// A client: the two halves of its connection, and the bytes that were already read from it.
 struct Client<S> {
     reader: ReadHalf<S>,
     writer: WriteHalf<S>,
@@ -72,11 +72,11 @@ pub(super) async fn serve<S: Transport>(stream: S, connection: Connection, share
     }
     if end == End::Reset {
         let stream = client.reader.unsplit(client.writer);
-        // If this fails, the connection is closed in order, which no test mistakes for a reset.
+        // If this fails, the connection is closed without a reset, and the test notices that.
         let _ = stream.reset_on_close();
         return;
     }
-    // The client may be gone already.
+    // The client may already have closed the connection.
     let _ = client.writer.shutdown().await;
 }
 
@@ -94,7 +94,8 @@ fn reply_status(reply: &Reply) -> Option<u16> {
 }
 
 impl<S: Transport> Client<S> {
-    /// Reads the next request. `None` if the client has finished, or sends something that is not a request.
+    /// Reads the next request. `None` if the client has closed the connection, or has sent something other than a
+    /// request.
     async fn read_request(&mut self, connection: &Connection) -> Option<(Request, Instant)> {
         let mut started_at = (!self.inbox.is_empty()).then(Instant::now);
         loop {
@@ -110,7 +111,7 @@ impl<S: Transport> Client<S> {
             }
             started_at.get_or_insert_with(Instant::now);
             if self.inbox[0] == TLS_HANDSHAKE {
-                // A plain server answers like this if a client begins with TLS.
+                // Plain servers give this answer to a client that begins with TLS.
                 self.send(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.ok()?;
                 return None;
             }
@@ -154,7 +155,7 @@ impl<S: Transport> Client<S> {
         Ok(End::Closed)
     }
 
-    /// Sends all bytes. Fails as soon as the client has gone.
+    /// Sends all of these bytes. Fails as soon as the client has closed the connection.
     async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut left = bytes;
         while !left.is_empty() {
@@ -165,7 +166,7 @@ impl<S: Transport> Client<S> {
         self.writer.flush().await
     }
 
-    /// Waits. Fails as soon as the client has gone.
+    /// Waits for this time. Fails as soon as the client has closed the connection.
     async fn wait(&mut self, pause: Duration) -> io::Result<()> {
         if pause.is_zero() {
             return Ok(());

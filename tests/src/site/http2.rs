@@ -1,5 +1,5 @@
-//! HTTP/2 for clients that choose it by ALPN. Only pages are supported. A script resets the stream, because its bytes
-//! have no meaning in HTTP/2; a script that refuses reports that the request was not processed.
+//! HTTP/2 for clients that choose it by ALPN. Only pages are supported, because the bytes of a script have no meaning
+//! in HTTP/2. A script resets the stream. A script that refuses reports that the request was not processed.
 
 use std::time::Instant;
 
@@ -67,7 +67,7 @@ fn convert_request(request: &http::Request<h2::RecvStream>, connection: &Connect
     )
 }
 
-/// Sends a reply. Returns the number of bytes sent, or `None` if the stream broke.
+/// Sends a reply. Returns the number of bytes that were sent; `None` if the stream broke.
 async fn send_reply(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
     let page = match reply {
         Reply::Page(page) => page,

@@ -1,8 +1,8 @@
-//! The test site: many sites served by one thread on loopback, reached by name through webfill's `--resolve`. Each path
-//! answers as its test requires, and every request is logged.
+//! The test site: many sites on loopback that are served by one thread. Webfill reaches them by name through
+//! `--resolve`. Each path answers as its test requires, and every request is logged.
 //!
-//! [`Web`] owns the listeners and the thread. A [`Site`] is a handle to the answers of one host. A host without its own
-//! robots.txt answers 404 for it, as for every unknown path.
+//! [`Web`] owns the listeners and the thread. A [`Site`] is a handle to the answers of one host. If a host has no
+//! robots.txt, it answers a request for it with 404, like every request for an unknown path.
 
 mod access_log;
 pub mod encodings;
@@ -26,29 +26,29 @@ pub use self::reply::{Page, Reply, Script, document, page, redirect, script, sta
 pub use self::tls::Certificates;
 pub use self::web::{ConnectionPolicy, Web};
 
-/// The facts about a connection when its first byte arrives.
+/// The facts about a connection that are known before its first byte arrives.
 #[derive(Debug, Clone)]
 struct Connection {
     number: u64,
     accepted_at: Instant,
     tls: bool,
-    /// The address that the connection comes from.
+    /// The address of the client.
     client: IpAddr,
 }
 
-/// A request, as it is passed to answers.
+/// A request in the form in which answers get it.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// The path with the query.
+    /// The path, including the query.
     pub path: String,
     pub host: String,
     pub host_header: String,
     pub headers: Vec<(String, String)>,
     pub tls: bool,
-    /// Whether the target was a whole URL, as in requests to proxies.
+    /// Whether the request target was a whole URL, as in requests to proxies.
     pub proxied: bool,
-    /// The address that the request comes from.
+    /// The address of the client.
     pub client: IpAddr,
     version: &'static str,
 }
@@ -101,7 +101,7 @@ impl Request {
         }
     }
 
-    /// The value of a header. The name may be spelled in any case.
+    /// The value of a header, whose name is compared without regard to case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self
             .headers
@@ -111,7 +111,7 @@ impl Request {
     }
 }
 
-/// The path of `http://host/path`.
+/// The path in a URL `http://host/path`.
 fn path_of(url: &str) -> &str {
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
     after_scheme
@@ -119,14 +119,14 @@ fn path_of(url: &str) -> &str {
         .map_or("/", |slash| &after_scheme[slash..])
 }
 
-/// Decides the reply to a request. It may reply differently each time.
+/// A function that decides the reply to a request. Its replies may differ from request to request.
 type Answer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// The answers of one host.
 #[derive(Default)]
 struct Host {
     paths: HashMap<String, Answer>,
-    /// The answer for paths without an answer of their own.
+    /// The answer for all paths that have no answer of their own.
     otherwise: Option<Answer>,
     /// A delay that is added to the latency of every page.
     latency: Duration,
@@ -153,7 +153,7 @@ impl Shared {
                 return status(404).into();
             };
             let listed = host.paths.get(&request.path);
-            // If a host answers every path, its robots.txt is missing nevertheless, unless it was set.
+            // Even if a host answers every path, it has no robots.txt unless a test has set one.
             let otherwise = host
                 .otherwise
                 .as_ref()
@@ -200,13 +200,13 @@ impl Site {
         self
     }
 
-    /// Sets the reply of a path (with its query).
+    /// Sets the reply for a path, including its query.
     pub fn serve(&self, path: &str, reply: impl Into<Reply>) -> &Site {
         let reply = reply.into();
         self.serve_with(path, move |_| reply.clone())
     }
 
-    /// Sets a path whose reply is decided for each request.
+    /// Sets a function that decides the reply to each request for a path.
     pub fn serve_with(
         &self,
         path: &str,
@@ -217,7 +217,7 @@ impl Site {
         })
     }
 
-    /// Sets the answer for every other path, except robots.txt.
+    /// Sets the answer for all other paths, except for robots.txt.
     pub fn serve_otherwise(
         &self,
         answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
@@ -229,7 +229,7 @@ impl Site {
         self.serve("/robots.txt", document("text/plain", rules.to_string()))
     }
 
-    /// Adds a delay to every page of the host.
+    /// Adds this delay to every page of the host.
     pub fn set_latency(&self, latency: Duration) -> &Site {
         self.change_host(|host| host.latency = latency)
     }
@@ -249,7 +249,7 @@ impl Site {
         format!("https://{}{path}", self.host)
     }
 
-    /// The requests to this host so far.
+    /// All requests to this host so far.
     pub fn visits(&self) -> Visits {
         self.shared.log.visits().for_host(&self.host)
     }

@@ -1,14 +1,14 @@
-//! Answers that violate the standards: every oddity of heads and codings in the public tests of curl, Chromium and
-//! hyper, each with the correct outcome in webfill. The body is always the same page.
+//! Answers that violate the standards. They cover every oddity of heads and codings in the public tests of curl,
+//! Chromium and hyper, each with the correct outcome in webfill. The body is always the same page.
 
 use super::encodings::{brotli, deflate, gzip, zstd};
 use super::{Reply, Script, script};
 
-/// An odd answer, served at `/` of the host `NAME.example`.
+/// An odd answer. It is served at `/` of the host `NAME.example`.
 pub struct OddAnswer {
     pub name: &'static str,
     pub reply: Reply,
-    /// The correct outcome. If it is `ok`, the page was read and has its [`TITLE`].
+    /// The correct outcome. `ok` means that the page was read and has the title [`TITLE`].
     pub outcome: &'static str,
 }
 
@@ -18,13 +18,13 @@ impl OddAnswer {
     }
 }
 
-/// The title of the page in all answers.
+/// The title of the page that all answers contain.
 pub const TITLE: &str = "The whole page";
 
 const HTML: &str = "<!DOCTYPE html><html><body><h1>The whole page</h1></body></html>\n";
 
 const OK: &str = "ok";
-/// The outcome if it is unclear what the server means, or if the page is incomplete.
+/// The outcome of a page that is incomplete, or of an answer whose meaning is unclear.
 const BROKEN: &str = "network_error";
 const UNKNOWN: &str = "unsupported_type";
 
@@ -76,7 +76,7 @@ fn status_lines() -> Vec<OddAnswer> {
             line("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK"),
             OK,
         ),
-        // Chromium reads these as 200, or skips them. curl rejects most of them, and webfill rejects all.
+        // Chromium reads these lines as 200 or skips them, curl rejects most of them, and webfill rejects all of them.
         case("status-two-blanks", line("HTTP/1.1  200 OK"), BROKEN),
         case("status-lower-case", line("http/1.1 200 OK"), BROKEN),
         case("status-1-2", line("HTTP/1.2 200 OK"), BROKEN),
@@ -92,7 +92,7 @@ fn status_lines() -> Vec<OddAnswer> {
     ]
 }
 
-/// The page, with these lines added to its head.
+/// An answer with the page. These lines are added to its head.
 fn script_with_lines(lines: &[u8]) -> Script {
     let head: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n";
     script().send([head, lines, b"\r\n", HTML.as_bytes()].concat())
@@ -210,7 +210,7 @@ fn chunks() -> Vec<OddAnswer> {
         case("chunks-named-twice", coded(&format!("{chunked}{chunked}"), &whole), OK),
         case("chunks-after-identity", coded("transfer-encoding: identity, chunked\r\n", &whole), OK),
         case("transfer-identity", coded("transfer-encoding: identity\r\n", HTML), OK),
-        // In these, it is unclear where the body ends or how it is coded.
+        // In these answers, either the end of the body or its coding is unclear.
         case("chunks-before-identity", coded("transfer-encoding: chunked, identity\r\n", &whole), UNKNOWN),
         case("transfer-unknown", coded("transfer-encoding: what\r\n", HTML), UNKNOWN),
         case(
@@ -228,7 +228,7 @@ fn chunks() -> Vec<OddAnswer> {
     ]
 }
 
-/// The page in a content coding.
+/// An answer with the page in a content coding, which the header names as `value`.
 fn coded_page(name: &'static str, value: &str, body: Vec<u8>, outcome: &'static str) -> OddAnswer {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-encoding: {value}\r\ncontent-length: {}\r\n\r\n",

@@ -1,5 +1,5 @@
-//! The replies of the test site: a well-formed [`Page`], or a [`Script`] that controls every byte, for what no decent
-//! server would send.
+//! The replies of the test site: a well-formed [`Page`], or a [`Script`]. A script controls every byte, so it can send
+//! answers that no decent server would send.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub enum Reply {
     Script(Script),
 }
 
-/// A well-formed answer, in HTTP/1.1 or HTTP/2, as the client chooses.
+/// A well-formed answer. It is sent by HTTP/1.1 or HTTP/2, as the client chooses.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub status: u16,
@@ -22,7 +22,7 @@ pub struct Page {
     pub latency: Duration,
 }
 
-/// An answer with a status and nothing else.
+/// An answer that has only a status.
 pub fn status(status: u16) -> Page {
     Page {
         status,
@@ -32,7 +32,7 @@ pub fn status(status: u16) -> Page {
     }
 }
 
-/// An HTML page with a title and a heading. Links and more can be added.
+/// An HTML page with a title and a heading. Links and other content can be added.
 pub fn page(title: &str) -> Page {
     let head =
         format!("<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1>\n");
@@ -72,7 +72,7 @@ impl Page {
         self
     }
 
-    /// Adds HTML to the end of the body.
+    /// Adds HTML at the end of the body.
     pub fn html(mut self, html: impl AsRef<[u8]>) -> Page {
         let mut body = self.body.to_vec();
         body.extend_from_slice(html.as_ref());
@@ -84,17 +84,17 @@ impl Page {
         self.html(format!("<a href=\"{href}\">{href}</a>\n"))
     }
 
-    /// Adds a link that the mapping of [`crate::workplace`] follows.
+    /// Adds a link that the mapping in [`crate::workplace`] follows.
     pub fn mapped_link(self, href: &str) -> Page {
         self.html(format!("<a rel=\"me\" href=\"{href}\">{href}</a>\n"))
     }
 
-    /// Adds a field that the mapping of [`crate::workplace`] extracts.
+    /// Adds a field that the mapping in [`crate::workplace`] extracts.
     pub fn field(self, name: &str, value: &str) -> Page {
         self.html(format!("<p class=\"{name}\"> {value} </p>\n"))
     }
 
-    /// The head of the answer in HTTP/1.1, with the length of the body.
+    /// The head of the answer in HTTP/1.1. It contains the length of the body.
     pub fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in &self.headers {
@@ -125,7 +125,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// The bytes to send, step by step. The connection is closed at the end.
+/// The bytes to send, in steps. The connection is closed after the last step.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     pub(super) steps: Vec<Step>,
@@ -135,20 +135,20 @@ pub struct Script {
 pub(super) enum Step {
     Send(Bytes),
     Pause(Duration),
-    /// Sends the same bytes again and again until the client goes away.
+    /// Sends the same bytes again and again, until the client closes the connection.
     Endless {
         chunk: Bytes,
         every: Duration,
     },
-    /// Sends nothing, and waits until the client goes away.
+    /// Sends nothing, and waits until the client closes the connection.
     HoldOpen,
-    /// Ends the connection with a reset instead of in order.
+    /// Ends the connection with a reset.
     Reset,
-    /// Reports that the request was not processed. Only in HTTP/2.
+    /// Reports that the request was not processed. This is possible only in HTTP/2.
     Refuse,
 }
 
-/// An empty script, which closes the connection without a byte.
+/// An empty script. It closes the connection without sending a byte.
 pub fn script() -> Script {
     Script::default()
 }
@@ -163,7 +163,7 @@ impl Script {
         self.step(Step::Send(bytes.into()))
     }
 
-    /// Sends these bytes as one chunk. The empty chunk that ends a body is not sent.
+    /// Sends these bytes as one chunk. The empty chunk at the end of a body must be sent separately.
     pub fn send_chunk(self, body: &[u8]) -> Script {
         let mut framed = format!("{:x}\r\n", body.len()).into_bytes();
         framed.extend_from_slice(body);
@@ -190,7 +190,7 @@ impl Script {
         self.step(Step::Reset)
     }
 
-    /// Refuses an HTTP/2 request (RFC 9113, 8.7).
+    /// Refuses a request of HTTP/2 (RFC 9113, 8.7).
     pub fn refuse(self) -> Script {
         self.step(Step::Refuse)
     }

@@ -1,12 +1,12 @@
-//! robots.txt files that no decent server sends, each with the possible outcomes of the host's pages `/open` and
-//! `/closed`. As far as the file is readable, it disallows `/closed`.
+//! robots.txt files that no decent server sends. Each has the possible outcomes of the host's pages `/open` and
+//! `/closed`. The readable part of each file disallows `/closed`.
 
 use std::time::Duration;
 
 use super::encodings::{brotli, deflate, gzip, zstd};
 use super::{Reply, Site, document, page, redirect, script, status};
 
-/// An odd robots.txt, on the host `NAME.example`.
+/// An odd robots.txt. It is served on the host `NAME.example`.
 pub struct OddRobots {
     pub name: &'static str,
     pub reply: Reply,
@@ -21,7 +21,7 @@ impl OddRobots {
         format!("{}.example", self.name)
     }
 
-    /// Sets up the host with the file, the targets of its redirects, and the two pages.
+    /// Serves the file, the targets of its redirects, and the two pages on a host.
     pub fn serve_on(&self, site: &Site) {
         site.serve("/robots.txt", self.reply.clone());
         for hop in 1..20 {
@@ -38,13 +38,13 @@ impl OddRobots {
     }
 }
 
-/// The rules in every file that is readable.
+/// The rules in every readable file.
 pub const RULES: &str = "User-agent: *\nDisallow: /closed\n";
 
 const FETCHED: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["disallowed"];
 const UNKNOWN: &[&str] = &["robots_unreachable"];
-/// The outcomes if no reading of the file does harm.
+/// The possible outcomes if neither a strict nor a tolerant reading of the file does harm.
 const EITHER: &[&str] = &["ok", "disallowed", "robots_unreachable"];
 const NOT_FETCHED: &[&str] = &["disallowed", "robots_unreachable"];
 
@@ -91,8 +91,8 @@ pub fn odd_robots() -> Vec<OddRobots> {
     files
 }
 
-/// Files in every content coding, with all spellings of its name. A file that cannot be decoded counts as unreachable:
-/// read without decoding, it would allow everything.
+/// Files in every content coding, with all spellings of the coding's name. A file that cannot be decoded counts as
+/// unreachable, because it would allow everything if it was read without decoding.
 fn coded_files() -> Vec<OddRobots> {
     let rules = RULES.as_bytes();
     let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);
@@ -132,11 +132,11 @@ fn coded_files() -> Vec<OddRobots> {
     ]
 }
 
-/// Rules that brotli compresses to bytes which are partly not text.
+/// Rules that brotli compresses to bytes that are not text.
 const BINARY: &str =
     "User-agent: *\nDisallow: /closed\nUser-agent: *\nDisallow: /closed\nCrawl-delay: 1\n";
 
-/// Files whose head has lines that are not headers, or a status that does not describe a file.
+/// Files whose head contains lines that are not headers, or a status that does not stand for a file.
 fn odd_heads() -> Vec<OddRobots> {
     let behind = |lines: &str| {
         script().send(format!(
@@ -159,9 +159,9 @@ fn odd_heads() -> Vec<OddRobots> {
     ]
 }
 
-/// Files with a status other than 200. A status that does not answer the request makes robots.txt unreachable, because
-/// its body, read as a file, could allow everything. A 4xx status allows everything (RFC 9309, 2.3.1.3), unless it
-/// means that the client should retry later.
+/// Files with a status other than 200. If a status does not answer the request, robots.txt counts as unreachable,
+/// because the body might allow everything if it was read as a file. A 4xx status allows everything (RFC 9309,
+/// 2.3.1.3), except for those that mean a later retry.
 fn odd_statuses() -> Vec<OddRobots> {
     let with_rules = |code: u16| text(RULES).status(code);
     let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);

@@ -1,4 +1,4 @@
-//! TLS for the test site, with certificates from a small authority of its own (`certs/make.sh`).
+//! TLS for the test site. The certificates are signed by the tests' own authority (`certs/make.sh`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use tokio_rustls::server::TlsStream;
 
 use super::http1::Transport;
 
-/// An authority and a server certificate, in a folder that is removed with this value.
+/// An authority and a server certificate. Their folder is removed when this value is dropped.
 pub struct Certificates {
     folder: TempDir,
 }
 
 impl Certificates {
-    /// Creates an authority, and a certificate for these host names and addresses.
+    /// Creates an authority, and a server certificate for these host names and addresses.
     pub fn make(names: &[&str]) -> Certificates {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../certs/make.sh");
@@ -38,17 +38,17 @@ impl Certificates {
         Certificates { folder }
     }
 
-    /// The authority's certificate, which a client must trust.
+    /// The path of the authority's certificate, which a client must trust.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// The certificate with its key, for the server of another program.
+    /// The path of the certificate with its key, for a server that is another program.
     pub fn certificate(&self) -> PathBuf {
         self.folder.path().join("server.pem")
     }
 
-    /// A certificate with the same key for an address, which has expired: it was valid until yesterday.
+    /// Creates a certificate for an address that expired yesterday. It has the same key. Returns its path.
     pub fn make_expired_certificate(&self, address: &str) -> PathBuf {
         let script = "printf 'subjectAltName=IP:%s\\n' \"$1\" >expired.extensions && \
             openssl req -new -key server.key -subj /CN=expired -out expired.csr && \
@@ -68,7 +68,7 @@ impl Certificates {
         self.folder.path().join("server.key")
     }
 
-    /// Terminates TLS with the certificate, offering these protocols by ALPN.
+    /// Makes an acceptor of TLS connections with this certificate. It offers these protocols by ALPN.
     pub(super) fn acceptor(&self, protocols: &[&str]) -> TlsAcceptor {
         let pem =
             std::fs::read(self.folder.path().join("server.pem")).expect("server.pem was made");

@@ -1,4 +1,4 @@
-//! The listeners of the test site and the one thread that serves them all.
+//! The listeners of the test site, and the one thread that serves all of them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::{AccessLog, Certificates, Connection, Shared, Site, Visits, http1, ht
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConnectionPolicy {
     Serve,
-    /// The connection is closed immediately, in order.
+    /// The connection is closed immediately, without a reset.
     Close,
     /// The connection is reset immediately.
     Reset,
 }
 
-/// A web of its own on loopback. Dropping it stops its thread and closes every connection.
+/// A web on loopback. When it is dropped, its thread is stopped and every connection is closed.
 pub struct Web {
     shared: Shared,
     plain: SocketAddr,
@@ -62,13 +62,13 @@ impl Web {
         web
     }
 
-    /// Starts a web with sites on plain HTTP and on HTTPS, with a certificate for `names`. The client chooses HTTP/2 or
-    /// HTTP/1.1.
+    /// Starts a web whose sites are served by plain HTTP and by HTTPS. The certificate is for `names`. The client
+    /// chooses HTTP/2 or HTTP/1.1.
     pub fn start_tls(names: &[&str]) -> Web {
         Web::start().with_tls(names, &["h2", "http/1.1"])
     }
 
-    /// Adds HTTPS with these ALPN protocols.
+    /// Adds HTTPS to this web, with these ALPN protocols.
     pub fn with_tls(mut self, names: &[&str], protocols: &[&str]) -> Web {
         let certificates = Certificates::make(names);
         let acceptor = certificates.acceptor(protocols);
@@ -77,24 +77,24 @@ impl Web {
         self
     }
 
-    /// The site with this host name, which webfill reaches by [`Web::resolve_args`].
+    /// The site with this host name. Webfill reaches it by [`Web::resolve_args`].
     pub fn site(&self, host: &str) -> Site {
         Site::new(&self.shared, host, None)
     }
 
-    /// Creates a site at an address of this machine, with a port of its own.
+    /// Creates a site at an address of this machine, on its own port.
     pub fn site_at(&self, address: &str) -> Site {
         self.site_with_policy(address, ConnectionPolicy::Serve)
     }
 
-    /// Creates a site like [`Web::site_at`], with a policy for its connections.
+    /// Like [`Web::site_at`], but with a policy for the connections of the site.
     pub fn site_with_policy(&self, address: &str, policy: ConnectionPolicy) -> Site {
         let address: IpAddr = address.parse().expect("an IP address");
         let listener = self.listen(address, None, policy);
         Site::new(&self.shared, &bracket_if_ipv6(address), Some(listener))
     }
 
-    /// The arguments with which webfill resolves every host name to this web.
+    /// The arguments that make webfill resolve every host name to this web.
     pub fn resolve_args(&self) -> Vec<String> {
         let mut args = resolve_flag("*:80", self.plain);
         if let Some((address, certificates)) = &self.tls {
@@ -125,7 +125,7 @@ impl Web {
         self.shared.log.visits()
     }
 
-    /// The number of connections that were accepted so far, by all listeners.
+    /// The number of connections that all listeners have accepted so far.
     pub fn connection_count(&self) -> u64 {
         self.connections.load(Ordering::SeqCst)
     }
@@ -148,7 +148,7 @@ impl Web {
         self.runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).expect("inside the runtime");
             loop {
-                // Accepting fails only if the client has gone already.
+                // Accepting fails only if the client has already closed the connection.
                 let Ok((stream, peer)) = listener.accept().await else {
                     continue;
                 };
@@ -173,7 +173,7 @@ impl Web {
 
 impl Drop for Web {
     fn drop(&mut self) {
-        // If the thread panicked, the test has already failed.
+        // If the thread has panicked, the test has already failed, so errors are ignored.
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
@@ -184,7 +184,7 @@ impl Drop for Web {
 }
 
 fn serve_until(runtime: Runtime, stopped: oneshot::Receiver<()>) {
-    // An error means that the sender has gone, which has the same effect as a message.
+    // An error means that the sender was dropped. The thread then ends, as after a message.
     let _ = runtime.block_on(stopped);
     runtime.shutdown_background();
 }
@@ -198,12 +198,12 @@ async fn serve(
 ) {
     if policy != ConnectionPolicy::Serve {
         if policy == ConnectionPolicy::Reset {
-            // If this fails, the connection is closed in order.
+            // If this fails, the connection is closed without a reset.
             let _ = stream.reset_on_close();
         }
         return;
     }
-    // If this fails, only the latency suffers.
+    // If this fails, only the latency is longer.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = tls else {
         return http1::serve(stream, connection, &shared).await;

@@ -174,7 +174,7 @@ pub(super) fn huge_documents() -> Vec<HostilePage> {
     ]
 }
 
-/// A document of nested entities. A parser that expands them gets gigabytes.
+/// An XML document with nested entities. A parser that expands them needs gigabytes.
 fn billion_laughs() -> String {
     let mut document = String::from("<?xml version=\"1.0\"?><!DOCTYPE l [<!ENTITY l0 \"lol\">");
     for level in 1..=10 {
