@@ -1,4 +1,4 @@
-//! Connections from loopback addresses other than the one that the system would choose.
+//! Connections from chosen loopback addresses. Without a choice, the system would use the same address for all of them.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 

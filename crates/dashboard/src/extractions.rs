@@ -47,7 +47,7 @@ impl Extractions {
     }
 }
 
-/// A field without values is reported as lost if that is no accident with at least this probability.
+/// A field without values is reported as lost if the probability that this is not chance is at least this high.
 const SURE: f64 = 0.999;
 
 /// Whether a field has had no value on its last pages for a reason other than chance.

@@ -97,7 +97,7 @@ pub(crate) fn check_post_headers(headers: &HeaderMap, is_tls: bool) -> Result<()
     }
 }
 
-/// Adds the security headers to an answer. If the answer already has a content policy, that one stays.
+/// Adds the security headers to an answer. If the answer already has a content policy, this policy stays.
 pub(crate) fn add_security_headers(answer: &mut Answer, is_tls: bool) {
     let headers = answer.headers_mut();
     let mut add = |name: HeaderName, value: &'static str| {

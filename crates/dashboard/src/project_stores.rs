@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tokio::sync::Mutex;
 use webfill_store::{BrowseHandles, StoreError, StoreUri, open_to_browse};
 
-/// The most stores that are open at a time, each with its threads. The one that was used least recently is closed.
+/// The most stores that are open at a time, each with its threads. The store that was used least recently is closed.
 const MOST: usize = 8;
 
 /// The open stores of tables.

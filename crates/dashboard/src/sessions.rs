@@ -9,7 +9,7 @@ use webfill_service::http::TokenDigest;
 
 use crate::secrets::new_secret;
 
-/// The most sessions. A further one replaces the one that was idle for the longest time.
+/// The most sessions. A further session replaces the session that was idle for the longest time.
 const MOST: usize = 200;
 
 /// A session ends this long after its login,

@@ -134,7 +134,7 @@ struct File<'a> {
     synced_to: u64,
 }
 
-/// A change of a name: from now on it means a file, or nothing.
+/// A change of a name. Afterwards the name is that of the file with this number, or of no file.
 struct NameChange {
     after: u64,
     path: PathBuf,

@@ -1,5 +1,5 @@
-//! The checks while machines lose their ways out, based on what the dispatcher is told, its messages, and its
-//! `status`:
+//! The checks while machines lose their way to the web. They use the outcomes that the dispatcher gets, its messages,
+//! and its `status`:
 //!
 //! - a machine that fails at one healthy site after another is offline;
 //! - its failures from then on, and those just before, do not end tasks;

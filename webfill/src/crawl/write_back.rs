@@ -43,7 +43,7 @@ pub struct WriteBackRoute {
 
 /// A handle of the thread that writes back.
 pub struct WriteBackThread {
-    /// Dropping this sender makes the thread write the rest and end.
+    /// Dropping this sender makes the thread write the remaining values and end.
     going_on: Option<Sender<()>>,
     abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WriteBackCounts, Fault>>>,
@@ -89,7 +89,7 @@ impl WriteBackThread {
         }
     }
 
-    /// Makes the thread write the rest and end. Call it when records no longer change.
+    /// Makes the thread write the remaining values and end. Call it when records no longer change.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WriteBackCounts, Fault> {
         self.going_on = None;
         while self

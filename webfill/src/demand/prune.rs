@@ -70,8 +70,8 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Prunes one application after another. If a dispatcher cannot drop everything at once, the rest stays for the next
-/// time.
+/// Prunes one application after another. If a dispatcher cannot drop everything at once, the remaining crawls stay
+/// until the next time.
 fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
     require_frontier(&settings.state)?;

@@ -85,8 +85,8 @@ impl NumberKinds {
     }
 }
 
-/// The kind of a number written as text, with its number of decimals. The latter is `None` if a JSON number cannot hold
-/// all digits.
+/// The kind of a number written as text, and the number of its decimals. The number of decimals is `None` if a JSON
+/// number cannot hold all digits.
 fn kind_of_number_text(text: &str) -> Option<(Kind, Option<usize>)> {
     if is_long_number(text) {
         return Some((Kind::LongDigits, None));

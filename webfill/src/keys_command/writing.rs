@@ -1,6 +1,6 @@
-//! Writes files in a folder of keys. Files that root creates there belong to the owner of the dispatcher's secret key
-//! or, without one, to the folder's owner, so that the dispatcher's user can read and change them later. Existing files
-//! keep their owner.
+//! Writes files in a folder of keys. Files that root creates there belong to the owner of the dispatcher's secret key.
+//! Without such a key, they belong to the folder's owner. So the dispatcher's user can read and change them later.
+//! Existing files keep their owner.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};

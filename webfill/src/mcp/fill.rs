@@ -61,7 +61,7 @@ impl Tables {
         let fill = self
             .fills
             .start(&table, &given.table, &arguments, given.dry_run)?;
-        // If the call is cancelled, the run is stopped as well.
+        // If the call is cancelled, the run is stopped, too.
         let mut stopping = StopOnDrop(Some(Arc::clone(&fill)));
         wait_for_run(&fill, given.wait_seconds, caller).await;
         stopping.0 = None;

@@ -171,7 +171,7 @@ fn dispatcher_name(config: &DispatcherConfig) -> Result<String, Fault> {
     Ok(format!("{host}:{}", config.port))
 }
 
-/// Makes the dispatcher that serves hand over to one that stands by, and waits until that one serves.
+/// Makes the serving dispatcher hand over to a dispatcher that stands by, and waits until that dispatcher serves.
 fn hand_over(settings: &Settings) -> Result<ExitStatus, Fault> {
     let next = webfill_dispatcher::hand_over(&journal_store(settings)?)?;
     print(format_args!("{next} serves"))?;

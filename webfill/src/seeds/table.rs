@@ -184,7 +184,7 @@ fn parse_missing(cell: &str) -> Result<Vec<String>, String> {
         .map_err(|_| String::from("`missing`: expected a JSON list of fields"))
 }
 
-/// The URLs in a cell of the column `url`. A part without a scheme belongs to the URL before it.
+/// The URLs in a cell of the column `url`. If a part of the cell has no scheme, it belongs to the URL before it.
 fn urls_of_cell(cell: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     let mut blanks = "";

@@ -31,7 +31,7 @@ pub struct GoldenCase {
     pub rows: Vec<Value>,
 }
 
-/// Services of the program that contains the dashboard. They are the ones that the mapping editor needs.
+/// The services that the mapping editor needs from the program which contains the dashboard.
 #[async_trait]
 pub trait Host: Send + Sync + std::fmt::Debug {
     /// Returns a page for the mappings of this folder. A stored copy is used if there is one; otherwise the page is

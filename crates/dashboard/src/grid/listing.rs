@@ -24,11 +24,11 @@ const SORTED_CHARS: usize = 64;
 /// The rows to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
-    /// Only rows with a cell of this state,
+    /// If set, only rows with a cell of this state are listed.
     pub(crate) state: Option<State>,
-    /// in this column,
+    /// If set, the cell in the given state must be in this column.
     pub(crate) column: Option<usize>,
-    /// and only rows with a page of this site.
+    /// If set, only rows with a page of this site are listed.
     pub(crate) site: Option<String>,
 }
 

@@ -42,11 +42,11 @@ const SORTED_CHARS: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     pub(crate) records: RecordFilter,
-    /// Only records with a cell of this state,
+    /// If set, only records with a cell of this state are listed.
     pub(crate) state: Option<State>,
-    /// in this column,
+    /// If set, the cell in the given state must be in this column.
     pub(crate) column: Option<String>,
-    /// and only records with a page of this site.
+    /// If set, only records with a page of this site are listed.
     pub(crate) site: Option<String>,
 }
 

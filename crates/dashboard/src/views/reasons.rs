@@ -75,7 +75,7 @@ pub(super) async fn find(
     })
 }
 
-/// The URLs that the record came with, followed by those that have filled it.
+/// First the URLs in the record as it was fed, then the URLs of pages that have filled it.
 fn urls_of(document: &Value) -> Vec<String> {
     let given = document["urls"].as_array().into_iter().flatten();
     let sources = document["sources"].as_object().into_iter().flatten();

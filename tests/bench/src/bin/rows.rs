@@ -1,5 +1,5 @@
-//! How many rows of pages a second become records, in SQLite and in MongoDB, compared with a plain loader that
-//! inserts the same rows in the same batches, as durably, but without records.
+//! Measures how many rows of pages become records per second, in SQLite and in MongoDB. For comparison, a plain loader
+//! inserts the same rows in the same batches, just as durably, but without records.
 //!
 //! Thirty ratings to a page, 128 pages to a batch. In MongoDB two batches are in progress at a time, as with two
 //! workers. At the end, pages with 200,000 of the rows are stored again, when every row is known. Without `--plain`,

@@ -49,7 +49,7 @@ pub struct KnownRecords {
 }
 
 impl KnownRecords {
-    /// Reads records until `is_enough` returns true. Those that `is_wanted` selects are kept.
+    /// Reads records until `is_enough` returns true. Keeps the records that `is_wanted` selects.
     pub fn read(
         options: &KnownRecordsOptions,
         runtime: &tokio::runtime::Runtime,

@@ -8,7 +8,8 @@ use crate::orders::{Order, PageHistory};
 pub const PAGES: usize = 1_500;
 const LEARNT: u32 = 60;
 const JUDGED: u32 = 60;
-/// All nights: those for learning, those that are judged, and 120 more, so that the remaining changes are noticed.
+/// The number of all nights: nights for learning, judged nights, and 120 more in which the remaining changes are
+/// noticed.
 const NIGHTS: u32 = LEARNT + JUDGED + 120;
 const WRONG_CLASS: f64 = 0.1;
 
