@@ -168,9 +168,10 @@ pub use self::watches::{RunContinuation, StoredWatch};
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the frontier's file in a state folder as a plain database, while no frontier has it open.
+/// Opens the frontier's file in a state folder without a frontier, while no frontier has it open, to apply a journal.
+/// Its commits are not synced, because they are in the journal, too.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
-    schema::open(&dir.join(FILE_NAME), &FrontierConfig::default())
+    schema::open_unsynced(&dir.join(FILE_NAME))
 }
 
 impl Frontier {
@@ -178,9 +179,9 @@ impl Frontier {
     /// before, even if the wall clock was set meanwhile.
     pub fn open(dir: &Path, config: FrontierConfig, now_ms: i64) -> Result<Self, FrontierError> {
         let path = dir.join(FILE_NAME);
-        let db = schema::open(&path, &config)?;
+        let mut db = schema::open(&path, &config)?;
         let fault = |source| FrontierError::database("open the frontier", &path, source);
-        let recorder = config.journalled.then(|| Recorder::begin(&db));
+        let recorder = config.journalled.then(|| Recorder::begin(&mut db));
         let recorder = recorder.transpose().map_err(fault)?;
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;

@@ -86,6 +86,45 @@ fn rows_that_are_replaced_are_noted() {
 }
 
 #[test]
+fn columns_that_seldom_change_are_noted() {
+    replicate(&[
+        "INSERT INTO sites (name) VALUES ('a.org'), ('b.org')",
+        "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 50, 0, 0, '2/')",
+        "UPDATE task_rows SET url = '2/x'; UPDATE sites SET name = 'c.org', queued = 1 WHERE id = 2",
+        "UPDATE task_rows SET state = 1; UPDATE task_rows SET depth = 1",
+        "UPDATE task_rows SET id = 5; UPDATE sites SET id = 7 WHERE id = 1; UPDATE sites SET queued = 2",
+        "INSERT OR REPLACE INTO sites (id, name) VALUES (2, 'd.org'), (3, 'a.org')",
+        "INSERT INTO sites (id, name) VALUES (2, 'x') ON CONFLICT DO UPDATE SET block_until_ms = 3, queued = 3",
+        "REPLACE INTO task_rows (id, crawl, site, priority, depth, rank, url) VALUES (5, 1, 1, 9, 0, 0, '2/y')",
+    ]);
+}
+
+/// A trigger doubles the time of a statement.
+#[test]
+fn the_most_frequent_statements_have_no_trigger() {
+    let mut files = Files::new();
+    let mut has_trigger = |sql: &str| {
+        let run = |db: &Connection| {
+            let mut explained = db.prepare(&format!("EXPLAIN {sql}"))?;
+            let steps = explained.query_map([], |row| row.get::<_, String>(1))?;
+            steps.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        let steps = files.frontier.run_in_transaction(run).unwrap();
+        steps.iter().any(|step| step == "Program")
+    };
+    for sql in [
+        "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 50, 0, 0, '2/')",
+        "UPDATE task_rows SET state = 1, attempt = 1, epoch = 1 WHERE id = 1",
+        "UPDATE task_rows SET state = 2, outcome = 'ok', status_code = 200, done_at_ms = 1 WHERE id = 1",
+        "UPDATE sites SET queued = 1, top_priority = 1, in_window = 0 WHERE id = 1",
+        "UPDATE sites SET due_at_ms = 1, delay_ms = 1, last_start_ms = 1, owner = 'v', address = '::1' WHERE id = 1",
+    ] {
+        assert!(!has_trigger(sql), "{sql}");
+    }
+    assert!(has_trigger("UPDATE task_rows SET url = '2/x' WHERE id = 1"));
+}
+
+#[test]
 fn ids_that_are_never_reused_are_not_reused_by_the_copy() {
     let mut files = replicate(&[
         "INSERT INTO unsaved_crawls (crawl) VALUES (1), (2); DELETE FROM unsaved_crawls WHERE crawl = 2",

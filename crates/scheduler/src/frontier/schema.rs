@@ -62,7 +62,18 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
     Ok(db)
 }
 
-/// Refuses a file that webfill has not created, or that has another format.
+/// Opens the frontier's file for commits that are lost if the power is, but leave it intact.
+pub(super) fn open_unsynced(path: &Path) -> Result<Connection, FrontierError> {
+    let db = open(path, &FrontierConfig::default())?;
+    let unsynced = db.pragma_update(None, "synchronous", "NORMAL");
+    unsynced.map_err(|source| FrontierError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(db)
+}
+
+/// Refuses a file that is not webfill's, or has another format.
 pub(super) fn check_format(db: &Connection, path: &Path) -> Result<(), FrontierError> {
     let path = path.to_owned();
     match version(db) {

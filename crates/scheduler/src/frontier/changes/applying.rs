@@ -3,72 +3,64 @@
 use rusqlite::{Connection, Result, params_from_iter};
 
 use super::applied::{Applied, note_applied_position};
-use super::changed_rows::{ChangedRow, ChangedTable, SEQUENCES, equality_condition};
+use super::changed_rows::{Change, ChangedRows, SEQUENCES, equality_condition};
 use crate::journal::ReadCommit;
 
 /// Applies the changes of a commit, within the caller's transaction. An error means that the file differs from the one
 /// in which the changes were made: it must be dropped, and created again from a snapshot.
 pub fn apply_changes(db: &Connection, changes: &[u8]) -> Result<()> {
-    let changed: Vec<ChangedTable> =
+    let changed: Vec<ChangedRows<'_>> =
         postcard::from_bytes(changes).map_err(|error| unequal_files_error(error.to_string()))?;
+    if let Some(some) = changed.iter().find(|some| !some.is_complete()) {
+        let why = format!("the changes of {} are incomplete", some.table);
+        return Err(unequal_files_error(why));
+    }
     // Rows are deleted before others are inserted, so that no value that must be unique is there twice.
-    for table in &changed {
-        table.delete_rows(db)?;
+    let replaced = changed.iter().filter(|some| some.change != Change::Some);
+    for some in replaced {
+        some.delete_rows(db)?;
     }
-    for table in &changed {
-        table.update_rows(db)?;
+    let updated = changed.iter().filter(|some| some.change == Change::Some);
+    for some in updated {
+        some.update_rows(db)?;
     }
-    for table in &changed {
-        if table.name == SEQUENCES {
+    let inserted = changed.iter().filter(|some| some.change == Change::Whole);
+    for some in inserted {
+        if some.table == SEQUENCES {
             // SQLite has already raised these numbers for rows that were inserted above, so they are replaced.
-            table.delete_rows(db)?;
+            some.delete_rows(db)?;
         }
-        table.insert_rows(db)?;
+        some.insert_rows(db)?;
     }
     Ok(())
 }
 
-impl ChangedTable {
+impl ChangedRows<'_> {
     fn delete_rows(&self, db: &Connection) -> Result<()> {
         let key = equality_condition(&self.columns[..self.keys]);
-        let sql = format!("DELETE FROM {} WHERE {key}", self.name);
-        let mut delete = db.prepare_cached(&sql)?;
-        for row in &self.rows {
-            match row {
-                ChangedRow::Gone { key } => delete.execute(params_from_iter(key))?,
-                ChangedRow::Whole { values } => {
-                    delete.execute(params_from_iter(&values[..self.keys]))?
-                }
-                ChangedRow::Some { .. } => 0,
-            };
+        let mut delete = db.prepare_cached(&format!("DELETE FROM {} WHERE {key}", self.table))?;
+        for row in self.rows() {
+            delete.execute(params_from_iter(&row[..self.keys]))?;
         }
         Ok(())
     }
 
     fn update_rows(&self, db: &Connection) -> Result<()> {
-        for row in &self.rows {
-            let ChangedRow::Some { key, values } = row else {
-                continue;
-            };
-            let set: Vec<String> = values
-                .iter()
-                .enumerate()
-                .map(|(place, (at, _))| {
-                    let column = self.columns.get(*at).map_or("", String::as_str);
-                    format!("{column} = ?{}", self.keys + place + 1)
-                })
-                .collect();
-            let sql = format!(
-                "UPDATE {} SET {} WHERE {}",
-                self.name,
-                set.join(", "),
-                equality_condition(&self.columns[..self.keys])
-            );
-            let all = key.iter().chain(values.iter().map(|(_, value)| value));
-            if db.prepare_cached(&sql)?.execute(params_from_iter(all))? != 1 {
+        let set: Vec<String> = (self.keys..self.columns.len())
+            .map(|at| format!("{} = ?{}", self.columns[at], at + 1))
+            .collect();
+        let mut update = db.prepare_cached(&format!(
+            "UPDATE {} SET {} WHERE {}",
+            self.table,
+            set.join(", "),
+            equality_condition(&self.columns[..self.keys])
+        ))?;
+        for row in self.rows() {
+            if update.execute(params_from_iter(row))? != 1 {
+                let key = &row[..self.keys];
                 return Err(unequal_files_error(format!(
                     "{} has no row {key:?}",
-                    self.name
+                    self.table
                 )));
             }
         }
@@ -77,17 +69,14 @@ impl ChangedTable {
 
     fn insert_rows(&self, db: &Connection) -> Result<()> {
         let places: Vec<String> = (1..=self.columns.len()).map(|n| format!("?{n}")).collect();
-        let sql = format!(
+        let mut insert = db.prepare_cached(&format!(
             "INSERT INTO {} ({}) VALUES ({})",
-            self.name,
+            self.table,
             self.columns.join(", "),
             places.join(", ")
-        );
-        let mut insert = db.prepare_cached(&sql)?;
-        for row in &self.rows {
-            if let ChangedRow::Whole { values } = row {
-                insert.execute(params_from_iter(values))?;
-            }
+        ))?;
+        for row in self.rows() {
+            insert.execute(params_from_iter(row))?;
         }
         Ok(())
     }

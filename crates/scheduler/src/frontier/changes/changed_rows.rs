@@ -1,5 +1,7 @@
 //! Changed rows, as the journal holds them.
 
+use std::borrow::Cow;
+
 use rusqlite::Result;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
@@ -7,69 +9,83 @@ use serde::{Deserialize, Serialize};
 /// SQLite's own table of the last ids of tables that never reuse one. It takes no triggers.
 pub(super) const SEQUENCES: &str = "sqlite_sequence";
 
-/// The changed rows of a table.
+/// Rows of a table that have changed in the same way.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ChangedTable {
-    pub(super) name: String,
+pub(super) struct ChangedRows<'a> {
+    #[serde(borrow)]
+    pub(super) table: Cow<'a, str>,
+    pub(super) change: Change,
     /// The names of the columns whose values follow, those of the key first.
-    pub(super) columns: Vec<String>,
+    #[serde(borrow)]
+    pub(super) columns: Vec<Cow<'a, str>>,
     /// How many columns are the key.
     pub(super) keys: usize,
-    pub(super) rows: Vec<ChangedRow>,
+    /// The values, row by row.
+    #[serde(borrow)]
+    pub(super) values: Vec<Cell<'a>>,
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum ChangedRow {
-    Gone {
-        key: Vec<Cell>,
-    },
-    /// A new row, or a row of which all columns may have changed.
-    Whole {
-        values: Vec<Cell>,
-    },
-    /// Some columns of a row: the key, and each value with the position of its column.
-    Some {
-        key: Vec<Cell>,
-        values: Vec<(usize, Cell)>,
-    },
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Change {
+    /// The rows are gone. Only their keys follow.
+    Gone,
+    /// They are new, or everything in them may have changed.
+    Whole,
+    /// Some columns have changed.
+    Some,
 }
 
 /// A value as SQLite stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Cell {
+pub(super) enum Cell<'a> {
     Null,
     Integer(i64),
     Real(f64),
-    Text(String),
-    Blob(Vec<u8>),
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+    #[serde(borrow)]
+    Blob(Cow<'a, [u8]>),
 }
 
-pub(super) fn equality_condition(columns: &[String]) -> String {
+impl<'a> ChangedRows<'a> {
+    /// Whether each row has all columns.
+    pub(super) fn is_complete(&self) -> bool {
+        (1..=self.columns.len()).contains(&self.keys)
+            && self.values.len().is_multiple_of(self.columns.len())
+    }
+
+    /// The values of each row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[Cell<'a>]> {
+        self.values.chunks(self.columns.len())
+    }
+}
+
+pub(super) fn equality_condition(columns: &[impl AsRef<str>]) -> String {
     let equal: Vec<String> = columns
         .iter()
         .enumerate()
-        .map(|(at, column)| format!("{column} = ?{}", at + 1))
+        .map(|(at, column)| format!("{} = ?{}", column.as_ref(), at + 1))
         .collect();
     equal.join(" AND ")
 }
 
-pub(super) fn encode(changed: &Vec<ChangedTable>) -> Vec<u8> {
+pub(super) fn encode(changed: &Vec<ChangedRows<'_>>) -> Vec<u8> {
     postcard::to_stdvec(changed).expect("it holds only types that postcard can encode")
 }
 
-impl Cell {
-    pub(super) fn of(value: ValueRef<'_>) -> Cell {
+impl Cell<'static> {
+    pub(super) fn of(value: ValueRef<'_>) -> Cell<'static> {
         match value {
             ValueRef::Null => Cell::Null,
             ValueRef::Integer(number) => Cell::Integer(number),
             ValueRef::Real(number) => Cell::Real(number),
-            ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
-            ValueRef::Blob(bytes) => Cell::Blob(bytes.to_owned()),
+            ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned().into()),
+            ValueRef::Blob(bytes) => Cell::Blob(bytes.to_owned().into()),
         }
     }
 }
 
-impl rusqlite::ToSql for Cell {
+impl rusqlite::ToSql for Cell<'_> {
     fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Cell::Null => ValueRef::Null,

@@ -1,85 +1,133 @@
 //! Notes the rows that a connection changes.
+//!
+//! SQLite reports most of them to a hook, which costs next to nothing. A trigger makes a statement take two to three
+//! times as long: SQLite then keeps what it needs to undo the statement alone. So triggers are left for the rows that a
+//! hook is not told of, and for columns that seldom change.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Result};
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::hooks::Action;
+use rusqlite::{Connection, Error, Result};
 
-use super::changed_rows::{Cell, ChangedRow, ChangedTable, SEQUENCES, encode};
-use super::tables::{MOST_KEYS, Table, sequences, tables};
+use super::changed_rows::{Cell, Change, ChangedRows, SEQUENCES, encode};
+use super::noted_rows::{KeyPart, MOST_KEYS, NotedRows, number_key};
+use super::tables::{NOTE_ROW, Table, sequences, tables};
 
 /// Notes changed rows on one connection.
 #[derive(Debug)]
 pub(in crate::frontier) struct Recorder {
     tables: Vec<Table>,
+    noted: Arc<Mutex<NotedRows>>,
     sequences: BTreeMap<String, i64>,
 }
 
 impl Recorder {
     /// Begins to note the changes that this connection makes.
-    pub(in crate::frontier) fn begin(db: &Connection) -> Result<Recorder> {
+    pub(in crate::frontier) fn begin(db: &mut Connection) -> Result<Recorder> {
         // Without this, a row that an INSERT OR REPLACE deletes would not be noted.
         db.pragma_update(None, "recursive_triggers", true)?;
-        db.execute_batch(
-            "CREATE TEMP TABLE changed_rows (
-                 tbl INTEGER, key0, key1, key2, columns INTEGER NOT NULL, PRIMARY KEY (tbl, key0, key1, key2)
-             ) WITHOUT ROWID",
-        )?;
         let tables = tables(db)?;
-        for (number, table) in tables.iter().enumerate() {
-            db.execute_batch(&table.triggers_sql(number))?;
-        }
+        let noted = Arc::new(Mutex::new(NotedRows::of_tables(tables.len())));
+        begin_hook(db, &tables, Arc::clone(&noted))?;
+        begin_triggers(db, &tables, Arc::clone(&noted))?;
         Ok(Recorder {
             tables,
+            noted,
             sequences: sequences(db)?,
         })
     }
 
     /// The changes since the last call. Empty if there are none.
     pub(in crate::frontier) fn take_changes(&mut self, db: &Connection) -> Result<Vec<u8>> {
-        let mut changed = Vec::new();
-        let mut select = db.prepare_cached("SELECT DISTINCT tbl FROM changed_rows")?;
-        let numbers = select.query_map([], |row| row.get::<_, i64>(0))?;
-        let numbers: Vec<i64> = numbers.collect::<Result<_>>()?;
-        if numbers.is_empty() {
+        let noted = lock(&self.noted).take();
+        if noted.iter().all(BTreeMap::is_empty) {
             return Ok(Vec::new());
         }
-        let sql = "SELECT key0, key1, key2, columns FROM changed_rows WHERE tbl = ?1";
-        for number in numbers {
-            let table = &self.tables[number as usize];
-            let mut select = db.prepare_cached(sql)?;
-            let noted = select.query_map([number], |row| {
-                let key = [row.get(0)?, row.get(1)?, row.get(2)?];
-                Ok((key, row.get(3)?))
-            })?;
-            let noted: Vec<([Value; MOST_KEYS], i64)> = noted.collect::<Result<_>>()?;
-            changed.extend(table.read_rows(db, &noted)?);
+        let mut changed = Vec::new();
+        for (table, noted) in self.tables.iter().zip(noted) {
+            changed.extend(table.read_rows(db, noted)?);
         }
         // A number in SQLite's own table changes only together with a row of the table that it counts for.
         changed.extend(self.take_changed_sequences(db)?);
-        db.prepare_cached("DELETE FROM changed_rows")?.execute([])?;
         Ok(match changed.is_empty() {
             true => Vec::new(),
             false => encode(&changed),
         })
     }
 
-    fn take_changed_sequences(&mut self, db: &Connection) -> Result<Option<ChangedTable>> {
+    fn take_changed_sequences(&mut self, db: &Connection) -> Result<Option<ChangedRows<'static>>> {
         let now = sequences(db)?;
         let changed = now
             .iter()
             .filter(|(name, last)| self.sequences.get(*name) != Some(last));
-        let rows: Vec<ChangedRow> = changed
-            .map(|(name, last)| ChangedRow::Whole {
-                values: vec![Cell::Text(name.clone()), Cell::Integer(*last)],
-            })
+        let values: Vec<Cell<'static>> = changed
+            .flat_map(|(name, last)| [Cell::Text(name.clone().into()), Cell::Integer(*last)])
             .collect();
         self.sequences = now;
-        Ok((!rows.is_empty()).then(|| ChangedTable {
-            name: SEQUENCES.to_owned(),
-            columns: vec![String::from("name"), String::from("seq")],
+        Ok((!values.is_empty()).then(|| ChangedRows {
+            table: SEQUENCES.into(),
+            change: Change::Whole,
+            columns: vec!["name".into(), "seq".into()],
             keys: 1,
-            rows,
+            values,
         }))
     }
+}
+
+/// Notes new rows, and changes of the columns that often change, of tables whose rows have numbers.
+fn begin_hook(db: &mut Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>>) -> Result<()> {
+    let hooked = tables.iter().enumerate();
+    let hooked = hooked.filter(|(_, table)| table.has_numbers());
+    let hooked: BTreeMap<String, (usize, i64, i64)> = hooked
+        .map(|(number, table)| {
+            let (all, often_changed) = (table.all_columns_mask(), table.often_changed_mask());
+            (table.name().to_owned(), (number, all, often_changed))
+        })
+        .collect();
+    let note = move |action: Action, database: &str, table: &str, row: i64| {
+        let Some((number, all, often_changed)) = hooked.get(table).copied() else {
+            return;
+        };
+        let columns = match action {
+            Action::SQLITE_INSERT => all,
+            Action::SQLITE_UPDATE => often_changed,
+            // A trigger notes them.
+            _ => 0,
+        };
+        if columns != 0 && database == "main" {
+            lock(&noted).note(number, number_key(row), columns);
+        }
+    };
+    db.update_hook(Some(note))
+}
+
+/// Notes all other changes.
+fn begin_triggers(db: &Connection, tables: &[Table], noted: Arc<Mutex<NotedRows>>) -> Result<()> {
+    let arguments = (2 + MOST_KEYS) as i32;
+    let flags = FunctionFlags::SQLITE_UTF8;
+    db.create_scalar_function(NOTE_ROW, arguments, flags, move |row| note_row(&noted, row))?;
+    for (number, table) in tables.iter().enumerate() {
+        db.execute_batch(&table.triggers_sql(number))?;
+    }
+    Ok(())
+}
+
+/// The function that the triggers call: with the number of the table, the columns that differ, and the key.
+fn note_row(noted: &Mutex<NotedRows>, row: &Context<'_>) -> Result<bool> {
+    let part = |at: usize| {
+        let unknown = || Error::UserFunctionError("a key is neither a number nor a text".into());
+        KeyPart::of(row.get_raw(2 + at)).ok_or_else(unknown)
+    };
+    let columns: i64 = row.get(1)?;
+    if columns != 0 {
+        let key = [part(0)?, part(1)?, part(2)?];
+        lock(noted).note(row.get::<i64>(0)? as usize, key, columns);
+    }
+    Ok(true)
+}
+
+fn lock(noted: &Mutex<NotedRows>) -> MutexGuard<'_, NotedRows> {
+    noted.lock().unwrap_or_else(PoisonError::into_inner)
 }

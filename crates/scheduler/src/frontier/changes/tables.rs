@@ -2,14 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Result, Statement, params_from_iter};
+use rusqlite::{Connection, Result, params_from_iter};
 
 use super::applied::{OWN_META, OWN_TABLES};
-use super::changed_rows::{Cell, ChangedRow, ChangedTable, SEQUENCES, equality_condition};
+use super::changed_rows::{Cell, Change, ChangedRows, SEQUENCES, equality_condition};
+use super::noted_rows::{Key, KeyPart, MOST_KEYS};
 
-/// The largest number of columns in a key.
-pub(super) const MOST_KEYS: usize = 3;
+/// The function that triggers call.
+pub(super) const NOTE_ROW: &str = "note_changed_row";
+
+/// Of the tables that change most, the columns that the most frequent statements set. A change of one of these rows is
+/// noted as a change of all of these columns. They are short.
+const OFTEN_CHANGED: [(&str, &[&str]); 2] = [
+    (
+        "task_rows",
+        &[
+            "state",
+            "priority",
+            "attempt",
+            "deaths",
+            "outcome",
+            "status_code",
+            "done_at_ms",
+            "not_before_ms",
+            "epoch",
+        ],
+    ),
+    (
+        "sites",
+        &[
+            "queued",
+            "top_priority",
+            "in_window",
+            "due_at_ms",
+            "delay_ms",
+            "last_start_ms",
+            "owner",
+            "backoff_until_ms",
+            "address",
+        ],
+    ),
+];
 
 #[derive(Debug)]
 pub(super) struct Table {
@@ -17,19 +50,25 @@ pub(super) struct Table {
     columns: Vec<String>,
     /// The positions of the key's columns.
     key: Vec<usize>,
+    /// Whether SQLite knows its rows by a number, which is the key.
+    has_numbers: bool,
+    /// The columns of [`OFTEN_CHANGED`], as a set of bits.
+    often_changed: i64,
 }
 
 pub(super) fn tables(db: &Connection) -> Result<Vec<Table>> {
-    let sql = "SELECT name FROM main.sqlite_schema
-               WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+    let sql = "SELECT name, wr FROM pragma_table_list
+               WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+               ORDER BY name";
     let mut select = db.prepare(sql)?;
-    let names: Vec<String> = select
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_>>()?;
-    let shared = names
+    let found = select.query_map([], |row| Ok((row.get(0)?, !row.get::<_, bool>(1)?)))?;
+    let found: Vec<(String, bool)> = found.collect::<Result<_>>()?;
+    let shared = found
         .into_iter()
-        .filter(|name| !OWN_TABLES.contains(&name.as_str()));
-    shared.map(|name| Table::read_schema(db, name)).collect()
+        .filter(|(name, _)| !OWN_TABLES.contains(&name.as_str()));
+    shared
+        .map(|(name, has_numbers)| Table::read_schema(db, name, has_numbers))
+        .collect()
 }
 
 pub(super) fn sequences(db: &Connection) -> Result<BTreeMap<String, i64>> {
@@ -43,75 +82,122 @@ pub(super) fn sequences(db: &Connection) -> Result<BTreeMap<String, i64>> {
 }
 
 impl Table {
-    fn read_schema(db: &Connection, name: String) -> Result<Table> {
-        let sql = "SELECT name, pk FROM pragma_table_info(?1) ORDER BY cid";
+    fn read_schema(db: &Connection, name: String, has_numbers: bool) -> Result<Table> {
+        let sql = "SELECT name, pk, type FROM pragma_table_info(?1) ORDER BY cid";
         let mut select = db.prepare(sql)?;
-        let columns = select.query_map([&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let columns: Vec<(String, i64)> = columns.collect::<Result<_>>()?;
+        let columns = select.query_map([&name], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))
+        })?;
+        let columns: Vec<(String, i64, String)> = columns.collect::<Result<_>>()?;
         let mut key: Vec<usize> = (0..columns.len())
             .filter(|position| columns[*position].1 > 0)
             .collect();
         key.sort_by_key(|position| columns[*position].1);
+        let is_number = key.len() == 1 && columns[key[0]].2 == "INTEGER";
         assert!(
-            (1..=MOST_KEYS).contains(&key.len()),
-            "the journal knows rows by their keys, and {name} has {} columns in its key",
-            key.len()
+            (1..=MOST_KEYS).contains(&key.len()) && (is_number || !has_numbers),
+            "the journal knows rows by their keys: {name} needs an integer as its key, or at most {MOST_KEYS} columns \
+             and WITHOUT ROWID"
         );
+        let often_changed: &[&str] = match OFTEN_CHANGED.iter().find(|(table, _)| *table == name) {
+            Some((_, often_changed)) => often_changed,
+            None => &[],
+        };
+        let bits = columns.iter().enumerate();
+        let bits = bits.filter(|(_, (column, ..))| often_changed.contains(&column.as_str()));
         Ok(Table {
+            often_changed: bits.map(|(at, _)| 1 << at).sum(),
+            columns: columns.into_iter().map(|(column, ..)| column).collect(),
             name,
-            columns: columns.into_iter().map(|(name, _)| name).collect(),
             key,
+            has_numbers,
         })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn has_numbers(&self) -> bool {
+        self.has_numbers
+    }
+
     /// All columns, as a set of bits.
-    fn all_columns_mask(&self) -> i64 {
+    pub(super) fn all_columns_mask(&self) -> i64 {
         (1 << self.columns.len()) - 1
+    }
+
+    /// The columns whose changes triggers do not note.
+    pub(super) fn often_changed_mask(&self) -> i64 {
+        self.often_changed
     }
 
     pub(super) fn triggers_sql(&self, number: usize) -> String {
         let name = &self.name;
         let all = self.all_columns_mask().to_string();
-        let note = |row: &str, columns: &str| {
-            let mut keys: Vec<String> = self
-                .key
-                .iter()
-                .map(|at| format!("{row}.{}", self.columns[*at]))
-                .collect();
-            keys.resize(MOST_KEYS, String::from("0"));
-            format!(
-                "INSERT INTO changed_rows VALUES ({number}, {}, {columns})
-                 ON CONFLICT DO UPDATE SET columns = columns | excluded.columns;",
-                keys.join(", ")
-            )
-        };
-        let differs = |at: &usize| {
-            let column = &self.columns[*at];
-            format!("OLD.{column} IS NOT NEW.{column}")
-        };
-        let changed: Vec<String> = (0..self.columns.len())
-            .map(|at| format!("(({}) << {at})", differs(&at)))
-            .collect();
-        let moves: Vec<String> = self.key.iter().map(differs).collect();
+        let moves: Vec<String> = self.key.iter().map(|at| self.differs(*at)).collect();
         let keys: Vec<&str> = self
             .key
             .iter()
             .map(|at| self.columns[*at].as_str())
             .collect();
         let (inserted, deleted) = (self.condition("NEW"), self.condition("OLD"));
+        let note_new = match self.has_numbers {
+            true => String::new(),
+            false => format!(
+                "CREATE TEMP TRIGGER note_new_{name} AFTER INSERT ON main.{name} {inserted} BEGIN {} END;",
+                self.note_sql(number, "NEW", &all)
+            ),
+        };
         format!(
-            "CREATE TEMP TRIGGER note_new_{name} AFTER INSERT ON main.{name} {inserted} BEGIN {} END;
+            "{note_new}
              CREATE TEMP TRIGGER note_gone_{name} AFTER DELETE ON main.{name} {deleted} BEGIN {} END;
-             CREATE TEMP TRIGGER note_changed_{name} AFTER UPDATE ON main.{name} {inserted} BEGIN {} END;
+             CREATE TEMP TRIGGER note_changed_{name} AFTER UPDATE {} ON main.{name} {inserted} BEGIN {} END;
              CREATE TEMP TRIGGER note_moved_{name} AFTER UPDATE OF {} ON main.{name} WHEN {} BEGIN {} {} END;",
-            note("NEW", &all),
-            note("OLD", &all),
-            note("NEW", &changed.join(" | ")),
+            self.note_sql(number, "OLD", &all),
+            self.of_seldom_changed(),
+            self.note_sql(number, "NEW", &self.differing_columns()),
             keys.join(", "),
             moves.join(" OR "),
-            note("OLD", &all),
-            note("NEW", &all),
+            self.note_sql(number, "OLD", &all),
+            self.note_sql(number, "NEW", &all),
         )
+    }
+
+    fn note_sql(&self, number: usize, row: &str, columns: &str) -> String {
+        let mut keys: Vec<String> = self
+            .key
+            .iter()
+            .map(|at| format!("{row}.{}", self.columns[*at]))
+            .collect();
+        keys.resize(MOST_KEYS, String::from("0"));
+        format!(
+            "SELECT {NOTE_ROW}({number}, {columns}, {});",
+            keys.join(", ")
+        )
+    }
+
+    fn differs(&self, at: usize) -> String {
+        let column = &self.columns[at];
+        format!("OLD.{column} IS NOT NEW.{column}")
+    }
+
+    /// The columns that differ, as a set of bits, in SQL.
+    fn differing_columns(&self) -> String {
+        let changed: Vec<String> = (0..self.columns.len())
+            .map(|at| format!("(({}) << {at})", self.differs(at)))
+            .collect();
+        changed.join(" | ")
+    }
+
+    /// Statements that set none of these columns do without the trigger.
+    fn of_seldom_changed(&self) -> String {
+        if self.often_changed == 0 {
+            return String::new();
+        }
+        let seldom = (0..self.columns.len()).filter(|at| (self.often_changed >> at) & 1 == 0);
+        let seldom: Vec<&str> = seldom.map(|at| self.columns[at].as_str()).collect();
+        format!("OF {}", seldom.join(", "))
     }
 
     /// The condition that a row belongs to the journal.
@@ -126,61 +212,70 @@ impl Table {
     pub(super) fn read_rows(
         &self,
         db: &Connection,
-        noted: &[([Value; MOST_KEYS], i64)],
-    ) -> Result<Option<ChangedTable>> {
-        let rest = (0..self.columns.len()).filter(|at| !self.key.contains(at));
-        let order: Vec<usize> = self.key.iter().copied().chain(rest).collect();
-        let columns: Vec<String> = order.iter().map(|at| self.columns[*at].clone()).collect();
-        let sql = format!(
-            "SELECT {} FROM main.{} WHERE {}",
-            columns.join(", "),
-            self.name,
-            equality_condition(&columns[..self.key.len()])
-        );
-        let mut select = db.prepare_cached(&sql)?;
-        let mut rows = Vec::with_capacity(noted.len());
-        for (key, changed) in noted {
-            rows.extend(self.read_row(&mut select, &order, key, *changed)?);
+        noted: BTreeMap<Key, i64>,
+    ) -> Result<Vec<ChangedRows<'static>>> {
+        let mut by_columns: BTreeMap<i64, Vec<Key>> = BTreeMap::new();
+        for (key, columns) in noted {
+            by_columns.entry(columns).or_default().push(key);
         }
-        Ok((!rows.is_empty()).then(|| ChangedTable {
-            name: self.name.clone(),
-            columns,
-            keys: self.key.len(),
-            rows,
-        }))
+        let mut gone = self.changed_rows(Change::Gone, 0);
+        let mut changed = Vec::new();
+        for (columns, keys) in by_columns {
+            let change = match columns == self.all_columns_mask() {
+                true => Change::Whole,
+                false => Change::Some,
+            };
+            let mut some = self.changed_rows(change, columns);
+            self.read_values(db, &keys, &mut some, &mut gone)?;
+            changed.push(some);
+        }
+        changed.push(gone);
+        changed.retain(|some| !some.values.is_empty());
+        Ok(changed)
     }
 
-    fn read_row(
-        &self,
-        select: &mut Statement<'_>,
-        order: &[usize],
-        key: &[Value; MOST_KEYS],
-        changed: i64,
-    ) -> Result<Option<ChangedRow>> {
-        if changed == 0 {
-            return Ok(None);
+    /// No rows yet, with the columns of the key and these.
+    fn changed_rows(&self, change: Change, columns: i64) -> ChangedRows<'static> {
+        let others = (0..self.columns.len()).filter(|at| (columns >> at) & 1 == 1);
+        let others = others.filter(|at| !self.key.contains(at));
+        let named = self.key.iter().copied().chain(others);
+        ChangedRows {
+            table: self.name.clone().into(),
+            change,
+            columns: named.map(|at| self.columns[at].clone().into()).collect(),
+            keys: self.key.len(),
+            values: Vec::new(),
         }
-        let key = &key[..self.key.len()];
-        let values: Option<Vec<Cell>> = select
-            .query_row(params_from_iter(key), |row| {
-                (0..order.len())
-                    .map(|at| row.get_ref(at).map(Cell::of))
-                    .collect()
-            })
-            .optional()?;
-        let key = || key.iter().map(|value| Cell::of(value.into())).collect();
-        Ok(Some(match values {
-            None => ChangedRow::Gone { key: key() },
-            Some(values) if changed == self.all_columns_mask() => ChangedRow::Whole { values },
-            Some(values) => {
-                let with_places = values.into_iter().enumerate();
-                let differing = with_places.filter(|(at, _)| (changed >> order[*at]) & 1 == 1);
-                ChangedRow::Some {
-                    key: key(),
-                    values: differing.collect(),
+    }
+
+    fn read_values(
+        &self,
+        db: &Connection,
+        keys: &[Key],
+        some: &mut ChangedRows<'static>,
+        gone: &mut ChangedRows<'static>,
+    ) -> Result<()> {
+        let count = some.columns.len();
+        let mut select = db.prepare_cached(&format!(
+            "SELECT {} FROM main.{} WHERE {}",
+            some.columns.join(", "),
+            self.name,
+            equality_condition(&some.columns[..self.key.len()])
+        ))?;
+        some.values.reserve(count * keys.len());
+        for key in keys {
+            let key = &key[..self.key.len()];
+            let mut found = select.query(params_from_iter(key))?;
+            match found.next()? {
+                Some(row) => {
+                    for at in 0..count {
+                        some.values.push(Cell::of(row.get_ref(at)?));
+                    }
                 }
+                None => gone.values.extend(key.iter().map(KeyPart::to_cell)),
             }
-        }))
+        }
+        Ok(())
     }
 }
 
