@@ -233,7 +233,10 @@ impl<'a> StandingBy<'a> {
             }
             JournalReport::Failed(fault) => return Err(fault),
         };
-        match self.member.handle_answer(answer, boot_ms()) {
+        let progress = self.member.handle_answer(answer, boot_ms());
+        // The next records are on their way while these are applied.
+        self.connection.send(self.member.take_requests());
+        match progress {
             Err(JournalFault::Gap { .. }) if !self.is_foreign => {
                 // An answer may be older than the snapshot that is on its way, or has come.
                 if matches!(self.phase, Phase::Reading) {
