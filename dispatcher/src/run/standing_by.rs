@@ -28,7 +28,7 @@ use crate::tenure_gate::TenureGate;
 const LEASE_MS: u64 = 5_000;
 
 /// How often the lease is renewed, and the journal read.
-pub(super) const TICK_MS: u64 = 1_000;
+pub(super) const TICK_MS: u64 = 500;
 
 /// After this long, a request that is not answered is made again.
 const MISSED_AFTER_MS: u64 = 2_000;

@@ -48,7 +48,7 @@ impl JournalUpkeep {
         self.bounds.add(bytes, number);
     }
 
-    /// Called about once a second. `record`: the last one that this dispatcher has applied or added.
+    /// Called several times in each lease. `record`: the last one that this dispatcher has applied or added.
     pub(super) fn on_tick(
         &mut self,
         connection: &JournalConnection,

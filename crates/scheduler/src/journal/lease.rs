@@ -24,6 +24,8 @@ struct Seen {
     since_ms: u64,
     /// When the lease was last read.
     read_ms: u64,
+    /// Not before this time is it taken: its holder could not renew it for a while.
+    spared_until_ms: u64,
 }
 
 /// How much the clocks of two machines may differ in a lease's time.
@@ -38,18 +40,22 @@ impl LeaseWatch {
         }
     }
 
-    /// Notes the result of a read; `now_ms`: when its answer came. While no read is answered, nobody can renew the
-    /// lease either. That time does not count against its holder, so that an election of the store causes no takeover.
+    /// Notes what a read has shown; `now_ms`: when its answer came. While no read is answered, nobody can renew the
+    /// lease either. Afterwards its holder has half a lease to do so, so that an election of the store causes no
+    /// takeover.
     pub fn note_lease(&mut self, lease: Lease, now_ms: u64) {
-        let most_between_ms = self.lasts_ms / 2;
-        let known = self.seen.filter(|seen| {
-            let is_same = (seen.lease.epoch, seen.lease.turn) == (lease.epoch, lease.turn);
-            is_same && now_ms <= seen.read_ms + most_between_ms
-        });
+        let known = self
+            .seen
+            .filter(|seen| (seen.lease.epoch, seen.lease.turn) == (lease.epoch, lease.turn));
+        let was_unread = known.is_some_and(|seen| now_ms > seen.read_ms + self.lasts_ms / 2);
         self.seen = Some(Seen {
             lease,
             since_ms: known.map_or(now_ms, |seen| seen.since_ms),
             read_ms: now_ms,
+            spared_until_ms: match was_unread {
+                true => now_ms + self.lasts_ms / 2,
+                false => known.map_or(0, |seen| seen.spared_until_ms),
+            },
         });
     }
 
@@ -57,9 +63,12 @@ impl LeaseWatch {
     /// that its holder has noticed its end.
     pub fn lease_to_take(&self, now_ms: u64) -> Option<Lease> {
         let Seen {
-            lease, since_ms, ..
+            lease,
+            since_ms,
+            spared_until_ms,
+            ..
         } = self.seen?;
-        let is_over = now_ms >= since_ms + self.lasts_ms + SLACK_MS;
+        let is_over = now_ms >= spared_until_ms.max(since_ms + self.lasts_ms + SLACK_MS);
         let is_own = lease.holder == self.instance;
         (lease.epoch == 0 || lease.is_free || is_own || is_over).then_some(lease)
     }

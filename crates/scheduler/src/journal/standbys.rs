@@ -10,7 +10,7 @@ use super::Survey;
 const PRESENT_MS: u64 = 10_000;
 
 /// The maximum number of entries in [`AppendTimes`].
-const MOST_TIMES: usize = 600;
+const MOST_TIMES: usize = 1_200;
 
 /// Times, by the clock of the serving dispatcher, each with the number of the last record at that time.
 #[derive(Debug, Default)]
