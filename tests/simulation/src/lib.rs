@@ -102,7 +102,6 @@ use crate::plan::Plan;
 use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
 use crate::settings::MOST_BACKOFFS;
-use crate::sites::SitePlan;
 use crate::standbys::file_checks;
 pub use crate::standbys::{StandbySabotage, StandbysReport};
 use crate::world::World;
@@ -213,8 +212,13 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // The same is true for a page that is always refused. Its site waits as long as each refusal requires.
-    let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
+    // Likewise a page that is always refused, while its site waits as long as each answer requires.
+    let backoffs = plan.backoff_table().busy.len();
+    let refusals_ms = plan
+        .sites
+        .iter()
+        .map(|site| site.refusals_ms(backoffs))
+        .max();
     let refusals_ms = refusals_ms.unwrap_or(0);
     let standbys = plan.standbys.as_ref();
     50 * shares * sites * plan.estimate_ms

@@ -68,13 +68,20 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// The time for which refusals of this page delay its site in one crawl.
-    fn refusals_ms(&self) -> u64 {
+    /// How long the refusals of the page hold its site back in one crawl. If it is always refused, its site backs off
+    /// this many times.
+    fn refusals_ms(&self, backoffs: usize) -> u64 {
+        let backoffs = match self.fails {
+            FAILS_FOR_GOOD => backoffs as u64,
+            _ => 0,
+        };
         match self.failure {
             PageFailure::Overloaded {
                 retry_after_ms: Some(wait_ms),
                 ..
-            } if self.fails > 0 => u64::from(self.attempts()) * wait_ms.min(LONGEST_WAIT_MS),
+            } if self.fails > 0 => {
+                (u64::from(self.attempts()) + backoffs) * wait_ms.min(LONGEST_WAIT_MS)
+            }
             _ => 0,
         }
     }
@@ -94,9 +101,11 @@ impl SitePlan {
         self.ever_fails() || self.blocks.is_some()
     }
 
-    /// The longest time for which refusals of the site's pages delay the site in one crawl.
-    pub(crate) fn refusals_ms(&self) -> u64 {
-        self.pages.iter().map(PagePlan::refusals_ms).sum()
+    /// The maximum time that refusals of the site's pages hold it back in one crawl, if it backs off this many times
+    /// because of each.
+    pub(crate) fn refusals_ms(&self, backoffs: usize) -> u64 {
+        let pages = self.pages.iter();
+        pages.map(|page| page.refusals_ms(backoffs)).sum()
     }
 
     /// The longest delay that applies to the site at any time.
