@@ -6,7 +6,8 @@
 //!
 //! - each dispatcher's core and its file; the changes of its commits, and how another file applies them;
 //! - the decisions about the journal: what is appended and when it counts, who may take the lease, until when its
-//!   holder may act, and what a reader makes of the records (`webfill_scheduler::journal::Member`).
+//!   holder may act, and what a reader makes of the records (`webfill_scheduler::journal::Member`);
+//! - the making of snapshots, and how a file is replaced by one ([`snapshots`]).
 //!
 //! # What is simulated
 //!
@@ -34,6 +35,7 @@ mod node_trouble;
 mod plan;
 mod sabotage;
 mod serving;
+mod snapshots;
 
 use std::collections::BTreeMap;
 
@@ -50,6 +52,7 @@ use self::journal::Journal;
 use self::node::Node;
 pub(crate) use self::plan::StandbyPlan;
 pub use self::sabotage::StandbySabotage;
+use self::snapshots::Snapshot;
 
 /// The dispatchers and their journal.
 pub(crate) struct Standbys {
@@ -57,6 +60,7 @@ pub(crate) struct Standbys {
     dice: Dice,
     nodes: Vec<Node>,
     journal: Journal,
+    snapshot: Option<Snapshot>,
     /// The file that applies the journal as it is written.
     reference: Option<Reference>,
     /// The dispatcher to which each machine is connected.
@@ -83,6 +87,9 @@ pub struct StandbysReport {
     pub lost_answers: u64,
     /// The number of commits that are only partly in the journal.
     pub unfinished: u64,
+    /// The number of snapshots, and how often a dispatcher began again with one.
+    pub snapshots: u64,
+    pub begun_again: u64,
     pub records: u64,
     pub record_bytes: u64,
     pub tasks: u64,
@@ -184,6 +191,7 @@ impl Standbys {
             dice: Dice::new(seed ^ 0x57B1),
             nodes: (0..plan.nodes).map(Node::new).collect(),
             journal: Journal::default(),
+            snapshot: None,
             reference: None,
             following: BTreeMap::new(),
             asked_node: 0,

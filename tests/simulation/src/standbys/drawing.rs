@@ -28,7 +28,10 @@ impl Plan {
             )
         });
         plan.judges_standstill = false;
-        plan.standbys = Some(StandbyPlan::draw(dice, &plan));
+        let mut standbys = StandbyPlan::draw(dice, &plan);
+        // With dice of their own, so that everything else is the same with and without them.
+        standbys.add_snapshots(&mut Dice::new(seed ^ 0x5A95), &plan);
+        plan.standbys = Some(standbys);
         plan
     }
 
@@ -100,6 +103,7 @@ impl StandbyPlan {
             cut_short_once_in: dice.one_of(&[0, 50, 10]),
             clocks_ahead_ms: (0..nodes).map(|_| draw_clock(dice)).collect(),
             faults: Vec::new(),
+            snapshots: Vec::new(),
         };
         let most_faults = dice.one_of(&[0, 2, 8, 24]);
         for _ in 0..dice.between(0, most_faults) {

@@ -32,7 +32,11 @@ pub(crate) enum NodeFault {
     },
     /// The serving dispatcher is asked to hand over.
     HandsOver,
-    /// The wall clock is set. This takes effect at the next start of the process.
+    /// A snapshot of a dispatcher's file is made, and the records that it has applied are removed.
+    SnapshotIsMade {
+        node: usize,
+    },
+    /// Counts from the next start of the process.
     ClockIsSet {
         node: Option<usize>,
         ahead_ms: i64,

@@ -72,6 +72,8 @@ pub(crate) fn check_files(world: &mut World) {
         nodes,
         journal,
         reference,
+        snapshot,
+        plan,
         ..
     } = &mut *standbys;
     for (number, node) in nodes.iter_mut().enumerate() {
@@ -86,6 +88,10 @@ pub(crate) fn check_files(world: &mut World) {
         let rows = match &mut process.core {
             Some(core) => core.frontier().run_in_transaction(shared_rows).ok(),
             None => {
+                if let Some(snapshot) = &*snapshot {
+                    let instance = node.number as u64;
+                    process.replace_file(snapshot, node.folder.path(), (instance, &*plan));
+                }
                 let rest = journal.records_after(process.member.last_read_number());
                 if let Err(why) = process.apply_rest(rest) {
                     let fault = format!("dispatcher {number} cannot apply: {why}");

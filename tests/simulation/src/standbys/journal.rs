@@ -98,6 +98,17 @@ impl Journal {
             self.records.insert(record.number, record.clone());
             added.push(record);
         }
+        let end = self
+            .records
+            .last_key_value()
+            .map(|(_, end)| (end.number, end.epoch));
+        if let (Some(last), Some((number, epoch))) = (added.last(), end)
+            && last.number < number
+        {
+            // The number was taken before, and that record was cut.
+            answer = AppendAnswer::Taken { number, epoch };
+            added.clear();
+        }
         let answer = JournalAnswer::Appended {
             first,
             count,
@@ -116,7 +127,13 @@ impl Journal {
         }
     }
 
-    /// The number of the last record in the journal.
+    /// Removes all records with lower numbers, except the last one.
+    pub(super) fn cut_before(&mut self, number: u64) {
+        let kept = number.min(self.last_number());
+        self.records = self.records.split_off(&kept);
+    }
+
+    /// The number of the last record.
     pub(super) fn last_number(&self) -> u64 {
         self.records
             .last_key_value()

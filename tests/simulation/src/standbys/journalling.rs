@@ -1,12 +1,16 @@
 //! The events between a dispatcher and the journal: a dispatcher reads the journal, applies it to its file, and takes
 //! the lease.
 
-use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Progress};
+use webfill_scheduler::journal::{
+    AppendAnswer, JournalAnswer, JournalFault, JournalRequest, Progress,
+};
 
 use crate::event::{Event, Place};
 use crate::world::World;
 
-use super::{StandbyEvent, file_checks, plan::MISSED_AFTER_MS, sabotage::StandbySabotage, serving};
+use super::{
+    StandbyEvent, file_checks, plan::MISSED_AFTER_MS, sabotage::StandbySabotage, serving, snapshots,
+};
 
 /// A dispatcher that was replaced starts again as a standby after this time.
 const STARTS_AGAIN_MS: u64 = 100;
@@ -17,7 +21,10 @@ pub(crate) fn begin_standbys(world: &mut World) {
         world.standbys_mut().nodes[node].clock_ahead_ms = ahead_ms;
         world.schedule_in(node as u64 * 5, Event::Standby(StandbyEvent::Starts(node)));
     }
-    for (at_ms, fault) in world.standbys_mut().plan.faults.clone() {
+    let plan = &world.standbys_mut().plan;
+    let snapshots = snapshots::snapshot_faults(plan);
+    let faults: Vec<_> = plan.faults.iter().copied().chain(snapshots).collect();
+    for (at_ms, fault) in faults {
         world.schedule_at(at_ms, Event::Standby(StandbyEvent::Fault(fault)));
     }
     file_checks::begin_reference(world);
@@ -146,7 +153,7 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
     };
     let progress = match process.member.handle_answer(answer, now_ms) {
         Ok(progress) => progress,
-        Err(fault) => return note_unreadable(world, node, &fault.to_string()),
+        Err(fault) => return handle_reading_fault(world, node, &fault),
     };
     match progress {
         Progress::Nothing => {}
@@ -163,6 +170,14 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
         }
     }
     send_requests(world, node);
+}
+
+fn handle_reading_fault(world: &mut World, node: usize, fault: &JournalFault) {
+    let has_snapshot = world.standbys_mut().snapshot.is_some();
+    match fault {
+        JournalFault::Gap { .. } if has_snapshot => snapshots::begin_with_snapshot(world, node),
+        _ => note_unreadable(world, node, &fault.to_string()),
+    }
 }
 
 fn note_unreadable(world: &mut World, node: usize, why: &str) {

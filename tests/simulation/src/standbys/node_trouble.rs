@@ -3,7 +3,7 @@
 use crate::event::Place;
 use crate::world::World;
 
-use super::{faults::NodeFault, journalling, serving};
+use super::{faults::NodeFault, journalling, serving, snapshots};
 
 pub(super) fn inject_node_fault(world: &mut World, fault: NodeFault) {
     let now_ms = world.now_ms;
@@ -35,6 +35,7 @@ pub(super) fn inject_node_fault(world: &mut World, fault: NodeFault) {
                 serving::begin_hand_over(world, node);
             }
         }
+        NodeFault::SnapshotIsMade { node } => snapshots::make_snapshot(world, node),
         NodeFault::ClockIsSet { node, ahead_ms } => {
             if let Some(node) = resolve_node(world, node) {
                 world.standbys_mut().nodes[node].clock_ahead_ms = ahead_ms;

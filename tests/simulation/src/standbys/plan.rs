@@ -29,6 +29,8 @@ pub(crate) struct StandbyPlan {
     /// For each dispatcher, the difference between its wall clock and the true time.
     pub(super) clocks_ahead_ms: Vec<i64>,
     pub(super) faults: Vec<(u64, NodeFault)>,
+    /// When a snapshot is made, and of whose file.
+    pub(super) snapshots: Vec<(u64, usize)>,
 }
 
 impl StandbyPlan {

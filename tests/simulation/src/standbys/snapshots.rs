@@ -1,0 +1,98 @@
+//! Snapshots of dispatchers' files, and the removal of the records that they have applied.
+
+use std::path::{Path, PathBuf};
+
+use webfill_scheduler::frontier::{self, Applied};
+use webfill_scheduler::journal::Member;
+
+use crate::dice::Dice;
+use crate::plan::Plan;
+use crate::world::World;
+
+use super::Standbys;
+use super::faults::NodeFault;
+use super::node::Process;
+use super::plan::StandbyPlan;
+
+/// The newest snapshot, which is beside the file that applies the journal as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    path: PathBuf,
+    applied: Applied,
+}
+
+impl StandbyPlan {
+    /// In some worlds, snapshots are made, now and then of the file of a dispatcher that is far behind.
+    pub(super) fn add_snapshots(&mut self, dice: &mut Dice, plan: &Plan) {
+        let most = dice.one_of(&[0, 0, 4, 40]);
+        for _ in 0..most {
+            let at_ms = dice.between(0, plan.estimate_ms + 60_000);
+            let node = dice.between(0, self.nodes as u64 - 1) as usize;
+            self.snapshots.push((at_ms, node));
+        }
+    }
+}
+
+/// Makes a snapshot of a dispatcher's file, if it is newer than the last one, and removes the records before its last.
+pub(super) fn make_snapshot(world: &mut World, node: usize) {
+    let path = world.coordinator.folder().join("snapshot");
+    let standbys = world.standbys_mut();
+    let folder = standbys.nodes[node].folder.path();
+    if !folder.join(frontier::FILE_NAME).exists() {
+        return;
+    }
+    let made = folder.join("made");
+    let applied = frontier::make_snapshot(folder, &made).expect("the file can be copied");
+    let newest = standbys.snapshot.as_ref();
+    if applied.number <= newest.map_or(0, |newest| newest.applied.number) {
+        return;
+    }
+    std::fs::copy(&made, &path).expect("it can be copied");
+    standbys.snapshot = Some(Snapshot { path, applied });
+    standbys.journal.cut_before(applied.number);
+    standbys.report.snapshots += 1;
+}
+
+/// Lets a dispatcher begin again with the snapshot, if records that it needs are no longer there.
+pub(super) fn begin_with_snapshot(world: &mut World, node: usize) {
+    let Standbys {
+        nodes,
+        snapshot,
+        plan,
+        report,
+        ..
+    } = world.standbys_mut();
+    let node = &mut nodes[node];
+    if let (Some(process), Some(snapshot)) = (&mut node.process, snapshot) {
+        let instance = node.number as u64;
+        process.replace_file(snapshot, node.folder.path(), (instance, &*plan));
+        report.begun_again += 1;
+    }
+}
+
+impl Process {
+    /// Puts a snapshot in the place of the file, unless the file has applied as much.
+    pub(super) fn replace_file(
+        &mut self,
+        snapshot: &Snapshot,
+        folder: &Path,
+        (instance, plan): (u64, &StandbyPlan),
+    ) {
+        let Applied { number, epoch } = snapshot.applied;
+        if self.core.is_some() || self.member.last_read_number() >= number {
+            return;
+        }
+        self.file = None;
+        let received = folder.join("received");
+        std::fs::copy(&snapshot.path, &received).expect("it can be copied");
+        frontier::install_snapshot(folder, &received).expect("it can be renamed");
+        self.file = Some(frontier::open_file(folder).expect("its file opens"));
+        self.member = Member::new(instance, (number, epoch), plan.member_terms());
+    }
+}
+
+/// The events of a plan's snapshots.
+pub(super) fn snapshot_faults(plan: &StandbyPlan) -> impl Iterator<Item = (u64, NodeFault)> {
+    let snapshots = plan.snapshots.iter();
+    snapshots.map(|(at_ms, node)| (*at_ms, NodeFault::SnapshotIsMade { node: *node }))
+}
