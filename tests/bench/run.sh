@@ -3,7 +3,7 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [instructions | extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
+#     tests/bench/run.sh [instructions | extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | journal | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
 #
 # Ends with status 1 if a limit is missed. WEBFILL=FILE measures this program, and builds none. BENCH_SIZE=small takes
 # the debug build and a tenth of the work, and lets limits be missed by a factor: to see that nothing is broken, not for
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.."
 # run does not repeat them.
 tests="changes truth scripts python"
 [ "${BENCH_SIZE:-full}" = full ] || tests=
-wanted=${*:-instructions extraction blocks learning unseen fill redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
+wanted=${*:-instructions extraction blocks learning unseen fill redesign frontier dispatch journal revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names $tests}
 cache=.cache
 missed=0
 
@@ -150,7 +150,7 @@ compute() {
         fi
     fi
     if wants truth; then run truth; fi
-    for name in learning unseen fill redesign frontier dispatch revisit restart browse rows hostile; do
+    for name in learning unseen fill redesign frontier dispatch journal revisit restart browse rows hostile; do
         if wants "$name"; then run "$programs/$name"; fi
     done
     crawl small real memory dead durability journey
