@@ -168,7 +168,7 @@ pub use self::watches::{RunContinuation, StoredWatch};
 #[derive(Debug)]
 pub struct Frontier(Transactions);
 
-/// Opens the frontier's file in a state folder without a frontier, while no frontier has it open, to apply a journal.
+/// Opens the frontier's file in a state folder as a plain database, while no frontier has it open, to apply a journal.
 /// Its commits are not synced, because they are in the journal, too.
 pub fn open_file(dir: &Path) -> Result<Connection, FrontierError> {
     schema::open_unsynced(&dir.join(FILE_NAME))

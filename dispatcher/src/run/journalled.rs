@@ -20,7 +20,8 @@ use super::upkeep::JournalUpkeep;
 use crate::journal::{JournalConnection, JournalReport};
 use crate::tenure_gate::TenureGate;
 
-/// How often the dispatcher's own file is brought up to date. The journal has what it lacks.
+/// How often the dispatcher's own file is brought up to date. In between, the journal has the commits that the file
+/// lacks.
 const KEEP_EVERY_MS: u64 = 1_000;
 
 /// The longest wait for an answer while the loop can do nothing else, so that the loop still reports that it is alive.

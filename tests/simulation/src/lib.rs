@@ -212,7 +212,7 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
-    // Likewise a page that is always refused, while its site waits as long as each answer requires.
+    // The same is true for a page that is always refused. Its site waits as long as each refusal requires.
     let backoffs = plan.backoff_table().busy.len();
     let refusals_ms = plan
         .sites

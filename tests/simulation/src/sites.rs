@@ -68,7 +68,7 @@ impl PagePlan {
         1 + self.fails.min(most)
     }
 
-    /// How long the refusals of the page hold its site back in one crawl. If it is always refused, its site backs off
+    /// The time for which refusals of this page delay its site in one crawl. If it is always refused, its site backs off
     /// this many times.
     fn refusals_ms(&self, backoffs: usize) -> u64 {
         let backoffs = match self.fails {
@@ -101,8 +101,8 @@ impl SitePlan {
         self.ever_fails() || self.blocks.is_some()
     }
 
-    /// The maximum time that refusals of the site's pages hold it back in one crawl, if it backs off this many times
-    /// because of each.
+    /// The longest time for which refusals of the site's pages delay the site in one crawl, if it backs off this many
+    /// times because of each.
     pub(crate) fn refusals_ms(&self, backoffs: usize) -> u64 {
         let pages = self.pages.iter();
         pages.map(|page| page.refusals_ms(backoffs)).sum()

@@ -73,7 +73,7 @@ pub(super) fn open_unsynced(path: &Path) -> Result<Connection, FrontierError> {
     Ok(db)
 }
 
-/// Refuses a file that is not webfill's, or has another format.
+/// Refuses a file that webfill has not created, or that has another format.
 pub(super) fn check_format(db: &Connection, path: &Path) -> Result<(), FrontierError> {
     let path = path.to_owned();
     match version(db) {

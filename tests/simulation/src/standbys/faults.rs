@@ -36,7 +36,7 @@ pub(crate) enum NodeFault {
     SnapshotIsMade {
         node: usize,
     },
-    /// Counts from the next start of the process.
+    /// The wall clock is set. This takes effect at the next start of the process.
     ClockIsSet {
         node: Option<usize>,
         ahead_ms: i64,

@@ -133,7 +133,7 @@ impl Journal {
         self.records = self.records.split_off(&kept);
     }
 
-    /// The number of the last record.
+    /// The number of the last record in the journal.
     pub(super) fn last_number(&self) -> u64 {
         self.records
             .last_key_value()
