@@ -3,6 +3,7 @@
 //! dashboard.
 
 pub(crate) mod documented;
+mod due;
 mod machines;
 mod prometheus;
 mod scraped;

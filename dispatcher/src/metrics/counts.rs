@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags, Result, Row, params};
 use webfill_scheduler::core::HoldConditions;
 use webfill_scheduler::frontier::FILE_NAME;
 use webfill_service::Fault;
+use webfill_wire::Lane;
 
 use super::waiting::{WaitCounter, WaitStarts, WaitTotals};
 use crate::clock::SteadyClock;
@@ -57,6 +58,8 @@ pub(super) struct CrawlTotals {
 pub(super) struct SiteTotals {
     pub(super) by_state: BTreeMap<String, u64>,
     pub(super) backing_off: BTreeMap<String, u64>,
+    /// The sites outside the window that could be fetched from now, by the lane of their next crawl.
+    pub(super) due: BTreeMap<Lane, u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -179,8 +182,9 @@ impl CountWalks {
         }
         self.crawls
             .advance(share, |after, sum| count_crawls(db, after, sum))?;
-        self.sites
-            .advance(share, |after, sum| count_sites(db, after, now_ms, sum))?;
+        self.sites.advance(share, |after, sum| {
+            count_sites(db, after, now_ms, conditions, sum)
+        })?;
         self.records
             .advance(share, |after, sum| count_records(db, after, sum))
             .map(drop)
@@ -292,6 +296,7 @@ fn count_sites(
     db: &Connection,
     after: i64,
     now_ms: i64,
+    conditions: Option<&HoldConditions>,
     sum: &mut SiteTotals,
 ) -> Result<Option<i64>> {
     let sql = "SELECT max(id), count(*), CASE
@@ -301,10 +306,16 @@ fn count_sites(
                    WHEN in_window = 2 THEN 'parked'
                    WHEN top_priority > 0 THEN 'waiting'
                    ELSE 'idle' END AS state,
-                   iif(unreachable_to IS NULL AND backoff_until_ms > ?3, reason, NULL) AS why
-               FROM (SELECT id, in_window, top_priority, backoff_until_ms FROM sites
-                     WHERE id > ?1 ORDER BY id LIMIT ?2)
-               LEFT JOIN site_states ON site = id GROUP BY state, why";
+                   iif(unreachable_to IS NULL AND backoff_until_ms > ?3, reason, NULL) AS why,
+                   iif(in_window = 0 AND top_priority > 0 AND unreachable_to IS NULL AND pages_left IS NOT 0
+                           AND max(due_at_ms, block_until_ms, backoff_until_ms) <= ?3, (
+                       SELECT crawl FROM crawl_sites JOIN crawls ON crawls.id = crawl
+                       WHERE crawl_sites.site = sliced.id AND crawl_sites.top_priority > 0
+                           AND paused = 0 AND ended IS NULL
+                       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1), NULL) AS due_for
+               FROM (SELECT id, in_window, top_priority, backoff_until_ms, due_at_ms, block_until_ms, pages_left
+                     FROM sites WHERE id > ?1 ORDER BY id LIMIT ?2) AS sliced
+               LEFT JOIN site_states ON site = id GROUP BY state, why, due_for";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(params![after, SLICE, now_ms])?;
     let mut last: Option<i64> = None;
@@ -314,6 +325,11 @@ fn count_sites(
         *sum.by_state.entry(row.get(2)?).or_default() += sites;
         if let Some(why) = row.get::<_, Option<String>>(3)? {
             *sum.backing_off.entry(why).or_default() += sites;
+        }
+        if let Some(crawl) = row.get(4)?
+            && let Some(lane) = lane_of_crawl(db, crawl, conditions)?
+        {
+            *sum.due.entry(lane).or_default() += sites;
         }
     }
     Ok(last)
@@ -330,6 +346,23 @@ fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<
         })
 }
 
+/// The lane of a crawl; `None` if it or its application is at a limit, so that none of its tasks is handed out.
+fn lane_of_crawl(
+    db: &Connection,
+    crawl: i64,
+    conditions: Option<&HoldConditions>,
+) -> Result<Option<Lane>> {
+    let sql = "SELECT app_id, json_extract(spec, '$.lane'),
+                   coalesce(pages + leased >= json_extract(spec, '$.max_pages'), 0)
+               FROM crawls WHERE id = ?1";
+    let (app, lane, is_at_limit): (String, Option<String>, bool) = db
+        .prepare_cached(sql)?
+        .query_row([crawl], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let is_held = is_at_limit
+        || conditions.is_some_and(|held| held.spent.contains(&app) || held.paced.contains(&app));
+    Ok((!is_held).then(|| read_lane(lane)))
+}
+
 /// Counts all waiting notifications at once: the outbox bounds their number, and they have an index of their own.
 fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
     let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
@@ -339,6 +372,12 @@ fn count_waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
             oldest_made_ms: row.get(1)?,
         })
     })
+}
+
+/// The lane in the settings of a crawl.
+pub(super) fn read_lane(lane: Option<String>) -> Lane {
+    lane.and_then(|lane| lane.parse().ok())
+        .unwrap_or(Lane::Http)
 }
 
 /// A count, or a `total()`, which SQLite returns as a float.
@@ -393,6 +432,11 @@ mod tests {
              INSERT INTO site_states (site, unreachable_to, reason, failures, backoff_index, since_ms, url, sign)
                  VALUES (5, NULL, 'blocked', 0, 0, 0, '', ''), (6, NULL, 'dns', 0, 0, 0, '', ''),
                         (70000, 9, 'dns', 0, 0, 0, '', '');
+             UPDATE sites SET due_at_ms = 1000 WHERE id IN (1, 2);
+             UPDATE sites SET due_at_ms = 1001 WHERE id = 3;
+             UPDATE crawls SET spec = '{\"lane\": \"browser\"}' WHERE id = 1;
+             INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn) VALUES
+                 (1, 1, 1, 1, 50, 0), (1, 2, 1, 1, 40, 0), (2, 2, 1, 1, 50, 1), (1, 6, 1, 1, 50, 0);
              INSERT INTO records (name, resolved) VALUES ('a', 1), ('b', 0), ('c', 0);
              INSERT INTO notifications (key, watch, target, subject, bytes, made_ms, due_ms) VALUES
                  ('k', 'w', '{}', '', 1, 30, 40), ('l', 'w', '{}', '', 1, 20, 40),
@@ -425,6 +469,7 @@ mod tests {
         ];
         assert_eq!(states, expected);
         assert_eq!(sites.backing_off, BTreeMap::from([("blocked".into(), 1)]));
+        assert_eq!(sites.due, BTreeMap::from([(Lane::Browser, 2)]));
         let records = counts.records.unwrap();
         assert_eq!((records.records, records.resolved), (3, 1));
         let notifications = counts.notifications.unwrap();

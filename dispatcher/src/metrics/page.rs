@@ -16,7 +16,7 @@ use webfill_service::metrics::{
 };
 use webfill_wire::counts::Histogram;
 use webfill_wire::socket::Traffic;
-use webfill_wire::{BackoffReason, Outcome};
+use webfill_wire::{BackoffReason, Lane, Outcome};
 
 use super::counts::{Counts, CrawlTotals, NotificationTotals, RecordTotals, SiteTotals};
 use super::waiting::{WaitReason, WaitTotals};
@@ -53,10 +53,11 @@ impl Shared {
         add_store(&mut page, is_store_away, &answers);
         // The loop takes the locks, too, so nothing is written while holding them.
         let of_loop = lock(&self.loop_metrics).clone();
+        let counts = lock(&self.counts).clone();
         if let Some(of_loop) = of_loop {
             of_loop.add_to(&mut page);
+            add_due_sites(&mut page, &of_loop.core, &counts);
         }
-        let counts = lock(&self.counts).clone();
         counts.add_to(&mut page, self.clock.now_ms());
         page.finish()
     }
@@ -356,6 +357,26 @@ impl Counts {
             "Age of the oldest notification that waits; 0: none does.",
         )
         .set_value(age_ms as f64 / 1_000.0);
+    }
+}
+
+/// Adds the due sites: those in the window, and those outside it, which are counted in the file.
+fn add_due_sites(page: &mut Exposition, core: &CoreMetrics, counts: &Counts) {
+    let (Some(sites), Some(waits)) = (&counts.sites, &counts.waits) else {
+        return;
+    };
+    let mut due = page.add_gauge(
+        "webfill_sites_due",
+        "Sites that could be fetched from at once, by lane: those with a task at a supervisor, and those that wait for nothing but a supervisor. The number of supervisors can follow it. Absent until it is counted.",
+    );
+    for lane in [Lane::Http, Lane::Browser] {
+        let in_window = core.due_sites.get(&lane).copied().unwrap_or(0) as u64;
+        let outside = sites.due.get(&lane).copied().unwrap_or(0);
+        let unserved = match lane {
+            Lane::Browser => waits.unserved_sites,
+            Lane::Http => 0,
+        };
+        due.add_series(&[("lane", lane.as_str())], in_window + outside + unserved);
     }
 }
 

@@ -10,6 +10,8 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_scheduler::core::HoldConditions;
 use webfill_wire::Lane;
 
+use super::counts::read_lane;
+
 /// The number of sites read in one transaction.
 const SLICE: i64 = 5_000;
 
@@ -71,6 +73,9 @@ pub(super) struct WaitTotal {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitTotals {
     by: HashMap<WaitReason, WaitTotal>,
+    /// Sites that could be fetched from now, if a supervisor of the lane `browser` were connected. A site counts for
+    /// each crawl.
+    pub(super) unserved_sites: u64,
     /// Since when each crawl has waited for each of its present reasons without interruption.
     since: WaitStarts,
 }
@@ -149,6 +154,9 @@ impl WaitCounter<'_> {
         if let Some(waits_for) = self.reason_for_all(&queue) {
             let since_ms = self.record_wait_start(&queue, waits_for, sum);
             sum.add(waits_for, queue.tasks, Some(since_ms));
+            if waits_for == WaitReason::Lane && queue.lane == Lane::Browser {
+                sum.unserved_sites += self.count_unserved_due_sites(queue.crawl)?;
+            }
             return Ok(Some(is_next));
         }
         let last_site = if queue.crawl == after.0 { after.1 } else { 0 };
@@ -175,9 +183,7 @@ impl WaitCounter<'_> {
                 tasks: row.get::<_, i64>(2)? as u64,
                 is_paused: row.get(3)?,
                 is_over: row.get(4)?,
-                lane: lane
-                    .and_then(|lane| lane.parse().ok())
-                    .unwrap_or(Lane::Http),
+                lane: read_lane(lane),
                 is_at_limit: row.get(6)?,
             })
         };
@@ -229,6 +235,25 @@ impl WaitCounter<'_> {
             })
         })?;
         sites.collect()
+    }
+
+    /// The sites that have nothing to hand out because no supervisor serves the lane of this crawl, and are due
+    /// otherwise. At most a slice of them is counted.
+    fn count_unserved_due_sites(&self, crawl: i64) -> Result<u64> {
+        let sql = "SELECT count(*) FROM (
+                       SELECT 1 FROM crawl_sites INDEXED BY crawl_sites_held
+                       JOIN sites ON sites.id = crawl_sites.site
+                       WHERE crawl_sites.crawl = ?1 AND crawl_sites.queued > 0 AND crawl_sites.top_priority = 0
+                           AND sites.top_priority = 0 AND in_window <> 1 AND pages_left IS NOT 0
+                           AND max(due_at_ms, block_until_ms, backoff_until_ms) <= ?2
+                           AND EXISTS (
+                               SELECT 1 FROM task_rows INDEXED BY tasks_queued
+                               WHERE task_rows.site = sites.id AND task_rows.crawl = ?1
+                                   AND state = 0 AND not_before_ms = 0)
+                       LIMIT ?3)";
+        let mut select = self.db.prepare_cached(sql)?;
+        let count: i64 = select.query_row(params![crawl, self.now_ms, SLICE], |row| row.get(0))?;
+        Ok(count as u64)
     }
 
     fn add_site(&self, queue: &CrawlQueue, site: &SiteQueue, sum: &mut WaitTotals) {
@@ -465,6 +490,32 @@ mod tests {
             next(&conditions_with_http(), 30_000),
             (Some(20_000), Some(25_000))
         );
+    }
+
+    /// The crawl has a task at each of five sites: one waits outside the window, two have nothing to hand out, one of
+    /// them parked; one is parked and not due, and one is parked because its task is retried later.
+    #[test]
+    fn sites_of_an_unserved_lane_are_counted_if_they_are_due() {
+        let (_folder, db) = frontier_database(
+            "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{\"lane\": \"browser\"}', 4);
+             INSERT INTO sites (id, name, top_priority, queued, in_window, due_at_ms) VALUES
+                 (1, 'a', 50, 1, 0, 0), (2, 'b', 0, 1, 2, 100000), (3, 'c', 0, 1, 2, 100001), (4, 'd', 0, 1, 2, 0),
+                 (5, 'e', 0, 1, 0, 0);
+             INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES
+                 (1, 1, 1, 1, 50), (1, 2, 1, 1, 0), (1, 3, 1, 1, 0), (1, 4, 1, 1, 0), (1, 5, 1, 1, 0);
+             INSERT INTO task_rows (crawl, site, priority, depth, rank, url, not_before_ms) VALUES
+                 (1, 1, 50, 0, 0, 'u', 0), (1, 2, 50, 0, 0, 'u', 0), (1, 3, 50, 0, 0, 'u', 0), (1, 4, 50, 0, 0, 'u', 1),
+                 (1, 5, 50, 0, 0, 'u', 0);",
+        );
+        let unserved = |conditions: &HoldConditions| {
+            count_all_waits(&db, conditions, &WaitStarts::new(), NOW_MS).unserved_sites
+        };
+        assert_eq!(unserved(&conditions_with_http()), 2);
+        let browser = HoldConditions {
+            serves_browser: true,
+            ..HoldConditions::default()
+        };
+        assert_eq!(unserved(&browser), 0);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct CoreMetrics {
     pub sites_set_aside: usize,
     /// The longest time that a due site has waited although its tasks could be handed out.
     pub oldest_due_ms: i64,
+    /// How many sites in the window could be fetched from at once.
+    pub due_sites: BTreeMap<Lane, usize>,
     pub watches: WatchMetrics,
     /// The number of targets that notifications do not reach.
     pub targets_unreached: usize,
@@ -79,6 +81,7 @@ impl Core {
             window_sites: self.cx.settings.window_sites,
             sites_set_aside: self.cx.dispatch.schedule.count_set_aside_sites(),
             oldest_due_ms: window::longest_overdue_ms(&mut self.cx, now_ms),
+            due_sites: self.cx.dispatch.count_due_sites(now_ms),
             watches: watch_metrics(&self.watches, &self.notifications),
             targets_unreached: self.notifications.count_unreached_targets(),
             extraction_alerts: self

@@ -1,8 +1,11 @@
 //! How long due sites have waited for a supervisor, because none is connected, none has room, or none has the lane
 //! that they need. Sites that wait in their group are not due.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use webfill_wire::Lane;
+
+use super::Dispatch;
 use super::schedule::Schedule;
 use super::site::Site;
 use crate::frontier::SiteId;
@@ -40,6 +43,31 @@ impl OverdueSites {
         }
         *self = found;
         oldest_ms
+    }
+}
+
+impl Dispatch {
+    /// How many sites of the window could be fetched from at once, by lane: those of which a task is leased, and those
+    /// that wait for nothing but a supervisor. Checks each site of the window.
+    pub(crate) fn count_due_sites(&self, now_ms: i64) -> BTreeMap<Lane, usize> {
+        let mut counts = BTreeMap::new();
+        for site in self.schedule.sites().values() {
+            let needed = site.next.map(|turn| turn.lane);
+            let lane = match site.leases > 0 {
+                // It occupies its owner, whatever its next task needs.
+                true => site
+                    .clock
+                    .owner
+                    .as_ref()
+                    .and_then(|owner| self.fleet.lane_of(owner))
+                    .or(needed),
+                false => needed.filter(|_| is_due(site, now_ms)),
+            };
+            if let Some(lane) = lane {
+                *counts.entry(lane).or_default() += 1;
+            }
+        }
+        counts
     }
 }
 
