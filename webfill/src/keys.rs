@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `ROLE.key` | the secret key; only its owner may read the file |
+//! | `ROLE.key` | the secret key; only its owner may read the file, or the group of a file of root |
 //! | `ROLE.pub` | the public key |
 //! | `allowed` | for a dispatcher: the public keys that may connect, with their roles |
 //! | `audit.log` | for a dispatcher: who has changed the list of allowed keys |
@@ -12,10 +12,11 @@
 //! key supervisors and clients trust as well. Then `dispatcher-former` remains until somebody removes it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
+use webfill_service::private_file::is_open_to_others;
 pub use webfill_wire::keys::read_key_file;
 use webfill_wire::keys::{
     AllowList, ClientKeys, KeyPair, PublicKey, Role, RotationFiles, SecretKey, ServerKeys,
@@ -32,9 +33,6 @@ pub const FORMER: &str = "dispatcher-former";
 
 /// The prefix of the key in the file of a secret key, so that the key is not mistaken for a public one.
 pub const SECRET_MARK: &str = "secret ";
-
-/// The bits of a file's mode that give access to users other than the owner.
-const OTHERS: u32 = 0o077;
 
 #[derive(Debug, Clone)]
 pub struct KeyFolder {
@@ -102,11 +100,11 @@ impl KeyFolder {
                 "cannot read the key {shown}: {error}; create one with `webfill keys new {owner}`"
             ))
         };
-        let mode = fs::metadata(&path).map_err(unreadable)?.permissions();
-        if mode.mode() & OTHERS != 0 {
+        let found = fs::metadata(&path).map_err(unreadable)?;
+        if is_open_to_others(&found) {
             return Err(Fault::usage(format!(
                 "{shown} is readable by others than its owner (mode {:03o}): set it to 0400, and create a new key if others had access to this machine",
-                mode.mode() & 0o777
+                found.mode() & 0o777
             )));
         }
         let text = read_key_file(&path).map_err(unreadable)?;

@@ -17,6 +17,7 @@ pub mod last_backup;
 pub mod log;
 pub mod metrics;
 pub mod own_names;
+pub mod private_file;
 pub mod service_manager;
 pub mod signals;
 pub mod starts;

@@ -6,11 +6,12 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::Fault;
+use crate::private_file::is_open_to_others;
 use sha2::{Digest, Sha256};
 use webfill_wire::keys::{Rights, is_valid_name};
 
@@ -22,9 +23,6 @@ const DIGEST_MARK: &str = "sha256:";
 
 /// The least length of a token listed in plain text, in characters.
 const LEAST_CHARACTERS: usize = 32;
-
-/// The bits of a file's mode that give access to users other than its owner.
-pub(crate) const OTHERS: u32 = 0o077;
 
 pub type TokenDigest = [u8; 32];
 
@@ -74,11 +72,11 @@ impl Tokens {
 pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
     let shown = path.display();
     let unreadable = |error| Fault::usage(format!("cannot read {what} {shown}: {error}"));
-    let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode();
-    if mode & OTHERS != 0 {
+    let found = fs::metadata(path).map_err(unreadable)?;
+    if is_open_to_others(&found) {
         return Err(Fault::usage(format!(
             "{shown} is readable by others than its owner (mode {:03o}): set it to 0400, and replace the tokens if others had access to this machine",
-            mode & 0o777
+            found.mode() & 0o777
         )));
     }
     fs::read_to_string(path).map_err(unreadable)
