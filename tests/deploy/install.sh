@@ -10,8 +10,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 TOOLS=(binutils debhelper debootstrap iproute2 nftables procps python3-venv systemd-container)
 # The packages that deploy/cloud-init installs are included, so that machines need no network.
 PACKAGES=(apt-utils ca-certificates chromium cloud-init curl dbus fail2ban iproute2 libzmq5 nftables openssh-server
-    procps python3-apt python3-systemd sudo systemd-sysv systemd-timesyncd unattended-upgrades)
+    procps python3-apt python3-systemd rsyslog rsyslog-relp sudo systemd-sysv systemd-timesyncd tini unattended-upgrades)
 ANSIBLE=(ansible-core==2.16.14 ansible-lint==24.12.2)
+# Helm as a library, and the schemas of all manifests.
+KUBERNETES=(cloudcoil-models-keda==2.16.1.0 cloudcoil-models-prometheus-operator==0.80.1.0 helm-python-sdk==0.2.2
+    kubernetes-validate==1.37.0 pymongo==4.15.5)
 
 cache=$PWD/.cache/deploy
 wanted="${PACKAGES[*]}"
@@ -58,10 +61,17 @@ if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$cache/root.made"
 fi
 
-# If the clone was moved, an environment no longer finds its Python.
-if [ "$(cat "$cache/ansible.made" 2>/dev/null)" != "${ANSIBLE[*]}" ] || ! "$cache/ansible/bin/pip" --version >/dev/null 2>&1; then
-    rm -rf "$cache/ansible"
-    python3 -m venv "$cache/ansible" >&2 || none "cannot make a virtual environment"
-    "$cache/ansible/bin/pip" install --quiet "${ANSIBLE[@]}" >&2 || none "cannot install ${ANSIBLE[*]}"
-    echo "${ANSIBLE[*]}" >"$cache/ansible.made"
-fi
+# environment NAME PACKAGES...: makes a virtual environment of Python. If the clone was moved, one no longer finds its
+# Python.
+environment() {
+    local name=$1
+    shift
+    if [ "$(cat "$cache/$name.made" 2>/dev/null)" != "$*" ] || ! "$cache/$name/bin/pip" --version >/dev/null 2>&1; then
+        rm -rf "${cache:?}/$name"
+        python3 -m venv "$cache/$name" >&2 || none "cannot make a virtual environment"
+        "$cache/$name/bin/pip" install --quiet "$@" >&2 || none "cannot install $*"
+        echo "$*" >"$cache/$name.made"
+    fi
+}
+environment ansible "${ANSIBLE[@]}"
+environment kubernetes "${KUBERNETES[@]}"
