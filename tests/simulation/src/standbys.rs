@@ -52,7 +52,6 @@ use self::journal::Journal;
 use self::node::Node;
 pub(crate) use self::plan::StandbyPlan;
 pub use self::sabotage::StandbySabotage;
-use self::snapshots::Snapshot;
 
 /// The dispatchers and their journal.
 pub(crate) struct Standbys {
@@ -60,7 +59,6 @@ pub(crate) struct Standbys {
     dice: Dice,
     nodes: Vec<Node>,
     journal: Journal,
-    snapshot: Option<Snapshot>,
     /// The file that applies the journal as it is written.
     reference: Option<Reference>,
     /// The dispatcher to which each machine is connected.
@@ -191,7 +189,6 @@ impl Standbys {
             dice: Dice::new(seed ^ 0x57B1),
             nodes: (0..plan.nodes).map(Node::new).collect(),
             journal: Journal::default(),
-            snapshot: None,
             reference: None,
             following: BTreeMap::new(),
             asked_node: 0,

@@ -72,7 +72,6 @@ pub(crate) fn check_files(world: &mut World) {
         nodes,
         journal,
         reference,
-        snapshot,
         plan,
         ..
     } = &mut *standbys;
@@ -88,7 +87,7 @@ pub(crate) fn check_files(world: &mut World) {
         let rows = match &mut process.core {
             Some(core) => core.frontier().run_in_transaction(shared_rows).ok(),
             None => {
-                if let Some(snapshot) = &*snapshot {
+                if let Some(snapshot) = &journal.snapshot {
                     let instance = node.number as u64;
                     process.replace_file(snapshot, node.folder.path(), (instance, &*plan));
                 }

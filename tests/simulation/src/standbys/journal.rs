@@ -1,11 +1,20 @@
 //! The store of the journal and of the lease. It behaves as MongoDB does with a majority of its members.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use webfill_scheduler::frontier::Applied;
 use webfill_scheduler::journal::{AppendAnswer, JournalAnswer, JournalRequest, Lease, Record};
 
 /// The most records that a read returns.
 const READ_AT_ONCE: usize = 20;
+
+/// A copy of a dispatcher's file, beside the file that applies the journal as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    pub(super) path: PathBuf,
+    pub(super) applied: Applied,
+}
 
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -14,6 +23,8 @@ pub(super) struct Journal {
     /// The time of the last renewal of the lease, by the wall clock of its holder.
     pub(super) renewed_wall_ms: i64,
     pub(super) away_until_ms: u64,
+    /// The newest one.
+    pub(super) snapshot: Option<Snapshot>,
 }
 
 impl Default for Journal {
@@ -28,6 +39,7 @@ impl Default for Journal {
             },
             renewed_wall_ms: 0,
             away_until_ms: 0,
+            snapshot: None,
         }
     }
 }

@@ -173,7 +173,7 @@ fn handle_one_answer(world: &mut World, node: usize, life: u32, answer: JournalA
 }
 
 fn handle_reading_fault(world: &mut World, node: usize, fault: &JournalFault) {
-    let has_snapshot = world.standbys_mut().snapshot.is_some();
+    let has_snapshot = world.standbys_mut().journal.snapshot.is_some();
     match fault {
         JournalFault::Gap { .. } if has_snapshot => snapshots::begin_with_snapshot(world, node),
         _ => note_unreadable(world, node, &fault.to_string()),

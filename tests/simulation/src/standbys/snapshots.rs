@@ -1,6 +1,6 @@
 //! Snapshots of dispatchers' files, and the removal of the records that they have applied.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use webfill_scheduler::frontier::{self, Applied};
 use webfill_scheduler::journal::Member;
@@ -11,15 +11,9 @@ use crate::world::World;
 
 use super::Standbys;
 use super::faults::NodeFault;
+use super::journal::Snapshot;
 use super::node::Process;
 use super::plan::StandbyPlan;
-
-/// The newest snapshot, which is beside the file that applies the journal as it is written.
-#[derive(Debug, Clone)]
-pub(super) struct Snapshot {
-    path: PathBuf,
-    applied: Applied,
-}
 
 impl StandbyPlan {
     /// In some worlds, snapshots are made, now and then of the file of a dispatcher that is far behind.
@@ -43,12 +37,12 @@ pub(super) fn make_snapshot(world: &mut World, node: usize) {
     }
     let made = folder.join("made");
     let applied = frontier::make_snapshot(folder, &made).expect("the file can be copied");
-    let newest = standbys.snapshot.as_ref();
+    let newest = standbys.journal.snapshot.as_ref();
     if applied.number <= newest.map_or(0, |newest| newest.applied.number) {
         return;
     }
     std::fs::copy(&made, &path).expect("it can be copied");
-    standbys.snapshot = Some(Snapshot { path, applied });
+    standbys.journal.snapshot = Some(Snapshot { path, applied });
     standbys.journal.cut_before(applied.number);
     standbys.report.snapshots += 1;
 }
@@ -57,13 +51,13 @@ pub(super) fn make_snapshot(world: &mut World, node: usize) {
 pub(super) fn begin_with_snapshot(world: &mut World, node: usize) {
     let Standbys {
         nodes,
-        snapshot,
+        journal,
         plan,
         report,
         ..
     } = world.standbys_mut();
     let node = &mut nodes[node];
-    if let (Some(process), Some(snapshot)) = (&mut node.process, snapshot) {
+    if let (Some(process), Some(snapshot)) = (&mut node.process, &journal.snapshot) {
         let instance = node.number as u64;
         process.replace_file(snapshot, node.folder.path(), (instance, &*plan));
         report.begun_again += 1;
