@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet failover check rules release fuzz bench
+.PHONY: help demo build wheel docs reference quick test screenshots chaos power ratings fleet failover images check rules release fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -97,6 +97,10 @@ failover: ## Lose the dispatcher that serves KILLS=1000 times under load, and re
 	@deploy/install-mongod.sh >/dev/null
 	cargo build --package webfill --package webfill-tests --tests --bins --locked
 	FAILOVER_KILLS="$(KILLS)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test fleet -- --ignored --nocapture another_dispatcher_serves_as_often
+
+# Not among the tests, because they fetch packages for minutes.
+images: ## Build the container image and the disk image, run the one, and boot the other under qemu
+	tests/deploy/run image-container image-disk
 
 check: ## Format, lints, documentation, licences and advisories of dependencies
 	@deploy/install-build-deps.sh --tests

@@ -47,7 +47,7 @@ lay_out() {
     cp etl-mappings/schema.json "$stage/schemas/mapping.schema.json"
     cp docs/reference/*.schema.json "$stage/schemas"
     cp -r deploy/machine "$stage"
-    cp -r deploy/{crawler-page.html,cloud-init,ansible,container,kubernetes,logs,mongodb,monitoring,roll,scale} etl-mappings "$stage/examples"
+    cp -r deploy/{crawler-page.html,disk-image,cloud-init,ansible,container,kubernetes,logs,mongodb,monitoring,roll,scale} etl-mappings "$stage/examples"
     # Paths of an installed system, instead of those for the working folder of a user.
     sed -e 's|^#store = .*|store = "sqlite:/var/lib/webfill/store/webfill.db"|' \
         -e 's|^#state = .*|state = "/var/lib/webfill/dispatcher"|' \
