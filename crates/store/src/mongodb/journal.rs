@@ -28,7 +28,7 @@ use crate::journal::{AppendAnswer, Content, JournalExtent, JournalPage, Record};
 pub(super) const JOURNAL: &str = "dispatcher_journal";
 
 /// The format of the records that this version writes, and the only one that it can read.
-const FORMAT: i32 = 2;
+const FORMAT: i32 = 1;
 
 /// The size at which a command is full. A message may have 48 MB, and a record 16.
 const COMMAND_BYTES: usize = 16 << 20;
