@@ -1,6 +1,6 @@
 #!/bin/sh
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
-# Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
+# Fetches what they need into .cache/ (Scrapy, spider-rs, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
 #     tests/bench/run.sh [instructions | extraction | blocks | changes | learning | truth | unseen | fill | redesign | frontier | dispatch | journal | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts | python]...
@@ -36,6 +36,17 @@ get_peers() {
         python3 -m venv "$cache/scrapy"
         "$cache/scrapy/bin/pip" install -q 'scrapy>=2.13' html5lib
     fi
+}
+
+# spider-rs, beside an optimised webfill only. Nothing else depends on it, so the benchmarks do without where crates
+# cannot be fetched.
+get_spider_rs() {
+    if [ "${BENCH_SIZE:-full}" != full ] || [ -n "${SPIDER_RS:-}" ]; then
+        return
+    fi
+    cargo build --release --locked -q --target-dir "$cache/spider-rs" \
+        --manifest-path tests/bench/crawl/spider-rs/Cargo.toml ||
+        echo "spider-rs: left out, it cannot be fetched or built here"
 }
 
 run() {
@@ -111,6 +122,8 @@ case ${BENCH_SIZE:-full} in
         exit 2
         ;;
 esac
+
+if wants small || wants real; then get_spider_rs; fi
 
 # Each fetch in flight is a descriptor here, and each connection kept open another.
 ulimit -n 16384 2>/dev/null || ulimit -n "$(ulimit -Hn)"

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::web::{Answer, Pages, page_answer};
+use crate::web::{Answer, Pages, page_answer, robots_answer};
 
 const SMALLEST: u64 = 45_000;
 const LARGEST: u64 = 1_500_000;
@@ -55,6 +55,9 @@ impl Articles {
 
 impl Pages for Articles {
     fn answer(&self, _host: &str, path: &str) -> Option<Answer> {
+        if path == "/robots.txt" {
+            return Some(robots_answer());
+        }
         let (_copy, name) = path.strip_prefix('/')?.split_once('/')?;
         let number: usize = name.strip_suffix(".html")?.parse().ok()?;
         self.answers.get(number).cloned()

@@ -2,7 +2,7 @@
 
 use webfill_bench::catalogue_pages::item;
 
-use crate::web::{Answer, Pages, page_answer};
+use crate::web::{Answer, Pages, page_answer, robots_answer};
 
 /// A generated shop, with the answer for each page prepared.
 pub struct Catalogue {
@@ -30,6 +30,9 @@ impl Catalogue {
 
 impl Pages for Catalogue {
     fn answer(&self, _host: &str, path: &str) -> Option<Answer> {
+        if path == "/robots.txt" {
+            return Some(robots_answer());
+        }
         let number: usize = path.strip_prefix("/item/")?.parse().ok()?;
         self.answers.get(number).cloned()
     }

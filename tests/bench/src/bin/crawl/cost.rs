@@ -1,5 +1,6 @@
-//! (c) The CPU time of all processes for each page, in milliseconds, with delay 0 and without robots.txt. In the same
-//! run, Scrapy crawls the same web with the same links and fields, for comparison.
+//! (c) The CPU time of all processes for each page, in milliseconds, on one core and with delay 0. In the same run,
+//! Scrapy and spider-rs crawl the same web with the same links and fields, for comparison. webfill and spider-rs obey
+//! robots.txt; Scrapy does not read it.
 
 use std::time::Duration;
 
@@ -8,9 +9,12 @@ use webfill_bench::{Limit, Size, Verdict};
 
 use crate::articles::Articles;
 use crate::catalogue::Catalogue;
+use crate::cores;
 use crate::failure::Failure;
+use crate::peer::PeerCrawl;
 use crate::processes::Cost;
-use crate::scrapy::Spider;
+use crate::scrapy;
+use crate::spider_rs;
 use crate::web::{Pages, Web};
 use crate::webfill::{Crawl, Fields, bench_file};
 
@@ -20,7 +24,7 @@ const SITES: u8 = 16;
 
 /// The number of pages of each kind, in the full and in the small size.
 const SMALL_PAGES: [usize; 2] = [10_000, 1_500];
-const REAL_PAGES: [usize; 2] = [3_000, 300];
+const REAL_PAGES: [usize; 2] = [6_000, 300];
 
 /// The pages to crawl.
 struct Course {
@@ -28,16 +32,17 @@ struct Course {
     seeds: Vec<String>,
     depth: u32,
     mapping: &'static str,
-    /// The largest allowed cost, as a share of Scrapy's CPU time.
-    limit: f64,
+    /// The largest allowed costs, as shares of the CPU times of Scrapy and of spider-rs.
+    limits: [f64; 2],
 }
 
 /// Small pages, reached by links.
-pub fn measure_small_pages(size: Size) -> Result<Verdict, Failure> {
+pub fn measure_small_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let catalogue = catalogue(size);
     let described = catalogue.describe();
-    let web = serve(catalogue)?;
-    small_course(&web).run(&described, &web)
+    let web = cores::on_last(|| serve(catalogue))?;
+    let course = small_course(&web);
+    cores::on_first(|| course.run(size, &described, &web))
 }
 
 /// Serves the small pages and prepares webfill's crawl of them. Returns the web and the crawl.
@@ -61,17 +66,17 @@ fn small_course(web: &Web) -> Course {
             .collect(),
         depth: 50,
         mapping: "catalogue/mapping.json",
-        limit: 1.0 / 15.0,
+        limits: [1.0 / 15.0, 0.9],
     }
 }
 
 /// Real pages, given as seeds.
-pub fn measure_real_pages(size: Size) -> Result<Verdict, Failure> {
+pub fn measure_real_pages(size: Size) -> Result<Vec<Verdict>, Failure> {
     let articles = Articles::load()?;
     let described = articles.describe();
     let [full, small] = REAL_PAGES;
     let paths: Vec<String> = articles.paths(size.pick(full, small)).collect();
-    let web = serve(articles)?;
+    let web = cores::on_last(|| serve(articles))?;
     let sites: Vec<String> = site_urls(web.port).collect();
     let spread = paths.iter().zip(sites.iter().cycle());
     let course = Course {
@@ -79,9 +84,9 @@ pub fn measure_real_pages(size: Size) -> Result<Verdict, Failure> {
         seeds: spread.map(|(path, site)| format!("{site}{path}")).collect(),
         depth: 0,
         mapping: "articles/mapping.json",
-        limit: 2.0 / 5.0,
+        limits: [2.0 / 5.0, 0.6],
     };
-    course.run(&described, &web)
+    cores::on_first(|| course.run(size, &described, &web))
 }
 
 fn serve(pages: impl Pages) -> Result<Web, Failure> {
@@ -93,30 +98,40 @@ fn site_urls(port: u16) -> impl Iterator<Item = String> {
 }
 
 impl Course {
-    fn run(&self, described: &str, web: &Web) -> Result<Verdict, Failure> {
+    fn run(&self, size: Size, described: &str, web: &Web) -> Result<Vec<Verdict>, Failure> {
         println!("(c) {}: {described}, {SITES} sites", self.name);
         let ours = self.webfill_crawl().run(|_| {})?;
         print_cost("webfill", ours.pages(), &ours.cost);
         for (role, cpu) in &ours.cost.roles {
             println!("    {role:<11} {:.3}", millis_per_page(*cpu, ours.pages()));
         }
-        web.take_arrivals();
-        let theirs = self.scrapy_spider().run()?;
-        print_cost("Scrapy", theirs.pages, &theirs.cost);
-        ensure_same_fields(&ours.fields()?, &theirs.fields()?)?;
-        Ok(Verdict {
-            what: format!("(c) CPU a page, {}, as a share of Scrapy's", self.name),
-            figure: millis_per_page(ours.cost.cpu, ours.pages())
-                / millis_per_page(theirs.cost.cpu, theirs.pages),
-            limit: Limit::AtMost(self.limit),
-        })
+        let (millis, fields) = (millis_per_page(ours.cost.cpu, ours.pages()), ours.fields()?);
+        let peers = [
+            ("Scrapy", Some(scrapy::command()?)),
+            // An optimised program is no measure for a debug build.
+            ("spider-rs", size.pick(spider_rs::command(), None)),
+        ];
+        let mut verdicts = Vec::new();
+        for ((name, program), limit) in peers.into_iter().zip(self.limits) {
+            let Some(program) = program else {
+                println!("  {name}: left out");
+                continue;
+            };
+            web.take_arrivals();
+            let theirs = self.peer_crawl().run(program)?;
+            print_cost(name, theirs.pages, &theirs.cost);
+            ensure_same_fields(&fields, &theirs.fields()?)?;
+            verdicts.push(Verdict {
+                what: format!("(c) CPU a page, {}, as a share of {name}'s", self.name),
+                figure: millis / millis_per_page(theirs.cost.cpu, theirs.pages),
+                limit: Limit::AtMost(limit),
+            });
+        }
+        Ok(verdicts)
     }
 
     fn webfill_crawl(&self) -> Crawl {
-        let flags = format!(
-            "--ignore-robots --delay 0 --follow all --depth {}",
-            self.depth
-        );
+        let flags = format!("--delay 0 --follow all --depth {}", self.depth);
         Crawl {
             seeds: self.seeds.clone(),
             mapping: bench_file(self.mapping),
@@ -124,8 +139,8 @@ impl Course {
         }
     }
 
-    fn scrapy_spider(&self) -> Spider {
-        Spider {
+    fn peer_crawl(&self) -> PeerCrawl {
+        PeerCrawl {
             seeds: self.seeds.clone(),
             mapping: bench_file(self.mapping),
             depth: self.depth,
@@ -151,8 +166,8 @@ pub fn millis_per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
-/// A value without texts that consist of white space, because only Scrapy counts these as values. `None` if nothing is
-/// left.
+/// A value without texts that consist of white space, because only the peers count these as values. `None` if nothing
+/// is left.
 fn without_blanks(value: &Value) -> Option<Value> {
     let is_blank = |item: &Value| item.as_str().is_some_and(|text| text.trim().is_empty());
     match value {

@@ -10,6 +10,7 @@
 
 mod articles;
 mod catalogue;
+mod cores;
 mod cost;
 mod dashboard;
 mod dead;
@@ -22,8 +23,10 @@ mod mongodb;
 mod name_server;
 mod names;
 mod pace;
+mod peer;
 mod processes;
 mod scrapy;
+mod spider_rs;
 mod web;
 mod webfill;
 
@@ -69,16 +72,17 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     let cores = std::thread::available_parallelism()?;
     println!(
-        "{cores} cores; Scrapy {}; {}",
+        "{cores} cores; Scrapy {}; spider-rs {}; {}",
         scrapy::version()?,
+        spider_rs::version(),
         webfill_bench::program::binary()?.display()
     );
     let mut verdicts = Vec::new();
     if wants("small") {
-        verdicts.push(cost::measure_small_pages(size)?);
+        verdicts.extend(cost::measure_small_pages(size)?);
     }
     if wants("real") {
-        verdicts.push(cost::measure_real_pages(size)?);
+        verdicts.extend(cost::measure_real_pages(size)?);
     }
     if wants("pace") {
         verdicts.extend(pace::run(size)?);

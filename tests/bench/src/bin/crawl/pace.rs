@@ -9,8 +9,9 @@ use serde_json::json;
 use webfill_bench::{Limit, Size, Verdict, catalogue_pages};
 
 use crate::failure::Failure;
+use crate::peer::PeerCrawl;
 use crate::processes::Cost;
-use crate::scrapy::Spider;
+use crate::scrapy;
 use crate::web::{Answer, Arrival, Pages, Web, page_answer};
 use crate::webfill::{Crawl, bench_file};
 
@@ -143,7 +144,7 @@ fn crawl(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
 }
 
 fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
-    let spider = Spider {
+    let spider = PeerCrawl {
         seeds: seeds(web.port, plan.sites),
         mapping: bench_file("catalogue/mapping.json"),
         depth: 1_000,
@@ -162,7 +163,7 @@ fn scrape(web: &Web, plan: Plan) -> Result<ServerView, Failure> {
         }),
         hosts: (0..plan.sites).map(host).collect(),
     };
-    let spun = spider.run()?;
+    let spun = spider.run(scrapy::command()?)?;
     let seen = evaluate_arrivals(web, plan, None)?;
     seen.print("Scrapy", &spun.cost);
     Ok(seen)

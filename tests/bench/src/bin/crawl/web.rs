@@ -183,6 +183,12 @@ pub fn page_answer(content_type: &str, body: &[u8]) -> Answer {
     build_answer("200 OK", content_type, body)
 }
 
+/// A robots.txt that forbids none of the pages.
+pub fn robots_answer() -> Answer {
+    let rules = "User-agent: *\nDisallow: /basket/\nDisallow: /*?sort=\nAllow: /\n";
+    page_answer("text/plain", rules.as_bytes())
+}
+
 fn not_found() -> Answer {
     build_answer("404 Not Found", "text/plain", b"not here\n")
 }
