@@ -18,7 +18,7 @@ nsenter --net --target "$network" ip link set lo up
 words_on() {
     local machine=$1
     shift
-    words=(nsenter --net --target "$network" unshare --uts --pid --mount --fork --kill-child -- sh -ec
+    words=(nsenter --net --target "$network" unshare --uts --mount -- sh -ec
         'hostname "$1" && root=$2 && shift 2 && mount -t proc proc "$root/proc" && exec chroot "$root" "$@"'
         on "$machine" "$work/$machine/root" "$@")
 }
@@ -29,7 +29,7 @@ on() {
     "${words[@]}"
 }
 
-# start MACHINE COMMAND...: runs it in the background. Its process is in $started, and ends with it.
+# start MACHINE COMMAND...: runs it in the background, as the process $started.
 start() {
     words_on "$@"
     "${words[@]}" >>"$work/$1/said" 2>&1 </dev/null &
@@ -60,6 +60,7 @@ settings=(env WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS=true WEBFILL_POLITENESS_
     WEBFILL_LOG_LEVEL=info,journey=debug)
 start dispatcher-01 "${settings[@]}" WEBFILL_LOG_FOLDER=/var/log/webfill/dispatcher webfill dispatcher --state /root/state
 start vm-01 "${settings[@]}" WEBFILL_LOG_FOLDER=/var/log/webfill/supervisor-vm-01 webfill supervisor --state /root/state --id vm-01
+supervisor=$started
 
 # feed PATH
 feed() {
@@ -90,4 +91,6 @@ wait_until "it is fetched" grep -q '"event":"counted".*document\|document.*"even
 rm -f "$work/collector/root/root/rsyslog.pid"
 log_daemon collector rsyslog-collector.conf
 wait_until "the history is whole" has_history /document
+# It would wait for its dispatcher.
+kill -KILL "$supervisor"
 echo "logs: passed after $SECONDS s"
