@@ -193,10 +193,7 @@ impl Records for Mongo {
         decided.map_err(|reason| StoreError::Entry { entry, reason })
     }
 
-    async fn load_user_values(
-        &self,
-        keys: Vec<String>,
-    ) -> Result<Vec<Map<String, Value>>, StoreError> {
+    async fn given_values(&self, keys: Vec<String>) -> Result<Vec<Map<String, Value>>, StoreError> {
         self.call(async move |db: Db| load_user_values(&db, &keys).await)
             .await
     }
