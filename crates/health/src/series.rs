@@ -1,13 +1,13 @@
 //! [`Series`]: whether a field has a value, page after page, and whether it has one at most half as often as before.
 //!
 //! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages. It is provisional after 20 pages and
-//! computed again after every 100. It is frozen while the series is suspicious. - A cumulative sum (Page's CUSUM) adds
-//! for each page the log likelihood ratio of "half the baseline" against "the baseline". It is never below 0, and at 0
-//! earlier pages are forgotten. At [`LIMIT`] the series has *fallen*. - Real pages come in clumps of similar pages,
-//! such as the pages of one list. So a page counts less the more pages the same source has led to
-//! ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are evidence against the
-//! series, the evidence must be [`ONE_SOURCE`] times as strong. - The same sum in reverse shows that a fallen series
-//! has *recovered*.
+//!   computed again after every 100. It is frozen while the series is suspicious.
+//! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline" against "the
+//!   baseline". It never falls below 0, where earlier pages are forgotten. At [`LIMIT`] the series has *fallen*.
+//! - Real pages come in clumps of similar pages, such as the pages of one list. So a page counts less the more pages
+//!   the same source has led to ([`weight_of_nth_page`]), also for the baseline. While fewer than [`SOURCES`] sources are
+//!   evidence against the series, the evidence must be [`ONE_SOURCE`] times as strong.
+//! - The same sum in reverse shows that a fallen series has *recovered*.
 
 use serde::{Deserialize, Serialize};
 
