@@ -6,10 +6,11 @@
 //! equal digits of two pages is about their share of equal paths. Repetitions change nothing, and an optional block
 //! changes few digits.
 
+use html5ever::LocalName;
 use rustc_hash::FxHashSet;
 
 use crate::document::Document;
-use crate::tree::{Children, Kind, NodeId, ROOT, Tree};
+use crate::tree::{Children, Kind, NameId, NodeId, ROOT, Tree};
 
 /// The number of digits of a sketch.
 const DIGITS: usize = 32;
@@ -89,8 +90,12 @@ impl Document {
 
 impl Document {
     fn path_hashes(&self) -> FxHashSet<u64> {
+        let number = |name: &str| self.tree.name_id(&LocalName::from(name));
         let mut collected = PathHashes {
             tree: &self.tree,
+            names: self.tree.names().map(NameOf::new).collect(),
+            role: number("role"),
+            class_and_id: [number("class"), number("id")],
             all: FxHashSet::default(),
             main: FxHashSet::default(),
             frame: FxHashSet::default(),
@@ -115,10 +120,39 @@ impl Document {
 /// outside it.
 struct PathHashes<'t> {
     tree: &'t Tree,
+    /// The properties of each name of the tree.
+    names: Vec<NameOf>,
+    /// The numbers of the attributes that name the parts of a page.
+    role: NameId,
+    class_and_id: [NameId; 2],
     all: FxHashSet<u64>,
     main: FxHashSet<u64>,
     frame: FxHashSet<u64>,
     nodes: usize,
+}
+
+/// The properties of a name of elements.
+struct NameOf {
+    hash: u64,
+    is_of_text: bool,
+    is_unseen: bool,
+    is_of_content: bool,
+    is_navigation: bool,
+    /// A header, a footer or the like, which may be that of the page.
+    is_frame: bool,
+}
+
+impl NameOf {
+    fn new(name: &str) -> NameOf {
+        NameOf {
+            hash: hash(name),
+            is_of_text: OF_TEXT.contains(&name),
+            is_unseen: UNSEEN.contains(&name),
+            is_of_content: OF_CONTENT.contains(&name),
+            is_navigation: name == "nav",
+            is_frame: matches!(name, "header" | "footer" | "aside"),
+        }
+    }
 }
 
 /// The position of an element.
@@ -154,13 +188,13 @@ impl PathHashes<'_> {
             let Kind::Element(name) = self.tree.kind(child) else {
                 continue;
             };
-            let name = self.tree.name(name);
-            if OF_TEXT.contains(&name) {
+            let name = &self.names[name as usize];
+            if name.is_of_text {
                 continue;
             }
-            let path = mix_bits(place.path.rotate_left(7) ^ hash(name));
+            let path = mix_bits(place.path.rotate_left(7) ^ name.hash);
             let part = match place.part {
-                Part::Main if UNSEEN.contains(&name) => Part::Unseen,
+                Part::Main if name.is_unseen => Part::Unseen,
                 Part::Main if self.is_boilerplate(child, name, place.in_content) => Part::Frame,
                 part => part,
             };
@@ -174,21 +208,20 @@ impl PathHashes<'_> {
                 path,
                 depth: place.depth + 1,
                 part,
-                in_content: place.in_content || OF_CONTENT.contains(&name),
+                in_content: place.in_content || name.is_of_content,
             };
             self.add_paths_below(child, inner);
         }
     }
 
-    fn is_boilerplate(&self, node: NodeId, name: &str, in_content: bool) -> bool {
-        if name == "nav" || (!in_content && matches!(name, "header" | "footer" | "aside")) {
+    fn is_boilerplate(&self, node: NodeId, name: &NameOf, in_content: bool) -> bool {
+        if name.is_navigation || (!in_content && name.is_frame) {
             return true;
         }
         self.tree.attributes(node).any(|index| {
-            let attribute = self.tree.attribute(index);
-            let names = match self.tree.name(attribute.name) {
-                "role" => ROLES,
-                "class" | "id" => NAMES,
+            let names = match self.tree.attribute(index).name {
+                attribute if attribute == self.role => ROLES,
+                attribute if self.class_and_id.contains(&attribute) => NAMES,
                 _ => return false,
             };
             let mut words = self.tree.attribute_value(index).split_ascii_whitespace();

@@ -283,6 +283,11 @@ impl Tree {
         &self.names.names[name as usize]
     }
 
+    /// All names of the tree, in the order of their numbers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.names.iter().map(|name| &**name)
+    }
+
     pub(crate) fn name_id(&self, name: &LocalName) -> NameId {
         self.names.find(name)
     }
