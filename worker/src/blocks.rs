@@ -26,6 +26,7 @@ mod script;
 mod signatures;
 mod tag;
 mod target;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use webfill_urls::Url;
@@ -36,6 +37,7 @@ pub use sample::Sample;
 pub use scan::BEGINNING_BYTES;
 pub use signatures::{Signature, Signatures};
 pub use target::{Refresh, is_same_page};
+pub(crate) use words::words;
 
 /// Pages that show fewer characters than this are short. White space does not count.
 pub const SHORT_CHARACTERS: usize = 200;

@@ -13,7 +13,7 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::normal::normal_form;
 use clock::Clock;
-pub use names::{date_names, month_of_name, translate_names};
+pub use names::{date_names, has_date_name, month_of_name, translate_names};
 use parts::Parts;
 pub use zones::replace_zone_names;
 

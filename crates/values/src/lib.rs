@@ -22,8 +22,8 @@ mod telephone;
 
 pub use blanks::{collapse_white_space, is_blank, is_invisible, is_white_space, trim};
 pub use date::{
-    DateEvidence, DateOrder, DateReading, Dates, date_names, month_of_name, read_dates,
-    replace_zone_names, translate_names,
+    DateEvidence, DateOrder, DateReading, Dates, date_names, has_date_name, month_of_name,
+    read_dates, replace_zone_names, translate_names,
 };
 pub use decimal::Decimal;
 pub use exact_json::{exact_json_text, loses_digits, parse_exact_json};

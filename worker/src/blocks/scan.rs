@@ -12,6 +12,7 @@ use webfill_urls::Url;
 use super::script;
 use super::tag::{attribute, end_of_tag, tag_name};
 use super::target::Refresh;
+use super::words::words;
 
 /// The bytes of a body that are inspected.
 pub const BEGINNING_BYTES: usize = 64 << 10;
@@ -121,8 +122,6 @@ struct Scanner<'a, 'u> {
     /// The page's URL, if features are checked as well.
     url: Option<&'u Url>,
     found: Scan<'a>,
-    /// Whether white space precedes the next shown text.
-    after_space: bool,
     /// Whether the end of a paragraph precedes the next shown text.
     after_block: bool,
     marks_blocks: bool,
@@ -136,7 +135,6 @@ impl<'a, 'u> Scanner<'a, 'u> {
             limit,
             url,
             found: Scan::default(),
-            after_space: false,
             after_block: false,
             marks_blocks: false,
             in_no_script: false,
@@ -160,20 +158,31 @@ impl<'a, 'u> Scanner<'a, 'u> {
 
     /// Adds shown text. Anything between two texts counts as white space.
     fn add_text(&mut self, text: &str) {
-        self.after_space = true;
-        for character in text.chars() {
+        for word in words(text) {
             if self.found.visible >= self.limit {
                 return;
             }
-            if character.is_whitespace() {
-                self.after_space = true;
-                continue;
-            }
-            if std::mem::take(&mut self.after_space) && !self.found.text.is_empty() {
-                let is_end = std::mem::take(&mut self.after_block) && self.marks_blocks;
-                self.found.text.push(if is_end { '\n' } else { ' ' });
-            }
-            self.found.text.extend(character.to_lowercase());
+            self.add_word(word);
+        }
+    }
+
+    fn add_word(&mut self, word: &str) {
+        let shown = &mut self.found.text;
+        if !shown.is_empty() {
+            let is_end = std::mem::take(&mut self.after_block) && self.marks_blocks;
+            shown.push(if is_end { '\n' } else { ' ' });
+        }
+        let most = self.limit - self.found.visible;
+        if word.is_ascii() {
+            let word = &word[..word.len().min(most)];
+            let from = shown.len();
+            shown.push_str(word);
+            shown[from..].make_ascii_lowercase();
+            self.found.visible += word.len();
+            return;
+        }
+        for character in word.chars().take(most) {
+            shown.extend(character.to_lowercase());
             self.found.visible += 1;
         }
     }

@@ -19,10 +19,11 @@ mod branches;
 mod remembered;
 mod words;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
+use serde_json::{Map, Value};
 use webfill_store::has_value;
-use webfill_urls::Url;
+use webfill_urls::{Url, chained_hash};
 use webfill_wire::evidence_of_repetition;
 
 use self::address::Address;
@@ -59,6 +60,8 @@ pub(crate) struct Repeats {
     contents: Remembered<Urls>,
     features: Remembered<()>,
     branches: Branches,
+    /// Makes the hashes of texts unpredictable, so that no site can craft texts that seem known.
+    seed: u64,
 }
 
 /// A read page, in the form used for comparison.
@@ -79,6 +82,7 @@ impl Default for Repeats {
             contents: Remembered::with_capacity(MOST_CONTENTS),
             features: Remembered::with_capacity(MOST_FEATURES),
             branches: Branches::default(),
+            seed: RandomState::new().hash_one(()),
         }
     }
 }
@@ -91,11 +95,11 @@ impl Repeats {
         }
         let is_read = result.fields.values().any(has_value);
         let page = Page {
-            scope: hash(&(result.task.crawl, &result.task.site)),
+            scope: hash(&(self.seed, result.task.crawl, &result.task.site)),
             url,
             address: Address::from_url(url),
             shown: &blocks::visible_content(text),
-            fields: is_read.then(|| hash(&format!("{:?}", result.fields))),
+            fields: is_read.then(|| hash_fields(&result.fields)),
             links: &result.links,
         };
         let Some(seen) = self.find_repetition(&page) else {
@@ -109,8 +113,9 @@ impl Repeats {
 
     /// How a page repeats others, in words, if it does.
     fn find_repetition(&mut self, page: &Page<'_>) -> Option<String> {
-        let is_same = self.note_content(page);
-        let is_same_but_for_address = self.note_content_without_address(page);
+        let shown = address::without_address(page.url, &page.shown.text);
+        let is_same = self.note_content(page, &shown);
+        let is_same_but_for_address = self.note_content_without_address(page, &shown);
         let is_of_long_row = self.branches.note_page(&mut self.features, page);
         let is_repeated = is_same || is_same_but_for_address;
         if !is_repeated && !is_of_long_row || self.branches.note_links(&mut self.features, page) {
@@ -125,21 +130,20 @@ impl Repeats {
         })
     }
 
-    fn note_content(&mut self, page: &Page<'_>) -> bool {
-        let shown = address::without_address(page.url, page.shown.text.clone());
-        let content = hash(&(page.scope, shown, page.shown.media));
+    fn note_content(&mut self, page: &Page<'_>, shown: &str) -> bool {
+        let content = chained_hash(hash(&(page.scope, page.shown.media)), shown.as_bytes());
         self.note_url_of_content(content, page.url)
     }
 
-    fn note_content_without_address(&mut self, page: &Page<'_>) -> bool {
+    fn note_content_without_address(&mut self, page: &Page<'_>, shown: &str) -> bool {
         let Some(essence) = &page.address.essence else {
             return false;
         };
         let scope = hash(&(page.scope, essence));
-        let shown = address::without_address(page.url, page.shown.text.clone());
         let mut new_words = 0;
-        for word in words::words_without_digits(&shown) {
-            new_words += usize::from(self.features.insert(hash(&(scope, word))));
+        for word in words::words_without_digits(shown) {
+            let word = chained_hash(scope, word.as_bytes());
+            new_words += usize::from(self.features.insert(word));
         }
         for picture in page.shown.pictures() {
             new_words += usize::from(self.features.insert(hash(&(scope, "picture", picture))));
@@ -161,6 +165,11 @@ impl Repeats {
         urls.count += 1;
         false
     }
+}
+
+fn hash_fields(fields: &Map<String, Value>) -> u64 {
+    let text = serde_json::to_vec(fields).expect("values of JSON can be written as JSON");
+    chained_hash(0, &text)
 }
 
 fn hash(what: &impl Hash) -> u64 {

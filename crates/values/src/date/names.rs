@@ -70,6 +70,17 @@ pub(super) fn east_asian_names() -> &'static [(&'static str, Meaning)] {
     &OF_EAST_ASIA
 }
 
+/// Whether one of the words of a text, in lower case, is the name of a month or a weekday.
+pub fn has_date_name(text: &str) -> bool {
+    let is_name = |word: &str| !word.is_empty() && meaning_of_word(word) != Meaning::default();
+    text.split(|c: char| !c.is_alphabetic()).any(is_name) || is_portuguese_day(text)
+}
+
+/// Portuguese weekdays have a hyphen.
+fn is_portuguese_day(text: &str) -> bool {
+    text.ends_with("-feira") && meaning_of_word(text).weekday.is_some()
+}
+
 /// The English name of a weekday; 1 is Monday.
 pub(super) fn english_day(weekday: i8) -> Option<&'static str> {
     let index = usize::try_from(weekday).ok()?.checked_sub(1)?;

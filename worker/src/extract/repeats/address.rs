@@ -1,7 +1,9 @@
 //! Addresses of pages: which parts do not identify the page, and the shape of the address.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use memchr::memmem;
 use webfill_urls::{Position, Url};
 
 use super::words::{FOLDED, is_token};
@@ -136,12 +138,15 @@ fn fold_segment(segment: &str) -> &str {
 
 /// The shown text without the page's own path and query values. Numbers stay, because they distinguish the pages of a
 /// list.
-pub(super) fn without_address(url: &Url, mut shown: String) -> String {
+pub(super) fn without_address<'s>(url: &Url, shown: &'s str) -> Cow<'s, str> {
+    let mut shown = Cow::Borrowed(shown);
     let values = url.query_pairs().map(|(_, value)| value.to_lowercase());
     let values = values.filter(|value| value.contains(char::is_alphabetic));
     for part in std::iter::once(url.path().to_lowercase()).chain(values) {
-        if part.len() >= LEAST_PART_BYTES && shown.contains(&part) {
-            shown = shown.replace(&part, "");
+        if part.len() >= LEAST_PART_BYTES
+            && memmem::find(shown.as_bytes(), part.as_bytes()).is_some()
+        {
+            shown = shown.replace(&part, "").into();
         }
     }
     shown

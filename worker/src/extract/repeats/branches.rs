@@ -5,7 +5,7 @@
 //! signatures, numbers from the page's own address and numbers that rise with each request do not count ([`words`]).
 //! A page that links to pages not known as repetitions is not a repetition either.
 
-use webfill_urls::Url;
+use webfill_urls::{Url, chained_hash};
 
 use super::address::Address;
 use super::remembered::Remembered;
@@ -84,8 +84,9 @@ impl Branches {
         let mut is_new = false;
         for text in page.shown.blocks.lines() {
             let folded = words::fold_text(text, &page.address.numbers);
-            let place = hash(&(branch, &folded.text));
-            is_new |= !folded.text.is_empty() && features.insert(hash(&(scope, &folded.text)));
+            let place = chained_hash(branch, folded.text.as_bytes());
+            let feature = chained_hash(scope, folded.text.as_bytes());
+            is_new |= !folded.text.is_empty() && features.insert(feature);
             if page.address.has_token {
                 continue;
             }

@@ -30,6 +30,10 @@ impl<V: Default> Remembered<V> {
 
     /// Returns whether the key is new.
     pub(super) fn insert(&mut self, key: u64) -> bool {
+        // Most keys are known.
+        if self.recent.contains_key(&key) {
+            return false;
+        }
         let is_known = self.renew(key);
         self.recent.entry(key).or_default();
         !is_known

@@ -1,7 +1,9 @@
 //! The words by which pages are compared: which ones are significant, and which change from request to request
 //! (times, counters, tokens) or with the address (page numbers, months).
 
-use webfill_values::translate_names;
+use webfill_values::has_date_name;
+
+use crate::blocks::words;
 
 /// Replaces words that do not distinguish pages.
 pub(super) const FOLDED: &str = "#";
@@ -47,14 +49,14 @@ pub(super) struct FoldedText<'a> {
 
 /// The words of a text without those that have digits.
 pub(super) fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split_whitespace().map(trim_punctuation);
-    words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()))
+    let words = words(text).map(trim_punctuation);
+    words.filter(|word| !word.is_empty() && !has_digit(word))
 }
 
 /// Folds a text, which is in lower case. `address`: the numbers of its page's address.
 pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
-    let words: Vec<&str> = text.split_whitespace().map(trim_punctuation).collect();
-    let has_digits = text.contains(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = words(text).map(trim_punctuation).collect();
+    let has_digits = has_digit(text);
     let may_be_dates = has_digits || words.len() <= 2;
     let is_of_server = has_digits && words.iter().any(|word| is_of_server(word));
     let mut folded = FoldedText {
@@ -63,7 +65,7 @@ pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     };
     let mut is_said = false;
     for word in words.into_iter().filter(|word| !word.is_empty()) {
-        let kept = match word.contains(|c: char| c.is_ascii_digit()) {
+        let kept = match has_digit(word) {
             true => FOLDED,
             false if may_be_dates && is_date_name(word) => FOLDED,
             false => word,
@@ -81,14 +83,27 @@ pub(super) fn fold_text<'a>(text: &'a str, address: &[u64]) -> FoldedText<'a> {
     folded
 }
 
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 fn trim_punctuation(word: &str) -> &str {
+    // Most words have none.
+    let ends = [word.as_bytes().first(), word.as_bytes().last()];
+    if ends
+        .iter()
+        .flatten()
+        .all(|byte| byte.is_ascii_alphanumeric())
+    {
+        return word;
+    }
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
 /// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
     // A name changes when it is translated to English: at least its first letter becomes a capital.
-    word.len() <= 24 && (translate_names(word, "%B") != word || translate_names(word, "%A") != word)
+    word.len() <= 24 && has_date_name(word)
 }
 
 fn is_of_server(word: &str) -> bool {
@@ -97,7 +112,7 @@ fn is_of_server(word: &str) -> bool {
 
 /// Whether a word with digits may distinguish pages: it is not a date, a time, a number of the address, or a token.
 fn distinguishes(word: &str, address: &[u64]) -> bool {
-    if !word.contains(|c: char| c.is_ascii_digit()) || word.contains([':', '/']) {
+    if !has_digit(word) || word.contains([':', '/']) {
         return false;
     }
     if word.split(['-', '.']).count() > 2
