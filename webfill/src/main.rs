@@ -27,6 +27,7 @@ mod manual;
 mod mapping_command;
 mod mapping_files;
 mod mcp;
+mod memory;
 mod parent;
 mod progress;
 mod reload;

@@ -71,6 +71,8 @@ pub struct WorkerSetup {
     pub bodies: BodiesConfig,
     pub browser: BrowserConfig,
     pub browser_use: BrowserUse,
+    /// Returns freed memory to the system.
+    pub release_memory: fn(),
 }
 
 /// The endpoint at which a supervisor binds the socket for a worker's tasks. It differs for each

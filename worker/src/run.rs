@@ -63,6 +63,9 @@ const MAX_WAITING_RESULTS: usize = 256;
 /// How often a heartbeat is sent to the supervisor.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// After this many heartbeats without a task, a worker returns the memory of its last tasks, or of its start.
+const IDLE_BEATS: u64 = 3;
+
 /// How often the shared cache gets the times from which sites may be asked again.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -140,6 +143,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         saver,
         page_timer,
         longest_page: page_deadline * 3,
+        release_memory: setup.release_memory,
     };
     worker.run_until_drained(&mut inputs, &counts).await?;
     journey.turns.write_clocks().await;
@@ -168,6 +172,7 @@ struct Inputs {
     saver: tokio::task::JoinHandle<Result<(), StoreError>>,
     page_timer: PageTimer,
     longest_page: Duration,
+    release_memory: fn(),
 }
 
 impl Worker {
@@ -181,6 +186,7 @@ impl Worker {
         // A task of its own, because a call to an unavailable cache blocks until its timeout.
         let mut writing_clocks = tokio::task::spawn_local(async {});
         let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
+        let mut idle_beats: u64 = 0;
         while !self.is_drained() {
             tokio::select! {
                 frame = inputs.arrived.recv() => match frame {
@@ -198,6 +204,10 @@ impl Worker {
                 _ = heartbeat.tick() => if inputs.page_timer.time_on_page() < inputs.longest_page {
                     self.reporter.send_heartbeat();
                     report_counts(counts, &self.reporter);
+                    idle_beats = if self.runners.get() == 0 { idle_beats + 1 } else { 0 };
+                    if idle_beats == IDLE_BEATS {
+                        (inputs.release_memory)();
+                    }
                 },
                 Some(fault) = inputs.breaks.recv() => return Err(fault),
                 ended = &mut inputs.saver => return Err(saver_fault(ended)),

@@ -6,6 +6,7 @@ use webfill_worker::WorkerSetup;
 
 use super::process::log_fault;
 use crate::cli::{ReadDocumentOptions, WorkerOptions};
+use crate::memory;
 use crate::settings::Settings;
 
 pub fn run_worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
@@ -31,6 +32,7 @@ pub fn run_worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         browser: settings.browser,
         browser_use,
         fetch: settings.fetch,
+        release_memory: memory::release,
     }))
 }
 
