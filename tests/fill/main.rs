@@ -10,6 +10,7 @@ mod doubts;
 mod few;
 mod filled;
 mod forms;
+mod full_disk;
 mod grid;
 mod layouts;
 mod made_web;

@@ -190,3 +190,36 @@ fn mappings_learned_from_few_pages_are_learned_again_when_many_are_there() {
     }
     assert_eq!(web.visits().pages().counts().len(), book_count());
 }
+
+/// A run that was killed while it wrote leaves files with hidden names. Those of other tables and of processes that run
+/// are not its own.
+#[test]
+fn partial_files_of_killed_runs_are_removed() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let (ended, running) = (ended.id(), std::process::id());
+    let removed = [
+        format!(".books.doubts.csv.part-{ended}"),
+        format!(".books.html.part-{ended}"),
+        format!("books.webfill/.overview.json.part-{ended}"),
+        format!("books.webfill/mappings/.shelf.example.json.part-{ended}"),
+        String::from(".books.filled.csv.part"),
+    ];
+    let kept = [
+        format!(".books.doubts.csv.part-{running}"),
+        format!(".others.doubts.csv.part-{ended}"),
+    ];
+    for name in removed.iter().chain(&kept) {
+        work.write(name, "part");
+    }
+    fill_command(&work, &web).finish().expect_code(0);
+    for name in &removed {
+        assert!(!work.path(name).exists(), "{name}");
+    }
+    for name in &kept {
+        assert!(work.path(name).exists(), "{name}");
+    }
+}

@@ -20,7 +20,7 @@ use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
 use webfill_worker::{MappingSetRules, PageReader};
 
-pub use self::busy_store::retry_while_busy;
+pub use self::busy_store::{read_fault, retry_while_busy};
 use self::reading::{PageRereader, Source};
 use self::report::Report;
 use crate::cli::{parse_id, whole_number};

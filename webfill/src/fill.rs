@@ -101,9 +101,7 @@ fn run_on_collection(options: FillOptions) -> Result<ExitStatus, Fault> {
     if options.dry_run {
         let name = format!("webfill-fill-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir(&folder).map_err(|error| {
-            Fault::error(format!("cannot create {}: {error}", folder.display()))
-        })?;
+        std::fs::create_dir(&folder).map_err(|error| Fault::unwritable(&folder, &error))?;
         let copy = folder.join(options.collection.table_file_name()?);
         let copied = collection.copy_documents(&project, &copy);
         let planned = copied.and_then(|()| Fill::prepare(options, project, &copy)?.run());

@@ -15,7 +15,7 @@ use webfill_dispatcher::DispatcherConfig;
 use webfill_notifications::NotificationsConfig;
 use webfill_scheduler::{ApplicationLimits, BackoffTable, RetryTable, WatchSources, WatchesConfig};
 use webfill_service::Fault;
-use webfill_service::disk::DiskConfig;
+use webfill_service::disk::{DiskConfig, is_full};
 use webfill_service::log::LogConfig;
 use webfill_service::metrics::{MetricsConfig, ProbesConfig};
 use webfill_store::{BodiesConfig, DatasetName, RetentionConfig, StoreUri};
@@ -169,12 +169,9 @@ impl Settings {
             .mode(webfill_service::state::PRIVATE)
             .open(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::StorageFull => Fault::fatal(format!(
-                    "no space left for {}: free some and run the same command again",
-                    path.display()
-                )),
-                _ => Fault::usage(format!("cannot write {}: {error}", path.display())),
+            .map_err(|error| match is_full(&error) {
+                true => Fault::unwritable(path, &error),
+                false => Fault::usage(format!("cannot write {}: {error}", path.display())),
             })
     }
 

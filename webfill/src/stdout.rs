@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use webfill_service::{Fault, terminal};
 
@@ -10,9 +11,9 @@ pub fn print(result: impl Display) -> Result<(), Fault> {
     let mut stdout = terminal::printable_stdout();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());
     match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(format!(
-            "cannot write to standard output: {error}"
-        ))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Fault::unwritable(Path::new("standard output"), &error))
+        }
         _ => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::fmt;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -115,6 +116,14 @@ impl Disks {
             _ => {}
         }
     }
+}
+
+/// Whether a write failed because the disk, or this user's quota of it, is full.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// The space on a disk, as this user sees it.

@@ -1,6 +1,10 @@
 //! The exit codes, and [`Fault`], the error that carries an exit code to `main`.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
+
+use crate::disk::is_full;
 
 /// How a process ended, as its parent and scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,18 @@ impl Fault {
 
     pub fn fatal(message: impl fmt::Display) -> Fault {
         Fault::new(ExitStatus::Fatal, message)
+    }
+
+    /// The fault of a file or folder that cannot be written. It is fatal if the disk is full: what was written before
+    /// is intact, and the same command resumes once there is space.
+    pub fn unwritable(path: &Path, error: &io::Error) -> Fault {
+        let path = path.display();
+        match is_full(error) {
+            true => Fault::fatal(format!(
+                "cannot write {path}: the disk is full: free some space and run the same command again"
+            )),
+            false => Fault::error(format!("cannot write {path}: {error}")),
+        }
     }
 
     pub fn interrupted(message: impl fmt::Display) -> Fault {

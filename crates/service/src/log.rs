@@ -7,6 +7,7 @@
 //! A line logged during work on a task has the key `span`, an object with the task's number and its crawl's id
 //! ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use self::audit::AuditFile;
 use self::file::LogFiles;
+use crate::disk::is_full;
 use crate::exit::Fault;
 use crate::terminal::Printable;
 
@@ -83,15 +85,13 @@ fn filter(config: &LogConfig) -> Result<EnvFilter, Fault> {
 /// Starts logging to `folder/NAME.log`. Lines still buffered are written when the guard is dropped.
 pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuard, Fault> {
     let filter = filter(config)?;
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Fault::usage(format!(
-            "cannot create the log folder {}: {error}",
-            folder.display()
-        ))
-    })?;
+    let unwritable = |error: io::Error| match is_full(&error) {
+        true => Fault::unwritable(folder, &error),
+        false => Fault::usage(format!("cannot log to {}: {error}", folder.display())),
+    };
+    std::fs::create_dir_all(folder).map_err(unwritable)?;
     let max_bytes = config.max_mib << 20;
-    let files = LogFiles::open(folder, name, max_bytes, config.keep.max(1))
-        .map_err(|error| Fault::usage(format!("cannot log to {}: {error}", folder.display())))?;
+    let files = LogFiles::open(folder, name, max_bytes, config.keep.max(1)).map_err(unwritable)?;
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(BUFFERED_LINES)
         .thread_name("log")

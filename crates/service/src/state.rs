@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::disk::is_full;
 use crate::exit::Fault;
 
 /// The mode of every file in a state folder. A copy of the folder elsewhere may be readable to others, so each file
@@ -24,11 +25,12 @@ pub struct StateFolder {
 impl StateFolder {
     /// Creates the folder if necessary and takes its lock, `NAME.lock`.
     pub fn open(path: &Path, lock_name: &str) -> Result<StateFolder, Fault> {
-        let unwritable = |error: std::io::Error| {
-            Fault::usage(format!(
+        let unwritable = |error: std::io::Error| match is_full(&error) {
+            true => disk_full_fault(path),
+            false => Fault::usage(format!(
                 "cannot write to the state folder {}: {error}",
                 path.display()
-            ))
+            )),
         };
         if let Some(why) = why_not_folder(path) {
             let path = path.display();
@@ -41,10 +43,7 @@ impl StateFolder {
             .recursive(true)
             .mode(0o700)
             .create(path)
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::StorageFull => disk_full_fault(path),
-                _ => unwritable(error),
-            })?;
+            .map_err(unwritable)?;
         let path = path.canonicalize().map_err(unwritable)?;
         make_private(&path)?;
         refuse_files_of_others(&path)?;
@@ -68,10 +67,7 @@ impl StateFolder {
                 holder.trim()
             )));
         }
-        write_own_pid(&mut lock).map_err(|error| match error.kind() {
-            std::io::ErrorKind::StorageFull => disk_full_fault(&path),
-            _ => unwritable(error),
-        })?;
+        write_own_pid(&mut lock).map_err(unwritable)?;
         Ok(StateFolder {
             path,
             is_new,
@@ -148,7 +144,10 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
         .recursive(true)
         .mode(0o700)
         .create(&folder)
-        .map_err(|error| Fault::usage(format!("cannot create {}: {error}", folder.display())))?;
+        .map_err(|error| match is_full(&error) {
+            true => disk_full_fault(state),
+            false => Fault::usage(format!("cannot create {}: {error}", folder.display())),
+        })?;
     make_private(&folder)?;
     Ok(folder)
 }

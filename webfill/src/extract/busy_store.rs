@@ -22,7 +22,15 @@ pub async fn retry_while_busy<R>(
                 pause *= 2;
                 tries += 1;
             }
-            called => return called.map_err(Fault::error),
+            called => return called.map_err(read_fault),
         }
+    }
+}
+
+/// The fault of a store that cannot be read. Even reading needs some space.
+pub fn read_fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::NoSpace { .. } => Fault::fatal(error),
+        _ => Fault::error(error),
     }
 }

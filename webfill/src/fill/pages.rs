@@ -12,7 +12,8 @@ use tokio::runtime::Runtime;
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    Bodies, CrawlId, ExportFilter, ExportKind, Store, open_existing_with_bodies, parse_iso_time,
+    Bodies, CrawlId, ExportError, ExportFilter, ExportKind, Store, open_existing_with_bodies,
+    parse_iso_time,
 };
 use webfill_urls::{Url, canonical_url, site};
 
@@ -28,7 +29,7 @@ use super::stored_page::StoredPage;
 use super::table::{Link, Table};
 use super::transient_ends;
 use crate::crawl::Crawl;
-use crate::extract::retry_while_busy;
+use crate::extract::{read_fault, retry_while_busy};
 use crate::feeding::now_ms;
 use crate::mapping_command::learn::gathered::GatheredPage;
 use crate::mapping_command::learn::runtime;
@@ -277,7 +278,7 @@ impl<'o> Pages<'o> {
         // Check the store first, so that a missing store is an error before anything is fetched.
         let uri = fleet.store.clone();
         let opened = self.runtime.block_on(open_existing_with_bodies(&uri));
-        drop(opened.map_err(Fault::error)?);
+        drop(opened.map_err(read_fault)?);
         let newest = fleet.crawls().len().saturating_sub(1);
         let mut orders = FetchOrder::default();
         for url in wanted {
@@ -342,7 +343,7 @@ impl<'o> Pages<'o> {
             Some(fleet) => fleet.store.clone(),
             None => self.project.store_uri().parse().map_err(Fault::usage)?,
         };
-        open_existing_with_bodies(&uri).await.map_err(Fault::error)
+        open_existing_with_bodies(&uri).await.map_err(read_fault)
     }
 
     /// Reads all stored pages without their bodies.
@@ -367,7 +368,10 @@ impl<'o> Pages<'o> {
                 Ok(())
             };
             let read = store.export(ExportKind::Pages, &filter, &mut take);
-            self.runtime.block_on(read).map_err(Fault::error)?;
+            self.runtime.block_on(read).map_err(|error| match error {
+                ExportError::Store(error) => read_fault(error),
+                ExportError::Output(error) => Fault::error(error),
+            })?;
         }
         if self.fleet.is_none() {
             for (url, page) in self.former.pages() {

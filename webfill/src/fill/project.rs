@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use webfill_service::Fault;
 use webfill_service::state::StateFolder;
+use webfill_service::whole_file::{remove_remains, write_whole_with};
 
 use crate::mapping_command::writing::write_atomically;
 
@@ -73,13 +74,31 @@ impl Project {
             self.learned_folder(),
             self.no_mappings_folder(),
         ] {
-            std::fs::create_dir_all(&folder).map_err(|error| {
-                Fault::error(format!("cannot create {}: {error}", folder.display()))
-            })?;
+            std::fs::create_dir_all(&folder).map_err(|error| Fault::unwritable(&folder, &error))?;
         }
+        self.remove_remains();
         let name = self.table.file_name().unwrap_or_default();
         write_atomically(&self.owner_file(), name.to_string_lossy().as_bytes())?;
         Ok(lock)
+    }
+
+    /// Removes partial files that killed runs have left, in the folder and beside the table.
+    fn remove_remains(&self) {
+        for folder in [
+            self.folder.clone(),
+            self.mappings_folder(),
+            self.learned_folder(),
+            self.former_folder(),
+            self.state_folder(),
+        ] {
+            remove_remains(&folder, |_| true);
+        }
+        let beside = self.table.parent();
+        let beside = beside.filter(|folder| *folder != Path::new(""));
+        let stem = format!("{}.", self.name());
+        remove_remains(beside.unwrap_or(Path::new(".")), |name| {
+            name.starts_with(&stem)
+        });
     }
 
     /// Whether a process works on the table. This check holds the lock for a moment.
@@ -236,14 +255,7 @@ pub fn write_file_atomically(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), Fault> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let written = File::create(&part).and_then(|mut file| {
-        write(&mut file)?;
-        file.sync_all()?;
-        std::fs::rename(&part, path)
-    });
-    written.map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
+    write_whole_with(path, write).map_err(|error| Fault::unwritable(path, &error))
 }
 
 #[cfg(test)]

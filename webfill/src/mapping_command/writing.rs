@@ -1,7 +1,6 @@
 //! Writes files atomically, and keeps earlier versions of mapping files.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use webfill_service::Fault;
@@ -12,13 +11,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let made = folder.map_or(Ok(()), fs::create_dir_all);
     made.and_then(|()| write_whole(path, content))
-        .map_err(|error| {
-            let sentence = format!("cannot write {}: {error}", path.display());
-            match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Fault::fatal(sentence),
-                _ => Fault::error(sentence),
-            }
-        })
+        .map_err(|error| Fault::unwritable(path, &error))
 }
 
 /// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2` and so on. Files with such names are not read

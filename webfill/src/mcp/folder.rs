@@ -41,7 +41,8 @@ impl Folder {
         let beside = table.parent().unwrap_or(&self.0);
         for entry in entries(beside) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(&outputs) {
+            // Partial files have hidden names.
+            if name.trim_start_matches('.').starts_with(&outputs) {
                 self.refuse_escapes(&entry)?;
             }
         }
@@ -160,7 +161,7 @@ mod tests {
         symlink(all.path(), inside.join("books.webfill")).unwrap();
         assert!(folder.table_path("b.csv").is_ok());
         for output in [
-            "b.filled.csv.part",
+            ".b.filled.csv.part",
             "b.webfill/mappings",
             "b.webfill/state/x",
         ] {

@@ -65,15 +65,35 @@ pub enum FrontierError {
 
 impl FrontierError {
     pub(super) fn database(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
+        let is_full = is_disk_full(path, &source);
         let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => FrontierError::DiskFull { path },
-            _ => FrontierError::Database {
+        match is_full {
+            true => FrontierError::DiskFull { path },
+            false => FrontierError::Database {
                 doing,
                 path,
                 source,
             },
         }
+    }
+
+    pub(super) fn opening(path: &Path, source: rusqlite::Error) -> Self {
+        let is_full = is_disk_full(path, &source);
+        let path = path.to_owned();
+        match is_full {
+            true => FrontierError::DiskFull { path },
+            false => FrontierError::Open { path, source },
+        }
+    }
+}
+
+fn is_disk_full(path: &Path, error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => true,
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            !webfill_store::has_room_beside(path)
+        }
+        _ => false,
     }
 }
 

@@ -157,10 +157,8 @@ pub(super) fn back_up(
     let unfinished = into.join(format!("{FILE_NAME}.unfinished"));
     let text = unfinished.display().to_string();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(&path, flags).map_err(|source| FrontierError::Open {
-        path: path.clone(),
-        source,
-    })?;
+    let db = Connection::open_with_flags(&path, flags)
+        .map_err(|source| FrontierError::opening(&path, source))?;
     schema::check_format(&db, &path)?;
     schema::create_private_file(&unfinished);
     db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;

@@ -43,10 +43,7 @@ pub(super) fn create_private_file(path: &Path) {
 
 /// Opens the file. Creates the tables in an empty one, and refuses a file that is no frontier.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
-    let at_path = |source| FrontierError::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let at_path = |source| FrontierError::opening(path, source);
     create_private_file(path);
     #[cfg_attr(not(test), allow(unused_mut))]
     let mut db = Connection::open(path).map_err(at_path)?;
@@ -75,19 +72,19 @@ pub(super) fn open_unsynced(path: &Path) -> Result<Connection, FrontierError> {
 
 /// Refuses a file that webfill has not created, or that has another format.
 pub(super) fn check_format(db: &Connection, path: &Path) -> Result<(), FrontierError> {
-    let path = path.to_owned();
+    let foreign = || FrontierError::Foreign {
+        path: path.to_owned(),
+    };
     match version(db) {
         Ok(Some(VERSION)) => Ok(()),
         Ok(Some(found)) => Err(FrontierError::OtherFormat {
-            path,
+            path: path.to_owned(),
             found,
             known: VERSION,
         }),
-        Ok(None) => Err(FrontierError::Foreign { path }),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            Err(FrontierError::Foreign { path })
-        }
-        Err(source) => Err(FrontierError::Open { path, source }),
+        Ok(None) => Err(foreign()),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign()),
+        Err(source) => Err(FrontierError::opening(path, source)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+use crate::disk_room::has_room_beside;
 use crate::error::StoreError;
 
 /// Why a statement or an entry failed.
@@ -35,9 +36,11 @@ impl From<StoreError> for Fault {
     }
 }
 
+const PREFIX: &str = "sqlite:";
+
 /// The name of a file in error messages.
 pub(super) fn store_name(path: &Path) -> String {
-    format!("sqlite:{}", path.display())
+    format!("{PREFIX}{}", path.display())
 }
 
 /// The error for a call that failed as a whole.
@@ -66,12 +69,20 @@ pub(super) fn store_error(store: &str, fault: Fault) -> StoreError {
             reason: String::from("another process is writing to it"),
         },
         Some(ErrorCode::DiskFull) => StoreError::NoSpace { store },
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if is_on_full_disk(&store) => {
+            StoreError::NoSpace { store }
+        }
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { store },
         code => StoreError::Fatal {
             store,
             reason: fatal_reason(code, &error),
         },
     }
+}
+
+fn is_on_full_disk(store: &str) -> bool {
+    let path = store.strip_prefix(PREFIX).map(Path::new);
+    path.is_some_and(|path| !has_room_beside(path))
 }
 
 fn fatal_reason(code: Option<ErrorCode>, error: &rusqlite::Error) -> String {

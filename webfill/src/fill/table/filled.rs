@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use webfill_service::Fault;
-use webfill_table::{Cell, Format};
+use webfill_table::{Cell, Format, TableError};
 
 use super::field::Field;
 use super::{MOST_FAULTS_SHOWN, Table};
@@ -73,7 +73,10 @@ impl Table {
             &self.understanding,
             &mut change,
         );
-        let written = written.map_err(Fault::error)?;
+        let written = written.map_err(|error| match &error {
+            TableError::Write { path, source } => Fault::unwritable(path, source),
+            _ => Fault::error(error),
+        })?;
         if let Err(fault) = self.require_unchanged() {
             // The output is removed, because it may have values in the wrong rows.
             let _ = std::fs::remove_file(output);
