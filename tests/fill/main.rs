@@ -23,3 +23,4 @@ mod report;
 mod resumed;
 mod review;
 mod unseen;
+mod wrong_options;

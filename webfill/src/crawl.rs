@@ -78,6 +78,16 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
     Ok(status)
 }
 
+/// The settings of a crawl with these flags, checked before anything is opened.
+pub fn settings_with_flags(options: &CrawlOptions) -> Result<Settings, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    flags::apply_flags(&mut settings, options);
+    flags::set_patience(&mut settings, options);
+    flags::set_watch_folder(&mut settings, options);
+    settings.validate()?;
+    Ok(settings)
+}
+
 /// A crawl whose settings are valid.
 pub struct Crawl {
     options: CrawlOptions,
@@ -94,11 +104,7 @@ pub struct Crawl {
 impl Crawl {
     /// Checks flags and settings, before anything is opened.
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
-        let mut settings = Settings::load(options.config.as_deref())?;
-        flags::apply_flags(&mut settings, &options);
-        flags::set_patience(&mut settings, &options);
-        flags::set_watch_folder(&mut settings, &options);
-        settings.validate()?;
+        let settings = settings_with_flags(&options)?;
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
         let mut seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;

@@ -72,7 +72,7 @@ use self::table::{Change, Refused, Table};
 use self::tally::Tallies;
 use crate::cli::ProgressStyle;
 use crate::mapping_command::learn::run_on_thread;
-use crate::mapping_command::writing::write_atomically;
+use crate::mapping_command::writing::{require_writable, write_atomically};
 use crate::settings::Settings;
 use crate::stdout::print;
 
@@ -135,16 +135,7 @@ struct Fill {
 
 impl Fill {
     fn prepare(options: FillOptions, project: Project, path: &Path) -> Result<Fill, Fault> {
-        let mut settings = Settings::load(options.web.config.as_deref())?;
-        let politeness = &mut settings.politeness;
-        if let Some(delay) = options.web.delay {
-            politeness.delay = delay;
-        }
-        politeness.allow_private_networks |= options.web.allow_private_networks;
-        if options.web.contact.is_some() {
-            politeness.contact.clone_from(&options.web.contact);
-        }
-        settings.validate()?;
+        let settings = options.web.settings(&project)?;
         let mut table = Table::read(path, &options)?;
         print(&table.understanding)?;
         project.require_own_folder()?;
@@ -192,6 +183,9 @@ impl Fill {
         }
         if self.options.web.dispatcher.is_none() {
             self.settings.require_contact()?;
+        }
+        if let Some(report) = &self.options.report {
+            require_writable(report)?;
         }
         signals::install_handlers();
         let _lock = match self.lock.take() {

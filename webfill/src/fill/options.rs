@@ -9,7 +9,8 @@ use webfill_wire::Lane;
 
 use super::project::Project;
 use crate::cli::{ProgressStyle, parse_options};
-use crate::crawl::CrawlOptions;
+use crate::crawl::{CrawlOptions, settings_with_flags};
+use crate::settings::Settings;
 
 #[derive(Debug, Clone, Args)]
 pub struct FillOptions {
@@ -130,6 +131,17 @@ pub struct FillWebOptions {
 }
 
 impl FillWebOptions {
+    /// The settings with these flags, checked as those of the crawl that will fetch the pages.
+    pub fn settings(&self, project: &Project) -> Result<Settings, Fault> {
+        if self.dispatcher.is_none() {
+            let crawl = self.crawl_options(project, &project.seeds_file())?;
+            return settings_with_flags(&crawl);
+        }
+        let settings = Settings::load(self.config.as_deref())?;
+        settings.validate()?;
+        Ok(settings)
+    }
+
     /// The options of a crawl that fetches the URLs of a file and keeps the pages. The crawl follows no links and
     /// extracts nothing. Mappings are learned from the pages later, and read them then.
     pub fn crawl_options(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
