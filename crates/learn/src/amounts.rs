@@ -31,18 +31,18 @@ static AMOUNT: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// A number with the texts around it.
-#[derive(Debug, PartialEq)]
-struct Amount<'t> {
-    before: &'t str,
-    after: &'t str,
-    whole: String,
-    fraction: String,
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Amount<'t> {
+    pub(crate) before: &'t str,
+    pub(crate) after: &'t str,
+    pub(crate) whole: String,
+    pub(crate) fraction: String,
     group: Option<char>,
     decimal: Option<char>,
 }
 
 impl<'t> Amount<'t> {
-    fn parse(text: &'t str) -> Option<Amount<'t>> {
+    pub(crate) fn parse(text: &'t str) -> Option<Amount<'t>> {
         let parts = AMOUNT.captures(text)?;
         let (before, number, after) = (parts.get(1)?, parts.get(2)?, parts.get(3)?);
         // A minus sign would make it a different number, and a slash or a bracket a part of something else.
@@ -60,8 +60,8 @@ impl<'t> Amount<'t> {
             [.., (at, last)] => {
                 let behind = number.len() - at - last.len_utf8();
                 let is_alone = marks.iter().filter(|(_, mark)| mark == last).count() == 1;
-                let is_decimal =
-                    matches!(last, '.' | ',') && is_alone && (behind != 3 || marks.len() > 1);
+                let is_group = behind == 3 && marks.len() == 1 && &number[..*at] != "0";
+                let is_decimal = matches!(last, '.' | ',') && is_alone && !is_group;
                 let group = marks.first().map(|(_, first)| *first);
                 match is_decimal {
                     true => (Some((*at, *last)), group.filter(|first| first != last)),
@@ -145,11 +145,30 @@ pub(crate) fn find(page: &Places<'_>, value: &str, leaks: &Leaks) -> Vec<Convert
             if is_unlikely || leaks.occur_in(read.before) || leaks.occur_in(read.after) {
                 continue;
             }
-            let ways = conversions(&read, &wanted, by).into_iter();
-            found.extend(ways.map(|processors| ConvertedPlace { place, processors }));
+            for read in with_possible_groups(read, &wanted) {
+                let ways = conversions(&read, &wanted, by).into_iter();
+                found.extend(ways.map(|processors| ConvertedPlace { place, processors }));
+            }
         }
     }
     found
+}
+
+/// The amount, and the same with the marks that larger ones of its kind may have between their groups. A number with a
+/// fraction shows which marks these are.
+fn with_possible_groups<'t>(read: Amount<'t>, wanted: &Amount<'_>) -> Vec<Amount<'t>> {
+    let is_small = read.group.is_none() && read.whole.len() <= 3;
+    let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
+    let group = match read.decimal {
+        Some('.') => Some(','),
+        Some(',') => Some('.'),
+        _ => None,
+    };
+    let grouped = group.filter(|_| is_small && !is_bare).map(|_| Amount {
+        group,
+        ..read.clone()
+    });
+    std::iter::once(read).chain(grouped).collect()
 }
 
 /// The processors that convert one amount to the other.
@@ -158,9 +177,10 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     let has_same_affixes = wanted.before == read.before && wanted.after == read.after;
     // A bare number in the record's form needs no conversion: patterns for any value extract it from its text.
     let is_bare = wanted.before.is_empty() && wanted.after.is_empty();
-    if by == 0
-        && (read.fraction != wanted.fraction || is_same_form && (is_bare || has_same_affixes))
-    {
+    // `$12` for `USD 12.00`.
+    let lacks_zeros = wanted.fraction.is_empty() && read.fraction.bytes().all(|b| b == b'0');
+    let is_other = read.fraction != wanted.fraction && !lacks_zeros;
+    if by == 0 && (is_other || is_same_form && (is_bare || has_same_affixes)) {
         return Vec::new();
     }
     let mut processors = vec![number_processor(read)];
@@ -174,6 +194,9 @@ fn conversions(read: &Amount<'_>, wanted: &Amount<'_>, by: i32) -> Vec<Vec<Value
     }
     if read.decimal == Some(',') {
         processors.push(json!({"type": "replace", "parameters": {"find": ",", "with": "."}}));
+    }
+    if by == 0 && lacks_zeros && !read.fraction.is_empty() {
+        processors.push(replace_processor(r"\.0+$", ""));
     }
     processors.extend(shift_processors(by));
     if wanted.decimal == Some(',') {
@@ -226,7 +249,7 @@ fn number_processor(read: &Amount<'_>) -> Value {
     json!({"type": "regex", "parameters": {"pattern": pattern}})
 }
 
-fn affix_processors(wanted: &Amount<'_>) -> Vec<Value> {
+pub(crate) fn affix_processors(wanted: &Amount<'_>) -> Vec<Value> {
     let with_space = |text: &str, is_before: bool| {
         let is_word = text.chars().count() > 1 && text.contains(char::is_alphabetic);
         match (is_word, is_before) {

@@ -10,6 +10,8 @@ use crate::fold::{KnownValue, Spelling, number_in};
 use crate::forms;
 use crate::joined;
 use crate::labels::{Labels, Leaks};
+use crate::measures;
+use crate::optional;
 use crate::places::{Place, PlaceKind, Places};
 use crate::score::Label;
 use crate::shape::{self, Lengths};
@@ -41,6 +43,7 @@ fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
         // A chain that accepts any label before a colon may read the value of another label.
         Some("regex") if finds_any_label(processor) => 1.2,
+        Some("regex") if optional::is_optional(processor) => 0.8,
         Some("regex") if has_several_words(processor) => 0.58,
         Some("regex") => 0.6,
         // If known values prove the date order, it is better to set it.
@@ -70,6 +73,11 @@ impl Candidate {
     /// Whether the chain extracts the text after a colon, whatever label is before the colon.
     pub(crate) fn finds_any_label(&self) -> bool {
         self.processors.iter().any(finds_any_label)
+    }
+
+    /// Whether the chain drops words that only some pages have beside the value.
+    pub(crate) fn has_optional_words(&self) -> bool {
+        self.processors.iter().any(optional::is_optional)
     }
 
     /// Whether the chain counts the elements before the value's own. An element right next to a label needs no
@@ -232,6 +240,7 @@ impl Candidates {
         for (index, start) in page.find_containing(wanted, most) {
             let place = &page.all[index];
             let mut patterns = surrounding_patterns(place, start, wanted.text.len(), leaks);
+            patterns.extend(optional::patterns(place, start, wanted.text.len(), leaks));
             patterns.extend(column.code_patterns(place, start, wanted.text.len()));
             for pattern in patterns {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
@@ -240,7 +249,8 @@ impl Candidates {
         }
         if whole.is_empty() {
             self.add_date(number, page, wanted, labels, leaks);
-            for formed in forms::find(page, wanted, leaks) {
+            let measures = measures::find(page, &wanted.text).into_iter();
+            for formed in measures.chain(forms::find(page, wanted, leaks)) {
                 let (place, form) = (formed.place, &formed.processors);
                 self.add_converted_place(number, page, place, form, labels, leaks);
             }
@@ -523,7 +533,7 @@ fn pattern_beginnings(prefix: &str, before: &str) -> Vec<String> {
 }
 
 /// The text as a pattern that accepts any digits for its numbers, because numbers differ between pages.
-fn pattern_with_any_digits(text: &str) -> String {
+pub(crate) fn pattern_with_any_digits(text: &str) -> String {
     let mut pattern = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -7,6 +7,7 @@ use crate::evaluate::Reading;
 use crate::fold::KnownValue;
 use crate::foreign_parts;
 use crate::former::{self, FormerSteps};
+use crate::optional;
 use crate::page_group::Group;
 use crate::score::{Label, Scores};
 use crate::shape;
@@ -148,6 +149,9 @@ fn learn_single_or_list(
     let candidates = made.select_likeliest(limits.candidates.min(at_first));
     let mut candidates = best_on_first_pages(group, candidates, &labels, multiple);
     let mut readings = group.read_all(&candidates);
+    for (one, readings) in candidates.iter_mut().zip(&readings) {
+        one.is_unusable |= one.has_optional_words() && !optional::is_shown(one, readings, &labels);
+    }
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
         let unions = unions::best_unions(&candidates, &readings, &labels, &credits);

@@ -317,11 +317,13 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
         .next()
         .is_some_and(|before| before.ends_with(['-', '−']));
     // The last point or comma separates groups of digits if it is repeated, or if exactly three digits follow it and
-    // the other mark does not precede it.
+    // the other mark does not precede it. No group is a zero alone.
     let fraction = run.rfind(['.', ',']).filter(|&at| {
         let mark = &run[at..=at];
         let other = if mark == "." { ',' } else { '.' };
-        run.matches(mark).count() == 1 && (run.len() - at != 4 || run[..at].contains(other))
+        let is_three_digits = run.len() - at == 4;
+        let is_fraction = !is_three_digits || run[..at].contains(other) || &run[..at] == "0";
+        run.matches(mark).count() == 1 && is_fraction
     });
     let whole: String = run[..fraction.unwrap_or(run.len())]
         .chars()

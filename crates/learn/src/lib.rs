@@ -29,6 +29,8 @@ mod known;
 mod labels;
 mod learning;
 mod links;
+mod measures;
+mod optional;
 mod page_group;
 mod places;
 mod repair;

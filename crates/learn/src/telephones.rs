@@ -67,19 +67,30 @@ fn last_number(text: &str) -> Option<(&str, String)> {
 /// The digits that a page has before the national part of the number, and the form in which the record writes it.
 fn other_form(known: &str, digits: &str, read: &str) -> Option<(String, Form)> {
     if known.starts_with('+') {
-        let number = read
-            .strip_prefix('0')
-            .filter(|number| number.len() >= FEWEST && !number.starts_with('0'))?;
-        let code = digits
-            .strip_suffix(number)
-            .filter(|code| is_country_code(code))?;
-        return Some(("0".to_owned(), Form::of(known, code, number)?));
+        let (trunk, number) = split_trunk(read)?;
+        let code = digits.strip_suffix(number)?;
+        let form = Form::of(known, code, number)?;
+        return is_country(code, trunk, number).then(|| (trunk.to_owned(), form));
     }
-    let number = digits
-        .strip_prefix('0')
-        .filter(|number| number.len() >= FEWEST && !number.starts_with('0'))?;
+    let (trunk, number) = split_trunk(digits)?;
     let code = read.strip_prefix('+')?.strip_suffix(number)?;
-    is_country_code(code).then(|| Some((code.to_owned(), Form::of(known, "0", number)?)))?
+    let form = Form::of(known, trunk, number)?;
+    is_country(code, trunk, number).then(|| (code.to_owned(), form))
+}
+
+/// The zero that a national number begins with, or nothing, and the rest.
+fn split_trunk(number: &str) -> Option<(&str, &str)> {
+    let (trunk, number) = number.split_at(usize::from(number.starts_with('0')));
+    (number.len() >= FEWEST && !number.starts_with('0')).then_some((trunk, number))
+}
+
+/// Whether the digits are the code of a country whose national numbers begin like this. In North America they begin with
+/// no zero and have ten digits; elsewhere, one without zero may be the number of a town.
+fn is_country(code: &str, trunk: &str, number: &str) -> bool {
+    match trunk {
+        "" => code == "1" && number.len() == 10,
+        _ => is_country_code(code),
+    }
 }
 
 fn is_country_code(code: &str) -> bool {
@@ -164,5 +175,10 @@ mod tests {
         let (code, _) = other_form("020 7946 0018", "02079460018", "+442079460018").unwrap();
         assert_eq!(code, "44");
         assert!(other_form("+44 20 7946 0018", digits, "02079460019").is_none());
+        let (code, form) = other_form("(214) 555-0123", "2145550123", "+12145550123").unwrap();
+        assert_eq!(code, "1");
+        let with = &form.processors(&code)[3]["parameters"]["with"];
+        assert_eq!(with, "(${1}) ${2}-${3}");
+        assert!(other_form("7946 0018 12", "7946001812", "+447946001812").is_none());
     }
 }

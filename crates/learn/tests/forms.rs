@@ -85,6 +85,109 @@ const FORMS: &[Form] = &[
         ],
     },
     Form {
+        name: "feet and inches as centimetres",
+        values: &[
+            ("196", "6 ft 5 in"),
+            ("183", "6 ft"),
+            ("206", "6 ft 9 in"),
+            ("178", "5 ft 10 in"),
+        ],
+    },
+    Form {
+        name: "feet and inches as metres",
+        values: &[
+            ("1.96", "6' 5\""),
+            ("1.8", "5' 11\""),
+            ("2.06", "6' 9\""),
+            ("1.78", "5' 10\""),
+        ],
+    },
+    Form {
+        name: "pounds as kilograms",
+        values: &[
+            ("95 kg", "210 lb"),
+            ("84 kg", "185 lb"),
+            ("102 kg", "225 lb"),
+            ("77 kg", "170 lb"),
+        ],
+    },
+    Form {
+        name: "degrees",
+        values: &[
+            ("21", "70 °F"),
+            ("-12", "10 °F"),
+            ("37", "98.6 °F"),
+            ("0", "32 °F"),
+        ],
+    },
+    Form {
+        name: "miles as kilometres",
+        values: &[
+            ("42.2", "26.2 miles"),
+            ("16.1", "10 miles"),
+            ("5", "3.1 miles"),
+            ("1.6", "1 mile"),
+        ],
+    },
+    Form {
+        name: "one of two units in brackets",
+        values: &[
+            ("147", "5.2 oz (147 g)"),
+            ("95", "3.4 oz (95 g)"),
+            ("1200", "42.3 oz (1200 g)"),
+            ("310", "10.9 oz (310 g)"),
+        ],
+    },
+    Form {
+        name: "the first of two units",
+        values: &[
+            ("5.2", "5.2 oz (147 g)"),
+            ("3.4", "3.4 oz (95 g)"),
+            ("42.3", "42.3 oz (1200 g)"),
+            ("10.9", "10.9 oz (310 g)"),
+        ],
+    },
+    Form {
+        name: "kilograms of which the page has grams in brackets",
+        values: &[
+            ("0.147", "5.2 oz (147 g)"),
+            ("0.095", "3.4 oz (95 g)"),
+            ("1.2", "42.3 oz (1200 g)"),
+            ("0.31", "10.9 oz (310 g)"),
+        ],
+    },
+    Form {
+        name: "a unit of one letter",
+        values: &[
+            ("120", "120 W"),
+            ("60", "60 W"),
+            ("1500", "1500 W"),
+            ("75", "75 W"),
+        ],
+    },
+    Form {
+        name: "metres",
+        values: &[("5", "5 m"), ("12", "12 m"), ("3.5", "3.5 m"), ("8", "8 m")],
+    },
+    Form {
+        name: "the present price",
+        values: &[
+            ("15.00", "Was $20.00 Now $15.00"),
+            ("12.50", "$12.50"),
+            ("99.99", "Was $120.00 Now $99.99"),
+            ("7.25", "$7.25"),
+        ],
+    },
+    Form {
+        name: "a name with a badge",
+        values: &[
+            ("Canon A20", "Canon A20 New!"),
+            ("Nikon S3000", "Nikon S3000"),
+            ("Sony W310", "Sony W310 New!"),
+            ("Fuji Z5", "Fuji Z5"),
+        ],
+    },
+    Form {
         name: "millions",
         values: &[
             ("1200000", "1.2 million"),
@@ -127,6 +230,24 @@ const FORMS: &[Form] = &[
             ("+49 30 7654321", "Phone: 030 / 765-4321"),
             ("+49 30 2345678", "Phone: 030 / 234-5678"),
             ("+49 30 9876543", "Phone: 030 / 987-6543"),
+        ],
+    },
+    Form {
+        name: "a North American telephone number",
+        values: &[
+            ("(214) 555-0123", "+1 214 555 0123"),
+            ("(312) 555-0145", "+1 312 555 0145"),
+            ("(617) 555-0188", "+1 617 555 0188"),
+            ("(415) 555-0106", "+1 415 555 0106"),
+        ],
+    },
+    Form {
+        name: "whole dollars",
+        values: &[
+            ("$1,234", "USD 1,234.00"),
+            ("$12", "USD 12.00"),
+            ("$980", "USD 980.00"),
+            ("$25,100", "USD 25,100.00"),
         ],
     },
     Form {

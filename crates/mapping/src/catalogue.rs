@@ -28,6 +28,7 @@ pub(crate) const ALL: &[&Entry] = &[
     &processors::number::NUMBER,
     &processors::date::DATE,
     &processors::duration::DURATION,
+    &processors::measure::MEASURE,
     &processors::url::URL,
     &processors::pagination::PAGINATION,
     &processors::list::SPLIT,

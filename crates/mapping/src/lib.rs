@@ -86,6 +86,7 @@ pub use mapping::PageLane;
 pub use page_text::value_text;
 pub use parallel::ParallelLists;
 pub use processors::duration::seconds_of_duration;
+pub use processors::measure::{Measure, round_decimals};
 pub use reading::{FoundMatch, FoundNode, Reading};
 pub use request_headers::normalize_request_header;
 pub use robots_directives::is_nofollow_tag;

@@ -9,6 +9,7 @@ pub(crate) mod json_ld;
 pub(crate) mod list;
 pub(crate) mod lookup;
 pub(crate) mod markup;
+pub(crate) mod measure;
 pub(crate) mod meta;
 pub(crate) mod number;
 pub(crate) mod pagination;
