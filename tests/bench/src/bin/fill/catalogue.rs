@@ -14,7 +14,7 @@ const LAYOUTS: [&str; 4] = ["rows", "definitions", "linked-data", "attributes"];
 const FIELDS: [&str; 6] = ["name", "maker", "price", "date", "city", "colour"];
 
 /// The separator between several values in one cell.
-const BETWEEN: &str = "|";
+pub const BETWEEN: &str = "|";
 
 /// Pages of things of one kind, and the columns of their table.
 pub struct Catalogue {

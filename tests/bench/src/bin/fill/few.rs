@@ -8,6 +8,7 @@ use webfill_bench::made_verticals::MEASURED;
 use webfill_bench::sites::{Failure, Site, load_labelled_sites};
 use webfill_bench::{Limit, Verdict};
 
+use crate::calibration::Calibration;
 use crate::catalogue::Catalogue;
 use crate::judging::{self, FillQuality};
 use crate::running::fill;
@@ -104,6 +105,7 @@ pub fn measure(
     let mut verdicts = Vec::new();
     for one in reached {
         let mut all = FillQuality::default();
+        let mut calibration = Calibration::default();
         println!("{name}, {}:", one.draw.name);
         for draw in 1..=draws {
             for catalogue in catalogues {
@@ -112,12 +114,14 @@ pub fn measure(
                 let folder = create_folder(&of_draw, &one.draw)?;
                 fill(&table, &folder, &address, None)?;
                 all.add(&FillQuality::compare_with_truth(&table, &folder)?);
+                calibration.add_table(&table, &folder)?;
                 if shows {
                     judging::print_mistakes(&table, &folder)?;
                 }
             }
         }
         all.print();
+        calibration.print();
         verdicts.extend(one.verdicts(name, &all));
     }
     Ok(verdicts)

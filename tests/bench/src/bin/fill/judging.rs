@@ -200,7 +200,7 @@ pub fn print_mistakes(table: &Table, folder: &Path) -> Result<(), Failure> {
 }
 
 /// The lines of the evidence, by row and column.
-fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
+pub fn read_evidence(folder: &Path) -> Result<BTreeMap<(usize, String), Vec<Value>>, Failure> {
     let text = std::fs::read_to_string(folder.join("books.evidence.jsonl"))?;
     let mut lines: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
     for line in text.lines() {

@@ -10,6 +10,7 @@
 //!     fill --draws N --show     few rows drawn so many times, and each value that is lost or wrong
 //!     fill --keep DIR           the tables and all outputs are kept in this new folder
 
+mod calibration;
 mod catalogue;
 mod few;
 mod judging;
