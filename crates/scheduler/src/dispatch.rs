@@ -21,6 +21,7 @@ use webfill_wire::{Credit, Hello, Lane, RecallScope, SupervisorHeartbeat};
 use self::balance::Balance;
 use self::fleet::Fleet;
 use self::overdue::OverdueSites;
+pub(crate) use self::overdue::count_due_sites;
 use self::schedule::Schedule;
 use crate::caller::Caller;
 use crate::frontier::{Clock, SiteId, TaskId, Turn, WokenSite};

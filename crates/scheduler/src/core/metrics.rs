@@ -11,7 +11,7 @@ use crate::core::counters::Counters;
 use crate::core::notifications::Notifications;
 use crate::core::watches::Watches;
 use crate::core::{Core, window};
-use crate::dispatch::FleetMetrics;
+use crate::dispatch::{FleetMetrics, count_due_sites};
 
 /// The published metrics.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +81,7 @@ impl Core {
             window_sites: self.cx.settings.window_sites,
             sites_set_aside: self.cx.dispatch.schedule.count_set_aside_sites(),
             oldest_due_ms: window::longest_overdue_ms(&mut self.cx, now_ms),
-            due_sites: self.cx.dispatch.count_due_sites(now_ms),
+            due_sites: count_due_sites(&self.cx.dispatch, now_ms),
             watches: watch_metrics(&self.watches, &self.notifications),
             targets_unreached: self.notifications.count_unreached_targets(),
             extraction_alerts: self

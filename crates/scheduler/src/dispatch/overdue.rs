@@ -46,29 +46,27 @@ impl OverdueSites {
     }
 }
 
-impl Dispatch {
-    /// How many sites of the window could be fetched from at once, by lane: those of which a task is leased, and those
-    /// that wait for nothing but a supervisor. Checks each site of the window.
-    pub(crate) fn count_due_sites(&self, now_ms: i64) -> BTreeMap<Lane, usize> {
-        let mut counts = BTreeMap::new();
-        for site in self.schedule.sites().values() {
-            let needed = site.next.map(|turn| turn.lane);
-            let lane = match site.leases > 0 {
-                // It occupies its owner, whatever its next task needs.
-                true => site
-                    .clock
-                    .owner
-                    .as_ref()
-                    .and_then(|owner| self.fleet.lane_of(owner))
-                    .or(needed),
-                false => needed.filter(|_| is_due(site, now_ms)),
-            };
-            if let Some(lane) = lane {
-                *counts.entry(lane).or_default() += 1;
+/// How many sites of the window could be fetched from at once, by lane: those of which a task is leased, and those that
+/// wait for nothing but a supervisor. Checks each site of the window.
+pub(crate) fn count_due_sites(dispatch: &Dispatch, now_ms: i64) -> BTreeMap<Lane, usize> {
+    let mut counts = BTreeMap::new();
+    for site in dispatch.schedule.sites().values() {
+        let needed = site.next.map(|turn| turn.lane);
+        let lane = match site.leases > 0 {
+            // It occupies its owner, whatever its next task needs.
+            true => {
+                let owner = site.clock.owner.as_ref();
+                owner
+                    .and_then(|owner| dispatch.fleet.lane_of(owner))
+                    .or(needed)
             }
+            false => needed.filter(|_| is_due(site, now_ms)),
+        };
+        if let Some(lane) = lane {
+            *counts.entry(lane).or_default() += 1;
         }
-        counts
     }
+    counts
 }
 
 fn is_due(site: &Site, now_ms: i64) -> bool {
