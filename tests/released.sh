@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The released commit; empty as long as there is none.
-COMMIT=2596160010896e6153d3973db82fbe760d7e132f
+COMMIT=723daccb650aacbb19f39c289511e3dc8c693ac5
 
 folder=.cache/released
 if [ -z "$COMMIT" ]; then
