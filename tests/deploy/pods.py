@@ -11,6 +11,7 @@ policies are not in force.
 import base64
 import http.server
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -189,6 +190,12 @@ class Pod:
         run("kill", "-TERM", self.pid)
         return self.process.wait(self.template["terminationGracePeriodSeconds"])
 
+    def kill(self):
+        """Kills all of its processes, by the first one. It loses `--kill-child` when it becomes another user."""
+        if self.process.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.process.wait(10)
+
     @staticmethod
     def report():
         return "\n".join(f"=== {pod.name}\n{pod.output.read_text()[-2000:]}" for pod in Pod.all.values() if pod.starts)
@@ -298,6 +305,7 @@ def judge(manifests, store):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "pods", "type", "bridge")
     run("ip", "address", "add", f"{HERE}/24", "dev", "pods")
@@ -310,9 +318,8 @@ def main():
     except AssertionError as error:
         raise SystemExit(f"{error}\n{Pod.report()}") from error
     finally:
-        for pod in Pod.all.values():
-            if pod.starts:
-                pod.process.send_signal(signal.SIGKILL)
+        for pod in filter(lambda pod: pod.starts, Pod.all.values()):
+            pod.kill()
         server.kill()
 
 
