@@ -16,13 +16,12 @@ const MOST_FIELDS: usize = 2_000;
 /// How many characters of a long value are kept.
 const BEGINNING: usize = 500;
 
-/// The fields in the form in which they are stored, limited in size.
+/// The fields as they are stored: limited in size.
 pub(crate) fn bounded_fields(fields: &Map<String, Value>) -> Map<String, Value> {
     limit_fields(fields, "(further fields)")
 }
 
-/// The rows of a page in the form in which they are stored, limited in size. Each row is a field whose name ends with
-/// `]`.
+/// The rows of a page as they are stored: limited in size. Each row is a field with a name that ends with `]`.
 pub(crate) fn bounded_rows(rows: &Map<String, Value>) -> Map<String, Value> {
     limit_fields(rows, "(further rows)")
 }

@@ -84,7 +84,8 @@ pub(crate) fn mask_date(text: &str, today: Date) -> Option<String> {
     (masked != text).then(|| masked.into_owned())
 }
 
-/// For each time zone in which the two moments are on different days, these two days.
+/// Two moments can be on the same day in one time zone and on different days in another. Returns the two days for each
+/// zone where they differ.
 pub(crate) fn differing_days_by_zone(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
     let day = |ms: i64, zone: i8| {
         let zone = TimeZone::fixed(Offset::constant(zone));

@@ -89,7 +89,7 @@ impl PageContent {
         }
     }
 
-    /// Combines two fetches made moments apart. Parts in which they differ are ignored in this and later comparisons.
+    /// Combines two fetches made moments apart. From then on, comparisons ignore the parts that differ between them.
     pub fn merge_second_fetch(self, second: &PageContent) -> PageContent {
         let unsteady = Unsteady::from_fetches(&self.blocks, &second.blocks);
         PageContent {

@@ -124,7 +124,7 @@ impl SiteBlocks {
         &self.unsteady
     }
 
-    /// Counts parts of a page in which two fetches differed, unless they were `known` before.
+    /// Counts the parts of a page that differed between two fetches (`shown`), without those in `known`.
     pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
         for (place, template) in shown.templates() {
             let is_new = !known.templates().contains(&(*place, template.clone()));

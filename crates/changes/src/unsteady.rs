@@ -66,7 +66,7 @@ impl BlockPosition {
 }
 
 impl Unsteady {
-    /// The parts in which two fetches of one page differ.
+    /// Compares two fetches of the same page, and returns the parts that differ.
     pub(crate) fn from_fetches(first: &[Block], second: &[Block]) -> Unsteady {
         let (one, other) = (group_by_place(first), group_by_place(second));
         let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
@@ -203,7 +203,7 @@ impl Unsteady {
         &self.templates
     }
 
-    /// Adds the unsteady parts in which another pair of fetches differed.
+    /// Adds the unsteady parts that another pair of fetches has shown.
     pub(crate) fn merge(&mut self, more: &Unsteady) {
         for place in &more.whole {
             if self.whole.len() < MOST && !self.whole.contains(place) {
