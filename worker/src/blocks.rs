@@ -119,7 +119,7 @@ pub fn is_short(body: &str) -> bool {
 }
 
 /// Whether the beginning of an HTML body shows fewer characters than this.
-pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
+pub fn has_less_text_than(body: &str, characters: usize) -> bool {
     let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
     scan::count_visible(beginning, characters) < characters
 }

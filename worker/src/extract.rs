@@ -210,7 +210,7 @@ pub(crate) fn extract(
     };
     let mut wanted = requested_parts(&page.result, page_deadline);
     // Most pages show enough at their beginning, so they are not searched for the root of a shell.
-    wanted.shell = page.is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
+    wanted.shell = page.is_candidate && blocks::has_less_text_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
     let is_read = extracted.is_ok();

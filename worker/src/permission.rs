@@ -293,7 +293,7 @@ impl PermissionCheck {
 
     /// The origin whose robots.txt a redirect has led to.
     fn redirect_origin(&self) -> Option<String> {
-        let target = self.fetch.origin_of_next();
+        let target = self.fetch.origin_of_next_robots_txt();
         target.filter(|target| *target != self.origin)
     }
 

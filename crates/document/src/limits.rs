@@ -24,8 +24,8 @@ pub struct Limits {
     /// The number of open elements beyond which reading stops. It exceeds `depth`, so that a page without end tags is
     /// still read. Default 2,000.
     pub open_elements: usize,
-    /// The most memory of the tree while it is built and read, and of its copy for expressions that need one, in bytes
-    /// and by an upper estimate. Default 1 GiB; the other limits keep it lower.
+    /// The most memory of a page's tree in bytes, with the copy that some expressions need. It is estimated, and never
+    /// too low. Default 1 GiB, which no page reaches that keeps to the other limits.
     pub memory_bytes: usize,
     /// The time for parsing one page. Default 2 s.
     pub parse_time: Duration,

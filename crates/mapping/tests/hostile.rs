@@ -212,7 +212,7 @@ fn text_that_is_no_html_ends() {
 }
 
 #[test]
-fn json_ends() {
+fn hostile_json_is_read_within_limits() {
     check_survival("nested lists", PageKind::Json, &"[".repeat(1_000_000));
     check_survival(
         "many values",

@@ -19,9 +19,9 @@ pub struct NotificationsConfig {
     pub mail_from: Option<String>,
     /// Addresses that watches of a fleet may write to; `@DOMAIN` stands for all addresses of a domain.
     pub mail_to: Vec<String>,
-    /// Programs that watches of a fleet may run, each with all of its arguments.
+    /// The programs that a watch may run if a dispatcher serves it, each with all of its arguments.
     pub commands: Vec<AllowedCommand>,
-    /// The folder of files that watches of a fleet may append to.
+    /// The folder of the files that such a watch may append to.
     pub files_dir: Option<PathBuf>,
     /// The folder of keys with which watches of a fleet may sign webhook posts. Keys for a host are in a subfolder with
     /// the host's name.

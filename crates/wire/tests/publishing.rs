@@ -250,7 +250,7 @@ fn a_key_that_was_removed_from_the_list_gets_no_more_messages() {
         publish(&server.sockets, "left", message);
         publish(&server.sockets, "stayed", message);
     };
-    // Waits until both subscribers are connected. Each starts on its own.
+    // Publishes until both subscribers hear it: they connect in an order that nobody knows.
     let deadline = Instant::now() + WAIT;
     while revoked.recv_timeout(Duration::from_millis(50)).is_err() {
         assert!(Instant::now() < deadline, "never let in");

@@ -278,7 +278,7 @@ mod tests {
     }
 
     /// A redesign that renames the class.
-    fn class_redesign() -> Break {
+    fn break_by_renamed_class() -> Break {
         let renaming = (0..50).map(|seed| Redesign::with_changes(seed, &[Change::Classes]));
         let breaks = renaming
             .map(|redesign| Break::find(&site(), &mapping("//b[@class='price']"), &redesign));
@@ -293,7 +293,9 @@ mod tests {
             mapping: expression.map(mapping),
             accepted: accepted.iter().map(|field| (*field).to_owned()).collect(),
         };
-        class_redesign().compare_with_truth(&repaired).unwrap()["price"]
+        break_by_renamed_class()
+            .compare_with_truth(&repaired)
+            .unwrap()["price"]
     }
 
     #[test]

@@ -173,8 +173,8 @@ impl RunRecord {
 
     /// Notes how the run has ended. [`RunRecord::write_end`] writes this to the file.
     pub fn note_end(&mut self, ended: &Result<(Summary, End), Fault>) {
-        // If the window passed while no process ran, the run counts as ended at that time. So runs that became due
-        // later are made up for.
+        // If the time allowed for the run passed while no process ran, the run ended at that time. So a run that became
+        // due after it is still made.
         let ended_ms = self.over_ms.unwrap_or_else(now_ms);
         let (how, why) = match ended {
             Ok((_, end)) => (run_end(*end), None),

@@ -59,7 +59,7 @@ pub struct FillOptions {
     pub web: FillWebOptions,
 }
 
-/// The complete rows to fetch.
+/// Which rows without gaps are fetched too, to check their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum RowsToCheck {
     /// Only the rows to learn from, and no columns without gaps

@@ -17,11 +17,11 @@ use super::pages::Pages;
 use super::project::Project;
 use super::table::Table;
 
-/// The most teachers. Sites with known values of a requested field come first, then those with the most pages with
-/// known values.
+/// How many other sites a site without known values is learned from (its *teachers*). Sites that know a value of a
+/// requested field come first, then those with the most pages with known values.
 const MOST_TEACHERS: usize = 6;
 
-/// The most pages that are used of a teacher, and the most pages of a site that get proposals.
+/// How many pages of each teacher are used, and how many pages of a site get proposals.
 const MOST_PAGES: usize = 30;
 
 /// The lowest confidence of a proposal that a person is asked about.

@@ -55,7 +55,7 @@ impl<'a> Inspected<'a> {
     }
 
     /// Whether the page was inspected as a whole and shows fewer than `limit` characters.
-    pub fn shows_fewer_than(&self, limit: usize) -> bool {
+    pub fn has_less_text_than(&self, limit: usize) -> bool {
         if !self.is_whole || self.beginning.is_empty() {
             return false;
         }

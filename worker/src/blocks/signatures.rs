@@ -202,7 +202,7 @@ impl Conditions {
         let Some(limit) = self.shows_below else {
             return true;
         };
-        let is_met = inspected.shows_fewer_than(limit);
+        let is_met = inspected.has_less_text_than(limit);
         if is_met {
             evidence.add(format!("fewer than {limit} visible characters"));
         }

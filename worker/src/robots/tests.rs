@@ -67,7 +67,7 @@ fn a_file_that_another_origin_owns_is_known_for_both() {
     let mut fetch = RobotsFetch::new(ORIGIN);
     let moved = response(301, Some("https://b.org/robots.txt"));
     fetch.note_response(Ok(moved));
-    let target = fetch.origin_of_next();
+    let target = fetch.origin_of_next_robots_txt();
     assert_eq!(target.as_deref(), Some("https://b.org"));
     fetch.note_response(Ok(response(200, None)));
     let RobotsAnswer::Files(files) = fetch.finish(Now::read()) else {

@@ -159,7 +159,7 @@ impl AuditedAction {
         }
     }
 
-    /// A feed of the lines that are for other applications than the sender's, if there are any.
+    /// The audit entry for the lines of a feed that name other applications than the sender's; `None` if no line does.
     pub(crate) fn from_foreign_lines(refused: &RefusedLines) -> Option<AuditedAction> {
         let foreign = &refused.foreign;
         (!foreign.is_empty()).then(|| AuditedAction::Feed(FeedSums::from_batch(foreign)))

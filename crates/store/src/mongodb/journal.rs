@@ -204,7 +204,7 @@ pub(super) async fn extent(db: &Db, group: &str) -> Result<Option<JournalExtent>
     Ok(ends.map(|((first, _), (last, epoch))| JournalExtent { first, last, epoch }))
 }
 
-/// Reads records after a number, up to about `most_bytes` of changes.
+/// Reads the records whose numbers are above `after`, in order, until their changes have `most_bytes` or more.
 async fn read(
     db: &Db,
     group: &str,

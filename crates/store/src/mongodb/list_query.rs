@@ -23,7 +23,7 @@ pub(super) struct ListQuery<'a> {
     pub(super) order: Document,
     /// The index that the list follows.
     pub(super) index: &'a str,
-    /// The members to read; all if the document is empty.
+    /// The members of each document to read, as a projection. If it is empty, all are read.
     pub(super) members: Document,
     pub(super) wanted: usize,
 }

@@ -18,7 +18,7 @@ const LEAST_OF_COLUMN: usize = 1 << 10;
 pub(crate) struct Repeats {
     hashes: FxHashSet<u64>,
     most: usize,
-    /// Bits that must be zero in a hash; hashes with other bits here are ignored.
+    /// A hash counts only if it has none of these bits. Each further bit halves the number of hashes that are kept.
     unwatched: u64,
     /// The first value that was found in a second row.
     repeated: Option<String>,

@@ -74,7 +74,7 @@ pub struct ArrivedFrame {
     pub socket: SocketName,
     /// The sender, on a router socket. It is needed to answer.
     pub peer: Option<Peer>,
-    /// The allow-list entry of the sender's key, on a guarded server socket that does not publish.
+    /// The allow-list entry of the sender's key. Only server sockets that check keys and receive messages have it.
     pub sender: Option<Arc<Entry>>,
     /// The sender's address, on a router socket; `None` for a peer at a Unix socket.
     pub address: Option<String>,

@@ -16,7 +16,7 @@ use super::node::Process;
 use super::plan::StandbyPlan;
 
 impl StandbyPlan {
-    /// In some worlds, snapshots are made, now and then of the file of a dispatcher that is far behind.
+    /// Adds snapshots to some worlds, at random times and of random dispatchers, also of those that are far behind.
     pub(super) fn add_snapshots(&mut self, dice: &mut Dice, plan: &Plan) {
         let most = dice.one_of(&[0, 0, 4, 40]);
         for _ in 0..most {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_others_is_markup() {
+    fn texts_of_pages_and_tables_are_escaped() {
         let evil = "<img src=x onerror=\"alert('1')\">&amp;\u{0}\n";
         let safe = "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;\u{FFFD} ";
         assert_eq!(escape(evil), safe);

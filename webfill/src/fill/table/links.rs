@@ -104,7 +104,7 @@ impl Links {
         })
     }
 
-    /// The links of each site, in the order of the table.
+    /// For each site, the positions of its links in `all`, in the order of the table.
     pub fn by_site(&self) -> BTreeMap<&str, Vec<u32>> {
         let mut by_site: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (place, link) in self.all.iter().enumerate() {

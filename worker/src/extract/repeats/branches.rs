@@ -34,7 +34,7 @@ struct Branch {
     is_seen: bool,
 }
 
-/// A number in the same place of a text on the pages of a branch.
+/// Follows a number that stands at the same place in the texts of one branch's pages, for example a page number.
 #[derive(Debug, Default)]
 struct Counter {
     last: f64,

@@ -13,7 +13,7 @@ pub(super) enum Destination {
     Nothing,
     /// The group is a fallback for other readers, or a repetition. Nothing in it is read, not even groups within it.
     Closed,
-    /// The text is dropped, because `\ud` repeats it completely.
+    /// The text is dropped, because a group `\ud` behind it has the same text in Unicode.
     Replaced,
     Title,
     Author,

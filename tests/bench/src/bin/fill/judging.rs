@@ -19,7 +19,7 @@ pub struct FillQuality {
     gaps: usize,
     right: usize,
     wrong: usize,
-    /// The number of gaps in columns for which the site has a correct known value, and how many of them are filled.
+    /// Gaps in columns of which the site has a correct known value: how many there are, and how many are filled.
     known_fields: (usize, usize),
     rows: usize,
     right_rows: usize,
