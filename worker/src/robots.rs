@@ -251,7 +251,7 @@ impl RobotsFetch {
         self.next.is_none() && !last.is_some_and(|(url, response)| is_final(url, response))
     }
 
-    /// The origin whose robots.txt the next request is for; `None` if there is no next request, or it is for another URL.
+    /// The origin whose robots.txt the next request is for; `None` if it is for another URL, or there is none.
     pub fn origin_of_next_robots_txt(&self) -> Option<String> {
         let url = self.next.as_ref()?;
         is_robots_txt(url).then(|| origin(url))
