@@ -277,11 +277,11 @@ fn parse_part(text: &str) -> Option<(&'static Unit, f64, &str)> {
     ))
 }
 
-/// A comma before three digits separates groups.
+/// A comma before three digits separates groups, but no group is a zero alone.
 fn parse_number(digits: &str) -> Option<f64> {
     let is_group = digits
         .rsplit_once(',')
-        .is_some_and(|(_, last)| last.len() >= 3);
+        .is_some_and(|(first, last)| last.len() >= 3 && first != "0");
     let mark = if is_group { "" } else { "." };
     digits.replace(',', mark).parse().ok()
 }
@@ -342,6 +342,8 @@ mod tests {
             ("5.2 oz (147 g)", "g", 0, "147"),
             ("1,200 lb", "kg", 0, "544"),
             ("1,5 kg", "g", 0, "1500"),
+            ("0,147 kg", "g", 0, "147"),
+            ("0,5 kg", "g", 0, "500"),
             ("70 °F", "°C", 0, "21"),
             ("70\u{b0}F", "°C", 1, "21.1"),
             ("70F", "°C", 0, "21"),
